@@ -95,8 +95,7 @@ constexpr size_t kExcludedCompounds = 60;        // arrays and objects that are 
 
 // Nested parts of other texts.
 constexpr int kJsonDepth = 500;
-constexpr int kEbnfDepth = 150;
-constexpr int kLarkDepth = 100;
+constexpr int kGrammarDepth = 150;
 constexpr int kTagDepth = 100;
 
 }  // namespace onpolicy::grammar::limits

@@ -12,7 +12,7 @@ class TextCursor {
   bool AtEnd() const { return at_ >= text_.size(); }
   char Peek(size_t ahead = 0) const { return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0'; }
   bool Take(std::string_view prefix) {
-    if (text_.substr(at_, prefix.size()) != prefix) return false;
+    if (AtEnd() || text_.substr(at_, prefix.size()) != prefix) return false;
     at_ += prefix.size();
     return true;
   }

@@ -7,7 +7,6 @@
 #include "napi/model.h"
 #include "napi/register.h"
 #include "napi/trainer-handle.h"
-#include "trainer/engine-score.h"
 #include "trainer/merge.h"
 
 namespace onpolicy {
@@ -164,22 +163,6 @@ Napi::Value OpenTrainer(const Napi::CallbackInfo& info) {
       [handle](Napi::Env env) { return ToJavaScript(env, handle); });
 }
 
-// scoreWithEngine({ model, adapter, threads, tokens }) -> Promise<Float32Array>
-Napi::Value ScoreTokens(const Napi::CallbackInfo& info) {
-  const Fields given(info[0]);
-  RequireLibrary(info.Env());
-  auto logprobs = std::make_shared<std::vector<float>>();
-  std::vector<int32_t> tokens = given.Integers("tokens");
-  if (tokens.size() < 2) RefuseField(info.Env(), "tokens", "at least two");
-  return AsyncTask::Run(
-      info.Env(), given.object(),
-      [model = given.Text("model"), adapter = given.Text("adapter"), threads = given.Integer("threads", 1, 512), tokens,
-       logprobs] {
-        return training::ScoreWithEngine(model, adapter, threads, tokens, logprobs.get());
-      },
-      [logprobs](Napi::Env env) -> Napi::Value { return ToArray(env, *logprobs); });
-}
-
 // quantizeRows(typeName, values, rowSize) -> Uint8Array: the bytes of a weight of that type, (rows, rowSize).
 Napi::Value QuantizeRows(const Napi::CallbackInfo& info) {
   Napi::Env env = info.Env();
@@ -283,7 +266,6 @@ Napi::Value MeasurePeak(const Napi::CallbackInfo& info) {
 
 void RegisterTrainer(Napi::Env env, Napi::Object exports) {
   exports.Set("openTrainer", Napi::Function::New(env, OpenTrainer, "openTrainer"));
-  exports.Set("scoreWithEngine", Napi::Function::New(env, ScoreTokens, "scoreWithEngine"));
   exports.Set("measureMatMul", Napi::Function::New(env, MeasurePeak, "measureMatMul"));
   exports.Set("appendTensors", Napi::Function::New(env, AppendTensors, "appendTensors"));
   exports.Set("mergeModel", Napi::Function::New(env, MergeModel, "mergeModel"));

@@ -1,11 +1,12 @@
 // Runs the front end of a specification and binds the result to the vocabulary.
 #include "notations/compile.h"
 
+#include <algorithm>
+
 #include "base/limits.h"
 #include "base/spec-error.h"
 #include "json-schema/rules.h"
 #include "notations/front-ends.h"
-#include "notations/grammar-text.h"
 #include "regex/parse.h"
 
 namespace onpolicy::grammar {
@@ -33,13 +34,13 @@ Symbol SchemaSymbol(FrontEnd& front, JsonValue schema, const SchemaOptions& opti
   }
 }
 
-Symbol SchemaText(FrontEnd& front, std::string_view text) {
-  JsonError error;
-  JsonValue schema = ParseJson(text, &error);
-  if (!error.message.empty())
-    throw SpecError("INVALID_REQUEST", LineAndColumn(text, error.position), "the schema is not JSON: " + error.message,
-                    error.position);
-  return SchemaSymbol(front, std::move(schema), front.schema);
+Symbol FrontEnd::OneOf(std::vector<uint32_t> tokens, bool inverted) const {
+  std::sort(tokens.begin(), tokens.end());
+  tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
+  TokenSet set;
+  set.tokens = std::move(tokens);
+  set.inverted = inverted;
+  return grammar.Tokens(std::move(set));
 }
 
 Symbol RegexSymbol(FrontEnd& front, std::string_view pattern, TextForm form) {
@@ -52,7 +53,7 @@ Symbol RegexSymbol(FrontEnd& front, std::string_view pattern, TextForm form) {
   return front.grammar.Terminal(node);
 }
 
-Symbol ChoiceSymbol(FrontEnd& front, const std::vector<std::string>& choices) {
+static Symbol ChoiceSymbol(FrontEnd& front, const std::vector<std::string>& choices) {
   if (choices.empty()) throw SpecError("INVALID_REQUEST", "", "at least one choice is needed");
   RegexPool& pool = front.grammar.regex();
   std::vector<NodeId> options;
@@ -63,13 +64,13 @@ Symbol ChoiceSymbol(FrontEnd& front, const std::vector<std::string>& choices) {
 static Symbol Run(FrontEnd& front, const Spec& spec) {
   switch (spec.kind) {
     case SpecKind::kJson:
-      return SchemaText(front, spec.text);
+      return SchemaSymbol(front, ReadJson(spec.text, "schema"), front.schema);
     case SpecKind::kRegex:
       return RegexSymbol(front, spec.text);
     case SpecKind::kChoice:
       return ChoiceSymbol(front, spec.choices);
     case SpecKind::kGrammar:
-      return GrammarSymbol(front, spec.text);
+      return GrammarSymbol(front, spec.text, DialectOf(spec.text));
     case SpecKind::kStructuralTag:
       return StructuralTagSymbol(front, spec.text);
   }

@@ -19,16 +19,21 @@ struct FrontEnd {
   const Vocabulary& vocabulary;
   SchemaOptions schema;
   std::vector<Warning> warnings;
+
+  // One of `tokens`, or with `inverted` any other token.
+  Symbol OneOf(std::vector<uint32_t> tokens, bool inverted) const;
 };
 
+enum class Dialect { kEbnf, kLark };  // kEbnf: GBNF too
+
+// `text` behind `from` as JSON. `what` it is, for an error with its line and column.
+JsonValue ReadJson(std::string_view text, const char* what, size_t from = 0);
+
 Symbol SchemaSymbol(FrontEnd& front, JsonValue schema, const SchemaOptions& options);
-Symbol SchemaText(FrontEnd& front, std::string_view text);
-Symbol ChoiceSymbol(FrontEnd& front, const std::vector<std::string>& choices);
-// GBNF, EBNF or Lark, told apart by "::=".
-Symbol GrammarSymbol(FrontEnd& front, std::string_view text);
-Symbol EbnfSymbol(FrontEnd& front, std::string_view text, std::string_view root);
-// `form`: the text of the grammar as it is, or inside a JSON string.
-Symbol LarkSymbol(FrontEnd& front, std::string_view text, int depth, TextForm form = TextForm::kPlain);
+// EBNF if any line holds "::=" outside a comment.
+Dialect DialectOf(std::string_view text);
+// `form`: the text of the grammar as it is, or inside a JSON string. `depth`: of grammars around this one.
+Symbol GrammarSymbol(FrontEnd& front, std::string_view text, Dialect dialect, TextForm form = TextForm::kPlain, int depth = 0);
 Symbol RegexSymbol(FrontEnd& front, std::string_view pattern, TextForm form = TextForm::kPlain);
 Symbol StructuralTagSymbol(FrontEnd& front, std::string_view text);
 

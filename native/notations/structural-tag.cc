@@ -4,7 +4,6 @@
 
 #include "base/limits.h"
 #include "notations/front-ends.h"
-#include "notations/grammar-text.h"
 #include "notations/tag-place.h"
 #include "pushdown/text-tools.h"
 #include "regex/char-class.h"
@@ -175,11 +174,10 @@ class TagReader {
     const TagPlace grammar = format.Need("grammar");
     const std::string& text = grammar.Text();
     const std::optional<TagPlace> syntax = format.Given("syntax");
-    const bool is_ebnf = !syntax || syntax->Text() == "ebnf";
-    if (is_ebnf && Form(format) != TextForm::kPlain) format.At("json_escaped").Unsupported("needs the syntax lark");
-    if (is_ebnf) return grammar.Inner([&] { return RuleExpr::Of(EbnfSymbol(front_, text, "root")); });
-    if (syntax->Text() != "lark") syntax->Unsupported("expected ebnf or lark");
-    return grammar.Inner([&] { return RuleExpr::Of(LarkSymbol(front_, text, 0, Form(format))); });
+    const Dialect dialect = !syntax || syntax->Text() == "ebnf" ? Dialect::kEbnf : Dialect::kLark;
+    if (dialect == Dialect::kEbnf && Form(format) != TextForm::kPlain) format.At("json_escaped").Unsupported("needs the syntax lark");
+    if (dialect == Dialect::kLark && syntax->Text() != "lark") syntax->Unsupported("expected ebnf or lark");
+    return grammar.Inner([&] { return RuleExpr::Of(GrammarSymbol(front_, text, dialect, Form(format))); });
   }
 
   RuleExpr AnyText(const TagPlace& format, const Around& around) {
@@ -249,14 +247,7 @@ class TagReader {
                     format.Flag("loop", true), false);
   }
 
-  // One token: any of `tokens`, or with `inverted` any other.
-  RuleExpr OneOf(std::vector<uint32_t> tokens, bool inverted) {
-    std::sort(tokens.begin(), tokens.end());
-    TokenSet set;
-    set.tokens = std::move(tokens);
-    set.inverted = inverted;
-    return RuleExpr::Of(front_.grammar.Tokens(std::move(set)));
-  }
+  RuleExpr OneOf(std::vector<uint32_t> tokens, bool inverted) { return RuleExpr::Of(front_.OneOf(std::move(tokens), inverted)); }
 
   RuleExpr Token(const TagPlace& format, const Around&) {
     return OneOf({TokenId(front_.vocabulary, format.Need("token"))}, false);
@@ -356,11 +347,7 @@ const std::map<std::string_view, TagReader::Reader> TagReader::kFormats = {
 }  // namespace
 
 Symbol StructuralTagSymbol(FrontEnd& front, std::string_view text) {
-  JsonError error;
-  const JsonValue root = ParseJson(text, &error);
-  if (!error.message.empty())
-    throw SpecError("INVALID_REQUEST", LineAndColumn(text, error.position),
-                    "the structural tag is not JSON: " + error.message, error.position);
+  const JsonValue root = ReadJson(text, "structural tag");
   return TagReader(front).Read({root, ""});
 }
 

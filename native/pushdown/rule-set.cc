@@ -17,6 +17,7 @@ bool RuleSet::Has(const Property& property, const RuleExpr& expr) const {
     case RuleExpr::kReference:
       return rules_[expr.rule].*property.of_rule;
     case RuleExpr::kSequence:
+    case RuleExpr::kEdited:
       return std::all_of(expr.parts.begin(), expr.parts.end(), part_has);
     case RuleExpr::kChoice:
       return std::any_of(expr.parts.begin(), expr.parts.end(), part_has);
@@ -124,6 +125,10 @@ bool RuleSet::AsText(const RuleExpr& expr, NodeId* node) {
       *node = pool.Repeat(inner, expr.min, expr.max);
       return true;
     }
+    case RuleExpr::kEdited:
+      if (!AsText(expr.parts[0], node)) return false;
+      *node = expr.edit(*node);
+      return true;
   }
   return false;
 }

@@ -12,12 +12,13 @@
 namespace onpolicy::grammar {
 
 struct RuleExpr {
-  enum Kind { kText, kSymbol, kReference, kSequence, kChoice, kRepeat } kind = kSequence;
+  enum Kind { kText, kSymbol, kReference, kSequence, kChoice, kRepeat, kEdited } kind = kSequence;
   NodeId text = kEpsilon;  // kText
   Symbol symbol = 0;       // kSymbol: made by another front end
   uint32_t rule = 0;       // kReference
   std::vector<RuleExpr> parts;
   uint32_t min = 0, max = 0;  // kRepeat of parts[0]
+  std::function<NodeId(NodeId)> edit = {};  // kEdited: what becomes of the text of parts[0]
 
   static RuleExpr Text(NodeId node) { return {kText, node, 0, 0, {}, 0, 0}; }
   static RuleExpr Of(Symbol symbol) { return {kSymbol, kEpsilon, symbol, 0, {}, 0, 0}; }
@@ -26,6 +27,11 @@ struct RuleExpr {
   static RuleExpr Choice(std::vector<RuleExpr> parts) { return Join(kChoice, std::move(parts)); }
   static RuleExpr Repeat(RuleExpr part, uint32_t min, uint32_t max) {
     RuleExpr expr{kRepeat, kEpsilon, 0, 0, {}, min, max};
+    expr.parts.push_back(std::move(part));
+    return expr;
+  }
+  static RuleExpr Edited(RuleExpr part, std::function<NodeId(NodeId)> edit) {
+    RuleExpr expr{kEdited, kEpsilon, 0, 0, {}, 0, 0, std::move(edit)};
     expr.parts.push_back(std::move(part));
     return expr;
   }

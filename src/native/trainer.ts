@@ -108,13 +108,6 @@ export type TrainerAddon = {
     memoryBudget: number;
     isWide: boolean;
   }): Promise<NativeTrainer>;
-  /** Log-probability of each token but the first, as the inference engine computes it with a GGUF LoRA file (or none: ''). */
-  scoreWithEngine(options: {
-    model: string;
-    adapter: string;
-    threads: number;
-    tokens: Int32Array;
-  }): Promise<Float32Array>;
   /** The best speed, in GFLOP/s, of one matrix product with a weight of the named type. */
   measureMatMul(options: {
     type: string;

@@ -11,10 +11,10 @@ import { type AdapterContext, Adapters } from '../../src/models/adapters.ts';
 import { type FindRegistered, leaseModel } from '../../src/models/model-lease.ts';
 import { EMBEDDED_MODEL, Models } from '../../src/models/models.ts';
 import { NamedAdapters } from '../../src/models/named-adapters.ts';
-import { loadAddon } from '../../src/native/index.ts';
 import { type ChatCompletion, validateChatRequest } from '../../src/protocol/index.ts';
 import { CHECKPOINT_FILES } from '../../src/rl/checkpoint-files.ts';
 import { openTrainer } from '../../src/rl/trainer.ts';
+import { engineScores } from '../fakes/engine-scores.ts';
 import { randomAdapter } from '../rl/random-adapter.ts';
 import { normals } from '../rl/tiny-model.ts';
 
@@ -112,12 +112,7 @@ describe('a registered model', () => {
     const together = await Promise.all(names.map((name) => ask(name)));
     for (const [i, one] of together.entries()) expect(idsOf(one)).toEqual(idsOf(alone[i]!));
     const tokens = Int32Array.from([...together[0]!.prompt_token_ids!, ...idsOf(together[0]!)]);
-    const scores = await loadAddon().scoreWithEngine({
-      model: EMBEDDED_MODEL,
-      adapter: fileOf(3),
-      threads: 1,
-      tokens,
-    });
+    const scores = await engineScores(EMBEDDED_MODEL, tokens, fileOf(3));
     const sampled = together[0]!.choices[0]!.logprobs!.content!.map(({ logprob }) => logprob);
     for (const [i, logprob] of [...scores.slice(-sampled.length)].entries())
       expect(Math.abs(logprob - sampled[i]!)).toBeLessThan(1e-2);

@@ -6,10 +6,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createRuntime, type ModelExport, type Runtime } from '../../src/index.ts';
 import { readSafetensors } from '../../src/lora/index.ts';
 import { reorderRows } from '../../src/lora/peft-adapter.ts';
-import { loadAddon } from '../../src/native/index.ts';
 import { CHECKPOINT_FILES } from '../../src/rl/checkpoint-files.ts';
 import { openFullTrainer } from '../../src/rl/full-trainer.ts';
 import { openTrainer } from '../../src/rl/trainer.ts';
+import { engineScores } from '../fakes/engine-scores.ts';
 import { randomAdapter } from '../rl/random-adapter.ts';
 import { normals, type TinyArchitecture, type TinyModel, writeTinyModel } from '../rl/tiny-model.ts';
 
@@ -33,8 +33,7 @@ async function make(name: string, given: Pick<TinyModel, 'architecture' | 'type'
   return model;
 }
 
-const score = (model: string, adapter = ''): Promise<Float32Array> =>
-  loadAddon().scoreWithEngine({ model, adapter, threads: 1, tokens });
+const score = (model: string, adapter = ''): Promise<Float32Array> => engineScores(model, tokens, adapter);
 const gguf = (name: string): string => path.join(at(name), CHECKPOINT_FILES.gguf);
 
 function mostApart(left: Float32Array, right: Float32Array): number {

@@ -3,9 +3,9 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { readSafetensors } from '../../src/lora/safetensors.ts';
-import { loadAddon } from '../../src/native/index.ts';
 import { CHECKPOINT_FILES } from '../../src/rl/checkpoint-files.ts';
 import { openTrainer, type Trainer } from '../../src/rl/trainer.ts';
+import { engineScores } from '../fakes/engine-scores.ts';
 import { randomAdapter } from './random-adapter.ts';
 import { normals, packSequence, writeTinyModel } from './tiny-model.ts';
 
@@ -48,7 +48,7 @@ describe.each([
     await writeTinyModel(model, { architecture, type });
     await using trainer = await openChanged(model);
     await trainer.save(checkpoint);
-    const score = (adapter: string) => loadAddon().scoreWithEngine({ model, adapter, threads: 1, tokens });
+    const score = (adapter: string) => engineScores(model, tokens, adapter);
     const withAdapter = await score(path.join(checkpoint, CHECKPOINT_FILES.gguf));
     const without = await score('');
     const { logprobs } = await trainer.forward(row, { gradients: false });
@@ -121,7 +121,7 @@ describe('a rank-stabilized adapter', () => {
     await trainer.loadAdapter(weights);
     await trainer.save(checkpoint);
     const adapter = path.join(checkpoint, CHECKPOINT_FILES.gguf);
-    const served = await loadAddon().scoreWithEngine({ model, adapter, threads: 1, tokens });
+    const served = await engineScores(model, tokens, adapter);
     const { logprobs } = await trainer.forward(row, { gradients: false });
     expect(largestDifference(logprobs, served)).toBeLessThan(1e-4);
     await using plain = await open({ alpha: 16 }); // 8 / sqrt(4) = 16 / 4

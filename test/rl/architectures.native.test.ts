@@ -5,10 +5,10 @@ import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { readSafetensors } from '../../src/lora/safetensors.ts';
 import type { AdapterWeights } from '../../src/native/index.ts';
-import { loadAddon } from '../../src/native/index.ts';
 import { CHECKPOINT_FILES } from '../../src/rl/checkpoint-files.ts';
 import { openFullTrainer } from '../../src/rl/full-trainer.ts';
 import { openTrainer, type Trainer } from '../../src/rl/trainer.ts';
+import { engineScores } from '../fakes/engine-scores.ts';
 import { randomAdapter } from './random-adapter.ts';
 import { normals, packSequence, type TinyModel, writeTinyModel } from './tiny-model.ts';
 
@@ -64,7 +64,7 @@ describe.each(MODELS)('%s', (name, given) => {
       const adapters = { on: path.join(checkpoint, CHECKPOINT_FILES.gguf), off: '' };
       const scores: Float32Array[] = [];
       for (const [state, adapter] of Object.entries(adapters)) {
-        const engine = await loadAddon().scoreWithEngine({ model, adapter, threads: 1, tokens: row.tokens });
+        const engine = await engineScores(model, row.tokens, adapter);
         const { logprobs } = await trainer.forward(row, { gradients: false, adapterOff: state === 'off' });
         const apart = Math.max(...logprobs.map((value, i) => Math.abs(value - engine[i]!)));
         const corr = correlation(logprobs, engine);

@@ -3,9 +3,9 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { loadAddon } from '../../src/native/index.ts';
 import { type FullTrainer, openFullTrainer } from '../../src/rl/full-trainer.ts';
 import { openTrainer } from '../../src/rl/trainer.ts';
+import { engineScores } from '../fakes/engine-scores.ts';
 import { normals, packSequence, sharedPromptRow as row, writeTinyModel } from './tiny-model.ts';
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-full-'));
@@ -111,12 +111,7 @@ describe('a training run', () => {
     await trainer.save(file);
     await using reader = await open(file);
     const own = await reader.forward(sequence);
-    const engine = await loadAddon().scoreWithEngine({
-      model: file,
-      adapter: '',
-      threads: 1,
-      tokens: sequence.tokens,
-    });
+    const engine = await engineScores(file, sequence.tokens);
     for (const [i, value] of engine.entries()) expect(Math.abs(value - own[i]!)).toBeLessThan(2e-2);
   });
 

@@ -4,10 +4,10 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
 import { createRuntime } from '../../src/index.ts';
-import { loadAddon } from '../../src/native/index.ts';
 import { CHECKPOINT_FILES } from '../../src/rl/checkpoint-files.ts';
 import { openTrainer, type Trainer } from '../../src/rl/trainer.ts';
 import { quantize, whyNoBareEngine } from '../backends/reference/bare-engine.ts';
+import { engineScores } from '../fakes/engine-scores.ts';
 import { openGolden, readGolden } from './golden.ts';
 import { packSequence } from './tiny-model.ts';
 
@@ -72,7 +72,7 @@ describe.each(['llama', 'qwen2', 'qwen3'])('a trained adapter on random weights,
       const { tokens } = golden.row;
       const turned = tokens.map((_, i) => tokens[(i + turn) % tokens.length]!);
       trained.push(...(await scores(trainer, turned)));
-      served.push(...(await loadAddon().scoreWithEngine({ model, adapter, threads: 1, tokens: turned })));
+      served.push(...(await engineScores(model, turned, adapter)));
     }
     const apart = distances(trained, served);
     expect(apart[apart.length >> 1]).toBeLessThan(1e-6);

@@ -195,6 +195,20 @@ describe('masks', () => {
   });
 });
 
+/** Grammars, texts that match them, and texts that do not. */
+describe('grammars', () => {
+  it.each<[string, string[], string[]]>([
+    ['root ::= a "!"\na[lazy] ::= b\nb ::= [a-z]* "e"', ['e!', 'abe!'], ['ee!', '!', 'a!']],
+    ['root[max_chars=2] ::= a\na ::= [a-z]*', ['', 'ab'], ['abc']],
+    ['start: "a" "b" %ignore " "', ['ab', 'a b', 'ab  '], [' ab', 'aab']],
+    ['start: "%ignore" "b"', ['%ignoreb'], ['%ignore b', 'b']],
+  ])('%j', async (grammar, right, wrong) => {
+    const constraint = await compileConstraint({ grammar }, vocabulary);
+    const isRight = (text: string) => accepts(constraint.createMatcher(), bytesOf(text), mask, eos);
+    expect([...right, ...wrong].filter(isRight)).toEqual(right);
+  });
+});
+
 describe('a matcher', () => {
   it('rolls back, clones and forces', async () => {
     const constraint = await compileConstraint(
@@ -267,6 +281,16 @@ describe('refusals', () => {
     [{ grammar: 'root ::= missing' }, 'INVALID_REQUEST', /line 1, column 10: rule 'missing'/],
     [{ grammar: 'root ::= "a" root' }, 'INVALID_REQUEST', /no text can match/],
     [{ grammar: 'start: "a\n' }, 'INVALID_REQUEST', /line 1, column 8: unterminated string/],
+    [{ grammar: 'start: A\nA: "\\ud800"' }, 'INVALID_REQUEST', /line 2, column 5: unpaired surrogate/],
+    [{ grammar: 'root ::= "\\ud800"' }, 'INVALID_REQUEST', /line 1, column 11: unpaired surrogate/],
+    [
+      { grammar: 'root ::= "a" Regex("(?i")' },
+      'INVALID_REQUEST',
+      /line 1, column 20: .*offset 0: unclosed group/,
+    ],
+    [{ grammar: 'start: /a[/' }, 'INVALID_REQUEST', /line 1, column 8: unterminated expression/],
+    [{ grammar: 'start: a\na[lazy]: b\nb: "x"' }, 'UNSUPPORTED', /line 2, column 10: .*only terminals/],
+    [{ grammar: 'root[lazy] ::= "a" root?' }, 'UNSUPPORTED', /line 1, column 1: .*refer to itself/],
     [
       { structural_tag: { type: 'structural_tag', format: { type: 'wat' } } },
       'UNSUPPORTED',

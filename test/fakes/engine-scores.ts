@@ -1,0 +1,40 @@
+/** A GGUF file, perhaps a LoRA file, and tokens -> log-probability of each token but the first, as the engine serves them. */
+import { loadGguf, NO_ADAPTER } from '../../src/backends/index.ts';
+import { toRows } from './rows.ts';
+
+/** Computed on one thread with plain attention and a cache in F32: a rounded cache would blur the comparison. */
+export async function engineScores(
+  path: string,
+  tokens: ArrayLike<number>,
+  adapter = '',
+): Promise<Float32Array> {
+  const count = tokens.length;
+  const model = await loadGguf({ path, gpu: false, cacheType: 'f32', fusedAttention: false });
+  const limits = {
+    kvTokens: Math.ceil(count / 256) * 256,
+    batchTokens: count,
+    slotCount: 1,
+    maxOutputs: count,
+  };
+  const backend = await model.createBackend({ ...limits, isKvUnified: true, threads: 1 });
+  try {
+    const { scores } = await backend.step({
+      adapter: adapter ? await backend.loadAdapter(adapter) : NO_ADAPTER,
+      memoryEdits: new Int32Array(0),
+      tokens: Int32Array.from(tokens),
+      positions: Int32Array.from({ length: count }, (_, i) => i),
+      sequences: new Int32Array(count),
+      sampleRows: new Int32Array(0),
+      samplers: [],
+      rowEdits: [],
+      scoreRows: Int32Array.from(
+        Array.from({ length: count - 1 }, (_, row) => [row, tokens[row + 1]!, 0]).flat(),
+      ),
+      mayRunAhead: false,
+    });
+    return Float32Array.from(toRows(scores), ({ logprob }) => logprob);
+  } finally {
+    await backend.close();
+    model.close();
+  }
+}
