@@ -19,14 +19,14 @@ import { PLAIN_TYPES, writeSafetensorsFolder, writeSafetensorsModel } from './ex
 import { EXPORT_TYPES, type ExportType } from './export-types.ts';
 import { type FoundPart, findParts, type References } from './model-lease.ts';
 
-/** What was written. */
+/** The result of an export. */
 export type ModelExport = {
   /** The file, or the folder of the format `peft`. */
   readonly path: string;
   readonly format: NonNullable<ModelExportRequest['format']>;
-  /** Of the file on the disk; of all files of a folder. */
+  /** Size of the file, or of all files in the folder. */
   readonly bytes: number;
-  /** Adapters that are in it. */
+  /** Number of merged adapters. */
   readonly adapters: number;
 };
 
