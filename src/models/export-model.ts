@@ -63,9 +63,13 @@ export function modelExporter(references: References, requireOpen: () => void): 
     const found = await findParts(references, reference, adapters, scope);
     const model = await atField('model', () => references.models.download(found.baseModel, signal));
     if (!model.endsWith('.gguf') && (await fs.stat(model)).isDirectory())
-      throw new OnpolicyError('UNSUPPORTED', `model: ${model} is no GGUF file; only these are exported`, {
-        param: 'model',
-      });
+      throw new OnpolicyError(
+        'UNSUPPORTED',
+        `model: ${model} is not a GGUF file; only GGUF models can be exported`,
+        {
+          param: 'model',
+        },
+      );
     if (format === 'peft' && found.parts.length === 0)
       throwFaults([fault(['format'], 'conflict', 'gguf for a model without adapters', format)]);
     const temporary = `${target}.${randomUUID()}.new`;

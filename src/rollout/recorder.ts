@@ -72,7 +72,7 @@ export class Recorder {
       .flatMap((read) => read?.() ?? [])
       .filter(({ choices }) => choices.length > 0);
     if (exchanges.length === 0)
-      throw new OnpolicyError('CONFLICT', 'no request was answered since the recording began');
+      throw new OnpolicyError('CONFLICT', 'no request was answered during the recording');
     this.#end.abort(new OnpolicyError('CLOSED', 'the recording has ended'));
     const [first, ...others] = historiesOf(exchanges);
     return {

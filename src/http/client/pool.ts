@@ -147,7 +147,7 @@ class Pool extends CheckedTrainingService {
       if (!member) {
         const openMs = Math.min(...[...left].map((one) => one.openMs));
         const waitMs = Math.ceil(openMs - performance.now());
-        failure ??= new OnpolicyError('OVERLOADED', 'every member of the pool asked to be left alone', {
+        failure ??= new OnpolicyError('OVERLOADED', 'all members of the pool are overloaded', {
           retryAfterMs: waitMs,
         });
         if (waits++ === MOST_WAITS || waitMs > LONGEST_WAIT_MS) break;
