@@ -31,10 +31,10 @@ const SECTIONS = {
   DeveloperMessage:
     'A message with the role `developer`. `system`, `user` and `function` have the same fields but `tools`.',
   AssistantMessage:
-    'A message with the role `assistant`. The message of a response can be sent back as it is.',
+    'A message with the role `assistant`. The message of a response can be sent back unchanged.',
   ToolMessage: 'A message with the role `tool`.',
   CustomMessage: 'A message with any other role.',
-  FunctionTool: 'An item of `tools`. Further keys reach the chat template as they are.',
+  FunctionTool: 'An item of `tools`. Additional keys are passed to the chat template.',
   FunctionDefinition: 'The value of `function` there, and an item of `functions`.',
   TextCompletionRequest:
     'The body of `POST /v1/completions`, and the argument of `createTextCompletion`: [text completions](wires.md#text-completions).',
@@ -87,7 +87,7 @@ const SECTIONS = {
 const FORMS = {
   Message: 'one of the messages below; `role` says which',
   ContentPart:
-    '`{ type: "text", text }`, also `input_text`, `output_text`, `refusal`, `thinking`, or a bare string. `{ type: "file", file: { file_data, filename } }` with text in base64 or a `data:` URI is text; with a picture it needs a model with a projector, as `image_url` and `input_audio` do: [media](media.md). Other parts are `UNSUPPORTED`',
+    '`{ type: "text", text }`, also `input_text`, `output_text`, `refusal`, `thinking`, or a bare string. `{ type: "file", file: { file_data, filename } }` with text in base64 or a `data:` URI is text; with an image it needs a model with a projector, as `image_url` and `input_audio` do: [media](media.md). Other parts are `UNSUPPORTED`',
   ToolCall:
     '`{ id, type: "function", function: { name, arguments } }`; `arguments` is JSON text. Of a custom tool: `{ id, type: "custom", custom: { name, input } }`',
   ToolChoice:
@@ -132,9 +132,9 @@ export function toPage({ definitions }) {
 
 Generated from \`src/protocol/schemas\` by \`npm run docs\`: do not edit.
 
-A field that is absent, or \`undefined\` in process, has its default. Nothing is converted: \`"2"\` is no integer. One error reports
+A field that is absent, or \`undefined\` in process, has its default. Nothing is converted: \`"2"\` is not an integer. One error reports
 all faults of a request. An unknown field is an error in process; over HTTP it is ignored and listed
-in the header \`X-Ignored-Fields\`, unless it is nearly a known one.
+in the header \`X-Ignored-Fields\`, unless it resembles a known one.
 
 ## ChatCompletionRequest
 

@@ -13,19 +13,19 @@ function defaultRuntime(): Promise<Runtime> {
 }
 
 /**
- * Answers a chat completion request on the process-wide runtime: as a stream of chunks.
+ * Answers a chat completion request on the process-wide runtime, as a stream of chunks.
  * @throws OnpolicyError `INVALID_REQUEST` for bad fields, before anything runs; further codes in `ErrorCode`
  */
 export function createCompletion(
   request: ChatCompletionRequest & { stream: true },
   options?: CallOptions,
 ): Promise<ChatCompletionStream>;
-/** Answers a chat completion request on the process-wide runtime: as a whole. */
+/** Answers a chat completion request on the process-wide runtime, as a whole. */
 export function createCompletion(
   request: ChatCompletionRequest & { stream?: false | null },
   options?: CallOptions,
 ): Promise<ChatCompletion>;
-/** Answers a chat completion request on the process-wide runtime, as the request's `stream` says. */
+/** Answers a chat completion request on the process-wide runtime, streamed or as a whole, depending on `stream`. */
 export function createCompletion(
   request: ChatCompletionRequest,
   options?: CallOptions,

@@ -53,9 +53,9 @@ const STATUS: Record<ErrorCode, number> = {
 /** All codes. */
 export const errorCodes = Object.keys(STATUS) as readonly ErrorCode[];
 
-/** One fault of an input, in the shape of the wire's validation errors. */
+/** One fault of an input, in the form of validation errors over HTTP. */
 export type ErrorDetail = {
-  /** Path of the faulty value, for example `['messages', '0', 'role']`. */
+  /** Path of the invalid value, for example `['messages', '0', 'role']`. */
   readonly loc: readonly string[];
   /** What was expected and what was found. */
   readonly msg: string;
@@ -63,7 +63,7 @@ export type ErrorDetail = {
   readonly type: string;
   /** The value found. */
   readonly input?: unknown;
-  /** Further facts, for example the bounds. */
+  /** More details, for example the bounds. */
   readonly ctx?: Readonly<Record<string, unknown>>;
 };
 
@@ -75,23 +75,24 @@ export type OnpolicyErrorOptions = {
   readonly retryAfterMs?: number;
 };
 
-/** Thrown, or used to reject, by every public function. Branch on `code`; messages may change in any release. */
+/** Every public function throws or rejects with this class. Branch on `code`; messages may change in any release. */
 export class OnpolicyError extends Error {
   override readonly name = 'OnpolicyError';
   /** What failed. */
   readonly code: ErrorCode;
-  /** The HTTP status that the wire uses for `code`. */
+  /** The HTTP status of `code`. */
   readonly status: number;
-  /** Path of the request field at fault, of several faults the first one's; absent: the fault is of none. */
+  /** Path of the invalid request field, the first one if there are several; absent if no field is at fault. */
   readonly param?: string;
   /** Every fault of an invalid input. */
   readonly detail?: readonly ErrorDetail[];
-  /** When to try again, where that is known. */
+  /** When to try again, if known. */
   readonly retryAfterMs?: number;
 
   /**
-   * Makes an error, for code that replaces the library, for example in tests.
-   * @param options.param defaults to the path of the first entry of `detail` */
+   * Creates an error, for code that replaces the library, for example in tests.
+   * @param options.param defaults to the path of the first entry of `detail`
+   */
   constructor(code: ErrorCode, message: string, options: OnpolicyErrorOptions = {}) {
     super(message, 'cause' in options ? { cause: options.cause } : undefined);
     this.code = code;

@@ -6,21 +6,21 @@ import { type ModelOptions, type Placement, planLoad } from './models/index.ts';
 import { type Device, devices } from './native/index.ts';
 import { checkOptions, type RuntimeOptions } from './runtime-options.ts';
 
-/** What {@link inspectModel} finds. */
+/** The result of {@link inspectModel}. */
 export type ModelInspection = {
   readonly path: string;
   /** As llama.cpp names it, for example `qwen3`. */
   readonly architecture: string;
-  /** As its authors named it; empty: the file does not say. */
+  /** The name given by its authors; empty if the file has none. */
   readonly name: string;
-  /** Tokens that it was trained for. */
+  /** Context length that it was trained for. */
   readonly contextLength: number;
   readonly layers: number;
   readonly embeddingSize: number;
   readonly vocabularySize: number;
-  /** Jinja source; empty: it has none, so that requests need `chat_template`. */
+  /** Jinja source; empty if it has none, so requests need `chat_template`. */
   readonly chatTemplate: string;
-  /** Bytes, as estimated from its sizes and the options. */
+  /** Bytes, estimated from its sizes and the options. */
   readonly memory: {
     readonly weights: number;
     readonly cache: number;
@@ -33,7 +33,7 @@ export type ModelInspection = {
 };
 
 /**
- * What a GGUF file is, and what a runtime with these options would take for it.
+ * Describes a GGUF file, and the memory that a runtime with these options would need for it.
  * @throws OnpolicyError `INVALID_REQUEST` for wrong options, `MODEL_NOT_FOUND`, `MODEL_INVALID`, `UNSUPPORTED` for an ONNX model
  */
 export async function inspectModel(

@@ -4,16 +4,13 @@ import type { Models, Placement } from './models/index.ts';
 import type { ProductKernels } from './native/index.ts';
 import { cutMasks } from './structured/index.ts';
 
-/** Numbers about a runtime. */
+/** Statistics of a runtime. */
 export type RuntimeStats = EngineStats & {
-  /** Masks of constraints that lack tokens because their work was bounded, in this process. */
+  /** Number of token masks in this process that lack tokens because they reached the work limit. */
   readonly cutMasks: number;
-  /** Where the layers and the cache of each loaded model lie, by its path. */
+  /** Placement of the layers and the cache of each loaded model, by its path. */
   readonly placement: readonly ({ readonly model: string } & Placement)[];
-  /**
-   * What computes the matrix products of each loaded model, by its path: kernels of this library for an instruction set, or
-   * `plain`, the engine's own.
-   */
+  /** Matmul kernels of each loaded model, by its path: this library's for an instruction set, or `plain` for the engine's own. */
   readonly products: readonly { readonly model: string; readonly kernels: ProductKernels }[];
 };
 

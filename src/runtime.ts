@@ -58,15 +58,15 @@ const MODEL_REFERENCE = 'a name, an hf: URI or a path of a model';
 
 /** A service whose models run in this process. */
 export class Runtime extends CheckedTrainingService {
-  /** Models that can be trained. */
+  /** Registered models, which can be trained. */
   readonly models: LocalModelsResource;
-  /** What training left. */
+  /** Checkpoints of trained models. */
   readonly checkpoints: LocalCheckpointsResource;
-  /** What training and logging measured. */
+  /** Metrics and trajectories of training and logging. */
   readonly runs: RunsResource;
-  /** LoRA adapters that are loaded by a name. */
+  /** Named LoRA adapters. */
   readonly adapters: AdaptersResource;
-  /** Training jobs, also those of earlier processes. */
+  /** Training jobs, including those of earlier processes. */
   readonly trainingJobs: TrainingJobsResource;
   /** Answers the clients of HTTP APIs in this process, in place of the global `fetch`. See {@link createFetch}. */
   readonly fetch: typeof globalThis.fetch = createFetch(this);
@@ -77,7 +77,7 @@ export class Runtime extends CheckedTrainingService {
     request: MessageCountRequest,
     options?: CallOptions,
   ): Promise<MessageTokensCount> => countMessageTokens(this, request, options);
-  /** Responses of OpenAI's responses API: answered, and kept in a bounded store. */
+  /** OpenAI's responses API. Responses are stored, up to a limit. */
   readonly responses: ResponsesResource = responsesOf(this);
   /** Answers requests of OpenAI's responses API: `responses.create`. */
   readonly createResponse: ResponsesResource['create'] = this.responses.create;
@@ -148,7 +148,7 @@ export class Runtime extends CheckedTrainingService {
   }
 
   /**
-   * Starts a training job on a registered model: supervised learning on given answers. The same as {@link train} else.
+   * Starts a supervised training job on a registered model, with given answers. Otherwise the same as {@link train}.
    * @throws OnpolicyError `INVALID_REQUEST` for bad fields, before anything runs
    */
   async sft(request: SftRequest, options: CallOptions = {}): Promise<TrainingJob> {
@@ -158,8 +158,7 @@ export class Runtime extends CheckedTrainingService {
   }
 
   /**
-   * Records a rollout. Whatever client sends its requests to the recorder's `service` or `fetch`, `finish` gives the trajectory
-   * to train on.
+   * Records a rollout. Any client can send requests to the recorder's `service` or `fetch`; `finish` returns the trajectory to train on.
    * @throws OnpolicyError `INVALID_REQUEST` for wrong options
    */
   record(options: RecorderOptions): Recorder {
@@ -181,7 +180,7 @@ export class Runtime extends CheckedTrainingService {
 
   /**
    * The text of token ids.
-   * @throws OnpolicyError `INVALID_REQUEST` for a wrong argument, and for an id that the vocabulary does not have
+   * @throws OnpolicyError `INVALID_REQUEST` for a wrong argument, or an id outside the vocabulary
    */
   async detokenize(
     ids: readonly number[],
@@ -191,15 +190,15 @@ export class Runtime extends CheckedTrainingService {
     return await this.#answering.detokenize(validateDetokenizeRequest(ids, options));
   }
 
-  /** Tokens of prompt and answer together at most, of a model. Loads it. */
+  /** Limit on the tokens of a model's prompt and answer together. Loads the model. */
   async contextSize(model?: string | null): Promise<number> {
     this.#requireOpen();
     return await this.#answering.contextSize(model || null);
   }
 
   /**
-   * The run of a model, named by id or name, as a page: curves, checkpoints and trajectories in one HTML file. `compare` names
-   * another model, whose curves are drawn beside.
+   * The run of a model, given by id or name, as one HTML file with curves, checkpoints and trajectories. `compare` is another model whose
+   * curves are added.
    * @throws OnpolicyError `MODEL_NOT_FOUND`
    */
   async report(model: string, options: ReportOptions = {}): Promise<string> {
@@ -207,7 +206,7 @@ export class Runtime extends CheckedTrainingService {
     return await makeReport(this.#store.store, model, options);
   }
 
-  /** Names of models that requests can use, the default one first. Registered models have names of their own. */
+  /** Names of models that requests can use, the default one first. Registered models are not included. */
   servedModels(): string[] {
     return this.#models.names();
   }
@@ -217,14 +216,14 @@ export class Runtime extends CheckedTrainingService {
     return this.#models.has(reference);
   }
 
-  /** Models that are in memory, being loaded, or waiting for room. */
+  /** Models that are in memory, being loaded, or waiting for memory. */
   loaded(): ResidentModel[] {
     return this.#models.residents();
   }
 
   /**
-   * Downloads a model, named as in a request, without loading it. Resolves with its file, or the folder of an ONNX model;
-   * `onProgress` of the runtime hears how far it is.
+   * Downloads a model, named as in a request, without loading it. Resolves with its file, or the folder of an ONNX model. Progress goes to
+   * `onProgress` of the runtime.
    * @throws OnpolicyError `NETWORK_FAILED`, `MODEL_NOT_FOUND`, `ABORTED`
    */
   async download(model: string, options: CallOptions = {}): Promise<string> {
@@ -235,8 +234,8 @@ export class Runtime extends CheckedTrainingService {
   }
 
   /**
-   * Unloads a model, named as in a request, as soon as no request uses it. Its next request loads it again. Resolves with
-   * false when it is not loaded.
+   * Unloads a model, named as in a request, as soon as no request uses it. Its next request loads it again. Resolves with false if it is
+   * not loaded.
    */
   async unload(model: string): Promise<boolean> {
     this.#requireOpen();
@@ -244,17 +243,17 @@ export class Runtime extends CheckedTrainingService {
     return await this.#models.unload(model);
   }
 
-  /** Numbers about the engines of all models together, unloaded ones included, and what computes each loaded one. */
+  /** Statistics of the engines of all models, including unloaded ones, and the kernels of each loaded model. */
   stats(): RuntimeStats {
     return runtimeStats(this.#models);
   }
 
-  /** Numbers about the encoders of pictures and sounds of all loaded models together. */
+  /** Statistics of the image and audio encoders of all loaded models. */
   mediaStats(): MediaStats {
     return this.#models.mediaStats();
   }
 
-  /** Ends what runs with code `CLOSED` and frees all models. Closing twice is fine. */
+  /** Ends running requests with code `CLOSED` and frees all models. Can be called twice. */
   async close(): Promise<void> {
     this.#closed ??= this.#training
       .close()

@@ -1,4 +1,4 @@
-/** The contract of services: the runtime in this process, the client of a server, a pool of services. */
+/** The interface of services: the runtime in this process, the client of a server, a pool of services. */
 
 import type { ChatCompletionStream, TextCompletionStream } from './answer/index.ts';
 import type {
@@ -29,29 +29,29 @@ import type {
 
 export type { CallOptions };
 
-/** A training job that was started here. */
+/** A training job started by this process. */
 export interface TrainingJob {
   /** A UUID. */
   readonly id: string;
   readonly status: TrainingJobStatus;
-  /** What happens, from the job's beginning on, until it has ended. */
+  /** All events from the start of the job until it ends. */
   events(): AsyncIterable<TrainingJobEvent>;
-  /** Rejects when the job failed, and with `ABORTED` when it was cancelled. */
+  /** The result. Rejects if the job failed, and with `ABORTED` if it was cancelled. */
   readonly done: Promise<TrainingResult>;
-  /** Stops the job; what it has trained so far is dropped. Resolves when it has stopped. */
+  /** Stops the job and discards its training. Resolves when it has stopped. */
   cancel(): Promise<void>;
 }
 
-/** Models that can be trained. */
+/** Registered models, which can be trained. */
 export interface ModelsResource {
   /**
    * Registers a model.
-   * @throws OnpolicyError `CONFLICT` when the name is taken, unless `return_existing`; `MODEL_NOT_FOUND` for a base that is not there
+   * @throws OnpolicyError `CONFLICT` if the name is taken, unless `return_existing`; `MODEL_NOT_FOUND` if the base model does not exist
    */
   create(request: ModelCreateRequest, options?: CallOptions): Promise<Model>;
   /** Finds a model by its id. */
   retrieve(id: string, options?: CallOptions): Promise<Model>;
-  /** A page of the registered models, newest first unless asked otherwise. */
+  /** A page of the registered models, newest first by default. */
   list(query?: ListQuery, options?: CallOptions): Promise<Page<Model>>;
   /** Deletes a model with its checkpoints, trajectories and run. */
   delete(id: string, options?: CallOptions): Promise<ModelDeletion>;
@@ -61,9 +61,9 @@ export interface ModelsResource {
 
 /** Checkpoints of trained models. */
 export interface CheckpointsResource {
-  /** A page of a model's checkpoints, newest first unless asked otherwise. */
+  /** A page of a model's checkpoints, newest first by default. */
   list(modelId: string, query?: ListQuery, options?: CallOptions): Promise<Page<Checkpoint>>;
-  /** Deletes the checkpoints of some steps; steps without one are reported. */
+  /** Deletes the checkpoints of the given steps. Steps without a checkpoint are reported. */
   delete(
     modelId: string,
     request: CheckpointDeleteRequest,
@@ -71,19 +71,19 @@ export interface CheckpointsResource {
   ): Promise<CheckpointDeletion>;
 }
 
-/** Training jobs, also those of earlier processes. */
+/** Training jobs, including those of earlier processes. */
 export interface TrainingJobsResource {
-  /** A page of the jobs, newest first unless asked otherwise; of one model or status if asked. */
+  /** A page of the jobs, newest first by default, optionally of one model or status. */
   list(query?: JobListQuery, options?: CallOptions): Promise<Page<TrainingJobInfo>>;
-  /** The state of a job. */
+  /** The status of a job. */
   retrieve(id: string, options?: CallOptions): Promise<TrainingJobInfo>;
-  /** Its events in the order they happened (`order` is not for them). */
+  /** A page of a job's events in chronological order (`order` is not supported). */
   events(
     id: string,
     query?: Pick<ListQuery, 'after' | 'limit'>,
     options?: CallOptions,
   ): Promise<Page<TrainingJobEvent>>;
-  /** Stops a job if it runs, and returns its state. */
+  /** Stops a job if it runs, and returns its status. */
   cancel(id: string, options?: CallOptions): Promise<TrainingJobInfo>;
 }
 
@@ -102,56 +102,56 @@ export interface Completions {
     request: ChatCompletionRequest & { stream?: false | null },
     options?: CallOptions,
   ): Promise<ChatCompletion>;
-  /** Answers a chat completion request, as the request's `stream` says. */
+  /** Answers a chat completion request, streamed or as a whole, depending on `stream`. */
   createCompletion(
     request: ChatCompletionRequest,
     options?: CallOptions,
   ): Promise<ChatCompletion | ChatCompletionStream>;
   /**
-   * Continues prompts as they are, without a chat template, as a stream of chunks. Absent where the service has none.
+   * Continues prompts without a chat template, as a stream of chunks. Absent if the service does not support it.
    * @throws OnpolicyError `INVALID_REQUEST` for bad fields, before anything runs; further codes in `ErrorCode`
    */
   createTextCompletion?(
     request: TextCompletionRequest & { stream: true },
     options?: CallOptions,
   ): Promise<TextCompletionStream>;
-  /** Continues prompts as they are, as a whole. */
+  /** Continues prompts without a chat template, as a whole. */
   createTextCompletion?(
     request: TextCompletionRequest & { stream?: false | null },
     options?: CallOptions,
   ): Promise<TextCompletion>;
-  /** Continues prompts as they are, as the request's `stream` says. */
+  /** Continues prompts without a chat template, streamed or as a whole, depending on `stream`. */
   createTextCompletion?(
     request: TextCompletionRequest,
     options?: CallOptions,
   ): Promise<TextCompletion | TextCompletionStream>;
   /**
-   * The vectors of texts. Absent where the service has none.
+   * Computes the embedding vectors of texts. Absent if the service does not support it.
    * @throws OnpolicyError `INVALID_REQUEST` for bad fields, before anything runs; further codes in `ErrorCode`
    */
   createEmbeddings?(request: EmbeddingRequest, options?: CallOptions): Promise<EmbeddingResponse>;
-  /** Ends what runs, frees everything. Closing twice is fine. */
+  /** Ends running requests and frees all resources. Can be called twice. */
   close(): Promise<void>;
   /** The same as {@link close}, for `await using`. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** The service of a server, which also takes LoRA adapters. */
+/** The service of a server, which can also load LoRA adapters. */
 export interface ConnectedService extends Service {
   /**
-   * Loads an adapter, a folder of PEFT that the server sees, by the name that requests then use as their `model`: vLLM's
-   * `POST /v1/load_lora_adapter`.
-   * @throws OnpolicyError `INVALID_REQUEST` when the name is taken or the adapter does not fit
+   * Loads an adapter from a PEFT folder that the server can read. Requests then use its name as their `model`. Calls vLLM's `POST
+   * /v1/load_lora_adapter`.
+   * @throws OnpolicyError `INVALID_REQUEST` if the name is taken or the adapter does not fit
    */
   loadAdapter(
     adapter: { readonly name: string; readonly path: string },
     options?: CallOptions,
   ): Promise<void>;
-  /** Takes it back: `POST /v1/unload_lora_adapter`. @throws OnpolicyError `NOT_FOUND` for a name that it does not have */
+  /** Unloads an adapter: `POST /v1/unload_lora_adapter`. @throws OnpolicyError `NOT_FOUND` if the server has no adapter of this name */
   unloadAdapter(name: string, options?: CallOptions): Promise<void>;
 }
 
-/** Answers requests, and trains. */
+/** Answers requests and trains models. */
 export interface Service extends Completions {
   /**
    * Starts a training job on a registered model; resolves when it is queued.

@@ -1,20 +1,20 @@
 /** Options of media -> limits with their defaults. */
 
-/** How much a request may bring, and where from. */
+/** Limits on the media of requests, and folders they may be read from. */
 export type MediaOptions = {
-  /** Bytes of one picture or sound. Default 20 MiB. */
+  /** Bytes of one image or audio file. Default 20 MiB. */
   readonly maxBytes?: number;
-  /** Pixels of one picture. Default 33,554,432. */
+  /** Pixels of one image. Default 33,554,432. */
   readonly maxPixels?: number;
-  /** Seconds of one sound. Default 600. */
+  /** Seconds of one audio clip. Default 600. */
   readonly maxSeconds?: number;
-  /** Pictures and sounds of one request. Default 32. */
+  /** Images and audio clips of one request. Default 32. */
   readonly maxParts?: number;
-  /** Bytes of embeddings that stay for the next request with the same picture. Default 256 MiB. */
+  /** Bytes of embeddings cached for later requests with the same image. Default 256 MiB. */
   readonly cacheBytes?: number;
   /** Encodes of one model that wait or run. Further ones fail with `TOO_LARGE`. Default 256. */
   readonly maxQueued?: number;
-  /** Folders whose files `file:` addresses may name. Default: none. */
+  /** Folders that `file:` addresses may refer to. Default: none. */
   readonly folders?: readonly string[];
 };
 

@@ -12,18 +12,18 @@ import {
 import type { References } from './model-lease.ts';
 import { keeperOf, type NamedAdapter } from './named-adapters.ts';
 
-/** Adapters that are loaded by a name. */
+/** Named adapters. */
 export interface AdaptersResource {
   /**
-   * Loads an adapter and gives it a name, which requests use as their `model`, or as the `model` of one of their `adapters`. It
-   * stays loaded with its model.
-   * @throws OnpolicyError `CONFLICT` when the name is taken, `MODEL_NOT_FOUND` when there is no such file or base, `MODEL_INVALID`
-   * for an adapter of another model, `UNSUPPORTED` for one that is no plain LoRA
+   * Loads an adapter and gives it a name, which requests use as their `model`, or as the `model` of one of their `adapters`. It stays
+   * loaded with its model.
+   * @throws OnpolicyError `CONFLICT` if the name is taken, `MODEL_NOT_FOUND` if the file or the base model does not exist, `MODEL_INVALID`
+   *   for an adapter of another model, `UNSUPPORTED` if it is not a plain LoRA
    */
   load(request: AdapterLoadRequest, options?: { readonly signal?: AbortSignal }): Promise<NamedAdapter>;
-  /** Takes a name back. The adapter is freed when the last request that uses it has ended. Resolves with false for other names. */
+  /** Removes a name. The adapter is freed after the last request that uses it. Resolves with false for an unknown name. */
   unload(name: string): Promise<boolean>;
-  /** What is loaded by a name now. */
+  /** The adapters that are loaded now. */
   list(): NamedAdapter[];
 }
 

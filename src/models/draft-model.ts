@@ -35,7 +35,7 @@ export async function planDraft(
     signal,
   );
   if (plan.shape!.isRecurrent)
-    throw unsupported(`${file} has recurrent state, and what was drafted wrong cannot be cut out of it`);
+    throw unsupported(`${file} has recurrent state, from which rejected draft tokens cannot be removed`);
   return plan;
 }
 
@@ -80,7 +80,7 @@ function requireSameTokens(target: Tokenizer, draft: Tokenizer, file: string): v
       JSON.stringify(Buffer.from(tokenizer.bytesOf(id)).toString());
     throw new OnpolicyError(
       'INVALID_REQUEST',
-      `${DRAFT_FIELD}: expected a model with the vocabulary of the one that it drafts for, got ${file}: ` +
+      `${DRAFT_FIELD}: expected a model with the vocabulary of the large model, got ${file}: ` +
         `its token ${id} is ${show(draft)}, not ${show(target)}`,
       { param: DRAFT_FIELD },
     );

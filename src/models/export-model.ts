@@ -20,14 +20,14 @@ import { PLAIN_TYPES, writeSafetensorsFolder, writeSafetensorsModel } from './ex
 import { EXPORT_TYPES, type ExportType } from './export-types.ts';
 import { type FoundPart, findParts, type References } from './model-lease.ts';
 
-/** What was written. */
+/** The result of an export. */
 export type ModelExport = {
   /** The file, or the folder of the format `peft`. */
   readonly path: string;
   readonly format: NonNullable<ModelExportRequest['format']>;
-  /** Of the file on the disk; of all files of a folder. */
+  /** Size of the file, or of all files in the folder. */
   readonly bytes: number;
-  /** Adapters that are in it. */
+  /** Number of merged adapters. */
   readonly adapters: number;
 };
 
@@ -64,9 +64,13 @@ export function modelExporter(references: References, requireOpen: () => void): 
     const found = await findParts(references, reference, adapters, scope);
     const model = await atField('model', () => references.models.download(found.baseModel, signal));
     if (!model.endsWith('.gguf') && (await fs.stat(model)).isDirectory())
-      throw new OnpolicyError('UNSUPPORTED', `model: ${model} is no GGUF file; only these are exported`, {
-        param: 'model',
-      });
+      throw new OnpolicyError(
+        'UNSUPPORTED',
+        `model: ${model} is not a GGUF file; only GGUF models can be exported`,
+        {
+          param: 'model',
+        },
+      );
     if (format === 'peft' && found.parts.length === 0)
       throwFaults([fault(['format'], 'conflict', 'gguf for a model without adapters', format)]);
     const temporary = `${target}.${randomUUID()}.new`;

@@ -19,7 +19,7 @@ export async function findProjector(
 ): Promise<string | null> {
   if (isOnnxModel(file)) {
     if (mmproj == null) return null;
-    throw new OnpolicyError('UNSUPPORTED', 'model.mmproj: expected a GGUF model beside it', {
+    throw new OnpolicyError('UNSUPPORTED', 'model.mmproj: expected a GGUF model', {
       param: 'model.mmproj',
     });
   }

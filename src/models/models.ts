@@ -117,7 +117,7 @@ export class Models {
     if ('embeddings' in model && !hasAdapters) return scope.handOver({ model });
     if (hasAdapters) throw unfit(`${model.name} has adapters, and models of embeddings take none`);
     throw unfit(
-      `expected a model of embeddings, whose files say how states become a vector (mean, cls or last), or its option pooling, got ${model.name}`,
+      `expected an embedding model, with a pooling (mean, cls or last) in its files or the option pooling, got ${model.name}`,
     );
   }
 

@@ -3,12 +3,12 @@ import { atField, Queue } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import { type AdapterFile, identify } from './adapter-files.ts';
 
-/** An adapter with a name, as a caller sees it. */
+/** A named adapter. */
 export type NamedAdapter = {
   readonly name: string;
   /** Its GGUF file or PEFT folder. */
   readonly path: string;
-  /** Reference of the model beside which it is loaded; null: the default one. */
+  /** Reference of its base model; null: the default model. */
   readonly base: string | null;
 };
 

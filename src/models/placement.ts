@@ -9,19 +9,19 @@ import { OnpolicyError } from '../errors.ts';
 import type { Device } from '../native/index.ts';
 import type { ModelOptions } from './model-options.ts';
 
-/** Where a model lies. */
+/** Placement of a model on GPUs and the CPU. */
 export type Placement = {
   /** Names of the GPUs that have layers; empty: the CPU computes everything. */
   readonly devices: readonly string[];
-  /** Layers on them; the output counts as one. */
+  /** Number of layers on them; the output layer counts as one. */
   readonly gpuLayers: number;
-  /** All that there are. */
+  /** Total number of layers. */
   readonly layers: number;
-  /** Whether the KV cache of the layers on GPUs lies there, too. */
+  /** Whether the KV cache of these layers is on the GPUs too. */
   readonly cacheOnGpu: boolean;
   /** Bytes on GPUs, as estimated from the file. */
   readonly deviceBytes: number;
-  /** Of the KV cache: bytes in the processor's memory. */
+  /** Bytes of the KV cache in main memory. */
   readonly hostCacheBytes: number;
 };
 

@@ -6,31 +6,31 @@ import { LeaseScope, lease, Shared } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import { adapterError, type FreeBytes, type MemoryNeed, memoryError, totalBytes } from './memory-need.ts';
 
-/** How much memory the models of a runtime may take, and for how long. */
+/** Memory budget of a runtime's models, and how long idle models stay loaded. */
 export type MemoryOptions = {
-  /** Bytes of weights, caches and buffers of all loaded models together. Default: what the system has free. */
+  /** Limit on the bytes of weights, caches and buffers of all loaded models. Default: the system's free memory. */
   readonly budget?: number;
-  /** A model that was not used for so many milliseconds is unloaded. Default null: it stays until its room is needed. */
+  /** Milliseconds after which an idle model is unloaded. Default null: it stays until its memory is needed. */
   readonly idleMs?: number | null;
 };
 
-/** Where a model stands: it waits for room, is loaded, is ready, or leaves after its last request. */
+/** State of a model: it waits for memory, is being loaded, is ready, or is unloaded after its last request. */
 export type ResidentState = 'waiting' | 'loading' | 'ready' | 'leaving';
 
-/** A model that is in memory or wants to be. */
+/** A model that is in memory, is being loaded, or waits for memory. */
 export class Resident<Value> {
   readonly name: string;
   readonly path: string;
-  /** How much of it is loaded, 0 to 1. */
+  /** Progress of loading, 0 to 1. */
   progress = 0;
   /** Null until the header of its file is read. */
   need: MemoryNeed | null = null;
   hasRoom = false;
-  /** Bytes of the adapters that are loaded beside it. */
+  /** Bytes of its loaded adapters. */
   adapterBytes = 0;
   /** Null until it is loaded. */
   value: Value | null = null;
-  /** Requests that wait for it or use it. */
+  /** Number of requests that wait for it or use it. */
   users = 0;
   /** Number of its last use: higher is later. */
   lastUse = 0;

@@ -7,7 +7,7 @@ import {
 } from '../protocol/index.ts';
 import type { AdvantageEstimator } from './settings.ts';
 
-/** A trajectory that trains, by its place in the input. */
+/** A trajectory to train on, by its index in the input. */
 export type TrajectoryAdvantage = {
   readonly group: number;
   readonly index: number;
@@ -15,15 +15,14 @@ export type TrajectoryAdvantage = {
   readonly advantage: number;
   /** Weight of each of its tokens; over the batch's trainable tokens the mean is 1. */
   readonly weight: number;
-  /** Trajectories of one unit are trained on in one row. Absent: each is for itself. */
+  /** Trajectories of one unit are trained in one row. Absent: each is independent. */
   readonly unit?: number | undefined;
 };
 
 const EPSILON = 1e-6;
 
 /**
- * Turns rewards into advantages. A trajectory whose reward equals what it is compared with, but for rounding, is left out: it
- * trains nothing.
+ * Turns rewards into advantages. A trajectory whose reward equals its baseline up to rounding is left out, because it has no gradient.
  * @param groups (groups)(trajectories of the group)
  */
 export function computeAdvantages(

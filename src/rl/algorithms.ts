@@ -4,30 +4,30 @@ import type { ExperimentalConfig } from './settings.ts';
 const CLIPPED = { ppo: true, normalize_advantages: false } as const satisfies ExperimentalConfig;
 
 /**
- * Settings for `experimental_config`, to be spread before your own: `{ ...algorithms.dapo, learning_rate: 1e-5 }`. Each object
- * has what differs from the defaults.
+ * Settings for `experimental_config`. Spread them before your own: `{ ...algorithms.dapo, learning_rate: 1e-5 }`. Each object has only the
+ * settings that differ from the defaults.
  */
 export const algorithms = {
   /** arXiv:2402.03300. Its divergence from the reference is off, as usual today: add `kl_loss_coef`. */
   grpo: CLIPPED,
-  /** arXiv:2503.20783: no division by spread or by length. Set `loss_length` to the most tokens of an answer. */
+  /** arXiv:2503.20783: no division by standard deviation or length. Set `loss_length` to the maximum number of tokens of an answer. */
   dr_grpo: { ...CLIPPED, scale_rewards: false, normalize_by_length: false },
   /**
-   * arXiv:2503.14476: a wider upper clip bound, tokens weigh the same. Add `overlong_length` for its shaping of long answers, and
+   * arXiv:2503.14476: a wider upper clip bound, equal weight for all tokens. Add `overlong_length` for its shaping of long answers, and
    * `refill` of `trainLoop` for its dynamic sampling.
    */
   dapo: { ...CLIPPED, epsilon: 0.2, epsilon_high: 0.28, normalize_by_length: false },
   /** arXiv:2507.18071: ratios of whole answers. */
   gspo: { ...CLIPPED, importance_sampling_level: 'sequence', epsilon: 3e-4, epsilon_high: 4e-4 },
-  /** arXiv:2402.14740: each reward is compared with the mean of the others. */
+  /** arXiv:2402.14740: each reward is relative to the mean of the others. */
   rloo: {
     advantage_estimator: 'leave_one_out',
     scale_rewards: false,
     normalize_advantages: false,
     normalize_by_length: false,
   },
-  /** arXiv:2501.03262: rewards are compared over the batch. */
+  /** arXiv:2501.03262: rewards are relative to the batch. */
   reinforce_plus_plus: { ...CLIPPED, advantage_estimator: 'batch', normalize_by_length: false },
-  /** arXiv:2506.13585: clipped importance weights, tokens weigh the same. */
+  /** arXiv:2506.13585: clipped importance weights, equal weight for all tokens. */
   cispo: { normalize_by_length: false },
 } as const satisfies Record<string, ExperimentalConfig>;

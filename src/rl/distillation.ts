@@ -2,8 +2,8 @@
 import { type Column, readColumn } from './columns.ts';
 
 /**
- * On-policy distillation: the advantage of a sampled token is `log teacher - log student`, whose mean is minus the reverse KL divergence per
- * token. With it `policyLoss` descends that divergence. NaN where a log-probability is not known: leave such a token out by its mask.
+ * On-policy distillation: the advantage of a sampled token is `log teacher - log student`, whose mean is minus the reverse KL divergence
+ * per token. With it `policyLoss` minimizes that divergence. NaN if a log-probability is unknown: exclude such a token by its mask.
  * @param student (tokens) under the weights that sampled
  * @param teacher (tokens) of the same tokens, for example from `prompt_logprobs` of a teacher
  */

@@ -17,7 +17,7 @@ import { SerialCalls } from './serial.ts';
 
 /** One trained tensor: `out` rows of `in` numbers. A norm or a bias has one row. */
 export type FullParameter = {
-  /** As in the file, for example `blk.0.attn_q.weight`. */
+  /** Name in the file, for example `blk.0.attn_q.weight`. */
   readonly name: string;
   readonly in: number;
   readonly out: number;
@@ -31,29 +31,29 @@ export interface FullTrainer extends AsyncDisposable {
   /** Log-probability of each target of the row. */
   forward(row: PackedRow): Promise<Float32Array>;
   /**
-   * The same, and gathers the gradient of the row's loss: the sum over targets of -weight x log-probability.
-   * `targetWeights`: (targets).
+   * The same, and accumulates the gradient of the row's loss: the sum over targets of -weight x log-probability. `targetWeights`:
+   * (targets).
    */
   addGradients(row: PackedRow, targetWeights: Float32Array): Promise<Float32Array>;
   /** A copy of one tensor's numbers, (out, in). */
   weight(name: string): Float32Array;
-  /** A copy of the gradient gathered since the last step, (out, in). */
+  /** A copy of the gradient accumulated since the last step, (out, in). */
   gradient(name: string): Float32Array;
-  /** Replaces tensors; those that are left out keep their numbers. */
+  /** Replaces tensors; omitted ones keep their numbers. */
   setWeights(weights: Readonly<Record<string, Float32Array>>): Promise<void>;
-  /** Forgets the gathered gradients. */
+  /** Sets the accumulated gradients to zero. */
   zeroGradients(): Promise<void>;
-  /** One AdamW step on the gathered gradients. A gradient that is not finite changes nothing: `isApplied` is false then. */
+  /** One AdamW step on the accumulated gradients. A non-finite gradient changes nothing: `isApplied` is false then. */
   step(options: StepOptions): Promise<{ gradNorm: number; isApplied: boolean }>;
-  /** Writes the model, in the types of the file that it came from. A reader sees the old file or the new one. */
+  /** Writes the model, in the types of its original file. A reader sees either the old file or the new one. */
   save(file: string): Promise<void>;
-  /** Ends a running call with `ABORTED` as soon as its row is done; later calls run. */
+  /** Ends a running call with `ABORTED` as soon as its row is done. Later calls run normally. */
   abort(): void;
-  /** Ends what runs, frees everything. Closing twice is fine. */
+  /** Ends running calls and frees all resources. Can be called twice. */
   close(): Promise<void>;
 }
 
-/** Opens a small GGUF model to train all its weights: of any architecture that adapters are trained for, without experts. */
+/** Opens a small GGUF model to train all its weights. Supports the architectures of adapter training, without experts. */
 export async function openFullTrainer(options: FullTrainerOptions): Promise<FullTrainer> {
   checkArguments('FullTrainerOptions', options);
   checkTensorTypes(await readHeader(options.model)); // the trainer reads sizes itself

@@ -3,22 +3,22 @@ import { checkArguments, type PolicyLossInputs } from '../protocol/index.ts';
 import { readColumn, requireKnown } from './columns.ts';
 import { type ExperimentalConfig, resolveSettings, type TrainingSettings } from './settings.ts';
 
-/** The loss, its gradient and what it says about the step. A metric that has no inputs is null. */
+/** The loss, its gradient and metrics of the step. A metric without inputs is null. */
 export type PolicyLoss = {
   readonly loss: number;
   /** (tokens) d(loss) / d(new_logprobs) */
   readonly grad_new_logprobs: Float64Array;
-  /** Share of trained tokens whose ratio lies outside the clip bounds. */
+  /** Fraction of trained tokens whose ratio is outside the clip bounds. */
   readonly clip_fraction: number;
-  /** Correlation of old and new probabilities where the old ones are known; null when it is undefined. */
+  /** Correlation of old and new probabilities where the old ones are known; null if undefined. */
   readonly probs_corr: number | null;
-  /** Mean log-ratio to the reference, when it is penalised. */
+  /** Mean log-ratio to the reference, if it is penalized. */
   readonly kl_policy_ref: number | null;
   /** Weighted mean k3 estimate of the divergence from the reference. */
   readonly kl_div: number | null;
   /** Mean entropy of trained tokens. */
   readonly entropy: number | null;
-  /** Of a preference loss: share of preferences that the policy holds, compared with the reference. */
+  /** Preference losses: fraction of preferences that the policy agrees with, relative to the reference. */
   readonly preference_accuracy: number | null;
 };
 

@@ -3,17 +3,17 @@ import { OnpolicyError } from '../errors.ts';
 import { checkArguments, type PackedRow } from '../protocol/index.ts';
 import type { TokenSequence } from './tokens.ts';
 
-/** A sequence and what its trained tokens are worth. */
+/** A sequence with the advantage and weight of its trained tokens. */
 export type WeightedSequence = TokenSequence & {
   /** Sequences of one group may share a prompt. */
   readonly group: number;
   readonly advantage: number;
   readonly weight: number;
-  /** Sequences of one unit are in one row, and its number is their `sequenceIds`. Absent: each is for itself. */
+  /** Sequences of one unit are in one row, and its number is their `sequenceIds`. Absent: each is independent. */
   readonly unit?: number | undefined;
 };
 
-/** A row, and per target what the loss needs. */
+/** A row with the inputs of the loss for each target. */
 export type TrainingRow = {
   readonly row: PackedRow;
   readonly oldLogprobs: Float64Array; // (targets) NaN: unknown
@@ -22,13 +22,13 @@ export type TrainingRow = {
   readonly sequenceIds: Int32Array; // (targets)
 };
 
-/** Rows, and how many sequences had to be cut to fit into one. */
+/** Rows, and how many sequences were truncated to fit into one. */
 export type Packing = { readonly rows: TrainingRow[]; readonly truncatedCount: number };
 
 /** Rows are at least this long unless the model's context is shorter: long enough for the answers to one prompt. */
 const ROW_STEP = 2048;
 
-/** The default length of a row: that of the longest sequence or unit rounded up, within the model's context. */
+/** The default length of a row: the length of the longest sequence or unit, rounded up, within the model's context. */
 export function defaultRowLength(
   sequences: readonly Pick<WeightedSequence, 'tokens' | 'unit'>[],
   contextSize: number,
@@ -45,7 +45,7 @@ export function defaultRowLength(
   return contextSize > 0 ? Math.min(rounded, contextSize) : rounded;
 }
 
-/** Packs the sequences in order, each into the first row with room. Sequences that train nothing are left out. */
+/** Packs the sequences in order, each into the first row with room. Sequences without trained tokens are left out. */
 export function packRows(sequences: readonly WeightedSequence[], rowLength: number): Packing {
   checkArguments('PackArguments', { sequences, rowLength });
   const isLong = (sequence: WeightedSequence) => sequence.tokens.length > rowLength;

@@ -5,7 +5,7 @@ import { readColumn, requireKnown } from './columns.ts';
 import type { PolicyLoss } from './loss.ts';
 import { type ExperimentalConfig, resolveSettings, type TrainingSettings } from './settings.ts';
 
-/** The loss that `preference_loss` of the settings names. Its mean over pairs or answers. */
+/** The loss selected by `preference_loss` of the settings, averaged over pairs or answers. */
 export function preferenceLoss(
   inputs: PreferenceLossInputs,
   experimentalConfig: ExperimentalConfig,

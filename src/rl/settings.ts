@@ -3,19 +3,19 @@ import { type Complete, checkArguments, type ExperimentalConfig, withDefaults } 
 
 export type { ExperimentalConfig };
 
-/** Every setting of a training job; names are the wire's. */
+/** Every setting of a training job, under its request name. */
 export type TrainingSettings = Omit<Complete['ExperimentalConfig'], 'epsilon' | 'epsilon_high'> & {
   readonly epsilon: number;
   readonly epsilon_high: number;
 };
 
-/** Which ratio of probabilities weighs a token. */
+/** Which ratio of probabilities weights a token. */
 export type ImportanceSamplingLevel = TrainingSettings['importance_sampling_level'];
 
-/** What a trajectory's reward is compared with. */
+/** The baseline of a trajectory's reward. */
 export type AdvantageEstimator = TrainingSettings['advantage_estimator'];
 
-/** A loss over preferences, in place of the policy loss. */
+/** A preference loss, in place of the policy loss. */
 export type PreferenceLoss = NonNullable<TrainingSettings['preference_loss']>;
 
 /** Checks the settings and fills in defaults. Throws `INVALID_REQUEST` with all faults. */

@@ -27,17 +27,17 @@ import { LINEAR_MODULES } from './linear-modules.ts';
 import { ADAPTER_ADAMW, stepOptions } from './optimizer.ts';
 import { SerialCalls } from './serial.ts';
 
-/** Facts about an opened trainer. */
+/** Properties of an opened trainer. */
 export type TrainerInfo = ModelFacts & {
   readonly rank: number;
   readonly alpha: number;
   readonly rslora: boolean;
 };
 
-/** Trains an adapter beside frozen weights. Calls run one after the other, in the order they were made. */
+/** Trains an adapter on frozen weights. Calls run one after the other, in the order they were made. */
 export interface Trainer extends AsyncDisposable {
   readonly info: TrainerInfo;
-  /** Replaces the adapter: by module name, or from a GGUF or PEFT file or a checkpoint folder. Modules left out keep theirs. */
+  /** Replaces the adapter: by module name, or from a GGUF or PEFT file or a checkpoint folder. Omitted modules keep their weights. */
   loadAdapter(source: AdapterWeights | string): Promise<void>;
   /** A copy of the adapter's weights. */
   adapter(): AdapterWeights;
@@ -46,29 +46,29 @@ export interface Trainer extends AsyncDisposable {
     row: PackedRow,
     options?: ForwardOptions,
   ): Promise<{ logprobs: Float32Array; entropies: Float32Array }>;
-  /** Adds the adapter's gradient to what was gathered, given d(loss)/d(log-probability) of each target of the last row. */
+  /** Accumulates the adapter's gradient, given d(loss)/d(log-probability) of each target of the last row. */
   backward(gradLogprobs: Float32Array): Promise<void>;
-  /** A copy of the gradients gathered since the last step. */
+  /** A copy of the gradients accumulated since the last step. */
   gradients(): AdapterWeights;
-  /** Forgets the gathered gradients. */
+  /** Sets the accumulated gradients to zero. */
   zeroGradients(): Promise<void>;
-  /** Goes back to a fresh adapter, which changes nothing yet, and forgets the optimizer's moments. */
+  /** Resets to a new adapter, which changes nothing yet, and clears the optimizer state. */
   reset(): Promise<void>;
-  /** One AdamW step on the gathered gradients. A gradient that is not finite changes nothing: `isApplied` is false then. */
+  /** One AdamW step on the accumulated gradients. A non-finite gradient changes nothing: `isApplied` is false then. */
   step(options: StepOptions): Promise<{ gradNorm: number; isApplied: boolean }>;
-  /** Writes the adapter (GGUF and PEFT) and the optimizer's state into a folder. */
+  /** Writes the adapter (GGUF and PEFT) and the optimizer state to a folder. */
   save(folder: string): Promise<void>;
-  /** Reads what `save` wrote. */
+  /** Reads a folder written by `save`. */
   load(folder: string): Promise<void>;
-  /** Memory taken beside the weights, and how many layers keep their activations. */
+  /** Memory in addition to the weights, and how many layers keep their activations. */
   memory(): { readonly bytes: number; readonly keptLayers: number };
-  /** Ends a running call with `ABORTED`, as soon as the layer it computes is done; later calls run. */
+  /** Ends a running call with `ABORTED` as soon as its current layer is done. Later calls run normally. */
   abort(): void;
-  /** Ends what runs, frees everything. Closing twice is fine. */
+  /** Ends running calls and frees all resources. Can be called twice. */
   close(): Promise<void>;
 }
 
-/** Opens a GGUF model for training, with a fresh adapter: A random, B zero, so that it changes nothing yet. */
+/** Opens a GGUF model for training with a new adapter: A random, B zero, so it changes nothing yet. */
 export async function openTrainer(options: TrainerOptions): Promise<Trainer> {
   const settings = withDefaults('TrainerOptions', checkArguments('TrainerOptions', options));
   const { model, rank, alpha, rslora } = settings;

@@ -2,18 +2,18 @@
 
 import type { Message } from '../protocol/index.ts';
 
-/** A message of the conversation; further fields go to the template as they are. */
+/** A message of the conversation. Additional fields are passed to the template. */
 export type TrajectoryMessage =
   | Message
   | { readonly role: string; readonly content?: unknown; readonly [field: string]: unknown };
 
-/** A choice of a completion response. What was sampled is read from ids and log-probabilities, not from the text. */
+/** A choice of a completion response. Training uses its token ids and log-probabilities, not its text. */
 export type TrajectoryChoice = {
   readonly message: TrajectoryMessage;
   readonly finish_reason?: string | null | undefined;
   readonly index?: number | null | undefined;
   readonly token_ids?: readonly number[] | null | undefined;
-  /** The ids of the prompt, when the caller kept them from the response. */
+  /** The token ids of the prompt, if the caller kept them from the response. */
   readonly prompt_token_ids?: readonly number[] | null | undefined;
   readonly logprobs?:
     | {
@@ -29,7 +29,7 @@ export type TrajectoryChoice = {
 /** Messages are context; choices are trained on. */
 export type MessagesAndChoices = readonly (TrajectoryMessage | TrajectoryChoice)[];
 
-/** A further conversation of the same attempt, trained with the same reward. */
+/** Another conversation of the same attempt, trained with the same reward. */
 export type History =
   | MessagesAndChoices
   | {
@@ -46,7 +46,7 @@ export type Trajectory = {
   readonly metrics?: Readonly<Record<string, unknown>> | null | undefined;
 };
 
-/** Attempts at one task: rewards are compared within a group. */
+/** Attempts at one task. Rewards are relative to the group. */
 export type TrajectoryGroup = { readonly trajectories: readonly Trajectory[] };
 
 /** Whether an entry is a choice: it has a message. */

@@ -193,6 +193,6 @@ function messageOf(
 function withoutIds(): OnpolicyError {
   return new OnpolicyError(
     'UNSUPPORTED',
-    'the service gives no token ids or log-probabilities, so its answers cannot be recorded for training',
+    'the service returns no token ids or log-probabilities, so its answers cannot be recorded for training',
   );
 }

@@ -11,13 +11,13 @@ import {
 import { seedOf } from './seeds.ts';
 import { wrongInput } from './wrong-input.ts';
 
-/** What an attempt is told. */
+/** What an attempt gets. */
 export type RolloutContext = {
-  /** Fires when the attempt is to end: the caller aborted, or too many attempts failed. */
+  /** Fires when the attempt must end: the caller aborted, or too many attempts failed. */
   readonly signal: AbortSignal;
-  /** Place of the attempt in its group, from 0. */
+  /** Index of the attempt in its group, from 0. */
   readonly attempt: number;
-  /** Another one for each attempt, and the same in a repeated run: for the `seed` of requests or of a recorder. */
+  /** Different for each attempt and the same in a repeated run: for the `seed` of requests or of a recorder. */
   readonly seed: number;
 };
 
@@ -34,13 +34,13 @@ export type GatheredGroup = {
   readonly exceptions: readonly RolloutException[];
 };
 
-/** How far the attempts are. */
+/** Progress of the attempts. */
 export type GatherProgress = {
-  /** Attempts that ended, failed ones included. */
+  /** Attempts that ended, including failed ones. */
   readonly done: number;
   readonly total: number;
   readonly failed: number;
-  /** Mean of those that did not fail; null before the first. */
+  /** Mean reward of the attempts that did not fail; null before the first. */
   readonly reward: number | null;
 };
 
@@ -48,26 +48,26 @@ export type GatherProgress = {
 export type GatherOptions = {
   /** Attempts at each task. Default 8. */
   readonly groupSize?: number | undefined;
-  /** Attempts that run at the same time. Default 64. */
+  /** Number of concurrent attempts. Default 64. */
   readonly concurrency?: number | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Called at the beginning and after each attempt; `progressBar()` draws it. */
+  /** Called at the start and after each attempt; `progressBar()` draws it. */
   readonly onProgress?: ((progress: GatherProgress) => void) | undefined;
-  /** Attempts that may fail, over all groups; one more ends them all. Default 0. */
+  /** How many attempts may fail over all groups; one more ends them all. Default 0. */
   readonly maxFailures?: number | undefined;
-  /** How often an attempt that failed begins again before it counts as failed. Default 0. */
+  /** How often a failed attempt is restarted before it counts as failed. Default 0. */
   readonly retries?: number | undefined;
-  /** Scores whole groups, for example a judge that compares attempts. Called when all attempts of a group ended. */
+  /** Scores a whole group, for example a judge that compares attempts. Called when all attempts of a group have ended. */
   readonly scoreGroup?: ((group: GatheredGroup, signal: AbortSignal) => Promise<GatheredGroup>) | undefined;
-  /** Where the seeds of attempts come from. Default 0. */
+  /** Seed that the attempts' seeds are derived from. Default 0. */
   readonly seed?: number | string | undefined;
 };
 
 /**
- * Attempts each task `groupSize` times. Resolves with one group per task, in their order. When it rejects, all attempts have
- * ended: those that ran were told by their signal.
+ * Runs `groupSize` attempts at each task. Resolves with one group per task, in order. When it rejects, all attempts have ended: running
+ * ones were aborted by their signal.
  * @throws OnpolicyError `INVALID_REQUEST` for wrong options; `ABORTED`
- * @throws what an attempt threw, when more than `maxFailures` failed
+ * @throws what an attempt threw, if more than `maxFailures` failed
  */
 export async function gatherTrajectoryGroups<Task>(
   tasks: Iterable<Task>,

@@ -13,15 +13,15 @@ import type { GatheredGroup, GatherOptions } from './gather.ts';
 
 /** Options of {@link judge}. */
 export type JudgeOptions = {
-  /** Who judges: a runtime, a pool, or `connect({ baseUrl })` of any server. */
+  /** The service of the judge: a runtime, a pool, or `connect({ baseUrl })` of any server. */
   readonly service: Completions;
-  /** The judge's model. Default: the service's own. */
+  /** The judge's model. Default: the service's default model. */
   readonly model?: string | undefined;
   /** What makes an attempt good, in words. */
   readonly rubric?: string | undefined;
-  /** Further fields of the judge's requests, for example `temperature` or `max_tokens`. */
+  /** Additional fields of the judge's requests, for example `temperature` or `max_tokens`. */
   readonly request?: Partial<ChatCompletionRequest> | undefined;
-  /** How often the judge is asked again when its answer cannot be read. Default 2. */
+  /** How often the request is repeated if the judge's answer cannot be parsed. Default 2. */
   readonly retries?: number | undefined;
 };
 
@@ -30,9 +30,9 @@ Of two attempts that reach it, the one that needs fewer steps scores slightly hi
 Progress towards the goal counts, even if it is not reached.`;
 
 /**
- * Makes a function that scores a group, for the option `scoreGroup` of {@link gatherTrajectoryGroups}. The judge sees all
- * attempts in one request, what they have in common once. Its scores, from 0 to 1, become the rewards; the rewards before are kept as
- * the metric `own_reward`.
+ * Creates a function that scores a group, for the option `scoreGroup` of {@link gatherTrajectoryGroups}. The judge gets all attempts in one
+ * request, with their common part only once. Its scores, from 0 to 1, become the rewards; the previous rewards are kept as the metric
+ * `own_reward`.
  */
 export function judge(options: JudgeOptions): NonNullable<GatherOptions['scoreGroup']> {
   checkArguments('JudgeOptions', options);

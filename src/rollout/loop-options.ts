@@ -12,14 +12,14 @@ import type { GatherOptions, RolloutContext } from './gather.ts';
 import type { Recorder } from './recorder.ts';
 import { wrongInput } from './wrong-input.ts';
 
-/** Samples elsewhere, with adapters that it gets: `connect({ baseUrl })` of vLLM, or of a server of this library. */
+/** Samples on another machine with the adapters it is sent: `connect({ baseUrl })` of vLLM, or of a server of this library. */
 export type SamplerService = Completions & {
   /** Loads the adapter of a folder and serves it under a name. */
   loadAdapter(
     adapter: { readonly name: string; readonly path: string },
     options?: CallOptions,
   ): Promise<void>;
-  /** No longer serves an adapter. */
+  /** Stops serving an adapter. */
   unloadAdapter(name: string, options?: CallOptions): Promise<void>;
 };
 
@@ -37,9 +37,9 @@ export type TrainableService = Service & {
   };
 };
 
-/** What an attempt of the loop is told. */
+/** What an attempt of the loop gets. */
 export type LoopContext = RolloutContext & {
-  /** The model at the step that samples, for the `model` of requests. */
+  /** The model at the checkpoint to sample from, for the `model` of requests. */
   readonly model: string;
   readonly step: number;
   /** Starts a recording on that model, with the attempt's seed. */
@@ -64,14 +64,14 @@ export type LoopEvent =
 
 /** Options of {@link trainLoop}. */
 export type TrainLoopOptions<Task> = {
-  /** Samples, trains and keeps: a runtime. */
+  /** Samples, trains and stores: a runtime. */
   readonly service: TrainableService;
   /** Id of the registered model. */
   readonly model: string;
-  /** What is trained on, in a random order that the seed fixes; again from the beginning when all were used. */
+  /** The training tasks. They are used in a random order determined by the seed, and reused when all have been used. */
   readonly tasks: readonly Task[];
   readonly rollout: LoopRollout<Task>;
-  /** Tasks that are not trained on. */
+  /** Held-out tasks, not used for training. */
   readonly evaluate?:
     | {
         readonly tasks: readonly Task[];
@@ -79,13 +79,13 @@ export type TrainLoopOptions<Task> = {
         readonly every?: number | undefined;
         /** Attempts at each task. Default 1. */
         readonly groupSize?: number | undefined;
-        /** Default: the one of training. */
+        /** Default: the rollout of training. */
         readonly rollout?: LoopRollout<Task> | undefined;
-        /** Split of the log that keeps its trajectories and metrics. Default `val`. */
+        /** Split of the log for its trajectories and metrics. Default `val`. */
         readonly split?: string | undefined;
       }
     | undefined;
-  /** When to end; the first that holds. */
+  /** When to stop: at the first condition that holds. */
   readonly until: {
     /** The model's step. */
     readonly steps: number;
@@ -97,32 +97,35 @@ export type TrainLoopOptions<Task> = {
   /** Tasks of a step. Default 8. */
   readonly groupsPerStep?: number | undefined;
   /**
-   * Further tasks that a step may try when all attempts of a task got the same reward, which teaches nothing: the dynamic
-   * sampling of DAPO. Default 0.
+   * How many more tasks a step may try in place of tasks whose attempts all got the same reward, which teaches nothing (DAPO's dynamic
+   * sampling). Default 0.
    */
   readonly refill?: number | undefined;
   /**
-   * Answers the rollouts' requests in place of `service`. After each step it gets the adapter, from the folder of the checkpoint, which it
-   * must see.
+   * Answers the rollouts' requests in place of `service`. After each step it loads the adapter from the folder of the checkpoint, which it
+   * must be able to read.
    */
   readonly sampler?: SamplerService | undefined;
   /** With a sampler: the name of the base model there. */
   readonly samplerModel?: string | undefined;
-  /** With a sampler: where it sees a folder of this machine. Default: at the same path. */
+  /** With a sampler: maps a folder of this machine to its path on the sampler's machine. Default: the same path. */
   readonly samplerPath?: ((folder: string) => string) | undefined;
   /**
-   * Steps that may be trained between the beginning of a rollout and its use: so many steps' rollouts are sampled while others train.
+   * How many steps may be trained between the start of a rollout and its use. Rollouts of this many steps are sampled while others train.
    * Default 0: sampling and training take turns.
    */
   readonly maxStale?: number | undefined;
   /**
-   * Settings of the algorithm. With `sampler` or `maxStale`, `precalculate_logprobs` is on and `truncated_importance_sampling` 2 by
-   * default: what was sampled by an older step or another engine is weighed by its probability here.
+   * Settings of the algorithm. With `sampler` or `maxStale`, `precalculate_logprobs` is on and `truncated_importance_sampling` is 2 by
+   * default: tokens sampled by an older step or another engine are weighted by their probability here.
    */
   readonly config?: ExperimentalConfig | undefined;
-  /** Newest checkpoints that are kept, beside the best one, the `kl_penalty_reference_step` and those that rollouts use. Default: all. */
+  /**
+   * How many of the newest checkpoints to keep, in addition to the best one, the `kl_penalty_reference_step` and those that rollouts use.
+   * Default: all.
+   */
   readonly keepCheckpoints?: number | undefined;
-  /** Fixes the order of tasks and the seeds of attempts. Default 0. */
+  /** Determines the order of tasks and the seeds of attempts. Default 0. */
   readonly seed?: number | string | undefined;
   /** Called after each step and each evaluation. */
   readonly onEvent?: ((event: LoopEvent) => void) | undefined;

@@ -37,7 +37,7 @@ export class Policy {
     if (sampler && step > 0 && !this.#published.has(step)) {
       const folder = await service.checkpoints.folder?.(model, step);
       if (folder === undefined)
-        throw new OnpolicyError('UNSUPPORTED', 'sampler: the service has no folders of checkpoints');
+        throw new OnpolicyError('UNSUPPORTED', 'sampler: the service provides no checkpoint folders');
       const name = this.#nameOf(step);
       await sampler.unloadAdapter(name).catch(() => {}); // one that a killed loop left
       await sampler.loadAdapter({ name, path: samplerPath?.(folder) ?? folder }, signal ? { signal } : {});

@@ -5,8 +5,8 @@ import type { GatherProgress } from './gather.ts';
 const WIDTH = 30;
 
 /**
- * Draws the progress of `gatherTrajectoryGroups` as a bar. Writes nothing where the output is no terminal.
- * @param label stands before the bar
+ * Draws the progress of `gatherTrajectoryGroups` as a bar. Writes nothing if the output is not a terminal.
+ * @param label text before the bar
  */
 export function progressBar(
   label = 'rollouts',

@@ -142,9 +142,13 @@ export class RecordedService extends CheckedService {
 
 function refuseBeams(request: { readonly use_beam_search?: boolean | null | undefined }): void {
   if (!request.use_beam_search) return;
-  throw new OnpolicyError('UNSUPPORTED', 'use_beam_search: beams are not sampled, so they cannot train', {
-    param: 'use_beam_search',
-  });
+  throw new OnpolicyError(
+    'UNSUPPORTED',
+    'use_beam_search: beams are not sampled, so they cannot be trained on',
+    {
+      param: 'use_beam_search',
+    },
+  );
 }
 
 type Asked = { readonly logprobs: boolean; readonly ids: boolean };

@@ -9,19 +9,19 @@ import { RecordedService } from './recorded-service.ts';
 import { seedOf } from './seeds.ts';
 import { wrongInput } from './wrong-input.ts';
 
-/** What a rollout was worth. */
+/** The result of a rollout. */
 export type RecordingEnd = {
   /** A finite number. */
   readonly reward: number;
   /** Numbers of your own; training averages them. */
   readonly metrics?: JsonObject | undefined;
-  /** Anything worth keeping with the trajectory. */
+  /** Any data to store with the trajectory. */
   readonly metadata?: JsonObject | undefined;
 };
 
 /**
- * Records a rollout on any service that gives token ids and log-probabilities: a runtime, a pool, or a server of this library or
- * of vLLM. `runtime.record` is the same for a runtime.
+ * Records a rollout on any service that returns token ids and log-probabilities: a runtime, a pool, or a server of this library or of vLLM.
+ * `runtime.record` is the same for a runtime.
  * @throws OnpolicyError `INVALID_REQUEST` for wrong options
  */
 export function record(service: Completions, options: RecorderOptions): Recorder {
@@ -34,8 +34,8 @@ export class Recorder {
   /** Answers requests in process, as the recorded service does. */
   readonly service: Completions;
   /**
-   * The same for clients of OpenAI's API, in place of the global `fetch`: it opens no port. Any base URL that ends with `/v1`
-   * and any API key will do.
+   * The same for clients of OpenAI's API, in place of the global `fetch`. It opens no port. Any base URL that ends with `/v1` and any API
+   * key work.
    */
   readonly fetch: typeof globalThis.fetch;
   readonly #begun: ((() => readonly Exchange[]) | null)[] = []; // requests in their order; null: not answered
@@ -61,9 +61,9 @@ export class Recorder {
   }
 
   /**
-   * Ends the recording. A request that still runs ends with `CLOSED`; of a stream that was left counts what came.
-   * @throws OnpolicyError `INVALID_REQUEST` for a reward that is not finite; `CONFLICT` when nothing was answered; `CLOSED`
-   * the second time
+   * Ends the recording. Running requests end with `CLOSED`; the received part of a stream that was left counts.
+   * @throws OnpolicyError `INVALID_REQUEST` for a reward that is not finite; `CONFLICT` if no request was answered; `CLOSED` the second
+   *   time
    */
   finish({ reward, metrics, metadata }: RecordingEnd): Trajectory {
     this.#requireOpen();
@@ -72,7 +72,7 @@ export class Recorder {
       .flatMap((read) => read?.() ?? [])
       .filter(({ choices }) => choices.length > 0);
     if (exchanges.length === 0)
-      throw new OnpolicyError('CONFLICT', 'no request was answered since the recording began');
+      throw new OnpolicyError('CONFLICT', 'no request was answered during the recording');
     this.#end.abort(new OnpolicyError('CLOSED', 'the recording has ended'));
     const [first, ...others] = historiesOf(exchanges);
     return {

@@ -7,7 +7,7 @@ import { wrongInput } from './wrong-input.ts';
 /** Scores the text of an answer. */
 export type Reward = (answer: string) => number | Promise<number>;
 
-/** 1 if the answer is this text, spaces around it aside. */
+/** 1 if the answer is this text, ignoring white space around it. */
 export function exact(expected: string, options: { ignoreCase?: boolean } = {}): Reward {
   checkArguments('ExactArguments', { expected, options });
   const { ignoreCase = false } = options;
@@ -41,7 +41,7 @@ export function validJson(): Reward {
   return (answer) => Number(parsed(answer) !== NOT_JSON);
 }
 
-/** The share of these fields that the answer, a JSON object, has with equal values. */
+/** The fraction of these fields that the answer, a JSON object, has with equal values. */
 export function jsonFields(expected: Readonly<Record<string, unknown>>): Reward {
   checkArguments('FieldArguments', { expected });
   const fields = Object.entries(expected);
@@ -66,9 +66,9 @@ export type TestLimits = {
 };
 
 /**
- * The share of the tests that the answer's code passes. The code is its first fenced block of JavaScript, or all of it. A test
- * is an expression, evaluated after the code, and passes if it is `true`. Code and tests run in a worker, in a context without
- * Node's functions. That keeps accidents out, not code written to break out.
+ * The fraction of the tests that the answer's code passes. The code is its first fenced block of JavaScript, or all of it. A test is an
+ * expression, evaluated after the code, and passes if it is `true`. Code and tests run in a worker thread, in a context without Node's
+ * functions. This prevents accidents, but does not stop code written to break out.
  */
 export function passesTests(tests: readonly string[], limits: TestLimits = {}): Reward {
   checkArguments('TestArguments', { tests, limits });

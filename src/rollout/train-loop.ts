@@ -12,9 +12,9 @@ import { Policy } from './policy.ts';
 import { record } from './recorder.ts';
 import { seedOf, shuffled } from './seeds.ts';
 
-/** How the loop ended. */
+/** The result of a training loop. */
 export type TrainLoopResult = {
-  /** Which part of `until` held. */
+  /** Which condition of `until` was met. */
   readonly reason: 'steps' | 'reward' | 'patience';
   /** The model's step. */
   readonly step: number;
@@ -25,9 +25,9 @@ export type TrainLoopResult = {
 };
 
 /**
- * Trains until something is reached. Each step samples groups with the newest checkpoint and trains on them. Called again after
- * a kill at any point, with the same options, it goes on where the last checkpoint is, with the order of tasks and the seeds that an
- * unkilled loop would have had.
+ * Trains until a condition of `until` is met. Each step samples groups with the newest checkpoint and trains on them. If the process is
+ * killed, call it again with the same options: it continues at the last checkpoint, with the same order of tasks and the same seeds as
+ * without the interruption.
  * @throws OnpolicyError `INVALID_REQUEST` for wrong options; `ABORTED`; what an attempt or a training job failed with
  */
 export async function trainLoop<Task>(options: TrainLoopOptions<Task>): Promise<TrainLoopResult> {

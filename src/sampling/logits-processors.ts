@@ -4,7 +4,7 @@ import type { LogitsProcessor, ValidChatRequest, ValidLogitsProcessor } from '..
 import { closestName, fault, throwFaults } from '../protocol/index.ts';
 import { LogitsHook } from './logits-hook.ts';
 
-/** What a factory is told about the choice that it makes a processor for. */
+/** What a factory gets about the choice that it creates a processor for. */
 export type LogitsProcessorOptions = {
   /** `args` of `{ qualname, args, kwargs }`; empty for a bare name. */
   readonly args: readonly unknown[];
@@ -16,14 +16,14 @@ export type LogitsProcessorOptions = {
   readonly vocabSize: number;
 };
 
-/** Makes the processor of one choice. Its state between tokens belongs to that choice. */
+/** Creates the processor of one choice. Its state between tokens belongs to that choice. */
 export type LogitsProcessorFactory = (options: LogitsProcessorOptions) => LogitsProcessor;
 
 const factories = new Map<string, LogitsProcessorFactory>();
 
 /**
- * Gives a name to a logits processor, so that requests can ask for it in `logits_processors`. A name that is taken gets
- * the new meaning for later requests.
+ * Registers a logits processor under a name, which requests can use in `logits_processors`. An existing name is replaced for later
+ * requests.
  *
  * ```ts
  * registerLogitsProcessor('forbid', ({ args }) => (outputIds: Int32Array, logits: Float32Array) => {
@@ -31,7 +31,7 @@ const factories = new Map<string, LogitsProcessorFactory>();
  * });
  * await createCompletion({ messages, logits_processors: [{ qualname: 'forbid', args: [17] }] });
  * ```
- * @throws OnpolicyError `INVALID_REQUEST` for an empty name, or a factory that is no function
+ * @throws OnpolicyError `INVALID_REQUEST` for an empty name, or a factory that is not a function
  */
 export function registerLogitsProcessor(name: string, factory: LogitsProcessorFactory): void {
   if (typeof name !== 'string' || name === '')

@@ -15,7 +15,7 @@ import type { Store } from './store.ts';
 /** Checkpoints of this process's store. */
 export interface LocalCheckpointsResource extends CheckpointsResource {
   /**
-   * Deletes all but the best checkpoints by a metric, and the newest.
+   * Deletes all checkpoints except the best by a metric and the newest.
    * @throws OnpolicyError `INVALID_REQUEST` for bad fields
    */
   prune(modelId: string, request: PruneRequest, options?: CallOptions): Promise<CheckpointDeletion>;

@@ -12,9 +12,9 @@ export type MlflowOptions = {
   readonly experiment?: string;
   /** Sent as a bearer token. */
   readonly token?: string;
-  /** Further headers of every request. */
+  /** Additional headers of every request. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Milliseconds that a request may take. Default 10,000. */
+  /** Timeout of a request in milliseconds. Default 10,000. */
   readonly timeoutMs?: number;
 };
 

@@ -10,7 +10,7 @@ export type RunRecord = {
   readonly format: number;
   /** Seconds since 1970. */
   readonly created: number;
-  /** The machine that began it. */
+  /** The machine that started it. */
   readonly system: {
     readonly onpolicy: string;
     readonly node: string;

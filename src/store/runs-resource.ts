@@ -7,7 +7,7 @@ import type { Store } from './store.ts';
 
 /** The runs of the models: every model has one. */
 export interface RunsResource {
-  /** The machine of a model's run, and the settings of its newest training job. */
+  /** The machine of a model's run and the settings of its newest training job. */
   retrieve(modelId: string): Promise<RunRecord>;
   /** The metrics of training jobs and log calls, oldest first. */
   metrics(modelId: string): AsyncIterable<MetricRecord>;
@@ -17,7 +17,7 @@ export interface RunsResource {
   splits(modelId: string): Promise<Record<string, number>>;
   /** The trajectories of a split, oldest first, starting at a group. */
   trajectories(modelId: string, split: string, fromGroup?: number): AsyncIterable<LoggedTrajectory>;
-  /** The attempts of a split that failed, likewise. */
+  /** The failed attempts of a split, likewise. */
   exceptions(modelId: string, split: string, fromGroup?: number): AsyncIterable<LoggedException>;
 }
 

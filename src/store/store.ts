@@ -100,7 +100,7 @@ export class Store {
       if (return_existing) return await this.#toModel(existing);
       throw new OnpolicyError(
         'CONFLICT',
-        `name: there is a model of the name ${JSON.stringify(name)} already (${existing.id})`,
+        `name: a model named ${JSON.stringify(name)} already exists (${existing.id})`,
         { param: 'name' },
       );
     });

@@ -6,7 +6,7 @@ import { FORMAT, type Home, readRecord } from './home.ts';
 import { readCommitted, readMetrics } from './run-log.ts';
 import type { RunRecord } from './run-record.ts';
 
-/** Metrics of one moment, as a tracker receives them. */
+/** Metrics measured at one time, as sent to a tracker. */
 export type TrackedMetrics = {
   /** The checkpoint that was measured. */
   readonly step: number;
@@ -16,13 +16,13 @@ export type TrackedMetrics = {
 };
 
 /**
- * An experiment tracker. It receives a copy of the metrics in the home folder. After a failure they are sent with the next
- * ones, so that some may arrive twice.
+ * An experiment tracker. It receives a copy of the metrics in the home folder. After a failure they are sent again with the next ones, so
+ * some may arrive twice.
  */
 export interface Tracker {
-  /** Stored with each run, to tell trackers apart. */
+  /** Stored with each run, to distinguish trackers. */
   readonly name: string;
-  /** Begins the run of a model; returns the tracker's id of it. */
+  /** Starts the run of a model and returns its id in the tracker. */
   startRun(model: Model, run: RunRecord): Promise<string>;
   /** Adds metrics, oldest first. `config`: settings of the newest training job. */
   log(
@@ -30,7 +30,7 @@ export interface Tracker {
     metrics: readonly TrackedMetrics[],
     config: Readonly<Record<string, unknown>>,
   ): Promise<void>;
-  /** Deletes a run. A missing run is no error. */
+  /** Deletes a run. It is not an error if the run is missing. */
   deleteRun(runId: string): Promise<void>;
 }
 

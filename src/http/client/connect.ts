@@ -35,9 +35,8 @@ import { textOf } from './http-client.ts';
 import { type OpenResponse, type RemoteCall, RetryingClient } from './retrying-client.ts';
 
 /**
- * Returns the service of a server: vLLM, another process with this library, or any other with these endpoints. Requests are
- * checked here as in process, with the same errors. If the server only answers completions, all other methods reject with
- * `UNSUPPORTED`.
+ * Returns the service of a server: vLLM, another process with this library, or any server with these endpoints. Requests are validated
+ * here, with the same errors as in process. If the server only answers completions, all other methods reject with `UNSUPPORTED`.
  * @throws OnpolicyError `INVALID_REQUEST` for wrong options
  */
 export function connect(options: ConnectOptions): ConnectedService {

@@ -22,10 +22,10 @@ import { Affinity } from './affinity.ts';
 import { abortedBy, LONGEST_WAIT_MS } from './retrying-client.ts';
 
 /**
- * Joins several services into one, for rollouts on many machines. Completions are spread over all members; models,
- * checkpoints and training use one. A member that cannot be reached is suspended for a while. Its unanswered requests go to
- * the next member; its running streams end with `NETWORK_FAILED`. A member that says when to try again is left alone until
- * then; when all say so, a request waits for the first of them, twice and 30 s at most. Closing the pool closes its members.
+ * Combines several services into one, for rollouts on many machines. Completions are spread over all members; models, checkpoints and
+ * training use one member. An unreachable member is suspended for a while. Its unanswered requests go to the next member; its running
+ * streams end with `NETWORK_FAILED`. A member that says when to retry is not used before then. If all members do, a request waits for the
+ * earliest of them, at most twice and at most 30 s. Closing the pool closes its members.
  * @throws OnpolicyError `INVALID_REQUEST` for wrong options
  */
 export function createPool(services: readonly (Service | Completions)[], options: PoolOptions = {}): Service {
@@ -147,7 +147,7 @@ class Pool extends CheckedTrainingService {
       if (!member) {
         const openMs = Math.min(...[...left].map((one) => one.openMs));
         const waitMs = Math.ceil(openMs - performance.now());
-        failure ??= new OnpolicyError('OVERLOADED', 'every member of the pool asked to be left alone', {
+        failure ??= new OnpolicyError('OVERLOADED', 'all members of the pool are overloaded', {
           retryAfterMs: waitMs,
         });
         if (waits++ === MOST_WAITS || waitMs > LONGEST_WAIT_MS) break;

@@ -16,9 +16,9 @@ const IN_PROCESS: HandlerOptions = {
 };
 
 /**
- * Makes a `fetch` for the clients of OpenAI's and Anthropic's APIs, in place of the global one: `new OpenAI({ fetch, baseURL,
- * apiKey })`. It opens no port. Any base URL and any API key will do, as OpenAI's client ends its base URL with `/v1`.
- * `runtime.fetch` is the same for a runtime. Without options there are no limits but those of the service.
+ * Creates a `fetch` for the clients of OpenAI's and Anthropic's APIs, in place of the global one: `new OpenAI({ fetch, baseURL, apiKey })`.
+ * It opens no port. Any API key works, and any base URL, which ends with `/v1` for OpenAI's client. `runtime.fetch` is the same for a
+ * runtime. Without options only the limits of the service apply.
  * @throws OnpolicyError `INVALID_REQUEST` for wrong options
  */
 export function createFetch(service: Servable, options: HandlerOptions = {}): typeof globalThis.fetch {

@@ -12,7 +12,7 @@ import {
 } from '../../protocol/index.ts';
 import type { CallOptions, Completions, Service } from '../../service.ts';
 
-/** What a handler can serve: a whole service, or one that only answers completions. Then all else is `UNSUPPORTED`. */
+/** What a handler can serve: a whole service, or one that only answers completions. Everything else is `UNSUPPORTED` then. */
 export type Servable = Completions &
   Partial<Service> & {
     /** The HTML page of a model's training run. */
@@ -21,7 +21,7 @@ export type Servable = Completions &
     servedModels?(): readonly string[];
     /** Whether a reference is such a name, a model file that exists, or the URI of one. */
     hasModel?(reference: string): boolean;
-    /** The prompt that a request would be answered from. */
+    /** The prompt of a request. */
     renderPrompt?(request: ChatCompletionRequest, options?: CallOptions): Promise<RenderedPrompt>;
     /** The token ids of a text. */
     tokenize?(
@@ -30,13 +30,13 @@ export type Servable = Completions &
     ): Promise<readonly number[]>;
     /** The text of token ids. */
     detokenize?(ids: readonly number[], options?: { model?: string }): Promise<string>;
-    /** Tokens of prompt and answer together at most, of a model. */
+    /** Limit on the tokens of a model's prompt and answer together. */
     contextSize?(model?: string | null): Promise<number>;
-    /** LoRA adapters that are loaded by a name. */
+    /** Named LoRA adapters. */
     readonly adapters?: AdaptersResource;
-    /** Models that are in memory, being loaded, or waiting for room. */
+    /** Models that are in memory, being loaded, or waiting for memory. */
     loaded?(): readonly ResidentModel[];
-    /** Numbers for `GET /metrics`. */
+    /** Statistics for `GET /metrics`. */
     stats?(): EngineStats;
   };
 

@@ -24,7 +24,7 @@ import { errorResponse, type WireRequest, type WireResponse } from './wire.ts';
 export type Handler = (request: Request) => Promise<Response>;
 
 /**
- * Serves a service by standard requests and responses, with no server of its own.
+ * Serves a service through standard requests and responses, without its own server.
  * @throws OnpolicyError `INVALID_REQUEST` for wrong options
  */
 export function createHandler(service: Servable, options: HandlerOptions = {}): Handler {

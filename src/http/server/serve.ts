@@ -20,16 +20,16 @@ export type Server = {
   /** Its URL, for example `http://127.0.0.1:8080`. */
   readonly url: string;
   /**
-   * Refuses further requests, lets the running ones finish for `graceMs`, then ends them with `CLOSED`. The service stays
-   * open. Can be called twice.
+   * Refuses new requests, lets running ones finish for `graceMs`, then ends them with `CLOSED`. The service stays open. Can be called
+   * twice.
    */
   close(): Promise<void>;
 };
 
 /**
  * Serves a service over HTTP.
- * @throws OnpolicyError `INVALID_REQUEST` for wrong options, and for a host that other machines can reach without tokens
- *   and without `allowAnonymous`; `NETWORK_FAILED` if it cannot listen there
+ * @throws OnpolicyError `INVALID_REQUEST` for wrong options, or a host that other machines can reach without tokens or `allowAnonymous`;
+ *   `NETWORK_FAILED` if it cannot listen there
  */
 export async function serve(service: Servable, options: ServeOptions = {}): Promise<Server> {
   const { port, host, graceMs, ...handlerOptions } = checkServeOptions(options);

@@ -16,29 +16,29 @@ const messages: Schema = {
 
 const stopping: Schema['properties'] = {
   max_tokens: orNull('integer', {
-    description: 'Older name of `max_completion_tokens`, which wins when both are given.',
+    description: 'Older name of `max_completion_tokens`, which takes precedence.',
     minimum: 1,
   }),
   max_completion_tokens: orNull('integer', {
-    description: 'Most tokens of one choice. Absent: what is left of the context.',
+    description: 'Maximum number of tokens of one choice. Absent: the rest of the context.',
     minimum: 1,
   }),
   min_tokens: {
-    description: 'No choice ends before it has this many tokens.',
+    description: 'Minimum number of tokens of each choice.',
     type: 'integer',
     default: 0,
     minimum: 0,
     bounds: 'at most `max_completion_tokens`',
   },
   stop: {
-    description: 'Texts that end the answer. One text alone stands for a list of one.',
+    description: 'Strings that end the answer. A single string counts as a list of one.',
     type: ['string', 'array', 'null'],
     items: { type: 'string', minLength: 1 },
     minLength: 1,
     default: [],
   },
   stop_token_ids: {
-    description: 'Tokens that end the answer.',
+    description: 'Token ids that end the answer.',
     type: ['array', 'null'],
     items: { type: 'integer', minimum: 0 },
     default: [],
@@ -46,14 +46,14 @@ const stopping: Schema['properties'] = {
   },
   include_stop_str_in_output: flag(
     false,
-    'Keeps the stop text, or the text of the stop token, in the answer.',
+    'Keeps the stop string, or the text of the stop token, in the answer.',
   ),
   ignore_eos: flag(false, 'Continues after the end-of-sequence token.'),
 };
 
 const masks: Schema['properties'] = {
   allowed_token_ids: {
-    description: 'Draws only these tokens. The end-of-sequence token is not added.',
+    description: 'Samples only these tokens. The end-of-sequence token is not added.',
     type: ['array', 'null'],
     items: { type: 'integer', minimum: 0 },
     minItems: 1,
@@ -61,7 +61,7 @@ const masks: Schema['properties'] = {
   },
   bad_words: {
     description:
-      'Texts that the answer must not contain, whichever tokens spell them. White space before a text is no part of it. What began in the prompt does not count.',
+      'Strings that the answer must not contain, in any tokenization. Leading white space of a string is ignored. A match that starts in the prompt does not count.',
     type: 'array',
     items: { type: 'string' },
     default: [],
@@ -69,7 +69,8 @@ const masks: Schema['properties'] = {
   },
   response_format: {
     ...ref('ResponseFormat'),
-    description: 'The form of the answer. Not together with `structured_outputs`, except `{ type: "text" }`.',
+    description:
+      'The format of the answer. Not together with `structured_outputs`, except `{ type: "text" }`.',
   },
   structured_outputs: {
     ...ref('StructuredOutputs'),
@@ -78,14 +79,14 @@ const masks: Schema['properties'] = {
   },
   logits_processors: {
     description:
-      'Steps of your own on the logits, in this order, after the masks and before the penalties: registered names, `{ qualname, args, kwargs }` for one that is built per request, and in process plain functions.',
+      'Custom steps on the logits, in this order, after the masks and before the penalties: registered names, `{ qualname, args, kwargs }` for a processor built per request, or plain functions (in process only).',
     type: ['array', 'null'],
     items: ref('LogitsProcessorItem'),
     default: [],
     tsType: 'readonly (string | LogitsProcessorConstructor | LogitsProcessor)[] | null',
   },
   inference_xargs: {
-    description: 'Values for logits processors that ask for them.',
+    description: 'Values for logits processors that use them.',
     type: ['object', 'null'],
     additionalProperties: {
       type: ['string', 'number', 'array'],
@@ -96,45 +97,48 @@ const masks: Schema['properties'] = {
 
 const reporting: Schema['properties'] = {
   logprobs: orNull('boolean', {
-    description: 'Reports the log-probability of every token of the answer.',
+    description: 'Returns the log-probability of every token of the answer.',
     default: false,
   }),
   top_logprobs: orNull('integer', {
     description:
-      'With `logprobs`: reports this many best tokens of every position; -1 for the whole vocabulary.',
+      'With `logprobs`: returns this many best tokens at every position; -1 for the whole vocabulary.',
     default: 0,
     minimum: -1,
     bounds: 'needs `logprobs` when not 0; at most `maxLogprobs`',
   }),
   prompt_logprobs: orNull('integer', {
     description:
-      'Reports the log-probability of every prompt token, and of this many best tokens there; -1 for the whole vocabulary.',
+      'Returns the log-probability of every prompt token, and of this many best tokens at its position; -1 for the whole vocabulary.',
     minimum: -1,
     bounds: 'not with `stream`, except 0; at most `maxLogprobs`',
   }),
   return_tokens_as_token_ids: orNull('boolean', {
-    description: 'Log-probabilities name tokens as `token_id:N` instead of by their text.',
+    description: 'Log-probabilities show tokens as `token_id:N` instead of their text.',
     default: false,
   }),
   return_token_ids: orNull('boolean', {
-    description: 'Reports the token ids of the prompt and of each choice.',
+    description: 'Returns the token ids of the prompt and of each choice.',
     default: false,
   }),
-  stream: orNull('boolean', { description: 'Answers in chunks as tokens come.', default: false }),
+  stream: orNull('boolean', {
+    description: 'Returns the answer in chunks as it is generated.',
+    default: false,
+  }),
   stream_options: {
     ...ref('StreamOptions'),
-    description: 'What a stream reports besides the answer. Only with `stream`.',
+    description: 'What a stream returns in addition to the answer. Only with `stream`.',
   },
-  skip_special_tokens: flag(true, 'Leaves the text of special tokens out of the answer.'),
+  skip_special_tokens: flag(true, 'Omits the text of special tokens from the answer.'),
   spaces_between_special_tokens: flag(
     true,
     'With `skip_special_tokens` off: false writes adjacent special tokens without spaces between them.',
   ),
-  include_reasoning: flag(true, 'False leaves the reasoning out of the response. The model still reasons.'),
-  echo: flag(false, 'Puts the content of the last message before the answer, when both have the same role.'),
+  include_reasoning: flag(true, 'False omits the reasoning from the response. The model still reasons.'),
+  echo: flag(false, 'Puts the content of the last message before the answer if both have the same role.'),
   request_id: {
     description:
-      'Id of the request; the id of the response is `chatcmpl-` and this. An error while a request of the same id runs. Absent: a random UUID.',
+      'Id of the request; the id of the response is `chatcmpl-` and this. It is an error if a running request has the same id. Absent: a random UUID.',
     type: 'string',
     minLength: 1,
   },
@@ -143,7 +147,7 @@ const reporting: Schema['properties'] = {
 
 const prompt: Schema['properties'] = {
   tools: {
-    description: 'What the model may call; the chat template shows it to the model.',
+    description: 'Tools that the model may call; the chat template shows them to the model.',
     type: ['array', 'null'],
     items: ref('Tool'),
     bounds: 'a custom tool has a name of its own',
@@ -152,7 +156,7 @@ const prompt: Schema['properties'] = {
     ...ref('ToolChoice'),
     tsType: 'ToolChoice | null',
     description:
-      '`none` leaves calls as text, `auto` reads the calls that the model makes, `required` forces at least one, a named tool forces that one, `allowed_tools` does as `auto` or `required` with some of the tools: calls of others stay text. Absent: `auto` with tools, else `none`.',
+      '`none` leaves calls as text, `auto` parses the calls that the model makes, `required` forces at least one call, a named tool forces a call of that tool, `allowed_tools` is `auto` or `required` for some of the tools: calls of others stay text. Absent: `auto` with tools, otherwise `none`.',
     bounds: 'needs `tools` unless `none`; a named tool must be among them',
   },
   parallel_tool_calls: orNull('boolean', {
@@ -161,7 +165,7 @@ const prompt: Schema['properties'] = {
   }),
   functions: {
     description:
-      'The older form of `tools`: they become tools, and a call comes back as `function_call` of the message, with the finish reason `function_call`. Only the first call is given.',
+      'The older form of `tools`: functions become tools, and a call is returned as `function_call` of the message, with the finish reason `function_call`. Only the first call is returned.',
     type: ['array', 'null'],
     items: ref('FunctionDefinition'),
     bounds: 'not with `tools`',
@@ -174,53 +178,53 @@ const prompt: Schema['properties'] = {
   },
   reasoning_effort: {
     description:
-      'How much the model should reason. `low`, `medium` and `high` are told to the template, `minimal` too if it knows the word, else as `low`. `none` switches reasoning off: the template is told in the words that it knows, open reasoning is closed, and the model cannot begin any.',
+      'How much the model should reason. `low`, `medium` and `high` are passed to the template; `minimal` too if the template knows it, otherwise as `low`. `none` turns reasoning off: the template is told so in its own variables, open reasoning is closed, and the model cannot start any.',
     enum: ['none', 'minimal', 'low', 'medium', 'high', null],
   },
   reasoning: {
     ...ref('ReasoningBudget'),
     tsType: 'ReasoningBudget | null',
-    description: 'How long the model may reason: `{ max_tokens }`.',
+    description: 'Limit on the length of reasoning: `{ max_tokens }`.',
   },
   thinking_token_budget: orNull('integer', {
     description:
-      "vLLM's name of `reasoning.max_tokens`. After so many tokens of reasoning its end is forced, and the answer begins. No effect where the model marks no reasoning.",
+      "vLLM's name of `reasoning.max_tokens`. After this many reasoning tokens the end of reasoning is forced, and the answer starts. No effect if the model does not mark reasoning.",
     minimum: 0,
     bounds: 'not with another `reasoning.max_tokens`; not with beam search',
   }),
   add_generation_prompt: flag(
     true,
-    'Ends the prompt with the opening of an answer. Off by itself with `continue_final_message`.',
+    'Ends the prompt with the start of an answer. Turned off by `continue_final_message`.',
   ),
   continue_final_message: flag(
     false,
-    'Leaves the last message open, so that the answer continues it. Not together with `add_generation_prompt: true`.',
+    'Leaves the last message open, so the answer continues it. Not together with `add_generation_prompt: true`.',
   ),
   add_special_tokens: flag(
     false,
-    'Lets the tokenizer add its own special tokens to the rendered prompt. Chat templates mostly write them already.',
+    'Adds the special tokens of the tokenizer to the rendered prompt. Most chat templates already write them.',
   ),
   documents: {
     description:
-      'What the model may use, for templates that show it: any JSON values, often objects with `title` and `text`. A field that the template writes and a document lacks is an error.',
+      'Documents for the model, for templates that show them: any JSON values, often objects with `title` and `text`. It is an error if the template uses a field that a document lacks.',
     type: ['array', 'null'],
     tsType: 'readonly unknown[] | null',
   },
   chat_template: orNull('string', {
-    description: 'A Jinja template instead of the one that comes with the model.',
+    description: 'A Jinja template that replaces the one of the model.',
     bounds: 'not with `allowRequestTemplate: false`',
   }),
   chat_template_kwargs: {
-    ...jsonObject('Further variables for the template.'),
+    ...jsonObject('Additional variables for the template.'),
     bounds: 'no `tokenize`; `chat_template` only as text',
   },
   truncate_prompt_tokens: orNull('integer', {
     description:
-      'Keeps only this many tokens at the end of the prompt. -1 keeps as many as the context holds beside `max_completion_tokens`; without that the whole context, where a longer prompt leaves no room and is an error. 0 keeps none, and an empty prompt is an error.',
+      'Keeps only this many tokens at the end of the prompt. -1 keeps as many as fit into the context together with `max_completion_tokens`; without that, a full context, so a longer prompt leaves no room and is an error. 0 keeps none, and an empty prompt is an error.',
     minimum: -1,
   }),
   mm_processor_kwargs: jsonObject(
-    'Settings of a picture: each is refused by name where a message has media. `imageTokens` of the model bounds them.',
+    'Settings for images: each one is refused if a message has media. Use `imageTokens` of the model.',
   ),
 };
 
@@ -235,26 +239,26 @@ const serving: Schema['properties'] = {
     ...ref('Speculation'),
     tsType: 'Speculation | null',
     description:
-      'Drafts tokens and checks several in one step, which changes no token: false, `auto`, or one method with its settings. Absent or null: the option of the runtime.',
+      'Verifies several draft tokens in one step, which changes no token: false, `auto`, or one method with its settings. Absent or null: the option of the runtime.',
   },
   prediction: {
     ...ref('Prediction'),
     description:
-      'What the answer will mostly be, for example a file of which a part is to be changed: its tokens are drafted. No effect with `speculation: false`.',
+      'The expected answer, for example a file of which a part is changed: its tokens become draft tokens. No effect with `speculation: false`.',
   },
   cache_salt: orNull('string', {
-    description: 'Requests share cached prompt prefixes only with requests of the same salt.',
+    description: 'Requests share cached prompt prefixes only with requests that have the same salt.',
     minLength: 1,
   }),
   timeout_ms: orNull('integer', {
     description:
-      'Most milliseconds until the answer is complete, waiting included. One that takes longer ends with `TIMEOUT`, over HTTP 408. Absent or null: no limit.',
+      'Milliseconds until the answer must be complete, including waiting. A longer request ends with `TIMEOUT`, over HTTP 408. Absent or null: no limit.',
     minimum: 1,
     maximum: 2 ** 31 - 1,
   }),
   keep_alive: {
     description:
-      'How long the model stays in memory after this request: seconds, or a text such as `5m` with `ms`, `s`, `m` or `h`; 0 unloads it at once, -1 keeps it. Room that another model needs goes first. Absent or null: `memory.idleMs` of the runtime.',
+      'How long the model stays in memory after this request: seconds, or a text such as `5m` with `ms`, `s`, `m` or `h`; 0 unloads it at once, -1 keeps it. Other models that need the memory take precedence. Absent or null: `memory.idleMs` of the runtime.',
     type: ['number', 'string', 'null'],
     minimum: -1,
     pattern: '^(-1|[0-9]{1,9}([.][0-9]{1,9})?(ms|s|m|h))$',
@@ -262,7 +266,7 @@ const serving: Schema['properties'] = {
   },
   adapters: {
     description:
-      'LoRA adapters that the answer is computed with, mixed, beside those of `model`. Prompts share cached prefixes only with requests of the same mix.',
+      'LoRA adapters to use in addition to those of `model`; their outputs are summed. Prompts share cached prefixes only with requests that have the same adapters.',
     type: ['array', 'null'],
     items: ref('Adapter'),
     default: [],
@@ -270,7 +274,7 @@ const serving: Schema['properties'] = {
     tsType: 'readonly Adapter[] | null',
   },
   kv_transfer_params: jsonObject(
-    'Hands a prefilled prompt from one process to another: `{ do_remote_decode: true }` prefills and returns a handle; a request with that handle continues from there.',
+    'Hands a processed prompt from one process to another: `{ do_remote_decode: true }` processes the prompt and returns a handle; a request with that handle continues from there.',
   ),
 };
 
@@ -314,26 +318,26 @@ export const chatCompletionDefinitions: Definitions = {
     additionalProperties: false,
   },
   ReasoningBudget: {
-    description: 'How long the model may reason.',
+    description: 'Limit on the length of reasoning.',
     type: ['object', 'null'],
     properties: {
       max_tokens: orNull('integer', {
-        description: 'Tokens of reasoning at most, those of all its sections together. Null: no limit.',
+        description: 'Maximum number of reasoning tokens, over all reasoning sections. Null: no limit.',
         minimum: 0,
       }),
     },
     additionalProperties: false,
   },
   StreamOptions: {
-    description: 'What a stream reports besides the answer.',
+    description: 'What a stream returns in addition to the answer.',
     type: ['object', 'null'],
     properties: {
       include_usage: orNull('boolean', {
-        description: 'One last chunk with the usage. Null turns it off.',
+        description: 'Sends a last chunk with the usage. Null turns it off.',
         default: true,
       }),
       continuous_usage_stats: orNull('boolean', {
-        description: 'Usage so far in every chunk. Needs `include_usage`.',
+        description: 'Sends the usage so far in every chunk. Needs `include_usage`.',
         default: false,
       }),
       include_obfuscation: acceptedFrom('OpenAI'),

@@ -10,60 +10,63 @@ function number(description: string, byDefault: number, bounds: Partial<Schema> 
 /** Fields by name. */
 export const llamaSamplers: NonNullable<Schema['properties']> = {
   typical_p: number(
-    'Locally typical sampling: draws only from the tokens whose surprise is nearest to the expected one, until their probabilities exceed this. 1 is off.',
+    'Locally typical sampling: samples only from the tokens whose surprise is closest to the entropy, until their probabilities exceed this. 1 is off.',
     1,
     { exclusiveMinimum: 0, maximum: 1 },
   ),
   xtc_probability: number(
-    'XTC: with this chance at each token, the most probable ones are excluded, see `xtc_threshold`. 0 is off.',
+    'XTC: the probability, at each token, of excluding the most probable tokens, see `xtc_threshold`. 0 is off.',
     0,
     { minimum: 0, maximum: 1 },
   ),
   xtc_threshold: number(
-    'With `xtc_probability`: of the tokens at least this probable, only the least probable stays. Above 0.5 nothing is excluded.',
+    'With `xtc_probability`: of the tokens with at least this probability, only the least probable is kept. Above 0.5 nothing is excluded.',
     0.1,
     { minimum: 0, maximum: 1 },
   ),
   dry_multiplier: number(
-    'DRY: a token that would continue a repetition of n tokens loses `dry_multiplier` * `dry_base`^(n - `dry_allowed_length`) of its logit. 0 is off.',
+    'DRY: subtracts `dry_multiplier` * `dry_base`^(n - `dry_allowed_length`) from the logit of a token that would continue a repetition of n tokens. 0 is off.',
     0,
   ),
   dry_base: number('With `dry_multiplier`: how fast the penalty grows with the repetition.', 1.75, {
     minimum: 1,
   }),
   dry_allowed_length: orNull('integer', {
-    description: 'With `dry_multiplier`: shorter repetitions cost nothing.',
+    description: 'With `dry_multiplier`: shorter repetitions have no penalty.',
     default: 2,
     minimum: 0,
     maximum: 2 ** 31 - 1,
   }),
   dry_penalty_last_n: orNull('integer', {
     description:
-      'With `dry_multiplier`: repetitions are looked for in so many last tokens, those of the prompt included. -1: in all.',
+      'With `dry_multiplier`: searches repetitions in this many last tokens, including the prompt. -1: in all.',
     default: -1,
     minimum: -1,
     maximum: 2 ** 31 - 1,
   }),
   dry_sequence_breakers: {
-    description: 'With `dry_multiplier`: texts that end a repetition.',
+    description: 'With `dry_multiplier`: strings that end a repetition.',
     type: ['array', 'null'],
     default: ['\n', ':', '"', '*'],
     items: { type: 'string', minLength: 1 },
   },
   dynatemp_range: number(
-    'Dynamic temperature: from `temperature` minus this where the model is sure, to `temperature` plus this where it is not. 0 is off.',
+    'Dynamic temperature: from `temperature` minus this if the model is certain, to `temperature` plus this if it is uncertain. 0 is off.',
     0,
   ),
-  dynatemp_exponent: number('With `dynatemp_range`: how the entropy becomes a temperature.', 1),
+  dynatemp_exponent: number(
+    'With `dynatemp_range`: exponent of the normalized entropy in the temperature.',
+    1,
+  ),
   mirostat: orNull('integer', {
     description:
-      'Mirostat 1 or 2: keeps the surprise of the answer near `mirostat_tau`. Then `top_k`, `top_p`, `min_p`, `typical_p`, XTC and `dynatemp_range` have no effect. 0 is off.',
+      'Mirostat 1 or 2: keeps the surprise of the answer close to `mirostat_tau`. Then `top_k`, `top_p`, `min_p`, `typical_p`, XTC and `dynatemp_range` have no effect. 0 is off.',
     default: 0,
     minimum: 0,
     maximum: 2,
   }),
   mirostat_tau: number('With `mirostat`: the mean surprise of a token, in bits.', 5),
-  mirostat_eta: number('With `mirostat`: how fast it learns.', 0.1),
+  mirostat_eta: number('With `mirostat`: its learning rate.', 0.1),
 };
 
 /** Their names. */

@@ -18,11 +18,11 @@ function message(description: string, role: string | null, more: Schema['propert
       role:
         role === null
           ? {
-              description: 'Who speaks. Any name that the chat template knows.',
+              description: 'Role of the author. Any name that the chat template supports.',
               type: 'string',
               minLength: 1,
             }
-          : { description: 'Who speaks.', const: role },
+          : { description: 'Role of the author.', const: role },
       content,
       name,
       ...more,
@@ -37,9 +37,9 @@ const toolCalls: Schema = {
   type: ['array', 'null'],
   items: ref('ToolCall'),
 };
-const reasoning: Schema = { description: 'Thoughts that came before the content.', type: ['string', 'null'] };
+const reasoning: Schema = { description: 'Reasoning before the content.', type: ['string', 'null'] };
 const reasoningContent: Schema = {
-  description: 'Another name of `reasoning`; `reasoning` wins.',
+  description: 'Another name of `reasoning`, which takes precedence.',
   type: ['string', 'null'],
 };
 
@@ -82,12 +82,12 @@ function textPart(description: string, types: readonly string[], field: string):
 
 function urlPart(type: string): Schema {
   return {
-    description: 'A picture, sound or film by its address. Models that only read text refuse it.',
+    description: 'An image, audio clip or video by its address. Text-only models refuse it.',
     required: ['type', type],
     properties: {
       type: { description: 'Kind of the part.', const: type },
       [type]: {
-        description: 'Where the data lies.',
+        description: 'Location of the data.',
         type: 'object',
         required: ['url'],
         properties: {
@@ -97,7 +97,7 @@ function urlPart(type: string): Schema {
             minLength: 1,
             tsType: 'string | Uint8Array',
           },
-          detail: { description: 'How closely to look.', type: ['string', 'null'] },
+          detail: { description: 'Level of detail.', type: ['string', 'null'] },
         },
       },
     },
@@ -107,8 +107,7 @@ function urlPart(type: string): Schema {
 /** Definitions of messages. */
 export const messageDefinitions: Definitions = {
   Message: {
-    description:
-      'A message of the chat. Every role is accepted; the chat template decides what it does with it.',
+    description: 'A message of the chat. Every role is accepted; the chat template decides how it is used.',
     type: 'object',
     ...byField(
       'role',
@@ -123,13 +122,13 @@ export const messageDefinitions: Definitions = {
       'CustomMessage',
     ),
   },
-  DeveloperMessage: message('Instructions that hold whatever the user says.', 'developer', {
+  DeveloperMessage: message('Instructions that take precedence over the user.', 'developer', {
     tools: { description: 'Tools for the template.', type: ['array', 'null'], items: ref('Tool') },
   }),
   SystemMessage: message('Instructions.', 'system'),
-  UserMessage: message('What the user said.', 'user'),
+  UserMessage: message("The user's input.", 'user'),
   AssistantMessage: message(
-    'What the model said. The message of a response can be given back as it is.',
+    "The model's output. The message of a response can be sent back unchanged.",
     'assistant',
     {
       tool_calls: toolCalls,
@@ -140,16 +139,16 @@ export const messageDefinitions: Definitions = {
       audio: { description: 'No effect.' },
       function_call: {
         ...ref('FunctionCall'),
-        description: 'The one call of this turn, in the older form. Not together with `tool_calls`.',
+        description: 'The single call of this turn, in the older form. Not together with `tool_calls`.',
       },
     },
   ),
   ToolMessage: message('The result of a tool call.', 'tool', { tool_call_id: toolCallId }),
   FunctionMessage: message(
-    'The result of a function call, in the older form: `name` says of which. Templates see a message with the role `tool`.',
+    'The result of a function call, in the older form: `name` is the function. Templates get a message with the role `tool`.',
     'function',
   ),
-  CustomMessage: message('A message of any other role.', null, {
+  CustomMessage: message('A message with any other role.', null, {
     tool_calls: toolCalls,
     tool_call_id: toolCallId,
     reasoning,
@@ -178,18 +177,17 @@ export const messageDefinitions: Definitions = {
   },
   TextPart: textPart('Text.', ['text', 'input_text', 'output_text'], 'text'),
   RefusalPart: textPart('Why the model declined; counts as text.', ['refusal'], 'refusal'),
-  ThinkingPart: textPart('Thoughts; count as text.', ['thinking'], 'thinking'),
+  ThinkingPart: textPart('Reasoning; counts as text.', ['thinking'], 'thinking'),
   ImageUrlPart: urlPart('image_url'),
   AudioUrlPart: urlPart('audio_url'),
   VideoUrlPart: urlPart('video_url'),
   VideoPart: {
-    description: 'Frames of a film, each a picture. Models that only read text refuse it.',
+    description: 'Frames of a video, each an image. Text-only models refuse it.',
     required: ['type', 'video'],
     properties: {
       type: { description: 'Kind of the part.', const: 'video' },
       video: {
-        description:
-          'The frames in their order: data URLs, in process also bytes of files, or decoded pixels.',
+        description: 'The frames in order: data URLs; in process also bytes of files, or decoded pixels.',
         type: 'array',
         minItems: 1,
         items: { type: 'string', minLength: 1 },
@@ -198,12 +196,12 @@ export const messageDefinitions: Definitions = {
     },
   },
   InputAudioPart: {
-    description: 'Sound in the request itself. Models that only read text refuse it.',
+    description: 'Audio in the request itself. Text-only models refuse it.',
     required: ['type', 'input_audio'],
     properties: {
       type: { description: 'Kind of the part.', const: 'input_audio' },
       input_audio: {
-        description: 'The sound.',
+        description: 'The audio clip.',
         type: 'object',
         required: ['data', 'format'],
         properties: {
@@ -218,8 +216,7 @@ export const messageDefinitions: Definitions = {
     },
   },
   FilePart: {
-    description:
-      'A file with text, which counts as text, or with a picture, which models that only read text refuse.',
+    description: 'A text file, which counts as text, or an image file, which text-only models refuse.',
     required: ['type', 'file'],
     properties: {
       type: { description: 'Kind of the part.', const: 'file' },
@@ -230,13 +227,13 @@ export const messageDefinitions: Definitions = {
         properties: {
           file_data: {
             description:
-              'A data URL, base64 of text in UTF-8, or in process bytes. Of the type `text/...`, or of another type than a medium and in UTF-8, it is text.',
+              'A data URL, base64 of text in UTF-8, or in process bytes. It is text if its type is `text/...`, or if it is UTF-8 and its type is not a media type.',
             type: 'string',
             minLength: 1,
             tsType: 'string | Uint8Array',
           },
           filename: {
-            description: 'Stands before the text, with a colon and a line break. No effect on media.',
+            description: 'Written before the text, with a colon and a line break. No effect on media.',
             type: ['string', 'null'],
           },
         },
@@ -244,7 +241,7 @@ export const messageDefinitions: Definitions = {
     },
   },
   OtherMediaPart: {
-    description: 'Media in another form. Models that only read text refuse it.',
+    description: 'Media in another form. Text-only models refuse it.',
     required: ['type'],
     properties: {
       type: {
