@@ -1,10 +1,10 @@
 /** A model file -> what it is, and where and how much memory it would take. Reads headers only. */
 import { isOnnxModel, readHeaders } from './backends/index.ts';
 import { OnpolicyError } from './errors.ts';
-import { MEDIA_DEFAULTS } from './media/index.ts';
-import { type ModelOptions, type Placement, planLoad } from './models/index.ts';
+import { type Placement, planLoad } from './models/index.ts';
 import { type Device, devices } from './native/index.ts';
-import { checkOptions, type RuntimeOptions } from './runtime-options.ts';
+import { checkArguments, type InspectOptions } from './protocol/index.ts';
+import { checkOptions } from './runtime-options.ts';
 
 /** What {@link inspectModel} finds. */
 export type ModelInspection = {
@@ -36,23 +36,13 @@ export type ModelInspection = {
  * What a GGUF file is, and what a runtime with these options would take for it.
  * @throws OnpolicyError `INVALID_REQUEST` for wrong options, `MODEL_NOT_FOUND`, `MODEL_INVALID`, `UNSUPPORTED` for an ONNX model
  */
-export async function inspectModel(
-  file: string,
-  options: Pick<RuntimeOptions, 'gpu' | 'contextSize' | 'kvTokens' | 'maxSequences' | 'maxBatchTokens'> &
-    Pick<ModelOptions, 'cacheType' | 'slidingWindow'> = {},
-): Promise<ModelInspection> {
-  const { cacheType, slidingWindow, ...limits } = options;
-  const model: ModelOptions = {
-    path: file,
-    ...(cacheType === undefined ? {} : { cacheType }),
-    ...(slidingWindow === undefined ? {} : { slidingWindow }),
-  };
-  const checked = checkOptions({ ...limits, model });
+export async function inspectModel(file: string, options: InspectOptions = {}): Promise<ModelInspection> {
+  const { cacheType, slidingWindow, ...limits } = checkArguments('InspectOptions', options);
+  const model = { path: file, cacheType, slidingWindow };
+  const serving = { ...checkOptions({ ...limits, model }), say: () => {} };
   if (isOnnxModel(file))
     throw new OnpolicyError('UNSUPPORTED', `${file}: expected a GGUF file, got an ONNX model`);
-  const { gpu } = checked;
-  const [header] = await readHeaders({ path: file, gpu });
-  const serving = { ...checked, media: MEDIA_DEFAULTS, say: () => {}, onProgress: undefined };
+  const [header] = await readHeaders({ path: file, gpu: serving.gpu });
   const { shape, need, placement } = await planLoad(file, model, serving, new AbortController().signal);
   const { weights, cache, compute } = need;
   const text = (key: string): string => String(header!.metadata[key] ?? '');

@@ -34,7 +34,6 @@ const ORDER = [
   'store',
   'training',
   'report',
-  'option-checks.ts',
   'runtime-options.ts',
   'runtime-stats.ts',
   'inspect-model.ts',

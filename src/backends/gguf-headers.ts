@@ -1,6 +1,7 @@
 /** A GGUF file, which may be split into several -> what its headers say. */
 import { fromNative } from '../errors.ts';
-import { type FileFacts, type Gpu, loadAddon, onDisk, openLibraries } from '../native/index.ts';
+import { type FileFacts, loadAddon, onDisk, openLibraries } from '../native/index.ts';
+import type { Gpu } from '../protocol/index.ts';
 import { type ModelShape, toShape } from './memory.ts';
 
 type GgufFile = { readonly path: string; readonly gpu: Gpu };

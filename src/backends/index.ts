@@ -26,7 +26,6 @@ export type { ContextLimits, LoadedModel } from './model.ts';
 export {
   describeOnnxEmbedding,
   fetchModel,
-  type HubOptions,
   isOnnxModel,
   loadOnnx,
   loadOnnxEmbedding,

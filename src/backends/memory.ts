@@ -1,6 +1,7 @@
 /** The header of a model's file and the limits of its context -> the bytes that it will take, before anything is loaded. */
 import type { BaseModel } from '../lora/index.ts';
-import type { CacheType, FileFacts } from '../native/index.ts';
+import type { FileFacts } from '../native/index.ts';
+import type { CacheType } from '../protocol/index.ts';
 import type { ContextLimits } from './model.ts';
 
 /** Bytes of one number in the cache. */

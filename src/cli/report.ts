@@ -35,9 +35,14 @@ export async function report(
     for await (const line of runtime.runs.trajectories(model.id, options.split))
       print(terminal, JSON.stringify(line));
   } else if (options.port !== undefined) {
-    await servePage(() => runtime.report(model.id, options), options.port, terminal, signal);
+    await servePage(
+      () => runtime.report(model.id, { compare: options.compare }),
+      options.port,
+      terminal,
+      signal,
+    );
   } else {
-    const html = await runtime.report(model.id, options);
+    const html = await runtime.report(model.id, { compare: options.compare });
     const file = path.resolve(options.out ?? `${model.id}.html`);
     await fs.writeFile(file, html).catch((cause: Error) => {
       throw wrongUsage(`--out: cannot write ${file}: ${cause.message}`);

@@ -1,5 +1,4 @@
 /** Pictures and sounds of a request -> rows of embeddings among the tokens of its prompt. */
 export { type MediaStats, sumMediaStats } from './embedding-cache.ts';
-export { MEDIA_DEFAULTS, type MediaLimits, type MediaOptions } from './limits.ts';
 export { MediaModel, type PlacedMedia, portableIds, refuse } from './media-model.ts';
 export type { MediaPart } from './source.ts';

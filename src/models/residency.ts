@@ -4,15 +4,8 @@
  */
 import { LeaseScope, lease, Shared } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
+import type { Complete } from '../protocol/index.ts';
 import { adapterError, type FreeBytes, type MemoryNeed, memoryError, totalBytes } from './memory-need.ts';
-
-/** How much memory the models of a runtime may take, and for how long. */
-export type MemoryOptions = {
-  /** Bytes of weights, caches and buffers of all loaded models together. Default: what the system has free. */
-  readonly budget?: number;
-  /** A model that was not used for so many milliseconds is unloaded. Default null: it stays until its room is needed. */
-  readonly idleMs?: number | null;
-};
 
 /** Where a model stands: it waits for room, is loaded, is ready, or leaves after its last request. */
 export type ResidentState = 'waiting' | 'loading' | 'ready' | 'leaving';
@@ -57,9 +50,7 @@ export class Resident<Value> {
 }
 
 /** What a residency works with. */
-export type ResidencyContext<Value> = Required<Omit<MemoryOptions, 'budget'>> & {
-  /** Null: no limit but the system's memory. */
-  readonly budget: number | null;
+export type ResidencyContext<Value> = Complete['MemoryOptions'] & {
   readonly freeBytes: () => FreeBytes;
   readonly unload: (value: Value) => Promise<void>;
 };

@@ -13,7 +13,6 @@ export type { Checked, CheckedLogRequest } from './checked.ts';
 export { checkEmbeddingRequest, toValidEmbedding, type ValidEmbeddingRequest } from './embedding.ts';
 export { closestName, describe, fault, throwFaults } from './faults.ts';
 export type * from './generated/argument-types.ts';
-export { isJsonObject } from './json.ts';
 export { fileBytes, type Pixels, replaceBytes, toDataUri } from './media-bytes.ts';
 export {
   type ValidJobListQuery,
@@ -34,7 +33,6 @@ export type * from './public.ts';
 export { faultOfSpeculation } from './rules/sampling.ts';
 export { tokenIdFaults } from './rules/vocabulary.ts';
 export { EXTRA_FIELDS } from './schemas/messages.ts';
-export { DRAFT_METHODS, MAX_DRAFTS } from './schemas/speculation.ts';
 export {
   admitTextCompletionRequest,
   checkTextCompletionRequest,

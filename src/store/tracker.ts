@@ -1,38 +1,9 @@
 /** Metrics in the home folder -> an experiment tracker, by the contract `Tracker`. */
 import path from 'node:path';
 import { Queue, replaceFile } from '../common/index.ts';
-import type { MetricValues, Model } from '../protocol/index.ts';
+import type { Model, RunRecord, TrackedMetrics, Tracker } from '../protocol/index.ts';
 import { FORMAT, type Home, readRecord } from './home.ts';
 import { readCommitted, readMetrics } from './run-log.ts';
-import type { RunRecord } from './run-record.ts';
-
-/** Metrics of one moment, as a tracker receives them. */
-export type TrackedMetrics = {
-  /** The checkpoint that was measured. */
-  readonly step: number;
-  /** Milliseconds since 1970. */
-  readonly timeMs: number;
-  readonly metrics: MetricValues;
-};
-
-/**
- * An experiment tracker. It receives a copy of the metrics in the home folder. After a failure they are sent with the next
- * ones, so that some may arrive twice.
- */
-export interface Tracker {
-  /** Stored with each run, to tell trackers apart. */
-  readonly name: string;
-  /** Begins the run of a model; returns the tracker's id of it. */
-  startRun(model: Model, run: RunRecord): Promise<string>;
-  /** Adds metrics, oldest first. `config`: settings of the newest training job. */
-  log(
-    runId: string,
-    metrics: readonly TrackedMetrics[],
-    config: Readonly<Record<string, unknown>>,
-  ): Promise<void>;
-  /** Deletes a run. A missing run is no error. */
-  deleteRun(runId: string): Promise<void>;
-}
 
 /** Content of `tracker.json`. */
 type TrackerState = {

@@ -13,7 +13,7 @@ const read = (file: string): string => fs.readFileSync(new URL(file, root), 'utf
 type Scripts = {
   loadSchemas(): Promise<object>;
   toValidators(schemas: object): string;
-  buildPage(): Promise<string>;
+  buildPages(): Promise<Readonly<Record<string, string>>>;
   readonly GROUPS: Readonly<Record<string, string>>;
 };
 const script = async (name: string): Promise<Scripts> => import(new URL(`scripts/${name}`, root).href);
@@ -25,9 +25,9 @@ const proofs = JSON.parse(read('test/request-fields.json')) as Record<
 >;
 
 describe('made from the schemas', () => {
-  it('are the docs', async () => {
-    const { buildPage } = await script('build-request-docs.mjs');
-    expect(read('docs/request-fields.md'), 'run "npm run docs"').toBe(await buildPage());
+  it.each(['request-fields.md', 'runtime-options.md'])('are the docs: %s', async (name) => {
+    const { buildPages } = await script('build-request-docs.mjs');
+    expect(read(`docs/${name}`), 'run "npm run docs"').toBe((await buildPages())[name]);
   });
 
   it('say which fields have no effect', async () => {
