@@ -158,9 +158,11 @@ export const runtimeDefinitions: Definitions = {
         description: 'Gets runs as well, beside the home folder: `mlflowTracker`, or one of your own.',
         type: 'object',
         required: ['startRun', 'log', 'deleteRun'],
-        properties: Object.fromEntries(
-          ['startRun', 'log', 'deleteRun'].map((name) => [name, { kind: 'function' as const }]),
-        ),
+        properties: {
+          startRun: { description: 'Begins the run of a model.', kind: 'function' },
+          log: { description: 'Adds metrics.', kind: 'function' },
+          deleteRun: { description: 'Deletes a run.', kind: 'function' },
+        },
         expected: 'an object with startRun, log and deleteRun',
         tsType: 'Tracker',
       },
