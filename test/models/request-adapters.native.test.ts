@@ -258,7 +258,7 @@ describe('an adapter that cannot be used', () => {
     await expect(ask([{}])).rejects.toMatchObject({ code: 'INVALID_REQUEST', param: 'adapters.0' });
     await expect(
       createRuntime({ models: { x: { path: 'y', adapters: [{ scale: 1 } as never] } } }),
-    ).rejects.toMatchObject({ code: 'INVALID_REQUEST', param: 'model.adapters.0' });
+    ).rejects.toMatchObject({ code: 'INVALID_REQUEST', param: 'models.x.adapters.0' });
   });
 
   it('has to fit into the budget of the runtime', async () => {

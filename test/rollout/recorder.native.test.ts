@@ -268,9 +268,9 @@ describe('the client', () => {
 
 describe('a recorder', () => {
   it('refuses wrong options, rewards and uses by name', async () => {
-    expect(() => runtime.record({ model: '' })).toThrow('model: expected the id or name of a model, got ');
+    expect(() => runtime.record({ model: '' })).toThrow('model: expected a non-empty string, got ""');
     expect(() => runtime.record({ model, steps: 1 } as never)).toThrow(
-      'steps: expected one of model, seed, got an unknown option',
+      'steps: not a field of options',
     );
     const recorder = runtime.record({ model });
     expect(() => recorder.finish({ reward: 1 })).toThrow('no request was answered');
