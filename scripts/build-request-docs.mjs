@@ -1,4 +1,5 @@
 // src/protocol/schemas -> docs/request-fields.md: every field in a group, every named type explained
+//                      -> docs/runtime-options.md: every option of a public function
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -115,8 +116,72 @@ const FORMS = {
   RolloutException: '`{ type, message }`',
 };
 
-/** The whole page. */
-export function toPage({ definitions }) {
+/** Definitions that the page of options shows, in order, and what it says before their fields. */
+const OPTIONS = {
+  RuntimeOptions: 'The argument of `createRuntime`.',
+  ModelOptions:
+    "A value of `model` and of `models` of a `RuntimeOptions`. The last six, where absent, are the runtime's.",
+  RopeOptions: 'The value of `rope`: [long contexts](choosing-a-model.md).',
+  AdapterOption: 'An item of `adapters` of a model: [adapters](adapters.md).',
+  HubOptions: 'The value of `hub`: [downloads](choosing-a-model.md#downloads).',
+  MediaOptions: 'The value of `media`: [media](media.md).',
+  MemoryOptions: 'The value of `memory`.',
+  TrainingOptions: 'The value of `training`: [training](training.md).',
+  SpeculativeConfig: 'The value of `speculative_config`: [speculation](speculation.md).',
+  InspectOptions: 'The second argument of `inspectModel`.',
+  CallOptions: 'The last argument of every method that answers, trains or downloads.',
+  ServeOptions:
+    'The second argument of `serve`: [HTTP](http.md). `createHandler` takes the same but `port`, `host` and `graceMs`.',
+  Token: 'An item of `tokens`.',
+  ConnectOptions: 'The argument of `connect`: [the client](http.md).',
+  PoolOptions: 'The second argument of `createPool`: [pools](growing.md).',
+  GatherOptions: 'The last argument of `gatherTrajectoryGroups`: [rollouts](agents.md).',
+  JudgeOptions: 'The argument of `judge`.',
+  TrainLoopOptions: 'The argument of `trainLoop`.',
+  LoopEvaluation: 'The value of `evaluate` of a `TrainLoopOptions`.',
+  TrainerOptions: 'The argument of `openTrainer`: [training](training.md).',
+  FullTrainerOptions: 'The argument of `openFullTrainer`.',
+};
+
+/** The page of options. */
+function toOptionsPage({ definitions, argumentDefinitions }) {
+  const all = { ...definitions, ...argumentDefinitions };
+  const link = (text, name) => {
+    if (OPTIONS[name]) return `[${text}](#${name.toLowerCase()})`;
+    if (SECTIONS[name]) return `[${text}](request-fields.md#${name.toLowerCase()})`;
+    return FORMS[name] ? `[${text}](request-fields.md#types)` : text;
+  };
+  const page = [
+    `# Options
+
+Generated from \`src/protocol/schemas\` by \`npm run docs\`: do not edit.
+
+An option that is absent or \`undefined\` has its default. An unknown one, or a wrong value, is an error with the code \`INVALID_REQUEST\`
+that names it by its path, as \`models.small.rope.factor\`. Nothing is converted: \`"2"\` is no integer.
+`,
+    ...Object.entries(OPTIONS).map(
+      ([name, about]) => `## ${name}\n\n${about}\n\n${fieldTable(flat(all[name]), all, 'Option')}`,
+    ),
+  ].join('\n');
+  return page.replaceAll(/`([A-Z]\w+)`/g, link).replaceAll(/docs\/([\w-]+\.md)/g, '[$1]($1)');
+}
+
+/** The same with the fields of inner settings beside them, by their path. */
+function flat({ properties, required = [] }) {
+  const fields = Object.entries(properties).flatMap(([name, field]) => {
+    if (!field.properties || field.additionalProperties !== false) return [[name, field]];
+    const inner = flat(field);
+    required = [...required, ...inner.required.map((one) => `${name}.${one}`)];
+    return [
+      [name, field],
+      ...Object.entries(inner.properties).map(([one, value]) => [`${name}.${one}`, value]),
+    ];
+  });
+  return { properties: Object.fromEntries(fields), required };
+}
+
+/** The page of fields. */
+function toFieldsPage({ definitions }) {
   const request = definitions.ChatCompletionRequest;
   const groups = Object.entries(GROUPS).map(([name, fields]) => [name, fields.split(/\s+/)]);
   requireSame(
@@ -143,7 +208,7 @@ The body of \`POST /v1/chat/completions\`, and the argument of \`createCompletio
     ...groups.map(([name, fields]) =>
       name === 'Accepted without effect'
         ? `### ${name}\n\nClients of OpenAI's API and of vLLM send these. They change nothing:\n${fields.map((field) => `\`${field}\``).join(', ')}.\n`
-        : `### ${name}\n\n${fieldTable(request, fields, definitions)}`,
+        : `### ${name}\n\n${fieldTable(request, definitions, 'Field', fields)}`,
     ),
     `## Types\n\n${table([
       ['Type', 'Form'],
@@ -152,7 +217,7 @@ The body of \`POST /v1/chat/completions\`, and the argument of \`createCompletio
     ])}`,
     ...Object.entries(SECTIONS).map(([name, about]) => {
       const schema = definitions[name];
-      return `## ${name}\n\n${about}\n\n${fieldTable(schema, Object.keys(schema.properties), definitions)}`;
+      return `## ${name}\n\n${about}\n\n${fieldTable(schema, definitions, 'Field')}`;
     }),
   ];
   const page = parts.join('\n');
@@ -165,9 +230,9 @@ The body of \`POST /v1/chat/completions\`, and the argument of \`createCompletio
   return page;
 }
 
-function fieldTable(schema, fields, definitions) {
+function fieldTable(schema, definitions, what, fields = Object.keys(schema.properties)) {
   const required = new Set(schema.required ?? []);
-  const head = ['Field', 'Type', 'Default', 'Bounds', 'What it does'];
+  const head = [what, 'Type', 'Default', 'Bounds', 'What it does'];
   const rows = fields.map((field) => {
     const one = schema.properties[field];
     return [
@@ -195,7 +260,10 @@ function table(rows) {
 }
 
 function typeWords(schema, definitions) {
+  if (schema.kind) return schema.kind;
   if (schema.$ref) {
+    const { enum: values, kind } = definitions[schema.$ref.split('/').at(-1)];
+    if (values || kind) return typeWords({ enum: values, kind }, definitions);
     const name = schema.$ref.split('/').at(-1);
     const isNullable =
       [definitions[name].type ?? []].flat().includes('null') || / \| null$/.test(schema.tsType ?? '');
@@ -203,6 +271,7 @@ function typeWords(schema, definitions) {
   }
   if (schema.const !== undefined) return `\`${JSON.stringify(schema.const)}\``;
   if (schema.enum) return schema.enum.map((value) => `\`${JSON.stringify(value)}\``).join(', ');
+  if (!schema.type && schema.tsType && schema.if) return unionWords(schema.tsType);
   const types = [schema.type ?? 'any'].flat();
   return types
     .map((type) =>
@@ -212,19 +281,26 @@ function typeWords(schema, definitions) {
 }
 
 function itemWords(items, definitions) {
+  if (items.$ref && items.tsType) return unionWords(items.tsType);
   return items.$ref ? typeWords(items, definitions) : [items.type].flat().join(' or ');
+}
+
+/** Names and values of a union of TypeScript as code. */
+function unionWords(tsType) {
+  return tsType.replaceAll(/ ?\| ?/g, ' or ').replaceAll(/[A-Z]\w+|"\w+"/g, '`$&`');
 }
 
 function defaultWords(schema) {
   return schema.default === undefined ? '' : `\`${JSON.stringify(schema.default)}\``;
 }
 
-/** Reads the schemas and makes the page. */
-export async function buildPage() {
-  return toPage(await loadSchemas());
+/** Reads the schemas and makes the pages, by their names. */
+export async function buildPages() {
+  const schemas = await loadSchemas();
+  return { 'request-fields.md': toFieldsPage(schemas), 'runtime-options.md': toOptionsPage(schemas) };
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  fs.mkdirSync(path.join(root, 'docs'), { recursive: true });
-  fs.writeFileSync(path.join(root, 'docs', 'request-fields.md'), await buildPage());
+  for (const [name, page] of Object.entries(await buildPages()))
+    fs.writeFileSync(path.join(root, 'docs', name), page);
 }

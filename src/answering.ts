@@ -9,6 +9,7 @@ import {
   type TextCompletionStream,
 } from './answer/index.ts';
 import { atField, LeaseScope, lease, limitedSignal } from './common/index.ts';
+import { KV_TRANSFER_FOLDER } from './engine/index.ts';
 import { fromNative, OnpolicyError } from './errors.ts';
 import {
   type FindRegistered,
@@ -169,7 +170,7 @@ export class Answering {
           speculation: this.#speculation,
           draftModel: drafting?.model.handle ?? null,
           answerIndexBytes: options.answerIndexBytes,
-          kvTransferFolder: options.kvTransferFolder,
+          kvTransferFolder: options.kvTransferFolder ?? KV_TRANSFER_FOLDER,
           arrival: this.#arrivals++,
           client: clientKey ?? '',
         },

@@ -11,7 +11,6 @@
  */
 
 export type { AnswerStream, ChatCompletionStream, TextCompletionStream } from './answer/index.ts';
-export type { HubOptions } from './backends/index.ts';
 export { createCompletion, train } from './default-runtime.ts';
 export type { EngineStats, EngineTimings, HistogramData } from './engine/index.ts';
 export { type ErrorCode, type ErrorDetail, OnpolicyError, type OnpolicyErrorOptions } from './errors.ts';
@@ -29,28 +28,40 @@ export {
   serve,
 } from './http/index.ts';
 export { inspectModel, type ModelInspection } from './inspect-model.ts';
-export type { MediaOptions, MediaStats } from './media/index.ts';
+export type { MediaStats } from './media/index.ts';
 export type {
-  AdapterOption,
   AdaptersResource,
   ExportModel,
-  MemoryOptions,
   ModelExport,
-  ModelOptions,
   NamedAdapter,
-  OnProgress,
   Placement,
   ResidentModel,
   ResidentState,
-  ServingLimits,
 } from './models/index.ts';
-export type { CacheType, Device, Gpu, ProductKernels, RopeOptions } from './native/index.ts';
-export type { PruneRequest, RecorderOptions, ReportOptions, TrainingOptions } from './protocol/index.ts';
+export type { Device, ProductKernels } from './native/index.ts';
+export type {
+  AdapterOption,
+  CacheType,
+  Gpu,
+  HubOptions,
+  InspectOptions,
+  MediaOptions,
+  MemoryOptions,
+  ModelOptions,
+  OnProgress,
+  PruneRequest,
+  RecorderOptions,
+  ReportOptions,
+  RopeOptions,
+  RuntimeOptions,
+  ServingLimits,
+  SpeculativeConfig,
+  TrainingOptions,
+} from './protocol/index.ts';
 export type * from './protocol/public.ts';
 export type { SftExample, SftRequest, TrajectoryMessage } from './rl/index.ts';
 export { type Recorder, type RecordingEnd, record } from './rollout/index.ts';
 export { createRuntime, type Runtime } from './runtime.ts';
-export type { RuntimeOptions, SpeculativeConfig } from './runtime-options.ts';
 export type { RuntimeStats } from './runtime-stats.ts';
 export {
   type LogitsProcessorFactory,
@@ -73,10 +84,7 @@ export type {
   LoggedException,
   LoggedTrajectory,
   MetricRecord,
-  RunRecord,
   RunsResource,
-  TrackedMetrics,
-  Tracker,
   TrajectoryRecord,
 } from './store/index.ts';
 export { type MlflowOptions, mlflowTracker } from './store/index.ts';

@@ -1,10 +1,10 @@
 /** A model file -> what it is, and where and how much memory it would take. Reads headers only. */
 import { isOnnxModel, readHeaders } from './backends/index.ts';
 import { OnpolicyError } from './errors.ts';
-import { MEDIA_DEFAULTS } from './media/index.ts';
-import { type ModelOptions, type Placement, planLoad } from './models/index.ts';
+import { type Placement, planLoad } from './models/index.ts';
 import { type Device, devices } from './native/index.ts';
-import { checkOptions, type RuntimeOptions } from './runtime-options.ts';
+import { checkArguments, type InspectOptions } from './protocol/index.ts';
+import { checkOptions } from './runtime-options.ts';
 
 /** The result of {@link inspectModel}. */
 export type ModelInspection = {
@@ -36,22 +36,13 @@ export type ModelInspection = {
  * Describes a GGUF file, and the memory that a runtime with these options would need for it.
  * @throws OnpolicyError `INVALID_REQUEST` for wrong options, `MODEL_NOT_FOUND`, `MODEL_INVALID`, `UNSUPPORTED` for an ONNX model
  */
-export async function inspectModel(
-  file: string,
-  options: Pick<RuntimeOptions, 'gpu' | 'contextSize' | 'kvTokens' | 'maxSequences' | 'maxBatchTokens'> &
-    Pick<ModelOptions, 'cacheType' | 'slidingWindow'> = {},
-): Promise<ModelInspection> {
-  const { cacheType, slidingWindow, ...limits } = options;
-  const model: ModelOptions = {
-    path: file,
-    ...(cacheType === undefined ? {} : { cacheType }),
-    ...(slidingWindow === undefined ? {} : { slidingWindow }),
-  };
-  const checked = checkOptions({ ...limits, model });
+export async function inspectModel(file: string, options: InspectOptions = {}): Promise<ModelInspection> {
+  const { cacheType, slidingWindow, ...limits } = checkArguments('InspectOptions', options);
+  const model = { path: file, cacheType, slidingWindow };
+  const serving = { ...checkOptions({ ...limits, model }), say: () => {} };
   if (isOnnxModel(file))
     throw new OnpolicyError('UNSUPPORTED', `${file}: expected a GGUF file, got an ONNX model`);
   const [header] = await readHeaders(file);
-  const serving = { ...checked, media: MEDIA_DEFAULTS, say: () => {}, onProgress: undefined };
   const { shape, need, placement } = await planLoad(file, model, serving, new AbortController().signal);
   const { weights, cache, compute } = need;
   const text = (key: string): string => header!.text(key) ?? '';

@@ -23,6 +23,7 @@ import {
   type MessageTokensCount,
   type RecorderOptions,
   type ReportOptions,
+  type RuntimeOptions,
   throwFaults,
   toValidEmbedding,
   validateDetokenizeRequest,
@@ -31,7 +32,7 @@ import {
 import { makeReport } from './report/index.ts';
 import type { SftRequest } from './rl/index.ts';
 import { type Recorder, record } from './rollout/index.ts';
-import { type CheckedOptions, checkOptions, type RuntimeOptions } from './runtime-options.ts';
+import { type CheckedOptions, checkOptions } from './runtime-options.ts';
 import { type RuntimeStats, runtimeStats } from './runtime-stats.ts';
 import type { CallOptions, TrainingJob, TrainingJobsResource } from './service.ts';
 import {
@@ -108,11 +109,7 @@ export class Runtime extends CheckedTrainingService {
       if (options.log) options.log('info', line);
       else process.stderr.write(`${line}\n`);
     };
-    this.#models = new Models(
-      { ...options, say, onProgress: options.onProgress },
-      options.model,
-      options.models ?? {},
-    );
+    this.#models = new Models({ ...options, say }, options.model, options.models);
     const { log } = options;
     this.#store = openStore(options.home, {
       onProblem: options.onStoreProblem ?? ((problem) => log?.('warn', problem)),

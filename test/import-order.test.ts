@@ -35,7 +35,6 @@ const ORDER = [
   'store',
   'training',
   'report',
-  'option-checks.ts',
   'runtime-options.ts',
   'runtime-stats.ts',
   'inspect-model.ts',

@@ -1,6 +1,7 @@
 /** A GGUF file, which may be split into several -> what its headers say. */
 import { checkTextModel, type GgufHeader, readHeader } from '../gguf/index.ts';
-import { type Gpu, openLibraries } from '../native/index.ts';
+import { openLibraries } from '../native/index.ts';
+import type { Gpu } from '../protocol/index.ts';
 import { type ModelShape, toShape } from './memory.ts';
 
 /** The parts of a split file begin counting at 1. */

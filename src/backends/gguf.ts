@@ -3,10 +3,8 @@ import os from 'node:os';
 import path from 'node:path';
 import { fromNative, OnpolicyError } from '../errors.ts';
 import {
-  type CacheType,
   type ContextOptions,
   type EmbedderOptions,
-  type Gpu,
   type Handle,
   loadAddon,
   type NativeContext,
@@ -15,10 +13,10 @@ import {
   type NativeProjector,
   onDisk,
   type ProductKernels,
-  type RopeOptions,
   type Say,
   usesGpu,
 } from '../native/index.ts';
+import type { CacheType, Gpu, RopeOptions } from '../protocol/index.ts';
 import type { SamplingDefaults } from '../sampling/index.ts';
 import { modelVocabulary, type Vocabulary } from '../structured/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
@@ -75,8 +73,8 @@ export type ProjectorOptions = {
   readonly gpu: Gpu;
   readonly threads: number;
   /** Tokens of one picture. Default: as the file says. */
-  readonly min?: number;
-  readonly max?: number;
+  readonly min?: number | undefined;
+  readonly max?: number | undefined;
 };
 
 /** A loaded GGUF model. */

@@ -27,7 +27,6 @@ export type { ContextLimits, LoadedModel } from './model.ts';
 export {
   describeOnnxEmbedding,
   fetchModel,
-  type HubOptions,
   isOnnxModel,
   loadOnnx,
   loadOnnxEmbedding,

@@ -1,7 +1,7 @@
 /** The header of a model's file and the limits of its context -> the bytes that it will take, before anything is loaded. */
 import { type GgufHeader, type GgufTensor, shapesOf } from '../gguf/index.ts';
 import type { BaseModel } from '../lora/index.ts';
-import type { CacheType } from '../native/index.ts';
+import type { CacheType } from '../protocol/index.ts';
 import type { ContextLimits } from './model.ts';
 
 /** Bytes of one number in the cache. */

@@ -1,5 +1,6 @@
 /** A model's heads and its cache -> whether the kernels of `native/attention` compute its attention. */
-import type { CacheType } from '../native/index.ts';
+
+import type { CacheType } from '../protocol/index.ts';
 import type { ModelShape } from './memory.ts';
 
 /** Types of caches that they read. */

@@ -40,6 +40,15 @@ export function readArguments<const Kinds extends OptionKinds>(
   }
 }
 
+/** The options that flags stand for, by their names; flags that are not given are left out. Values are checked where they are used. */
+export function toOptions(
+  flags: Readonly<Record<string, unknown>>,
+  names: Readonly<Record<string, string>>,
+): Readonly<Record<string, unknown>> {
+  const given = Object.entries(names).filter(([flag]) => flags[flag] !== undefined);
+  return Object.fromEntries(given.map(([flag, option]) => [option, flags[flag]]));
+}
+
 /** The error of a wrong command line. */
 export function wrongUsage(message: string): OnpolicyError {
   return new OnpolicyError('INVALID_REQUEST', `${message}; "onpolicy help" shows what there is`);

@@ -1,10 +1,16 @@
 /** `onpolicy inspect`: a model file -> what it is, and what it would take. */
 import { inspectModel } from '../index.ts';
-import { readArguments, wrongUsage } from './arguments.ts';
-import { cacheOptions } from './serve-flags.ts';
+import { readArguments, toOptions, wrongUsage } from './arguments.ts';
 import { printJson, printTable, type Terminal } from './terminal.ts';
 
 const MIB = 2 ** 20;
+/** Flag -> option of `inspectModel`. */
+const FLAGS = {
+  context: 'contextSize',
+  sequences: 'maxSequences',
+  'cache-type': 'cacheType',
+  'sliding-window': 'slidingWindow',
+} as const;
 
 /** Prints facts of a GGUF file, without loading it. */
 export async function inspect(words: readonly string[], terminal: Terminal): Promise<void> {
@@ -17,11 +23,7 @@ export async function inspect(words: readonly string[], terminal: Terminal): Pro
   });
   const [file, ...others] = names;
   if (file === undefined || others.length > 0) throw wrongUsage('inspect: expected one file');
-  const found = await inspectModel(file, {
-    ...(options.context === undefined ? {} : { contextSize: options.context }),
-    ...(options.sequences === undefined ? {} : { maxSequences: options.sequences }),
-    ...cacheOptions(options),
-  });
+  const found = await inspectModel(file, toOptions(options, FLAGS));
   if (options.json) return printJson(terminal, found);
   const { memory, placement, devices } = found;
   const mib = (bytes: number): string => `${Math.ceil(bytes / MIB)} MiB`;

@@ -1,6 +1,7 @@
 /** Shared options -> a runtime, fields of a request, and a model by id or name. */
 import { OnpolicyError } from '../errors.ts';
 import { createRuntime, type Model, type Runtime, type RuntimeOptions } from '../index.ts';
+import { toOptions } from './arguments.ts';
 import type { Terminal } from './terminal.ts';
 
 /** Options of every command. */
@@ -11,6 +12,14 @@ export const COMMON = {
   'hub-folder': 'text',
   'hub-endpoint': 'text',
   offline: 'flag',
+} as const;
+
+/** Flag -> option of `hub`. */
+const OF_HUB = {
+  'hub-token': 'token',
+  'hub-folder': 'folder',
+  'hub-endpoint': 'endpoint',
+  offline: 'offline',
 } as const;
 
 /** Options of commands that sample. */
@@ -69,22 +78,16 @@ export function openRuntime(
   { home, model, mmproj, onProgress, runtime = {}, ...options }: Opening & ModelFiles & Further,
   terminal: Terminal,
 ): Promise<Runtime> {
-  const hub = {
-    token: options['hub-token'],
-    folder: options['hub-folder'],
-    endpoint: options['hub-endpoint'],
-    offline: options.offline || undefined,
-  };
+  const hub = toOptions({ ...options, offline: options.offline || undefined }, OF_HUB);
   if (mmproj !== undefined && model === undefined)
     throw new OnpolicyError('INVALID_REQUEST', '--mmproj: expected one --model beside it', {
       param: 'mmproj',
     });
-  const given = Object.fromEntries(Object.entries(hub).filter(([, value]) => value !== undefined));
   return createRuntime({
     ...runtime,
-    ...(Object.keys(given).length === 0 ? {} : { hub: { ...runtime.hub, ...given } }),
-    ...(onProgress ? { onProgress } : {}),
-    ...(home === undefined ? {} : { home }),
+    ...(Object.keys(hub).length === 0 ? {} : { hub: { ...runtime.hub, ...hub } }),
+    home: home ?? runtime.home,
+    onProgress: onProgress ?? runtime.onProgress,
     ...(mmproj === undefined
       ? {}
       : {

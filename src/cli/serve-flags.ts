@@ -1,6 +1,6 @@
 /** Flags of `onpolicy serve` about models -> options of a runtime. They win over those of the configuration file. */
 import type { RuntimeOptions } from '../index.ts';
-import { type Given, wrongUsage } from './arguments.ts';
+import { type Given, toOptions, wrongUsage } from './arguments.ts';
 
 /** The flags. */
 export const SERVE_FLAGS = {
@@ -23,22 +23,29 @@ type Named = NonNullable<RuntimeOptions['models']>;
 type Model = Exclude<Named[string], string>;
 
 /** Flag -> option of a runtime. */
-const LIMITS = {
+const OF_RUNTIME = {
   context: 'contextSize',
   'kv-tokens': 'kvTokens',
   'max-sequences': 'maxSequences',
   'max-waiting': 'maxWaiting',
   threads: 'threads',
   scheduling: 'scheduling',
+  gpu: 'gpu',
+} as const;
+/** Flag -> option of each model. */
+const OF_MODEL = {
+  'gpu-layers': 'gpuLayers',
+  'cache-type': 'cacheType',
+  'sliding-window': 'slidingWindow',
 } as const;
 /** The model that ships with the package. */
 const EMBEDDED = 'onpolicy-tiny';
 
 /** Adds the flags. `listed`: the models of `--model`. Values are checked where the runtime is made. */
 export function withFlags(runtime: RuntimeOptions, flags: Flags, listed: readonly string[]): RuntimeOptions {
-  const { gpu } = flags;
-  const limits = Object.entries(LIMITS).map(([flag, option]) => [option, flags[flag as keyof typeof LIMITS]]);
-  const of = ofModel(flags);
+  const { gpu, 'gpu-layers': layers } = flags;
+  const isCount = layers !== undefined && !Number.isNaN(Number(layers));
+  const of = toOptions({ ...flags, ...(isCount ? { 'gpu-layers': Number(layers) } : {}) }, OF_MODEL);
   const named: Record<string, Named[string]> = { ...runtime.models };
   const base = listed[0] ?? runtime.model ?? EMBEDDED;
   if (flags.adapter.length > 0 && listed.length > 1)
@@ -51,36 +58,9 @@ export function withFlags(runtime: RuntimeOptions, flags: Flags, listed: readonl
   const isDefault = listed.length === 0 && Object.keys(of).length > 0;
   return {
     ...runtime,
-    ...Object.fromEntries(limits.filter(([, value]) => value !== undefined)),
-    ...(gpu === undefined
-      ? {}
-      : { gpu: (gpu === 'off' ? false : gpu) as NonNullable<RuntimeOptions['gpu']> }),
+    ...toOptions({ ...flags, gpu: gpu === 'off' ? false : gpu }, OF_RUNTIME),
     ...(isDefault ? { model: { ...toModel(base), ...of } } : {}),
     ...(Object.keys(named).length === 0 ? {} : { models: named }),
-  };
-}
-
-/** Options that each model has of its own. */
-function ofModel({ 'gpu-layers': layers, ...flags }: Flags): Partial<Model> {
-  const count = Number(layers);
-  return {
-    ...(layers === undefined
-      ? {}
-      : { gpuLayers: (layers === 'auto' || Number.isNaN(count) ? layers : count) as number | 'auto' }),
-    ...cacheOptions(flags),
-  };
-}
-
-/** How the KV cache of a model is stored. */
-export function cacheOptions({
-  'cache-type': cacheType,
-  'sliding-window': slidingWindow,
-}: Pick<Flags, 'cache-type' | 'sliding-window'>): Pick<Model, 'cacheType' | 'slidingWindow'> {
-  return {
-    ...(cacheType === undefined ? {} : { cacheType: cacheType as NonNullable<Model['cacheType']> }),
-    ...(slidingWindow === undefined
-      ? {}
-      : { slidingWindow: slidingWindow as NonNullable<Model['slidingWindow']> }),
   };
 }
 

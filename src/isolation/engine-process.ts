@@ -207,7 +207,10 @@ export class EngineProcess {
       return null;
     }
     const [name, part] = method.split('.') as [keyof Callbacks, string | undefined];
-    const owner = (part === undefined ? this.#callbacks : this.#callbacks[name]) as Record<string, Callback>;
+    const owner = (part === undefined ? this.#callbacks : this.#callbacks[name]) as unknown as Record<
+      string,
+      Callback
+    >;
     const callback = (): unknown => owner[part ?? name]!(...args);
     return part === undefined ? queueMicrotask(callback) : callback(); // what one throws is its caller's, not ours
   }

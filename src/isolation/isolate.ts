@@ -6,13 +6,12 @@ import { messageOf, OnpolicyError } from '../errors.ts';
 import { type MediaStats, sumMediaStats } from '../media/index.ts';
 import {
   type AdaptersResource,
-  type ModelOptions,
   type NamedAdapter,
   type NamedModels,
   namedModels,
   type ResidentModel,
 } from '../models/index.ts';
-import { atTheDoor, checkCallOptions } from '../protocol/index.ts';
+import { atTheDoor, checkCallOptions, type ModelOptions } from '../protocol/index.ts';
 import { RemoteJob } from '../remote-job.ts';
 import type { CheckedOptions } from '../runtime-options.ts';
 import { type RuntimeStats, sumRuntimeStats } from '../runtime-stats.ts';
@@ -101,7 +100,7 @@ class Places {
   readonly #store: OpenStore | null; // knows what registered models start from
 
   constructor(options: CheckedOptions) {
-    this.#names = namedModels(options.model, options.models ?? {});
+    this.#names = namedModels(options.model, options.models);
     this.#whole = options.isolate ? openProcess(options) : null;
     for (const model of this.#whole ? [] : [this.#names.fallback, ...this.#names.aliases.values()])
       if (model.isolate && !this.#bySettings.has(keyOf(model)))
@@ -159,20 +158,16 @@ function keyOf(model: ModelOptions): string {
 
 /** A process for a runtime with these options. */
 function openProcess(options: CheckedOptions): EngineProcess {
-  const { isolate: _, log, tracker, onProgress, onStoreProblem, model, models, ...plain } = options;
+  const { log, tracker, onProgress, onStoreProblem, model, models, home, ...plain } = options;
   const sent = {
     ...plain,
-    home: path.resolve(plain.home),
-    ...(model === undefined ? {} : { model: inside(model) }),
-    models: Object.fromEntries(Object.entries(models ?? {}).map(([name, one]) => [name, inside(one)])),
+    isolate: false,
+    home: path.resolve(home),
+    model: model && inside(model),
+    models: Object.fromEntries(Object.entries(models).map(([name, one]) => [name, inside(one)])),
   };
   const onProblem = onStoreProblem ?? (log && ((problem: string) => log('warn', problem)));
-  return new EngineProcess(sent, {
-    ...(log && { log }),
-    ...(tracker && { tracker }),
-    ...(onProgress && { onProgress }),
-    ...(onProblem && { onStoreProblem: onProblem }),
-  });
+  return new EngineProcess(sent, { log, tracker, onProgress, onStoreProblem: onProblem });
 }
 
 /** The same in the process of its own. */

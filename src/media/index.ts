@@ -1,6 +1,5 @@
 /** Pictures and sounds of a request -> rows of embeddings among the tokens of its prompt. */
 export { checkProjector } from './check-projector.ts';
 export { type MediaStats, sumMediaStats } from './embedding-cache.ts';
-export { MEDIA_DEFAULTS, type MediaLimits, type MediaOptions } from './limits.ts';
 export { MediaModel, type PlacedMedia, portableIds, refuse } from './media-model.ts';
 export type { MediaPart } from './source.ts';

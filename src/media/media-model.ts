@@ -2,10 +2,12 @@
 import { createHash } from 'node:crypto';
 import { fromNative, OnpolicyError } from '../errors.ts';
 import { type Handle, loadAddon, type NativeChunk, type NativeProjector } from '../native/index.ts';
+import type { Complete } from '../protocol/index.ts';
 import { EmbeddingCache } from './embedding-cache.ts';
 import { framesOf } from './frames.ts';
-import type { MediaLimits } from './limits.ts';
 import { type MediaPart, type MediaSource, readSource, senseOf } from './source.ts';
+
+type MediaLimits = Complete['MediaOptions'];
 
 /** Rows of one medium among the tokens of a prompt. */
 export type PlacedMedia = {

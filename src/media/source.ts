@@ -4,8 +4,9 @@ import path from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { OnpolicyError } from '../errors.ts';
-import { type ChatContentPart, fileBytes } from '../protocol/index.ts';
-import type { MediaLimits } from './limits.ts';
+import { type ChatContentPart, type Complete, fileBytes } from '../protocol/index.ts';
+
+type MediaLimits = Complete['MediaOptions'];
 
 /** Bytes of a file, and which part of the request they come from. */
 export type MediaSource = {

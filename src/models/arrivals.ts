@@ -1,13 +1,6 @@
 /** Requests that came for a model and have not ended -> whether there is room for one more. It is known before a request is read. */
 import { lease } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
-import type { ServingLimits } from './model-options.ts';
-
-/** Sequences that run at the same time at most. */
-export const DEFAULT_SEQUENCES = 64;
-
-/** What bounds the requests for a model. */
-type Bounds = Pick<ServingLimits, 'maxWaiting' | 'maxSequences'>;
 
 /** Counts of requests by what they named. */
 export class Arrivals<Key> {
@@ -32,9 +25,9 @@ export class Arrivals<Key> {
 export function requireRoom(
   name: string,
   users: number,
-  { maxWaiting, maxSequences = DEFAULT_SEQUENCES }: Bounds,
+  { maxWaiting, maxSequences }: { readonly maxWaiting: number | null; readonly maxSequences: number },
 ): void {
-  if (maxWaiting === undefined || users < maxSequences + maxWaiting) return;
+  if (maxWaiting === null || users < maxSequences + maxWaiting) return;
   const message = `${users - maxSequences} requests wait for ${name}, and ${maxWaiting} may`;
   throw new OnpolicyError('OVERLOADED', message, { retryAfterMs: 1000 });
 }

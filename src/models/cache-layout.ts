@@ -25,7 +25,7 @@ export function cacheLayout(
   model: ModelFacts,
   contextSize: number,
   slotCount: number,
-  kvTokens: number | undefined,
+  kvTokens: number | null,
 ): { kvTokens: number; isKvUnified: boolean } {
   const separate = slotCells(contextSize) * slotCount;
   const budget = kvTokens ?? Math.floor(DEFAULT_KV_BYTES / model.kvBytesPerToken);
@@ -43,7 +43,7 @@ export function smallWindows(
   _: ModelFacts,
   contextSize: number,
   slotCount: number,
-  kvTokens: number | undefined,
+  kvTokens: number | null,
 ): { kvTokens: number; isKvUnified: false; isWindowCacheFull: false } {
   const needed = cellsOfAll(contextSize, slotCount, kvTokens, 'slidingWindow: window');
   return { kvTokens: needed, isKvUnified: false, isWindowCacheFull: false };
@@ -54,19 +54,14 @@ export function ownCells(
   _: ModelFacts,
   contextSize: number,
   slotCount: number,
-  kvTokens: number | undefined,
+  kvTokens: number | null,
 ): { kvTokens: number; isKvUnified: false } {
   return { kvTokens: cellsOfAll(contextSize, slotCount, kvTokens, 'deterministic'), isKvUnified: false };
 }
 
-function cellsOfAll(
-  contextSize: number,
-  slotCount: number,
-  kvTokens: number | undefined,
-  why: string,
-): number {
+function cellsOfAll(contextSize: number, slotCount: number, kvTokens: number | null, why: string): number {
   const needed = slotCells(contextSize) * slotCount;
-  if (kvTokens === undefined || kvTokens >= needed) return needed;
+  if (kvTokens === null || kvTokens >= needed) return needed;
   throw new OnpolicyError(
     'INVALID_REQUEST',
     `kvTokens: expected at least ${needed}, contextSize for each of maxSequences, with ${why}, got ${kvTokens}`,

@@ -1,8 +1,7 @@
 /** What a model is and how it is loaded -> an error that names what would keep `deterministic` from being kept. */
 import { type ModelShape, OWN_CELLS } from '../backends/index.ts';
 import { OnpolicyError } from '../errors.ts';
-import type { CacheType } from '../native/index.ts';
-import type { ModelOptions } from './model-options.ts';
+import type { CacheType, ModelOptions } from '../protocol/index.ts';
 
 type Facts = {
   /** Null: an ONNX model. */

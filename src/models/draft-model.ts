@@ -2,10 +2,11 @@
 import { type GgufModel, isOnnxModel } from '../backends/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import { type Handle, loadAddon } from '../native/index.ts';
+import type { ModelOptions } from '../protocol/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
-import { type LoadPlan, limitsOf, loadWeights, planLoad } from './load-model.ts';
-import type { ModelOptions, ServingOptions } from './model-options.ts';
+import { contextLimits, type LoadPlan, loadWeights, planLoad } from './load-model.ts';
 import type { RunningModel } from './running-model.ts';
+import type { ServingOptions } from './serving-options.ts';
 
 /** The field that names it, in errors. */
 export const DRAFT_FIELD = 'speculation.model';
@@ -52,7 +53,7 @@ export async function loadDraft(
   const loaded = (await loadWeights(plan, serving, load)) as GgufModel;
   try {
     requireSameTokens(tokenizer, loaded.tokenizer, plan.file);
-    const limits = limitsOf(loaded, plan.options, withoutPromise(serving));
+    const limits = contextLimits(loaded, plan.options, withoutPromise(serving));
     const longest = Math.min(plan.options.contextSize!, loaded.contextLength);
     const handle = await loaded.createDraftModel(
       { ...limits, maxOutputs: limits.slotCount },

@@ -10,10 +10,11 @@ import {
   type OnnxPooling,
 } from '../backends/index.ts';
 import { EmbeddingQueue } from '../engine/index.ts';
-import { defaultThreads, type Gpu, type NativeEmbedder } from '../native/index.ts';
+import { defaultThreads, type NativeEmbedder } from '../native/index.ts';
+import type { Gpu, ModelOptions } from '../protocol/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
-import type { ModelOptions, ServingOptions } from './model-options.ts';
 import type { Placement } from './placement.ts';
+import type { ServingOptions } from './serving-options.ts';
 
 /** A model that turns texts into vectors. */
 export type EmbeddingModel = {

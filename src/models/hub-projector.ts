@@ -1,9 +1,9 @@
 /** An `hf:` URI of a GGUF model -> the URI of the projector in the same repository; null if there is none. Asked once a model file. */
 import fs from 'node:fs';
 import path from 'node:path';
-import type { HubOptions } from '../backends/index.ts';
 import { ifMissing } from '../common/index.ts';
 import { messageOf, OnpolicyError } from '../errors.ts';
+import type { HubOptions } from '../protocol/index.ts';
 
 const HUB = 'https://huggingface.co';
 const TIMEOUT_MS = 30_000;

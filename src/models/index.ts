@@ -6,10 +6,9 @@ export { type ExportModel, type ModelExport, modelExporter } from './export-mode
 export { planLoad } from './load-model.ts';
 export { type MessageFormat, type MessagePlan, PLAIN_TEXT, planMessage } from './message-format.ts';
 export { type FindRegistered, leaseModel, type ModelLease } from './model-lease.ts';
-export type { AdapterOption, ModelOptions, OnProgress, ServingLimits } from './model-options.ts';
 export { templateFor } from './model-template.ts';
 export { Models, type NamedModels, namedModels, type ResidentModel } from './models.ts';
 export { type NamedAdapter, NamedAdapters } from './named-adapters.ts';
 export type { Placement } from './placement.ts';
-export type { MemoryOptions, ResidentState } from './residency.ts';
+export type { ResidentState } from './residency.ts';
 export { type RunningModel, requireGguf } from './running-model.ts';

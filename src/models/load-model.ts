@@ -20,17 +20,10 @@ import { Engine } from '../engine/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import { readHeader } from '../gguf/index.ts';
 import { checkProjector, MediaModel } from '../media/index.ts';
-import {
-  type CacheType,
-  defaultThreads,
-  devices,
-  type NativeProjector,
-  openDecoder,
-  usesGpu,
-} from '../native/index.ts';
+import { defaultThreads, devices, type NativeProjector, openDecoder, usesGpu } from '../native/index.ts';
+import type { CacheType, ModelOptions } from '../protocol/index.ts';
 import { AdapterFiles } from './adapter-files.ts';
 import { type AdapterContext, Adapters } from './adapters.ts';
-import { DEFAULT_SEQUENCES } from './arrivals.ts';
 import { cacheLayout, type ModelFacts, ownCells, smallWindows } from './cache-layout.ts';
 import { requireDeterministic } from './deterministic.ts';
 import {
@@ -44,13 +37,12 @@ import {
 } from './embedding-model.ts';
 import type { MemoryNeed } from './memory-need.ts';
 import { findProjector } from './model-files.ts';
-import type { ModelOptions, ServingOptions } from './model-options.ts';
 import { type ModelTemplate, readTemplate } from './model-template.ts';
 import { chosenDevices, describePlacement, onCpu, type Placement, place } from './placement.ts';
 import type { RunningModel } from './running-model.ts';
+import { limitsOf, type ServingOptions } from './serving-options.ts';
 
 const DEFAULT_CONTEXT_SIZE = 8192;
-const DEFAULT_BATCH_TOKENS = 512;
 /** Logits of one chunk of a prompt that is being scored. */
 const SCORE_BYTES = 80 * 2 ** 20;
 const MIN_SCORE_ROWS = 32;
@@ -171,7 +163,7 @@ export async function loadWeights(
   { signal, onProgress }: { signal: AbortSignal; onProgress: (fraction: number) => void },
 ): Promise<LoadedModel> {
   if (shape === null)
-    return await loadOnnx({ path: file, gpu, threads: options.threads ?? threads ?? null, say, signal });
+    return await loadOnnx({ path: file, gpu, threads: options.threads ?? threads, say, signal });
   return await loadGguf(
     {
       path: file,
@@ -200,7 +192,7 @@ async function loadPlaced(
   { name, signal, onProgress, reserve }: LoadOptions,
 ): Promise<RunningModel | EmbeddingModel> {
   const { file, options, mmproj, shape, embedding, placement } = plan;
-  const threads = options.threads ?? serving.threads ?? null;
+  const { threads, maxSequences: maxRunning } = limitsOf(options, serving);
   if (embedding && shape === null) {
     return await openOnnxEmbedding(
       embedding,
@@ -227,14 +219,13 @@ async function loadPlaced(
         ? ((await loaded.openVision?.(serving.say)) ?? null)
         : await openProjector(mmproj, loaded as GgufModel, options, serving);
     const { tokenizer } = loaded;
-    const limits = limitsOf(loaded, options, serving);
+    const limits = contextLimits(loaded, options, serving);
     const backend = await loaded.createBackend({
       ...limits,
       ...(projector ? { wholeRows: projector.wholeRows } : {}),
     });
     const toTemplate = (source: string): ModelTemplate | null =>
       source === '' ? null : readTemplate(source, tokenizer, options.toolFormat);
-    const maxRunning = options.maxSequences ?? serving.maxSequences ?? DEFAULT_SEQUENCES;
     const { scheduling: policy, prefixCache } = serving;
     const engine = new Engine(backend, { maxRunning, policy, prefixCache });
     return {
@@ -313,7 +304,11 @@ async function openProjector(
 }
 
 /** The limits of a loaded model's context. */
-export function limitsOf(model: LoadedModel, options: ModelOptions, serving: ServingOptions): ContextLimits {
+export function contextLimits(
+  model: LoadedModel,
+  options: ModelOptions,
+  serving: ServingOptions,
+): ContextLimits {
   const { contextLength, kvBytesPerToken, isTiny } = model;
   const { supportsNonUnifiedKv, supportsUnifiedKv, prefersUnifiedKv, supportsSmallWindow } = model;
   const { vocabSize } = model.tokenizer;
@@ -322,24 +317,23 @@ export function limitsOf(model: LoadedModel, options: ModelOptions, serving: Ser
 }
 
 function contextSizeOf(options: ModelOptions, serving: ServingOptions, contextLength: number): number {
-  return Math.min(options.contextSize ?? serving.contextSize ?? DEFAULT_CONTEXT_SIZE, contextLength);
+  return Math.min(limitsOf(options, serving).contextSize ?? DEFAULT_CONTEXT_SIZE, contextLength);
 }
 
 /** The limits of a model's context. */
 function toLimits(options: ModelOptions, serving: ServingOptions, facts: ModelFacts): ContextLimits {
-  const limits = { ...serving, ...options };
+  const { maxSequences, kvTokens, maxBatchTokens, threads } = limitsOf(options, serving);
   const contextSize = contextSizeOf(options, serving, facts.contextLength);
-  const maxRunning = limits.maxSequences ?? DEFAULT_SEQUENCES;
   const isSmall = options.slidingWindow === 'window' && facts.supportsSmallWindow;
   const layOut = serving.deterministic ? ownCells : isSmall ? smallWindows : cacheLayout;
-  const slotCount = Math.min(MAX_SLOTS, maxRunning + (isSmall ? 0 : PREFIX_SLOTS));
+  const slotCount = Math.min(MAX_SLOTS, maxSequences + (isSmall ? 0 : PREFIX_SLOTS));
   return {
-    ...layOut(facts, contextSize, slotCount, limits.kvTokens),
+    ...layOut(facts, contextSize, slotCount, kvTokens),
     ...(serving.deterministic ? { isDeterministic: true } : {}),
-    batchTokens: limits.maxBatchTokens ?? DEFAULT_BATCH_TOKENS,
+    batchTokens: maxBatchTokens,
     slotCount,
-    maxOutputs: outputRows(facts.vocabSize, maxRunning),
-    threads: limits.threads ?? defaultThreads(facts.isTiny),
+    maxOutputs: outputRows(facts.vocabSize, maxSequences),
+    threads: threads ?? defaultThreads(facts.isTiny),
   };
 }
 

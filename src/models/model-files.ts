@@ -1,11 +1,12 @@
 /** A reference -> a local file, downloaded where needed; a model's file -> that of its projector. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { fetchModel, type HubOptions, isOnnxModel, parseHubReference } from '../backends/index.ts';
+import { fetchModel, isOnnxModel, parseHubReference } from '../backends/index.ts';
 import { ifMissing } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
+import type { HubOptions, ModelOptions, OnProgress } from '../protocol/index.ts';
 import { projectorInRepository } from './hub-projector.ts';
-import type { ModelOptions, OnProgress, ServingOptions } from './model-options.ts';
+import type { ServingOptions } from './serving-options.ts';
 
 /**
  * The file of a model's projector, downloaded where needed; null if it has none. What the options do not name is looked for in the
@@ -57,7 +58,7 @@ const NO_TOKEN = null as unknown as string;
 export async function resolveFile(
   reference: string,
   hub: HubOptions,
-  onProgress: OnProgress | undefined,
+  onProgress: OnProgress | null,
   signal: AbortSignal,
   field = 'model',
 ): Promise<string> {

@@ -1,10 +1,9 @@
 /** A request's model reference and adapters -> a lease on a loaded model and the mix of adapters beside it. */
 import { atField, LeaseScope } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
-import type { ValidAdapter } from '../protocol/index.ts';
+import type { AdapterOption, ValidAdapter } from '../protocol/index.ts';
 import { type AdapterFile, identify } from './adapter-files.ts';
 import type { AdapterLease, AdapterPart } from './adapters.ts';
-import type { AdapterOption } from './model-options.ts';
 import type { Models, ModelUseOptions } from './models.ts';
 import type { NamedAdapters } from './named-adapters.ts';
 import type { RunningModel } from './running-model.ts';

@@ -7,6 +7,7 @@ import { type EngineStats, sumStats } from '../engine/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import { type MediaStats, sumMediaStats } from '../media/index.ts';
 import { freeGpuBytes, loadAddon, usesGpu } from '../native/index.ts';
+import { type AdapterOption, type ModelOptions, withDefaults } from '../protocol/index.ts';
 import type { AdapterFile } from './adapter-files.ts';
 import { Arrivals, requireRoom } from './arrivals.ts';
 import { closeDraft, DRAFT_FIELD, type DraftModel, loadDraft, planDraft } from './draft-model.ts';
@@ -14,9 +15,9 @@ import type { EmbeddingModel } from './embedding-model.ts';
 import { loadModel, planLoad, unloadModel } from './load-model.ts';
 import { type MemoryNeed, totalBytes } from './memory-need.ts';
 import { findProjector, resolveFile } from './model-files.ts';
-import type { AdapterOption, ModelOptions, ServingOptions } from './model-options.ts';
 import { Residency, type Resident, type ResidentState } from './residency.ts';
 import type { RunningModel } from './running-model.ts';
+import { limitsOf, type ServingOptions } from './serving-options.ts';
 
 /** A loaded model, or one that is on its way. */
 export type ResidentModel = {
@@ -81,14 +82,13 @@ export class Models {
 
   constructor(
     options: ServingOptions,
-    defaultModel: string | ModelOptions | undefined,
+    defaultModel: string | ModelOptions | null,
     aliases: Record<string, string | ModelOptions>,
   ) {
     this.#options = options;
     this.#named = namedModels(defaultModel, aliases);
     this.#residency = new Residency({
-      budget: options.memory?.budget ?? null,
-      idleMs: options.memory?.idleMs ?? null,
+      ...withDefaults('MemoryOptions', options.memory),
       freeBytes: () => ({
         host: process.availableMemory(),
         device: usesGpu(options.gpu) ? freeGpuBytes() : 0,
@@ -138,7 +138,7 @@ export class Models {
         await new Shared(() => resident.gone).wait(signal);
         continue;
       }
-      if (isAnswer) requireRoom(resident.name, resident.users, { ...this.#options, ...options });
+      if (isAnswer) requireRoom(resident.name, resident.users, limitsOf(options, this.#options));
       using scope = new LeaseScope();
       const { value } = scope.add(await this.#residency.use(resident, signal, keepMs));
       return scope.handOver({ value: value as RunningModel | EmbeddingModel });
@@ -183,10 +183,8 @@ export class Models {
    */
   requireRoom(reference: string | null): void {
     const users = this.#arrivals.of(this.#keyOf(reference));
-    requireRoom(reference || this.#named.fallbackName, users, {
-      ...this.#options,
-      ...this.#optionsOf(reference),
-    });
+    const limits = limitsOf(this.#optionsOf(reference), this.#options);
+    requireRoom(reference || this.#named.fallbackName, users, limits);
   }
 
   /** Counts a request for it. */
@@ -392,7 +390,7 @@ export type NamedModels = {
 
 /** Follows aliases to their models. */
 export function namedModels(
-  defaultModel: string | ModelOptions | undefined,
+  defaultModel: string | ModelOptions | null,
   models: Readonly<Record<string, string | ModelOptions>>,
 ): NamedModels {
   const named = Object.entries({ [EMBEDDED_NAME]: EMBEDDED_MODEL, ...models });

@@ -7,7 +7,7 @@ import {
 } from '../backends/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import type { Device } from '../native/index.ts';
-import type { ModelOptions } from './model-options.ts';
+import type { ModelOptions } from '../protocol/index.ts';
 
 /** Placement of a model on GPUs and the CPU. */
 export type Placement = {

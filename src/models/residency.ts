@@ -4,15 +4,8 @@
  */
 import { LeaseScope, lease, Shared } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
+import type { Complete } from '../protocol/index.ts';
 import { adapterError, type FreeBytes, type MemoryNeed, memoryError, totalBytes } from './memory-need.ts';
-
-/** Memory budget of a runtime's models, and how long idle models stay loaded. */
-export type MemoryOptions = {
-  /** Limit on the bytes of weights, caches and buffers of all loaded models. Default: the system's free memory. */
-  readonly budget?: number;
-  /** Milliseconds after which an idle model is unloaded. Default null: it stays until its memory is needed. */
-  readonly idleMs?: number | null;
-};
 
 /** State of a model: it waits for memory, is being loaded, is ready, or is unloaded after its last request. */
 export type ResidentState = 'waiting' | 'loading' | 'ready' | 'leaving';
@@ -57,9 +50,7 @@ export class Resident<Value> {
 }
 
 /** What a residency works with. */
-export type ResidencyContext<Value> = Required<Omit<MemoryOptions, 'budget'>> & {
-  /** Null: no limit but the system's memory. */
-  readonly budget: number | null;
+export type ResidencyContext<Value> = Complete['MemoryOptions'] & {
   readonly freeBytes: () => FreeBytes;
   readonly unload: (value: Value) => Promise<void>;
 };

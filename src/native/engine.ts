@@ -1,4 +1,6 @@
 /** Types of the engine's part of the addon: model, context, step, rows of samples. */
+
+import type { CacheType, RopeOptions } from '../protocol/index.ts';
 import type { DraftWork } from './drafts.ts';
 import type { Handle } from './grammar.ts';
 import type { SamplerHandle } from './sampler.ts';
@@ -58,29 +60,6 @@ export type DraftColumns = {
  * engine's own.
  */
 export type ProductKernels = 'avx512' | 'avxvnni' | 'avx2' | 'plain';
-
-/** How a number of the KV cache is stored. The quantized ones have a scale of 16 bits for each 32 numbers. */
-export type CacheType = 'f32' | 'f16' | 'q8_0' | 'q4_0';
-
-/** How positions turn into rotations, for contexts longer than a model was trained for. What is absent is as its file says. */
-export type RopeOptions = {
-  /** `linear`: positions are divided by `factor`. `yarn`: low frequencies are, high ones stay. `none`: neither. */
-  readonly type?: 'none' | 'linear' | 'yarn';
-  /** How many times as long the context becomes. */
-  readonly factor?: number;
-  /** Base of the frequencies. */
-  readonly base?: number;
-  /** YaRN: tokens of the context that the model was trained for. */
-  readonly originalContext?: number;
-  /** YaRN: share of the high frequencies that stay. */
-  readonly extFactor?: number;
-  /** YaRN: factor of the attention's magnitude. */
-  readonly attnFactor?: number;
-  /** YaRN: rotations in the original context above which a frequency stays. */
-  readonly betaFast?: number;
-  /** YaRN: rotations below which it is divided. */
-  readonly betaSlow?: number;
-};
 
 /** A loaded GGUF model. */
 export type NativeModel = {

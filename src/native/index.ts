@@ -3,7 +3,6 @@ export { type Addon, loadAddon } from './addon.ts';
 export { hasDecoder, openDecoder } from './decoder.ts';
 export type { DraftSources, DraftWork } from './drafts.ts';
 export type {
-  CacheType,
   ContextOptions,
   Device,
   DraftColumns,
@@ -13,14 +12,13 @@ export type {
   NativeModel,
   NativeRowSampler,
   ProductKernels,
-  RopeOptions,
   SampledRows,
   StepRows,
 } from './engine.ts';
 export type { Handle, NativeSpec } from './grammar.ts';
 export { grammarAddon, openGrammar } from './grammar-addon.ts';
 export type { Say } from './late-part.ts';
-export { devices, freeGpuBytes, type Gpu, openLibraries, usesGpu } from './libraries.ts';
+export { devices, freeGpuBytes, openLibraries, usesGpu } from './libraries.ts';
 export type { NativeChunk, NativeMedia, NativeProjector } from './media.ts';
 export { onDisk } from './on-disk.ts';
 export { ROW_STATUS } from './row-status.ts';

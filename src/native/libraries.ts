@@ -4,12 +4,10 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { fromNative, OnpolicyError } from '../errors.ts';
+import type { Gpu } from '../protocol/index.ts';
 import { loadAddon } from './addon.ts';
 import type { Device } from './engine.ts';
 import { onDisk } from './on-disk.ts';
-
-/** Which processor computes. `auto`: the best one whose package is installed and whose driver is there. */
-export type Gpu = 'auto' | 'cuda' | 'vulkan' | 'metal' | false;
 
 /** The llama.cpp release whose C API the addon was built against. */
 const ENGINE_VERSION = '0.4.0';

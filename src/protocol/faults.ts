@@ -182,11 +182,18 @@ function typeWords(type: string, schema: Schema): string {
   }
 }
 
-function rangeWords({ minimum, maximum, exclusiveMinimum }: Schema): string {
+function rangeWords({ exclusiveMinimum, ...schema }: Schema): string {
+  const minimum = toBound(schema.minimum);
+  const maximum = toBound(schema.maximum);
   if (minimum !== undefined)
     return maximum === undefined ? ` >= ${minimum}` : ` from ${minimum} to ${maximum}`;
   if (exclusiveMinimum === undefined) return '';
   return ` > ${exclusiveMinimum}${maximum === undefined ? '' : ` and <= ${maximum}`}`;
+}
+
+/** The limits of safe integers go without saying. */
+function toBound(limit: number | undefined): number | undefined {
+  return Math.abs(limit!) === Number.MAX_SAFE_INTEGER ? undefined : limit;
 }
 
 /** A value in a few words, whatever it is. */

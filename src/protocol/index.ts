@@ -33,7 +33,6 @@ export type * from './public.ts';
 export { faultOfSpeculation } from './rules/sampling.ts';
 export { tokenIdFaults } from './rules/vocabulary.ts';
 export { EXTRA_FIELDS } from './schemas/messages.ts';
-export { DRAFT_METHODS, MAX_DRAFTS } from './schemas/speculation.ts';
 export {
   admitTextCompletionRequest,
   checkTextCompletionRequest,

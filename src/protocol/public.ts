@@ -9,3 +9,4 @@ export type * from './resources.ts';
 export type * from './responses-response.ts';
 export type * from './text-completion-response.ts';
 export type * from './tokenizer-responses.ts';
+export type * from './tracker.ts';

@@ -1,6 +1,6 @@
 /** A model's run -> the data of its report page, without trajectories. */
-import type { Checkpoint, Model } from '../protocol/index.ts';
-import type { RunRecord, Store } from '../store/index.ts';
+import type { Checkpoint, Model, RunRecord } from '../protocol/index.ts';
+import type { Store } from '../store/index.ts';
 
 /** Most points of a curve; if there are more, neighbours are averaged. */
 const MOST_POINTS = 2_000;

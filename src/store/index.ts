@@ -10,8 +10,6 @@ export { type MlflowOptions, mlflowTracker } from './mlflow-tracker.ts';
 export { type LocalModelsResource, modelsResource } from './models-resource.ts';
 export { type OpenStore, openStore } from './open-store.ts';
 export type { LoggedException, MetricRecord, TrajectoryFile, TrajectoryRecord } from './run-log.ts';
-export type { RunRecord } from './run-record.ts';
 export type { LoggedTrajectory } from './runs.ts';
 export { type RunsResource, runsResource } from './runs-resource.ts';
 export type { Store } from './store.ts';
-export type { TrackedMetrics, Tracker } from './tracker.ts';

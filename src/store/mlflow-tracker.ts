@@ -1,8 +1,6 @@
 /** Runs -> an MLflow tracking server, over its REST API 2.0. */
 import { OnpolicyError } from '../errors.ts';
-import type { Model } from '../protocol/index.ts';
-import type { RunRecord } from './run-record.ts';
-import type { TrackedMetrics, Tracker } from './tracker.ts';
+import type { Model, RunRecord, TrackedMetrics, Tracker } from '../protocol/index.ts';
 
 /** Options of {@link mlflowTracker}. */
 export type MlflowOptions = {

@@ -1,15 +1,15 @@
 /** A folder -> its store, one per folder in this process. */
 import path from 'node:path';
+import type { Tracker } from '../protocol/index.ts';
 import type { ProblemListener } from './home.ts';
 import { Store } from './store.ts';
-import type { Tracker } from './tracker.ts';
 
 /** Options of {@link openStore}. */
 export type StoreOptions = {
   /** Called for damaged files, which are skipped, and for failures of the tracker. */
   readonly onProblem?: ProblemListener | undefined;
   /** Also receives the metrics of all runs. */
-  readonly tracker?: Tracker | undefined;
+  readonly tracker?: Tracker | null | undefined;
 };
 
 /** A store in use. */

@@ -3,26 +3,8 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { replaceFile } from '../common/index.ts';
+import type { RunRecord } from '../protocol/index.ts';
 import { FORMAT, type Home, readRecord } from './home.ts';
-
-/** A model's run. */
-export type RunRecord = {
-  readonly format: number;
-  /** Seconds since 1970. */
-  readonly created: number;
-  /** The machine that started it. */
-  readonly system: {
-    readonly onpolicy: string;
-    readonly node: string;
-    readonly platform: string;
-    readonly arch: string;
-    readonly cpu: string;
-    readonly cores: number;
-    readonly memory_bytes: number;
-  };
-  /** Settings of the newest training job. */
-  readonly config: Readonly<Record<string, unknown>>;
-};
 
 /** The record of a new run on this machine. */
 export function newRunRecord(): RunRecord {

@@ -1,7 +1,8 @@
 /** A store -> `runtime.runs`, the history of each model. */
+
+import type { RunRecord } from '../protocol/index.ts';
 import { metricsCsv } from './csv.ts';
 import type { LoggedException, MetricRecord } from './run-log.ts';
-import type { RunRecord } from './run-record.ts';
 import type { LoggedTrajectory } from './runs.ts';
 import type { Store } from './store.ts';
 

@@ -1,5 +1,5 @@
 /** Logged trajectories and metrics -> the home folder, then the tracker. */
-import type { LogRequest, LogResult, MetricValues, Model } from '../protocol/index.ts';
+import type { LogRequest, LogResult, MetricValues, Model, RunRecord, Tracker } from '../protocol/index.ts';
 import type { Home } from './home.ts';
 import { LogMetrics } from './log-metrics.ts';
 import {
@@ -12,8 +12,8 @@ import {
   readTrajectories,
   type TrajectoryRecord,
 } from './run-log.ts';
-import { type RunRecord, readRunRecord, saveConfig } from './run-record.ts';
-import { deleteTrackedRun, type Tracker, TrackerMirror } from './tracker.ts';
+import { readRunRecord, saveConfig } from './run-record.ts';
+import { deleteTrackedRun, TrackerMirror } from './tracker.ts';
 
 /** What runs need of the models. */
 export type RunModels = {

@@ -1,38 +1,9 @@
 /** Metrics in the home folder -> an experiment tracker, by the contract `Tracker`. */
 import path from 'node:path';
 import { Queue, replaceFile } from '../common/index.ts';
-import type { MetricValues, Model } from '../protocol/index.ts';
+import type { Model, RunRecord, TrackedMetrics, Tracker } from '../protocol/index.ts';
 import { FORMAT, type Home, readRecord } from './home.ts';
 import { readCommitted, readMetrics } from './run-log.ts';
-import type { RunRecord } from './run-record.ts';
-
-/** Metrics measured at one time, as sent to a tracker. */
-export type TrackedMetrics = {
-  /** The checkpoint that was measured. */
-  readonly step: number;
-  /** Milliseconds since 1970. */
-  readonly timeMs: number;
-  readonly metrics: MetricValues;
-};
-
-/**
- * An experiment tracker. It receives a copy of the metrics in the home folder. After a failure they are sent again with the next ones, so
- * some may arrive twice.
- */
-export interface Tracker {
-  /** Stored with each run, to distinguish trackers. */
-  readonly name: string;
-  /** Starts the run of a model and returns its id in the tracker. */
-  startRun(model: Model, run: RunRecord): Promise<string>;
-  /** Adds metrics, oldest first. `config`: settings of the newest training job. */
-  log(
-    runId: string,
-    metrics: readonly TrackedMetrics[],
-    config: Readonly<Record<string, unknown>>,
-  ): Promise<void>;
-  /** Deletes a run. It is not an error if the run is missing. */
-  deleteRun(runId: string): Promise<void>;
-}
 
 /** Content of `tracker.json`. */
 type TrackerState = {

@@ -139,12 +139,12 @@ describe('a runtime', () => {
   it('names wrong options', async () => {
     for (const [options, message] of [
       [{ threads: 0 }, /threads: expected an integer from 1/],
-      [{ gpu: 'tpu' }, /gpu: expected one of/],
-      [{ modle: 'x' }, /options.modle: expected one of .*model/],
-      [{ model: { path: 'x', fusedAttention: 'no' } }, /fusedAttention: expected a boolean/],
+      [{ gpu: 'tpu' }, /gpu: expected "auto", "cuda", "vulkan", "metal" or false, got "tpu"/],
+      [{ modle: 'x' }, /modle: not a field of options; did you mean model\?/],
+      [{ model: { path: 'x', fusedAttention: 'no' } }, /model.fusedAttention: expected true or false/],
       [{ model: { path: 'x', cacheBits: 8 } }, /cacheBits: expected 16 or 32/],
-      [{ model: { contextSize: 5 } }, /model: expected a path, an hf: URI or an object with a path/],
-      [{ models: { a: { path: 'x', color: 1 } } }, /color/],
+      [{ model: { contextSize: 5 } }, /model.path: this field is required/],
+      [{ models: { a: { path: 'x', threads: 0 } } }, /models.a.threads: expected an integer from 1 to 512/],
     ] as const)
       await expect(createRuntime(options as never)).rejects.toMatchObject({
         code: 'INVALID_REQUEST',

@@ -155,7 +155,7 @@ describe('speculation', () => {
     expect(await count({ speculation: false }, { speculation: 'auto' })).toBeGreaterThan(10);
     expect(await count({ speculation: 'auto', answerIndexBytes: 0 })).toBeLessThan(10);
     await expect(createRuntime({ speculation: { method: 'ngram', maxTokens: 0 } })).rejects.toThrow(
-      'speculation.maxTokens: expected an integer from 1 to 32, got 0',
+      'speculation.maxTokens: expected an integer from 1 to 32 or null, got 0',
     );
     const config = {
       method: 'ngram',
@@ -171,7 +171,7 @@ describe('speculation', () => {
       createRuntime({ speculative_config: { ...config, num_speculative_tokens: 0 } }),
     ).rejects.toThrow('speculative_config.num_speculative_tokens: expected an integer from 1 to 32, got 0');
     await expect(createRuntime({ speculation: true as never })).rejects.toThrow(
-      'speculation: expected false, auto or an object with a method, got true',
+      'speculation: expected false, auto, an object with a method, or null, got true',
     );
   });
 });

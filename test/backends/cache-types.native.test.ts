@@ -3,10 +3,8 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import type { CacheType, RopeOptions } from '../../src/native/index.ts';
-import type { ChatCompletion } from '../../src/protocol/index.ts';
+import type { CacheType, ChatCompletion, RopeOptions, RuntimeOptions } from '../../src/protocol/index.ts';
 import { createRuntime, type Runtime } from '../../src/runtime.ts';
-import type { RuntimeOptions } from '../../src/runtime-options.ts';
 
 const EMBEDDED = path.resolve(import.meta.dirname, '../../models/onpolicy-tiny.gguf');
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-cache-types-'));
@@ -164,19 +162,19 @@ describe('mmap and mlock', () => {
 
 describe('settings of a model that cannot be', () => {
   it.each<[string, object]>([
-    ['cacheType: expected one of "f32", "f16", "q8_0", "q4_0", got "q5_0"', { cacheType: 'q5_0' }],
+    ['model.cacheType: expected "f32", "f16", "q8_0" or "q4_0", got "q5_0"', { cacheType: 'q5_0' }],
     ['model.cacheBits: expected nothing beside cacheType, got 16', { cacheType: 'q8_0', cacheBits: 16 }],
     [
       'model.fusedAttention: expected true with cacheType q8_0, got false',
       { cacheType: 'q8_0', fusedAttention: false },
     ],
-    ['rope.factor: expected a number above 0, got 0', { rope: { factor: 0 } }],
+    ['model.rope.factor: expected a number > 0, got 0', { rope: { factor: 0 } }],
     [
       'model.rope.betaFast: expected nothing unless rope.type is yarn, got 3',
       { rope: { type: 'linear', betaFast: 3 } },
     ],
-    ['rope.scale: expected one of type, factor', { rope: { scale: 2 } }],
-    ['mmap: expected a boolean, got 1', { mmap: 1 }],
+    ['model.rope.scale: not a field of model.rope', { rope: { scale: 2 } }],
+    ['model.mmap: expected true or false, got 1', { mmap: 1 }],
   ])('%s', async (message, model) => {
     await expect(open(model)).rejects.toMatchObject({
       code: 'INVALID_REQUEST',

@@ -4,9 +4,8 @@ import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import os from 'node:os';
 import path from 'node:path';
-import type { ChatCompletionRequest } from '../../src/protocol/index.ts';
+import type { ChatCompletionRequest, RuntimeOptions } from '../../src/protocol/index.ts';
 import { createRuntime, type Runtime } from '../../src/runtime.ts';
-import type { RuntimeOptions } from '../../src/runtime-options.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
 

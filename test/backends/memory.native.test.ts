@@ -4,7 +4,8 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { describeGguf, estimateMemory, loadGguf } from '../../src/backends/index.ts';
-import { type CacheType, loadAddon } from '../../src/native/index.ts';
+import { loadAddon } from '../../src/native/index.ts';
+import type { CacheType } from '../../src/protocol/index.ts';
 import { writeTinyModel } from '../rl/tiny-model.ts';
 
 const EMBEDDED = path.resolve(import.meta.dirname, '../../models/onpolicy-tiny.gguf');

@@ -125,7 +125,7 @@ describe('onpolicy', () => {
     for (const [words, message] of [
       [['--alias', 'small'], /--alias: expected NAME=MODEL, got "small"/],
       [['--adapter', 'a=b', '--model', 'x', '--model', 'y'], /--adapter: expected at most one --model/],
-      [['--cache-type', 'q9'], /cacheType: expected one of/],
+      [['--cache-type', 'q9'], /model.cacheType: expected "f32"/],
       [['--scheduling', 'none'], /scheduling: expected/],
     ] as const)
       expect((await command(['serve', '--port', '0', ...words])).errors).toMatch(message);

@@ -4,9 +4,8 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import type { OnpolicyError } from '../../src/errors.ts';
-import type { ChatCompletionRequest } from '../../src/protocol/index.ts';
+import type { ChatCompletionRequest, RuntimeOptions } from '../../src/protocol/index.ts';
 import { createRuntime, type Runtime } from '../../src/runtime.ts';
-import type { RuntimeOptions } from '../../src/runtime-options.ts';
 import { registerLogitsProcessor } from '../../src/sampling/index.ts';
 import { enginePids, isGone, killEngine } from './children.ts';
 

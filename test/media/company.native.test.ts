@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import type { RuntimeOptions } from '../../src/protocol/index.ts';
 import type { Runtime } from '../../src/runtime.ts';
-import type { RuntimeOptions } from '../../src/runtime-options.ts';
 import { expectEqual, expectGolden } from './expect-golden.ts';
 import {
   type Conversation,

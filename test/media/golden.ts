@@ -2,9 +2,8 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { ChatCompletionRequest } from '../../src/protocol/index.ts';
+import type { ChatCompletionRequest, RuntimeOptions } from '../../src/protocol/index.ts';
 import { createRuntime, type Runtime } from '../../src/runtime.ts';
-import type { RuntimeOptions } from '../../src/runtime-options.ts';
 
 const FOLDER = fileURLToPath(new URL('../golden/media/', import.meta.url));
 

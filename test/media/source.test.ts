@@ -1,14 +1,14 @@
 /** Data of media parts -> bytes, without holding the event loop. */
 import { setInterval } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { MEDIA_DEFAULTS } from '../../src/media/limits.ts';
 import { readSource } from '../../src/media/source.ts';
+import { withDefaults } from '../../src/protocol/index.ts';
 
 const BYTES = 15 * 2 ** 20;
 const read = (data: string, maxBytes = BYTES) => {
   const url = `data:image/png${data}`;
   const part = { type: 'media', kind: 'image_url', part: { image_url: { url } } } as const;
-  return readSource({ path: 'part', part }, { ...MEDIA_DEFAULTS, maxBytes });
+  return readSource({ path: 'part', part }, withDefaults('MediaOptions', { maxBytes }));
 };
 
 describe('a data: URI', () => {

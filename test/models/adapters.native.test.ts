@@ -5,7 +5,6 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { answer } from '../../src/answer/answer.ts';
 import type { ChatCompletionStream } from '../../src/answer/stream.ts';
 import { LeaseScope } from '../../src/common/index.ts';
-import { MEDIA_DEFAULTS } from '../../src/media/index.ts';
 import type { AdapterFile } from '../../src/models/adapter-files.ts';
 import { type AdapterContext, Adapters } from '../../src/models/adapters.ts';
 import { type FindRegistered, leaseModel } from '../../src/models/model-lease.ts';
@@ -14,23 +13,13 @@ import { NamedAdapters } from '../../src/models/named-adapters.ts';
 import { type ChatCompletion, validateChatRequest } from '../../src/protocol/index.ts';
 import { CHECKPOINT_FILES } from '../../src/rl/checkpoint-files.ts';
 import { openTrainer } from '../../src/rl/trainer.ts';
+import { checkOptions } from '../../src/runtime-options.ts';
 import { engineScores } from '../fakes/engine-scores.ts';
 import { randomAdapter } from '../rl/random-adapter.ts';
 import { normals } from '../rl/tiny-model.ts';
 
 const root = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-hot-swap-'));
-const models = new Models(
-  {
-    gpu: false,
-    scheduling: 'fcfs',
-    prefixCache: true,
-    media: MEDIA_DEFAULTS,
-    hub: {},
-    say: () => {},
-  },
-  undefined,
-  {},
-);
+const models = new Models({ ...checkOptions({ gpu: false }), say: () => {} }, null, {});
 const messages = [{ role: 'user', content: 'Tell me a story.' }];
 let newest = 0;
 let arrivals = 0;

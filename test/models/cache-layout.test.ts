@@ -16,19 +16,13 @@ const MODEL: ModelFacts = {
 
 // 4 slots of 1,024 tokens.
 it.each<
-  [
-    why: string,
-    model: Partial<ModelFacts>,
-    kvTokens: number | undefined,
-    tokens: number,
-    isKvUnified: boolean,
-  ]
+  [why: string, model: Partial<ModelFacts>, kvTokens: number | null, tokens: number, isKvUnified: boolean]
 >([
-  ['cells for each where all fit', {}, undefined, 4096, false],
-  ['a pool of as many where that is faster', { prefersUnifiedKv: true }, undefined, 4096, true],
+  ['cells for each where all fit', {}, null, 4096, false],
+  ['a pool of as many where that is faster', { prefersUnifiedKv: true }, null, 4096, true],
   ['a pool where less is given', {}, 2048, 2048, true],
   ['of one context at least', {}, 300, 1024, true],
-  ['a pool of what fits into 4 GiB', { kvBytesPerToken: 2 * MIB }, undefined, 2048, true],
+  ['a pool of what fits into 4 GiB', { kvBytesPerToken: 2 * MIB }, null, 2048, true],
   ['a pool where the model wants one', { supportsNonUnifiedKv: false }, 5000, 5000, true],
   [
     'never a pool where the model cannot',

@@ -5,11 +5,10 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadAddon } from '../../src/native/index.ts';
-import type { ChatCompletion, ChatCompletionRequest } from '../../src/protocol/index.ts';
+import type { ChatCompletion, ChatCompletionRequest, RuntimeOptions } from '../../src/protocol/index.ts';
 import { CHECKPOINT_FILES } from '../../src/rl/checkpoint-files.ts';
 import { openTrainer } from '../../src/rl/trainer.ts';
 import { createRuntime, type Runtime } from '../../src/runtime.ts';
-import type { RuntimeOptions } from '../../src/runtime-options.ts';
 import { randomAdapter } from '../rl/random-adapter.ts';
 import { normals, type TinyModel, writeTinyModel } from '../rl/tiny-model.ts';
 

@@ -2,8 +2,8 @@
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connect, serve } from '../../src/http/index.ts';
+import type { RuntimeOptions } from '../../src/protocol/index.ts';
 import { createRuntime, type Runtime } from '../../src/runtime.ts';
-import type { RuntimeOptions } from '../../src/runtime-options.ts';
 
 const TINY = path.resolve(import.meta.dirname, '../../models/onpolicy-tiny.gguf');
 const request = { messages: [{ role: 'user' as const, content: 'Hi' }], max_tokens: 1, temperature: 0 };

@@ -5,10 +5,9 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { readGgufAdapter, writeGgufAdapter } from '../../src/lora/gguf-adapter.ts';
 import { EMBEDDED_MODEL } from '../../src/models/models.ts';
-import type { Adapter, ChatCompletion } from '../../src/protocol/index.ts';
+import type { Adapter, ChatCompletion, RuntimeOptions } from '../../src/protocol/index.ts';
 import { openTrainer } from '../../src/rl/trainer.ts';
 import { createRuntime, type Runtime } from '../../src/runtime.ts';
-import type { RuntimeOptions } from '../../src/runtime-options.ts';
 import { randomAdapter } from '../rl/random-adapter.ts';
 import { normals, writeTinyModel } from '../rl/tiny-model.ts';
 
@@ -259,7 +258,7 @@ describe('an adapter that cannot be used', () => {
     await expect(ask([{}])).rejects.toMatchObject({ code: 'INVALID_REQUEST', param: 'adapters.0' });
     await expect(
       createRuntime({ models: { x: { path: 'y', adapters: [{ scale: 1 } as never] } } }),
-    ).rejects.toMatchObject({ code: 'INVALID_REQUEST', param: 'model.adapters.0' });
+    ).rejects.toMatchObject({ code: 'INVALID_REQUEST', param: 'models.x.adapters.0' });
   });
 
   it('has to fit into the budget of the runtime', async () => {

@@ -4,9 +4,8 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { inspectModel } from '../../src/inspect-model.ts';
-import type { TextCompletion, TextCompletionRequest } from '../../src/protocol/index.ts';
+import type { RuntimeOptions, TextCompletion, TextCompletionRequest } from '../../src/protocol/index.ts';
 import { createRuntime, type Runtime } from '../../src/runtime.ts';
-import type { RuntimeOptions } from '../../src/runtime-options.ts';
 import { writeTinyModel } from '../rl/tiny-model.ts';
 
 /** The engine rounds the cells of the window and a step up to this: longer sequences use them again. */

@@ -5,11 +5,10 @@ import path from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { loadAddon } from '../../src/native/index.ts';
-import type { ChatCompletion, ChatCompletionRequest } from '../../src/protocol/index.ts';
+import type { ChatCompletion, ChatCompletionRequest, RuntimeOptions } from '../../src/protocol/index.ts';
 import { CHECKPOINT_FILES } from '../../src/rl/checkpoint-files.ts';
 import { openTrainer } from '../../src/rl/trainer.ts';
 import { createRuntime, type Runtime } from '../../src/runtime.ts';
-import type { RuntimeOptions } from '../../src/runtime-options.ts';
 import { writeTinyModel } from '../rl/tiny-model.ts';
 import { FORMATS } from './formats.ts';
 
@@ -232,7 +231,7 @@ describe.skipIf(BEST === 'plain')('packed weights', () => {
   it('refuses another value by name', async () => {
     await expect(createRuntime({ model: { path: 'x', products: 'fast' as 'auto' } })).rejects.toMatchObject({
       code: 'INVALID_REQUEST',
-      message: expect.stringContaining('products: expected one of "auto", "batch", "plain", got "fast"'),
+      message: expect.stringContaining('model.products: expected "auto", "batch" or "plain", got "fast"'),
     });
   });
 });

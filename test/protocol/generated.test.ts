@@ -1,7 +1,8 @@
 /** Docs and defaults made from the schemas are up to date; every field has its tests. */
 import fs from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { definitions, validated } from '../../src/protocol/schemas/index.ts';
+import { fills } from '../../src/protocol/generated/fills.ts';
+import { argumentDefinitions, definitions, filled, validated } from '../../src/protocol/schemas/index.ts';
 import type { Schema } from '../../src/protocol/schemas/schema.ts';
 import type { RequestName } from '../../src/protocol/validate.ts';
 import { valid } from './request.ts';
@@ -13,11 +14,12 @@ const read = (file: string): string => fs.readFileSync(new URL(file, root), 'utf
 type Scripts = {
   loadSchemas(): Promise<object>;
   toValidators(schemas: object): string;
-  buildPage(): Promise<string>;
+  buildPages(): Promise<Readonly<Record<string, string>>>;
   readonly GROUPS: Readonly<Record<string, string>>;
 };
 const script = async (name: string): Promise<Scripts> => import(new URL(`scripts/${name}`, root).href);
 
+const all = { ...definitions, ...argumentDefinitions };
 const fields = definitions['ChatCompletionRequest']!.properties!;
 const proofs = JSON.parse(read('test/request-fields.json')) as Record<
   string,
@@ -25,9 +27,9 @@ const proofs = JSON.parse(read('test/request-fields.json')) as Record<
 >;
 
 describe('made from the schemas', () => {
-  it('are the docs', async () => {
-    const { buildPage } = await script('build-request-docs.mjs');
-    expect(read('docs/request-fields.md'), 'run "npm run docs"').toBe(await buildPage());
+  it.each(['request-fields.md', 'runtime-options.md'])('are the docs: %s', async (name) => {
+    const { buildPages } = await script('build-request-docs.mjs');
+    expect(read(`docs/${name}`), 'run "npm run docs"').toBe((await buildPages())[name]);
   });
 
   it('say which fields have no effect', async () => {
@@ -60,13 +62,13 @@ describe('the schemas', () => {
       }
       if (schema.items) visit(schema.items, `${path}[]`);
     };
-    for (const [name, schema] of Object.entries(definitions)) visit(schema, name);
+    for (const [name, schema] of Object.entries(all)) visit(schema, name);
     expect(silent).toEqual([]);
   });
 
   it('only name definitions that exist', () => {
-    const names = JSON.stringify(definitions).matchAll(/"\$ref":"#\/\$defs\/(\w+)"/g);
-    for (const [, name] of names) expect(definitions).toHaveProperty(name!);
+    const names = JSON.stringify(all).matchAll(/"\$ref":"#\/\$defs\/(\w+)"/g);
+    for (const [, name] of names) expect(all).toHaveProperty(name!);
   });
 
   it.each(Object.entries(fields).filter(([, { default: value }]) => value !== undefined))(
@@ -75,6 +77,20 @@ describe('the schemas', () => {
       expect((valid({}) as Record<string, unknown>)[field]).toEqual(schema.default);
     },
   );
+});
+
+describe('the defaults of', () => {
+  it.each(
+    [...new Set([...filled, ...Object.keys(argumentDefinitions)])].filter((name) => all[name]!.properties),
+  )('%s are those of its schema, null where it has none', (name) => {
+    const fill = (fills as Readonly<Record<string, (given: object) => Readonly<Record<string, unknown>>>>)[
+      name
+    ]!;
+    const { properties, required = [] } = all[name]!;
+    const given = Object.fromEntries(required.map((field) => [field, []]));
+    for (const [field, value] of Object.entries(fill(given)))
+      expect([field, value]).toEqual([field, given[field] ?? properties![field]!.default ?? null]);
+  });
 });
 
 describe('the tests of request-fields.json', () => {

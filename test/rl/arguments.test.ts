@@ -57,7 +57,7 @@ describe('wrong arguments are named', () => {
     [() => call['openTrainer']!({ model, modules: [1] }), 'modules.0: expected a non-empty string, got 1'],
     [() => call['openTrainer']!({ model, threads: 0 }), 'threads: expected an integer from 1 to 512, got 0'],
     [() => call['openTrainer']!({ model, memoryBudget: -1 }), 'memoryBudget: expected an integer from 1 to'],
-    [() => call['openTrainer']!({ model, seed: Number.NaN }), 'seed: expected an integer from'],
+    [() => call['openTrainer']!({ model, seed: Number.NaN }), 'seed: expected an integer, got NaN'],
     [
       () => call['openTrainer']!({ model, gpu: 'tpu' }),
       'gpu: expected "auto", "cuda", "vulkan", "metal" or false',

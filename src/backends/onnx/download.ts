@@ -2,6 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { messageOf, OnpolicyError } from '../../errors.ts';
+import type { HubOptions } from '../../protocol/index.ts';
 import { loadTransformers } from './packages.ts';
 import { downloadFile, type OnProgress } from './resumable.ts';
 
@@ -34,18 +35,6 @@ export function parseHubReference(reference: string): HubReference | null {
   if (graph === '' ? !/onnx/i.test(`${owner}/${name}`) : !graph.endsWith('.onnx')) return null;
   return { repository: `${owner}/${name}`, graph: graph === '' ? DEFAULT_GRAPH : graph };
 }
-
-/** Where models named by `hf:` URIs come from and go to. */
-export type HubOptions = {
-  /** Gives access to gated and private repositories. */
-  readonly token?: string;
-  /** Where downloads are kept. Default: `~/.node-llama-cpp/models` for GGUF files, the cache of transformers.js for ONNX. */
-  readonly folder?: string;
-  /** Address of a mirror of the hub. */
-  readonly endpoint?: string;
-  /** Whether only what is in the folder is used. Default false. */
-  readonly offline?: boolean;
-};
 
 /** The path of a repository's graph, downloaded where the cache does not hold it. Fails with `NETWORK_FAILED` or `ABORTED`. */
 export async function fetchModel(

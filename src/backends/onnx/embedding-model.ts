@@ -1,6 +1,7 @@
 /** A folder with an ONNX graph of embeddings -> its tokenizer, and what computes vectors on a thread of its own. */
 import { OnpolicyError } from '../../errors.ts';
-import { defaultThreads, type Gpu, type NativeEmbedder } from '../../native/index.ts';
+import { defaultThreads, type NativeEmbedder } from '../../native/index.ts';
+import type { Gpu } from '../../protocol/index.ts';
 import type { Tokenizer } from '../../tokenizer/index.ts';
 import { ComputeThread } from './compute-thread.ts';
 import { readFolder } from './folder.ts';

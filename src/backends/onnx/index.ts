@@ -3,7 +3,7 @@
  * `compute-thread`. Behind it `worker` opens the graph, `graph/` changes it in memory, `decoder` says how it is fed.
  * The way of a step: `model` (the backend), `messages`, `runner`, `batches` (rows that run together), `cache`.
  */
-export { fetchModel, type HubOptions, parseHubReference } from './download.ts';
+export { fetchModel, parseHubReference } from './download.ts';
 export { describeOnnxEmbedding, loadOnnxEmbedding } from './embedding-model.ts';
 export { isOnnxModel } from './folder.ts';
 export type { OnnxPooling } from './messages.ts';

@@ -4,7 +4,6 @@ import path from 'node:path';
 import { fromNative, OnpolicyError } from '../../errors.ts';
 import {
   defaultThreads,
-  type Gpu,
   loadAddon,
   type NativeProjector,
   type NativeRowSampler,
@@ -13,6 +12,7 @@ import {
   openLibraries,
   type Say,
 } from '../../native/index.ts';
+import type { Gpu } from '../../protocol/index.ts';
 import type { SamplingDefaults } from '../../sampling/index.ts';
 import { createVocabulary, type Vocabulary } from '../../structured/index.ts';
 import type { Tokenizer } from '../../tokenizer/index.ts';

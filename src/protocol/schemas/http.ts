@@ -1,5 +1,5 @@
 /** Options of servers, handlers, clients and pools, and of one call. */
-import { type Definitions, flag, ref, type Schema } from './schema.ts';
+import { type Definitions, flag, integer, ref, type Schema } from './schema.ts';
 
 /** Longest time that a timer can wait. */
 const LONGEST_MS = 2 ** 31 - 1;
@@ -7,13 +7,8 @@ const LONGEST_MS = 2 ** 31 - 1;
 /** What can be the id of a request in a header. */
 export const TRACE_ID = '^[\\x21-\\x7e]{1,200}$';
 
-const count = (description: string, byDefault: number, most?: number): Schema => ({
-  description,
-  type: 'integer',
-  default: byDefault,
-  minimum: 0,
-  maximum: most ?? Number.MAX_SAFE_INTEGER,
-});
+const count = (description: string, byDefault: number, more?: Schema): Schema =>
+  integer(description, 0, { default: byDefault, ...more });
 const countOrNone = (description: string, byDefault: number | null): Schema => ({
   description,
   type: ['integer', 'null'],
@@ -166,7 +161,7 @@ export const httpDefinitions: Definitions = {
     type: 'object',
     properties: {
       ...handlerProperties,
-      port: count('Port to listen at. 0: any free one.', 0, 65_535),
+      port: count('Port to listen at. 0: any free one.', 0, { maximum: 65_535 }),
       host: {
         description: 'Host name or address to listen at. Default: this machine only.',
         type: 'string',
@@ -177,7 +172,7 @@ export const httpDefinitions: Definitions = {
       graceMs: count(
         'Milliseconds that `close()` lets running requests finish before it ends them.',
         10_000,
-        LONGEST_MS,
+        { maximum: LONGEST_MS },
       ),
     },
     additionalProperties: false,

@@ -7,10 +7,12 @@ import { logitsProcessorDefinitions } from './logits-processor.ts';
 import { messageDefinitions } from './message.ts';
 import { messagesDefinitions } from './messages.ts';
 import { modelDefinitions } from './model.ts';
+import { modelOptionDefinitions } from './model-options.ts';
 import { responseToolDefinitions } from './response-tools.ts';
 import { responsesDefinitions } from './responses.ts';
 import { rlDefinitions } from './rl.ts';
 import { rolloutDefinitions } from './rollout.ts';
+import { runtimeDefinitions } from './runtime.ts';
 import type { Definitions } from './schema.ts';
 import { speculationDefinitions } from './speculation.ts';
 import { storeDefinitions } from './store.ts';
@@ -45,6 +47,8 @@ export const definitions: Definitions = {
 export const argumentDefinitions: Definitions = {
   ...rlDefinitions,
   ...rolloutDefinitions,
+  ...modelOptionDefinitions,
+  ...runtimeDefinitions,
   ...httpDefinitions,
   ...storeDefinitions,
 };

@@ -264,7 +264,7 @@ export const rlDefinitions: Definitions = {
       ...adapterProperties,
       gpu: {
         description: "Default: the processor that the engine's libraries were opened for.",
-        enum: ['auto', 'cuda', 'vulkan', 'metal', false],
+        ...ref('Gpu'),
       },
       threads,
       arithmetic: {
@@ -298,11 +298,6 @@ export const rlDefinitions: Definitions = {
       },
     },
     additionalProperties: false,
-  },
-  RuntimeTraining: {
-    description: 'The option `training` of a runtime.',
-    type: 'object',
-    properties: { training: { ...ref('TrainingOptions'), description: 'What is trained.' } },
   },
   FullTrainerOptions: {
     description: 'Options of `openFullTrainer`.',

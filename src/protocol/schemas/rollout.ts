@@ -1,9 +1,5 @@
 /** Options of the functions that attempt tasks: gathering, judging, and the loop that trains. */
-import { type Definitions, ref, type Schema } from './schema.ts';
-
-function integer(description: string, least: number, more: Schema = {}): Schema {
-  return { description, type: 'integer', minimum: least, ...more };
-}
+import { type Definitions, integer, ref, type Schema } from './schema.ts';
 
 const callback = (description: string): Schema => ({ description, kind: 'function' });
 const text = (description: string): Schema => ({ description, type: 'string', minLength: 1 });

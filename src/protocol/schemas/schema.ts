@@ -82,6 +82,11 @@ export function byField(
   return { ...chain, tsType: names.join(' | ') };
 }
 
+/** An integer from `least` up. */
+export function integer(description: string, least: number, more: Schema = {}): Schema {
+  return { description, type: 'integer', minimum: least, maximum: Number.MAX_SAFE_INTEGER, ...more };
+}
+
 /** A boolean with a default. */
 export function flag(isOn: boolean, description: string): Schema {
   return { description, type: 'boolean', default: isOn };

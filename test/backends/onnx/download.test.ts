@@ -7,8 +7,9 @@ import type { AddressInfo } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { fetchModel, type HubOptions } from '../../../src/backends/index.ts';
+import { fetchModel } from '../../../src/backends/index.ts';
 import { resolveFile } from '../../../src/models/model-files.ts';
+import type { HubOptions } from '../../../src/protocol/index.ts';
 
 const GRAPH = Buffer.from(Array.from({ length: 50_000 }, (_, i) => (i * 7) % 256));
 const FILES: Record<string, Buffer> = {
@@ -216,12 +217,7 @@ describe('an ONNX download', () => {
 
 describe('a GGUF download', () => {
   const resolve = (options: HubOptions): Promise<string> =>
-    resolveFile(
-      'hf:o/n/tiny.gguf',
-      { endpoint, folder, ...options },
-      undefined,
-      new AbortController().signal,
-    );
+    resolveFile('hf:o/n/tiny.gguf', { endpoint, folder, ...options }, null, new AbortController().signal);
 
   it('takes the same options, and no token of the environment', async () => {
     hub.token = 'secret';

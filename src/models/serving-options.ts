@@ -1,0 +1,37 @@
+/** Settings of a runtime that all its models share, and the limits of one of them. */
+import type { Complete, ModelOptions, ServingLimits } from '../protocol/index.ts';
+
+type Options = Complete['RuntimeOptions'];
+
+/** The same with what the loading of models reports to. */
+export type ServingOptions = Pick<
+  Options,
+  | keyof ServingLimits
+  | 'gpu'
+  | 'scheduling'
+  | 'prefixCache'
+  | 'deterministic'
+  | 'hub'
+  | 'onProgress'
+  | 'log'
+  | 'memory'
+> & {
+  readonly media: Complete['MediaOptions'];
+  /** Gets lines about what takes long. */
+  readonly say: (line: string) => void;
+};
+
+/** The limits of a model: its own, else those of the runtime. */
+export function limitsOf(
+  own: ModelOptions,
+  { contextSize, kvTokens, maxSequences, maxWaiting, maxBatchTokens, threads }: ServingOptions,
+): Pick<Options, keyof ServingLimits> {
+  return {
+    contextSize: own.contextSize ?? contextSize,
+    kvTokens: own.kvTokens ?? kvTokens,
+    maxSequences: own.maxSequences ?? maxSequences,
+    maxWaiting: own.maxWaiting ?? maxWaiting,
+    maxBatchTokens: own.maxBatchTokens ?? maxBatchTokens,
+    threads: own.threads ?? threads,
+  };
+}
