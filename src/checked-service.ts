@@ -1,4 +1,4 @@
-/** Public methods of services -> checked requests to what answers them. Each method, with its check, is written once: here. */
+/** Public methods of services -> validated requests to the inner service. Each method and its validation is written once, here. */
 import type { ChatCompletionStream, TextCompletionStream } from './answer/index.ts';
 import { OnpolicyError } from './errors.ts';
 import {
@@ -27,7 +27,7 @@ export type ChatAnswer = ChatCompletion | ChatCompletionStream;
 /** The whole answer to a text completion request, or its stream. */
 export type TextAnswer = TextCompletion | TextCompletionStream;
 
-/** What answers requests that were checked in this process: handlers, pools and recorders call it. Absent: cannot. */
+/** Answers requests that were validated in this process. Handlers, pools and recorders call it. An absent method is not supported. */
 export type InnerService = {
   readonly chat: (request: Checked<ChatCompletionRequest>, options: CallOptions) => Promise<ChatAnswer>;
   readonly text?: (request: Checked<TextCompletionRequest>, options: CallOptions) => Promise<TextAnswer>;
@@ -43,12 +43,12 @@ export type InnerService = {
 /** The inner service of a service of this library. Not exported from the package. */
 export const INNER = Symbol('onpolicy.inner');
 
-/** Checks the requests of its public methods, and passes them to its inner service. */
+/** Validates the requests of its public methods and passes them to its inner service. */
 export abstract class CheckedService implements Completions {
   /** @internal */
   abstract readonly [INNER]: InnerService;
 
-  /** Throws where no request is taken, before it is read: a closed or a full service. */
+  /** Throws if the service is closed or full, before a request is read. */
   protected abstract enter(request: unknown): void;
 
   /** What the service allows. Default: everything. */
@@ -56,7 +56,7 @@ export abstract class CheckedService implements Completions {
     return {};
   }
 
-  /** Ends what runs, frees everything. Closing twice is fine. */
+  /** Ends running requests and frees all resources. Can be called twice. */
   abstract close(): Promise<void>;
 
   /** The same as {@link close}, for `await using`. */
@@ -74,24 +74,24 @@ export abstract class CheckedService implements Completions {
     request: ChatCompletionRequest & { stream?: false | null },
     options?: CallOptions,
   ): Promise<ChatCompletion>;
-  /** Answers a chat completion request, as the request's `stream` says. */
+  /** Answers a chat completion request, streamed or as a whole, depending on `stream`. */
   createCompletion(request: ChatCompletionRequest, options?: CallOptions): Promise<ChatAnswer>;
   async createCompletion(request: ChatCompletionRequest, options: CallOptions = {}): Promise<ChatAnswer> {
     this.#enter(request, options);
     return await this[INNER].chat(checkChatRequest(request, this.limits), options);
   }
 
-  /** Continues prompts as they are, without a chat template, as a stream of chunks. */
+  /** Continues prompts without a chat template, as a stream of chunks. */
   createTextCompletion(
     request: TextCompletionRequest & { stream: true },
     options?: CallOptions,
   ): Promise<TextCompletionStream>;
-  /** Continues prompts as they are, without a chat template, as a whole. */
+  /** Continues prompts without a chat template, as a whole. */
   createTextCompletion(
     request: TextCompletionRequest & { stream?: false | null },
     options?: CallOptions,
   ): Promise<TextCompletion>;
-  /** Continues prompts as they are, as the request's `stream` says. */
+  /** Continues prompts without a chat template, streamed or as a whole, depending on `stream`. */
   createTextCompletion(request: TextCompletionRequest, options?: CallOptions): Promise<TextAnswer>;
   async createTextCompletion(request: TextCompletionRequest, options: CallOptions = {}): Promise<TextAnswer> {
     this.#enter(request, options);
@@ -103,8 +103,8 @@ export abstract class CheckedService implements Completions {
   }
 
   /**
-   * The vectors of texts, by a model of embeddings.
-   * @throws OnpolicyError `INVALID_REQUEST`, `UNSUPPORTED` for a model that makes none, `CONTEXT_OVERFLOW` for long texts
+   * Computes the vectors of texts with an embedding model.
+   * @throws OnpolicyError `INVALID_REQUEST`, `UNSUPPORTED` for a model without embeddings, `CONTEXT_OVERFLOW` for long texts
    */
   async createEmbeddings(request: EmbeddingRequest, options: CallOptions = {}): Promise<EmbeddingResponse> {
     this.#enter(request, options);
@@ -112,8 +112,8 @@ export abstract class CheckedService implements Completions {
   }
 
   /**
-   * The prompt that a chat completion request would be answered from. Nothing is generated.
-   * @throws OnpolicyError as `createCompletion` does for the same request, `UNSUPPORTED` where the service has none
+   * Returns the prompt of a chat completion request. Nothing is generated.
+   * @throws OnpolicyError as `createCompletion` does for the same request, `UNSUPPORTED` if the service does not support it
    */
   async renderPrompt(request: ChatCompletionRequest, options: CallOptions = {}): Promise<RenderedPrompt> {
     this.#enter(null, options);
@@ -126,15 +126,15 @@ export abstract class CheckedService implements Completions {
   }
 }
 
-/** Checks requests, and trains. */
+/** A checked service that also trains. */
 export abstract class CheckedTrainingService extends CheckedService implements Service {
   abstract readonly models: Service['models'];
   abstract readonly checkpoints: Service['checkpoints'];
   abstract readonly trainingJobs: Service['trainingJobs'];
 
   /**
-   * Starts a training job on a registered model: reinforcement learning on groups of scored trajectories. Resolves when it
-   * is queued; jobs on one model file run one after the other, and completions go on meanwhile.
+   * Starts a training job on a registered model: reinforcement learning on groups of scored trajectories. Resolves when it is queued; jobs
+   * on one model file run one after the other, and completions continue meanwhile.
    * @throws OnpolicyError `INVALID_REQUEST` for bad fields, before anything runs
    */
   async train(request: TrainingJobRequest, options: CallOptions = {}): Promise<TrainingJob> {
@@ -154,8 +154,8 @@ const PUBLIC = {
 } as const;
 
 /**
- * What answers the checked requests of a service. A public method that is not of this file, as of another service or of a
- * wrapper around one of ours, is called itself, with its own check.
+ * The inner service of a service. A public method that is not from this file, such as that of another service or of a wrapper, is called
+ * directly, with its own validation.
  */
 export function innerOf(service: Completions & Partial<Service>): InnerService {
   const inner: InnerService | null = service instanceof CheckedService ? service[INNER] : null;
@@ -168,7 +168,7 @@ export function innerOf(service: Completions & Partial<Service>): InnerService {
   return { ...Object.fromEntries(found), log: inner?.log ?? service.models?.log.bind(service.models) };
 }
 
-/** A part of a service that it may lack. Throws `UNSUPPORTED` then. */
+/** Returns an optional part of a service. Throws `UNSUPPORTED` if it is missing. */
 function able<Name extends keyof InnerService>(
   service: CheckedService,
   name: Name,
