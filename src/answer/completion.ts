@@ -1,7 +1,6 @@
 /** A prepared request -> its choices, sampled together; taken whole, or as events while they come. */
 
-import type { Engine, Listener } from '../engine/index.ts';
-import { type Group, type SavedPrompt, Sequence, type Speculation } from '../engine/index.ts';
+import { type Engine, type Group, type SavedPrompt, Sequence, type Speculation } from '../engine/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import type { MessagePlan } from '../models/index.ts';
 import type { Handle, SamplerHandle } from '../native/index.ts';
@@ -11,10 +10,10 @@ import { forkSampler } from '../sampling/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
 import { BeamRun, feedChoice, reportRules } from './beams.ts';
 import { Choice } from './choice.ts';
-import { type ContextShift, type Place, shifting } from './context-shift.ts';
+import { ChoiceRun } from './choice-run.ts';
+import type { ContextShift } from './context-shift.ts';
 import type { StopRules } from './text-out.ts';
-import { holdToBudget, type ThinkingBudget } from './thinking-budget.ts';
-import { inNextTurn } from './turns.ts';
+import type { ThinkingBudget } from './thinking-budget.ts';
 
 /** A request that is ready to run. */
 export type PreparedCompletion = {
@@ -66,13 +65,6 @@ export class Completion {
   #lease: Disposable | null = null; // of what the engine needs until all choices have ended
   #error: OnpolicyError | null = null;
   #wake: (() => void) | null = null;
-  #wakeQueued = false;
-  readonly #onTurn = (): void => {
-    this.#wakeQueued = false;
-    const wake = this.#wake;
-    this.#wake = null;
-    wake?.();
-  };
 
   constructor(prepared: PreparedCompletion) {
     this.#prepared = prepared;
@@ -226,41 +218,36 @@ export class Completion {
 
   /** Wakes the reader after the next step is on its way, so that its work costs the engine no time. */
   #notify(): void {
-    if (this.#wakeQueued || !this.#wake) return;
-    this.#wakeQueued = true;
-    inNextTurn(this.#onTurn);
+    if (this.#wake) setImmediate(this.#wake);
+    this.#wake = null;
   }
 }
 
 /** One sequence and one sampler per choice. */
 function runSamplers(prepared: PreparedCompletion, choices: readonly Choice[]): Run {
-  const { engine, group, samplers, promptScores, savedPrompt, hooks, matchers, rules, speculations } =
-    prepared;
-  const { shift } = prepared;
+  const { engine, group, samplers, promptScores, savedPrompt, hooks, matchers, rules } = prepared;
+  const { speculations, shift, thinkingBudget: budget } = prepared;
   const room = shift ? shift.contextSize - group.prompt.length : Infinity;
-  const places = samplers.map((sampler, index): Place => {
-    const sequence = new Sequence(group, index, sampler, {
-      promptScores: index === 0 ? promptScores : null,
-      savedPrompt: index === 0 ? savedPrompt : null,
-      hook: hooks[index] ?? null,
-      maxOutputs: Math.min(rules.maxTokens, room),
-      speculation: speculations[index] ?? null,
-    });
-    return { sequence };
-  });
-  for (const [index, place] of places.entries()) {
-    const choice = choices[index]!;
-    const constrained = constrain(place, choice, matchers[index]);
-    const budget = prepared.thinkingBudget;
-    const listener = budget ? holdToBudget(place, choice, constrained, budget) : constrained;
-    engine.submit(place.sequence, shift ? shifting(engine, place, choice, listener, shift) : listener);
-  }
+  const sequences = samplers.map(
+    (sampler, index) =>
+      new Sequence(group, index, sampler, {
+        promptScores: index === 0 ? promptScores : null,
+        savedPrompt: index === 0 ? savedPrompt : null,
+        hook: hooks[index] ?? null,
+        maxOutputs: Math.min(rules.maxTokens, room),
+        speculation: speculations[index] ?? null,
+      }),
+  );
+  const runs = choices.map(
+    (choice, index) =>
+      new ChoiceRun(engine, choice, sequences[index]!, { matcher: matchers[index] ?? null, budget, shift }),
+  );
   return {
     get cachedTokens() {
-      return Math.max(0, places[0]!.sequence.cachedTokens);
+      return runs[0]!.cachedTokens;
     },
     stop() {
-      for (const { sequence } of places) engine.remove(sequence);
+      for (const run of runs) run.stop();
     },
   };
 }
@@ -268,31 +255,4 @@ function runSamplers(prepared: PreparedCompletion, choices: readonly Choice[]): 
 function abortError(signal: AbortSignal | undefined): OnpolicyError {
   if (signal?.reason instanceof OnpolicyError && signal.reason.code === 'TIMEOUT') return signal.reason;
   return new OnpolicyError('ABORTED', 'the request was aborted', { cause: signal?.reason });
-}
-
-/** Puts a sequence under its grammar: at once, or when the reasoning that the prompt has opened is over. It cannot end before. */
-function constrain(place: Place, choice: Choice, matcher: Handle | undefined): Listener {
-  if (!matcher) return choice;
-  const { sequence } = place;
-  if (!choice.message.isReasoning) {
-    sequence.matcher = matcher;
-    return choice;
-  }
-  const { speculation } = sequence;
-  if (speculation) speculation.isPaused = true; // a draft behind the end of the reasoning would not be under the grammar
-  sequence.sampler.holdEnd(true);
-  return {
-    onToken(token, rows, row, isFinal) {
-      const ended = choice.onToken(token, rows, row, isFinal);
-      choice.catchUp();
-      const now = place.sequence;
-      if (now.matcher || choice.message.isReasoning) return ended;
-      now.matcher = matcher;
-      now.sampler.holdEnd(false);
-      if (speculation) speculation.isPaused = false;
-      return ended;
-    },
-    onComplete: () => choice.onComplete(),
-    onError: (error) => choice.onError(error),
-  };
 }

@@ -58,7 +58,8 @@ export async function buildPrompt(request: ValidChatRequest, context: PromptCont
   const isCut = addSpecial && request.truncate_prompt_tokens !== null;
   const added = isCut ? await tokenizer.encode('', { addSpecial, parseSpecial: true }) : NOTHING;
   const cut = truncate(request, encoded, added, contextSize);
-  const head = request.context_shift ? await headTokens(request, cut.ids, context) : 0;
+  const needsHead = request.context_shift && request.n_keep === null;
+  const head = needsHead ? await headTokens(request, cut.ids, context) : 0;
   return { text, ...fitContext(request, 'messages', cut, { contextSize, head }) };
 }
 

@@ -10,25 +10,24 @@ export function toTemplateMessage(
   markers: MediaMarkers,
 ): Record<string, unknown> {
   const { role, name, tool_calls, tool_call_id, reasoning, tools } = message;
-  return {
-    role,
-    content: contentOf(message, index, asParts, markers),
-    ...(name === null ? {} : { name }),
-    ...(tool_calls === null ? {} : { tool_calls }),
-    ...(tool_call_id === null ? {} : { tool_call_id }),
-    ...(reasoning === null ? {} : { reasoning, reasoning_content: reasoning }),
-    ...(tools === null ? {} : { tools }),
-  };
+  const made: Record<string, unknown> = { role, content: contentOf(message, index, asParts, markers) };
+  if (name !== null) made['name'] = name;
+  if (tool_calls !== null) made['tool_calls'] = tool_calls;
+  if (tool_call_id !== null) made['tool_call_id'] = tool_call_id;
+  if (reasoning !== null) made['reasoning'] = made['reasoning_content'] = reasoning;
+  if (tools !== null) made['tools'] = tools;
+  return made;
 }
 
 /** The text of a message, its parts joined by newlines. */
 export function contentText({ content }: ChatMessage): string {
+  const [first] = content;
+  if (content.length === 1 && first?.type === 'text') return first.text;
   return content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n');
 }
 
-type Content =
-  | string
-  | readonly ({ readonly type: 'text'; readonly text: string } | { readonly type: 'image' })[];
+type TextPart = { readonly type: 'text'; readonly text: string };
+type Content = string | readonly (TextPart | { readonly type: 'image' })[];
 
 function contentOf(message: ChatMessage, index: number, asParts: boolean, markers: MediaMarkers): Content {
   const { content } = message;
@@ -39,7 +38,7 @@ function contentOf(message: ChatMessage, index: number, asParts: boolean, marker
       return { type: 'image' };
     });
   if (!content.some(({ type }) => type === 'media'))
-    return asParts ? content.map((part) => part as { type: 'text'; text: string }) : contentText(message);
+    return asParts ? (content as readonly TextPart[]) : contentText(message);
   const text = markedText(message, index, markers);
   return asParts ? [{ type: 'text', text }] : text;
 }

@@ -27,33 +27,34 @@ type AnyMessage = Omit<AssistantMessage, 'role'> &
  * its result.
  */
 export function normalizeMessages(messages: readonly Message[]): ChatMessage[] {
-  let id: string | null = null;
+  let id: string | null = null; // of the last `function_call`
   return messages.map((message, index) => {
-    const normal = normalizeMessage(message);
     const old = oldCallOf(message);
-    if (old) {
-      id = `call${String(index).padStart(5, '0')}`; // nine letters and digits, as some templates demand
-      return { ...normal, tool_calls: [toToolCall({ id, function: old })] };
-    }
-    return message.role === 'function' ? { ...normal, role: 'tool', tool_call_id: id } : normal;
+    if (old) id = `call${String(index).padStart(5, '0')}`; // nine letters and digits, as some templates demand
+    return normalizeMessage(message, old ? [{ id, function: old }] : callsOf(message), id);
   });
 }
 
-/** Copies the fields of the message's variant only: others were not checked. */
-function normalizeMessage(message: Message): ChatMessage {
-  const { role, content, name, ...more } = message as AnyMessage;
+/** Takes the fields of the message's variant only: others were not checked. */
+function normalizeMessage(
+  message: Message,
+  calls: readonly ToolCall[] | null,
+  resultOf: string | null,
+): ChatMessage {
+  const given = message as AnyMessage;
+  const { role } = given;
   const isCustom = !KNOWN_ROLES.has(role);
   const speaks = isCustom || role === 'assistant';
-  const calls = callsOf(message);
+  const answers = isCustom || role === 'tool';
   return {
-    role,
-    content: toParts(content ?? []),
-    name: name ?? null,
+    role: role === 'function' ? 'tool' : role,
+    content: toParts(given.content ?? []),
+    name: given.name ?? null,
     tool_calls: calls?.length ? calls.map(toToolCall) : null,
-    tool_call_id: isCustom || role === 'tool' ? (more.tool_call_id ?? null) : null,
-    reasoning: speaks ? (more.reasoning ?? more.reasoning_content ?? null) : null,
-    refusal: role === 'assistant' ? (more.refusal ?? null) : null,
-    tools: role === 'developer' ? (more.tools?.map(toFunctionTool) ?? null) : null,
+    tool_call_id: role === 'function' ? resultOf : answers ? (given.tool_call_id ?? null) : null,
+    reasoning: speaks ? (given.reasoning ?? given.reasoning_content ?? null) : null,
+    refusal: role === 'assistant' ? (given.refusal ?? null) : null,
+    tools: role === 'developer' ? (given.tools?.map(toFunctionTool) ?? null) : null,
   };
 }
 

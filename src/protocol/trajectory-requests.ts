@@ -3,11 +3,13 @@ import type { ErrorDetail } from '../errors.ts';
 import type { Checked, CheckedLogRequest } from './checked.ts';
 import { fault, invalidRequest, throwFaults } from './faults.ts';
 import type {
+  History,
   LogRequest,
   TrainingJobRequest,
   Trajectory,
   TrajectoryGroup,
 } from './generated/request-types.ts';
+import { isJsonObject } from './json.ts';
 import { freeFormFault } from './rules/free-form.ts';
 import { atTheDoor, type DoorOptions, schemaFaults, unknownFields } from './validate.ts';
 
@@ -75,22 +77,29 @@ const REWARDS = new Set(['reward', 'reward_std_dev']);
 /** Parts of a trajectory that have no schema of their own must be JSON data: they are stored and rendered. */
 function trajectoryFaults(trajectory: Trajectory, loc: readonly string[]): ErrorDetail[] {
   const faults: ErrorDetail[] = [];
-  for (const field of [
-    'tools',
-    'metrics',
-    'auto_metrics',
-    'metadata',
-    'logs',
-    'additional_histories',
-  ] as const) {
-    const found = freeFormFault([...loc, field], trajectory[field]);
+  const read = (value: unknown, ...path: string[]): void => {
+    const found = freeFormFault([...loc, ...path], value);
     if (found) faults.push(found);
-  }
+  };
+  const readHistory = ({ tools, messages_and_choices }: History, ...path: string[]): void => {
+    read(tools, ...path, 'tools');
+    for (const [i, entry] of messages_and_choices.entries())
+      read(withoutIds(entry), ...path, 'messages_and_choices', String(i));
+  };
+  for (const field of ['metrics', 'auto_metrics', 'metadata', 'logs'] as const)
+    read(trajectory[field], field);
   for (const field of ['metrics', 'auto_metrics'] as const)
     if (faults.length === 0) faults.push(...metricFaults([...loc, field], trajectory[field] ?? {}));
-  trajectory.messages_and_choices.forEach((entry, i) => {
-    const found = freeFormFault([...loc, 'messages_and_choices', String(i)], entry);
-    if (found) faults.push(found);
+  readHistory(trajectory);
+  trajectory.additional_histories?.forEach((history, h) => {
+    readHistory(history, 'additional_histories', String(h));
   });
   return faults;
+}
+
+/** A choice without its ids, most of what it holds: the schema says all of them. */
+function withoutIds(entry: unknown): unknown {
+  return isJsonObject(entry) && entry['message'] !== undefined
+    ? { ...entry, token_ids: null, prompt_token_ids: null }
+    : entry;
 }

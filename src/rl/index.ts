@@ -10,4 +10,4 @@ export { acceptsTexts, completeSettings, type TrainingSettings } from './setting
 export type { SftExample } from './sft.ts';
 export { type SftRequest, validateSftRequest } from './sft-request.ts';
 export { diverged, sft, type TrainResult, type TrainTools, train } from './train.ts';
-export { isChoice, type TrajectoryChoice } from './trajectory.ts';
+export { idsFromLogprobs, isChoice, type TrajectoryChoice } from './trajectory.ts';

@@ -3,6 +3,7 @@ import { OnpolicyError } from '../errors.ts';
 import { checkArguments } from '../protocol/index.ts';
 import {
   type History,
+  idsFromLogprobs,
   isChoice,
   type MessagesAndChoices,
   type Trajectory,
@@ -73,53 +74,41 @@ export function countTrained(sequences: readonly TokenSequence[]): number {
   return count;
 }
 
-/** The ids of the last turn of a conversation: what follows the prompt, up to and with the token that ends the turn. */
-async function answerTokens(
-  tokenizer: ChatTokenizer,
-  context: readonly TrajectoryMessage[],
-  answer: TrajectoryMessage,
-  tools: readonly unknown[] | null,
-): Promise<readonly number[]> {
-  const prompt = await tokenizer.prompt(context, tools);
-  const whole = await tokenizer.conversation([...context, answer], tools);
-  if (!startsWith(whole, prompt))
-    throw new OnpolicyError(
-      'UNSUPPORTED',
-      'the template writes an answered conversation differently from its prompt, so an answer without token ids cannot be trained on',
-    );
-  const rest = whole.slice(prompt.length);
-  const end = rest.findLastIndex((token) => tokenizer.isEnd(token));
-  return end < 0 ? rest : rest.slice(0, end + 1);
-}
-
+/** What a choice adds to its conversation. */
 type Turn = {
   readonly prompt: readonly number[];
   readonly answer: readonly number[];
-  readonly logprobs: readonly number[]; // (answer)
+  readonly logprobs: Float64Array; // (answer) NaN: unknown
 };
 
-/** One sequence per run of turns in which each prompt continues the turn before it exactly. */
+/** Turns in which each prompt continues the turn before it exactly. */
+type Run = { readonly tokens: number[]; readonly turns: Turn[] };
+
+/** One sequence per run of turns. */
 async function historyTokens(
   entries: MessagesAndChoices,
   tools: readonly unknown[] | null,
   tokenizer: ChatTokenizer,
   options: TokenOptions,
 ): Promise<TokenSequence[]> {
-  const runs: Turn[][] = [];
+  const runs: Run[] = [];
   const context: TrajectoryMessage[] = [];
   for (const entry of entries) {
-    if (!isChoice(entry)) {
-      context.push(entry);
-      continue;
-    }
-    const turn = await readTurn(entry, context, tools, tokenizer, options);
-    const run = runs.at(-1);
-    const last = run?.at(-1);
-    if (run && last && startsWith(turn.prompt, [...last.prompt, ...last.answer])) run.push(turn);
-    else runs.push([turn]);
-    context.push(entry.message);
+    if (isChoice(entry)) addTurn(runs, await readTurn(entry, context, tools, tokenizer, options));
+    context.push(isChoice(entry) ? entry.message : entry);
   }
-  return runs.map(joinTurns);
+  return runs.map(toSequence);
+}
+
+/** Each token is kept once: of a prompt that continues the last run, only what is new. */
+function addTurn(runs: Run[], turn: Turn): void {
+  const last = runs.at(-1);
+  const run = last && startsWith(turn.prompt, last.tokens) ? last : { tokens: [], turns: [] };
+  if (run !== last) runs.push(run);
+  const { tokens } = run;
+  for (let i = tokens.length; i < turn.prompt.length; i++) tokens.push(turn.prompt[i]!);
+  for (const id of turn.answer) tokens.push(id);
+  run.turns.push(turn);
 }
 
 async function readTurn(
@@ -141,32 +130,40 @@ async function readTurn(
       'INVALID_REQUEST',
       'a choice has no token ids: request completions with "return_token_ids": true, or set allow_training_without_logprobs',
     );
-  const answer = sampled ?? (await answerTokens(tokenizer, context, choice.message, tools));
-  const known = sampled && content ? content.map(({ logprob }) => logprob ?? Number.NaN) : [];
-  if (known.length > answer.length)
+  const given = choice.prompt_token_ids ?? null;
+  const prompt = given && sampled ? given : await tokenizer.prompt(context, tools);
+  const answer =
+    sampled ?? answerIn(await tokenizer.conversation([...context, choice.message], tools), prompt, tokenizer);
+  const logprobs = new Float64Array(answer.length).fill(Number.NaN);
+  if (sampled && content) {
+    if (content.length > answer.length)
+      throw new OnpolicyError(
+        'INVALID_REQUEST',
+        `a choice has ${answer.length} token ids but log-probabilities of ${content.length} tokens`,
+      );
+    for (let i = 0; i < content.length; i++) logprobs[i] = content[i]!.logprob ?? Number.NaN;
+  }
+  return { prompt: given ?? prompt, answer, logprobs };
+}
+
+/** The last turn of a conversation: what follows the prompt, up to and with the token that ends the turn. */
+function answerIn(
+  whole: readonly number[],
+  prompt: readonly number[],
+  tokenizer: ChatTokenizer,
+): readonly number[] {
+  if (!startsWith(whole, prompt))
     throw new OnpolicyError(
-      'INVALID_REQUEST',
-      `a choice has ${answer.length} token ids but log-probabilities of ${known.length} tokens`,
+      'UNSUPPORTED',
+      'the template writes an answered conversation differently from its prompt, so an answer without token ids cannot be trained on',
     );
-  return {
-    prompt: choice.prompt_token_ids ?? (await tokenizer.prompt(context, tools)),
-    answer,
-    logprobs: answer.map((_, i) => known[i] ?? Number.NaN),
-  };
+  const rest = whole.slice(prompt.length);
+  const end = rest.findLastIndex((token) => tokenizer.isEnd(token));
+  return end < 0 ? rest : rest.slice(0, end + 1);
 }
 
-/** Ids out of tokens written as `token_id:N`; null when any is written as text. */
-function idsFromLogprobs(
-  content: readonly { readonly token?: string | undefined }[] | null,
-): number[] | null {
-  const ids = content?.map(({ token }) => Number(/^token_id:(\d+)$/.exec(token ?? '')?.[1] ?? Number.NaN));
-  return ids?.every(Number.isInteger) ? ids : null;
-}
-
-/** The last turn's ids contain all earlier turns; each turn's answer is trained on at its place there. */
-function joinTurns(turns: readonly Turn[]): TokenSequence {
-  const last = turns.at(-1)!;
-  const tokens = Int32Array.from([...last.prompt, ...last.answer]);
+/** Each turn's answer is trained on at its place. */
+function toSequence({ tokens, turns }: Run): TokenSequence {
   const isTrained = new Uint8Array(tokens.length);
   const logprobs = new Float64Array(tokens.length).fill(Number.NaN);
   for (const { prompt, answer, logprobs: known } of turns) {
@@ -174,9 +171,11 @@ function joinTurns(turns: readonly Turn[]): TokenSequence {
     logprobs.set(known, prompt.length);
   }
   isTrained[0] = 0; // nothing predicts the first token
-  return { tokens, isTrained, logprobs };
+  return { tokens: Int32Array.from(tokens), isTrained, logprobs };
 }
 
 function startsWith(ids: readonly number[], start: readonly number[]): boolean {
-  return ids.length >= start.length && start.every((id, i) => ids[i] === id);
+  if (ids.length < start.length) return false;
+  for (let i = 0; i < start.length; i++) if (ids[i] !== start[i]) return false;
+  return true;
 }

@@ -58,3 +58,11 @@ export function isChoice(entry: TrajectoryMessage | TrajectoryChoice): entry is 
     (entry as TrajectoryChoice).message !== null
   );
 }
+
+/** Ids out of tokens written as `token_id:N`; null when any is written as text. */
+export function idsFromLogprobs(
+  content: readonly { readonly token?: string | undefined }[] | null,
+): number[] | null {
+  const ids = content?.map(({ token }) => Number(/^token_id:(\d+)$/.exec(token ?? '')?.[1] ?? Number.NaN));
+  return ids?.some(Number.isNaN) ? null : (ids ?? null);
+}

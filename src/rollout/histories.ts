@@ -1,5 +1,4 @@
 /** Answered requests -> conversations. Each sampled choice is trained in one of them, and is context in the others. */
-import { createHash } from 'node:crypto';
 import type {
   AssistantMessage,
   History,
@@ -9,6 +8,14 @@ import type {
   TrajectoryChoice,
 } from '../protocol/index.ts';
 import type { Exchange } from './exchange.ts';
+
+/** A beginning of conversations. */
+type Beginning = {
+  /** What follows, by message, and by what says the same. */
+  readonly next: Map<unknown, Beginning>;
+  /** Whose answer is its last message. */
+  turn: Turn | null;
+};
 
 /** A choice, and the conversation before it. */
 type Turn = {
@@ -24,22 +31,22 @@ type Turn = {
  * with those of the other and its answer, and its tools are the same.
  */
 export function historiesOf(exchanges: readonly Exchange[]): History[] {
-  const byKey = new Map<string, Turn>();
+  const empty: Beginning = { next: new Map(), turn: null };
   const turns: Turn[] = [];
   const continued = new Set<Turn>();
   for (const { messages, tools, choices } of exchanges) {
     const repeated = new Map<number, Turn>();
-    let key = digest('', { tools });
+    let begun = follow(empty, { tools });
     for (const [index, message] of messages.entries()) {
-      key = digest(key, comparable(message));
-      const turn = byKey.get(key);
+      begun = after(begun, message);
+      const { turn } = begun;
       if (!turn) continue;
       repeated.set(index, turn);
       continued.add(turn);
     }
     for (const choice of choices) {
       const turn = { choice, messages, tools, repeated };
-      byKey.set(digest(key, comparable(choice.message)), turn);
+      after(begun, choice.message).turn = turn;
       turns.push(turn);
     }
   }
@@ -66,8 +73,18 @@ function entriesOf(
   return [...before, take(choice, null)];
 }
 
-function digest(before: string, value: unknown): string {
-  return createHash('sha256').update(before).update(JSON.stringify(value)).digest('base64');
+/** The beginning with one more message. One that was read there before is not read again. */
+function after(before: Beginning, message: Message | TrajectoryChoice['message']): Beginning {
+  const found = before.next.get(message) ?? follow(before, comparable(message));
+  before.next.set(message, found);
+  return found;
+}
+
+function follow({ next }: Beginning, said: unknown): Beginning {
+  const text = JSON.stringify(said);
+  const found = next.get(text) ?? { next: new Map(), turn: null };
+  next.set(text, found);
+  return found;
 }
 
 /** What says the same in every spelling that clients use: text parts are their text, ids of calls and reasoning are left out. */

@@ -1,7 +1,13 @@
 /** A checked training request and what its model has -> every fault that would fail the job later, by its path. */
 import type { ErrorDetail } from '../errors.ts';
 import { fault, type TrainingJobRequest, throwFaults, tokenIdFaults } from '../protocol/index.ts';
-import { acceptsTexts, isChoice, type TrainingSettings, type TrajectoryChoice } from '../rl/index.ts';
+import {
+  acceptsTexts,
+  idsFromLogprobs,
+  isChoice,
+  type TrainingSettings,
+  type TrajectoryChoice,
+} from '../rl/index.ts';
 
 /** What a model has. */
 export type TrainableModel = {
@@ -60,8 +66,8 @@ function choiceFaults(
     const expected = `log-probabilities, which completions with "logprobs": true have, ${unless}`;
     return [fault([...loc, 'logprobs'], 'missing', expected, logprobs)];
   }
-  const areIds = content?.every(({ token }) => /^token_id:\d+$/.test(token ?? '')) ?? false;
-  if (!token_ids && !areIds && !allowed) {
+  const named = token_ids ? null : idsFromLogprobs(content);
+  if (!token_ids && !named && !allowed) {
     const expected = `token ids, which completions with "return_token_ids": true have, ${unless}`;
     return [fault([...loc, 'token_ids'], 'missing', expected, token_ids)];
   }
@@ -69,10 +75,9 @@ function choiceFaults(
     const expected = `at most the ${token_ids.length} entries of token_ids`;
     return [fault([...loc, 'logprobs', 'content'], 'conflict', expected, content)];
   }
-  const named = token_ids ? [] : (content ?? []).map(({ token }) => Number(token?.slice('token_id:'.length)));
   return [
     ...tokenIdFaults([...loc, 'token_ids'], token_ids ?? [], vocabSize),
     ...tokenIdFaults([...loc, 'prompt_token_ids'], prompt_token_ids ?? [], vocabSize),
-    ...(areIds ? tokenIdFaults([...loc, 'logprobs', 'content'], named, vocabSize) : []),
+    ...tokenIdFaults([...loc, 'logprobs', 'content'], named ?? [], vocabSize),
   ];
 }

@@ -95,6 +95,23 @@ describe('buildPrompt', () => {
   });
 });
 
+describe('a prompt that may be shifted', () => {
+  it.each([
+    [{ n_keep: 1 }, 1],
+    [{}, 2], // the leading system messages are encoded too: they stay
+  ])('is encoded no more often than it must be: %o', async (fields, expected) => {
+    let count = 0;
+    const encode: Tokenizer['encode'] = (...args) => {
+      count += 1;
+      return byteTokenizer.encode(...args);
+    };
+    const tokenizer = { ...byteTokenizer, encode };
+    const context = { template: CHAT, tokenizer, contextSize: 20, media: null, reasoning: null };
+    await buildPrompt(valid({ context_shift: true, ...fields }), context);
+    expect(count).toBe(expected);
+  });
+});
+
 describe('renderMessages', () => {
   const render = (source: string, fields: Record<string, unknown>): string =>
     renderMessages(valid(fields), { template: compileChatTemplate(source), tokenizer: byteTokenizer });

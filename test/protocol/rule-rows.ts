@@ -243,9 +243,21 @@ export const RULE_ROWS: Record<string, RuleRow> = {
       ],
     ],
   },
-  'files of text are text': {
-    good: ['data:text/plain,a%20b', 'aGk=', 'data:image/png;base64,AAAA', 'http://a/b'].map(file),
+  'message parts are JSON data, and files of text are text': {
+    good: [
+      { messages: [{ role: 'user', content: [{ type: 'image_embeds', image_embeds: 'AA==' }] }] },
+      ...['data:text/plain,a%20b', 'aGk=', 'data:image/png;base64,AAAA', 'http://a/b'].map(file),
+    ],
     bad: [
+      [
+        { messages: [{ role: 'user', content: [{ type: 'image_pil', image: new Map() }] }] },
+        'messages.0.content.0.image: expected JSON data, got a value of type Map',
+      ],
+      [
+        { messages: [{ role: 'developer', tools: [{ ...WEATHER, extra: 5n }] }] },
+        'messages.0.tools.0.extra: expected JSON data, got 5n',
+      ],
+
       [
         file('data:text/plain;base64,/w=='),
         `${FILE}: expected text in UTF-8, got "data:text/plain;base64,/w=="`,
@@ -331,19 +343,6 @@ export const RULE_ROWS: Record<string, RuleRow> = {
       [
         { response_format: { type: 'structural_tag', structures: [] } },
         'response_format: expected either format, or structures with triggers, got an object',
-      ],
-    ],
-  },
-  'message parts are JSON data': {
-    good: [{ messages: [{ role: 'user', content: [{ type: 'image_embeds', image_embeds: 'AA==' }] }] }],
-    bad: [
-      [
-        { messages: [{ role: 'user', content: [{ type: 'image_pil', image: new Map() }] }] },
-        'messages.0.content.0.image: expected JSON data, got a value of type Map',
-      ],
-      [
-        { messages: [{ role: 'developer', tools: [{ ...WEATHER, extra: 5n }] }] },
-        'messages.0.tools.0.extra: expected JSON data, got 5n',
       ],
     ],
   },

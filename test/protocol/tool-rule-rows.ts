@@ -20,16 +20,14 @@ const allowed = (type: string, name: string) => ({
 
 /** By the rule's name. */
 export const TOOL_RULE_ROWS: Record<string, RuleRow> = {
-  'arguments of earlier tool calls are JSON': {
-    good: [calls('{"a": 1}'), calls(''), calls(null), old({ name: 'f', arguments: '{}' })],
+  'earlier calls have one form, and arguments in JSON': {
+    good: [
+      ...[calls('{"a": 1}'), calls(''), calls(null)],
+      ...[old({ name: 'f', arguments: '{}' }), old(null, [CALL]), old({ name: 'f' }, [])],
+    ],
     bad: [
       [old({ name: 'f', arguments: '{' }), 'messages.0.function_call.arguments: expected JSON text, got "{"'],
       [calls('{"a"'), 'messages.0.tool_calls.0.function.arguments: expected JSON text, got "{\\"a\\""'],
-    ],
-  },
-  'earlier calls have one form': {
-    good: [old({ name: 'f', arguments: '{}' }), old(null, [CALL]), old({ name: 'f' }, [])],
-    bad: [
       [
         old({ name: 'f', arguments: '{}' }, [CALL]),
         'messages.0.function_call: expected nothing with tool_calls, got an object',

@@ -182,6 +182,44 @@ describe('a training job', () => {
       ]);
   });
 
+  it('has each of its ids read once', () => {
+    let reads = 0;
+    const token_ids = new Proxy([5, 6], {
+      get(ids, key) {
+        if (key === '1') reads += 1;
+        return Reflect.get(ids, key);
+      },
+    });
+    const entry = { ...choice, token_ids };
+    const additional_histories = [{ messages_and_choices: [entry] }];
+    const given = withTrajectory({ messages_and_choices: [entry], additional_histories });
+    expect(messages(validateTrainingJobRequest, given)).toEqual([]);
+    expect(reads).toBe(2);
+  });
+
+  it.each([
+    ['messages_and_choices.0.extra', { messages_and_choices: [{ ...choice, extra: new Map() }] }],
+    [
+      'additional_histories.0.messages_and_choices.0.extra',
+      { additional_histories: [{ messages_and_choices: [{ ...choice, extra: new Map() }] }] },
+    ],
+    [
+      'additional_histories.0.tools.0.function.parameters.x',
+      {
+        additional_histories: [
+          {
+            messages_and_choices: [],
+            tools: [{ type: 'function', function: { name: 'f', parameters: { x: new Map() } } }],
+          },
+        ],
+      },
+    ],
+  ])('refuses what is no JSON data: %s', (path, fields) => {
+    expect(messages(validateTrainingJobRequest, withTrajectory(fields))).toEqual([
+      expect.stringContaining(`${path}: `),
+    ]);
+  });
+
   it('may have fields that nobody knows over HTTP only', () => {
     const more = { ...job, foo: 1, experimental_config: { bar: 2 } };
     expect(messages(validateTrainingJobRequest, more, { wire: true })).toEqual([]);

@@ -132,6 +132,21 @@ describe('trajectoryTokens', () => {
     ]);
   });
 
+  it('tokenizes a prompt once, also to find its answer', async () => {
+    const asked: number[] = [];
+    const counting = {
+      ...tokenizer,
+      prompt: (...args: Parameters<ChatTokenizer['prompt']>) => {
+        asked.push(args[0].length);
+        return tokenizer.prompt(...args);
+      },
+    };
+    const history = [user('A'), choice('B', null, null), user('C'), choice('D', null, null)];
+    const found = await trajectoryTokens(trajectory(history), counting, { allowWithoutLogprobs: true });
+    expect(found).toHaveLength(1);
+    expect(asked).toEqual([1, 3]);
+  });
+
   it('refuses log-probabilities without ids, or more of them than ids', async () => {
     await expect(sequences(trajectory([user('A'), choice('B', null, [-1])]))).rejects.toThrow(/no token ids/);
     await expect(sequences(trajectory([user('A'), choice('B', [66], [-1, -2])]))).rejects.toThrow(

@@ -102,6 +102,30 @@ describe('histories', () => {
     expect(show(exchanges)).toEqual(expected);
   });
 
+  it('read a message that many requests share once', () => {
+    let reads = 0;
+    const shared: Message[] = [];
+    const exchanges = Array.from({ length: 50 }, (_, turn) => {
+      const answer = choice(`A${turn}`);
+      const question = { role: 'user', content: '' } as Message;
+      Object.defineProperty(question, 'content', {
+        enumerable: true,
+        get: () => {
+          reads += 1;
+          return `Q${turn}`;
+        },
+      });
+      shared.push(question);
+      const asked = { messages: [...shared], tools: null, choices: [answer] };
+      shared.push(answer.message as Message);
+      return asked;
+    });
+    const [history, ...others] = historiesOf(exchanges);
+    expect(others).toEqual([]);
+    expect(history!.messages_and_choices.filter((entry) => 'message' in entry)).toHaveLength(50);
+    expect(reads).toBe(50);
+  });
+
   it('know a call by its name and arguments, however they are written', () => {
     const calls = (id: string, text: string) => [
       { id, type: 'function' as const, function: { name: 'f', arguments: text } },

@@ -1,8 +1,6 @@
 /** Rules about how the prompt is made. */
 import type { ErrorDetail } from '../../errors.ts';
 import { fault } from '../faults.ts';
-import { fileText } from '../file-text.ts';
-import type { ContentPart } from '../generated/request-types.ts';
 import { callsOf, oldCallOf } from '../normalize-message.ts';
 import { type ChatRule, conflict } from './rule.ts';
 
@@ -53,46 +51,28 @@ export const promptRules: readonly ChatRule[] = [
     },
   },
   {
-    name: 'arguments of earlier tool calls are JSON',
+    name: 'earlier calls have one form, and arguments in JSON',
     reads: ['messages'],
-    check: ({ messages }) =>
-      messages.flatMap((message, i) => {
-        const faults: ErrorDetail[] = [];
+    check: ({ messages }) => {
+      const faults: ErrorDetail[] = [];
+      for (const [i, message] of messages.entries()) {
+        const calls = callsOf(message);
+        const old = oldCallOf(message);
         const read = (text: string | null | undefined, ...path: string[]): void => {
           if (text && !isJson(text))
             faults.push(fault(['messages', String(i), ...path, 'arguments'], 'value', 'JSON text', text));
         };
-        callsOf(message)?.forEach((call, k) => {
+        calls?.forEach((call, k) => {
           if (call.type !== 'custom') read(call.function.arguments, 'tool_calls', String(k), 'function');
         });
-        read(oldCallOf(message)?.arguments, 'function_call');
-        return faults;
-      }),
-  },
-  {
-    name: 'files of text are text',
-    reads: ['messages'],
-    check: ({ messages }) =>
-      messages.flatMap(({ content }, i) =>
-        (Array.isArray(content) ? (content as readonly ContentPart[]) : []).flatMap((part, k) => {
-          if (typeof part === 'string' || part.type !== 'file') return [];
-          const data = part.file.file_data;
-          const read = fileText(data);
-          if (!read || !('expected' in read)) return [];
-          const loc = ['messages', String(i), 'content', String(k), 'file', 'file_data'];
-          return [fault(loc, 'value', read.expected, data)];
-        }),
-      ),
-  },
-  {
-    name: 'earlier calls have one form',
-    reads: ['messages'],
-    check: ({ messages }) =>
-      messages.flatMap((message, i) => {
-        const old = oldCallOf(message);
-        if (!old || !callsOf(message)?.length) return [];
-        return [fault(['messages', String(i), 'function_call'], 'conflict', 'nothing with tool_calls', old)];
-      }),
+        read(old?.arguments, 'function_call');
+        if (old && calls?.length)
+          faults.push(
+            fault(['messages', String(i), 'function_call'], 'conflict', 'nothing with tool_calls', old),
+          );
+      }
+      return faults;
+    },
   },
 ];
 
