@@ -8,7 +8,7 @@ namespace onpolicy::grammar::limits {
 // Work of one phase. A million units take about 10 ms.
 constexpr uint64_t kCompileWork = 100'000'000;   // emptiness searches of one compilation, and all work before them
 constexpr uint64_t kShapeWork = 10'000'000;      // all work of a compilation until combinations of its schema end it
-constexpr uint64_t kMaskWork = 550'000;          // tokens of several bytes in one mask
+constexpr uint64_t kMaskWork = 900'000;          // tokens of several bytes in one mask
 constexpr uint64_t kMaskByteWork = 275'000;      // tokens of one byte in one mask, beyond kMaskWork
 constexpr unsigned kMaskRounds = 40;              // times that an empty mask goes on with kMaskByteWork
 constexpr uint64_t kTerminalByteWork = 2'000'000;  // the same inside of a terminal
@@ -20,9 +20,9 @@ constexpr uint64_t kStuckWork = 600'000;         // searches for a way on where 
 constexpr uint64_t kStuckSearchWork = 60'000;    // one of them
 constexpr uint64_t kCountWork = 100'000;         // counting the texts of one language in a step
 constexpr uint64_t kLookWork = 20'000;           // one look ahead before a trie is walked
-constexpr uint64_t kDerivativeWork = 120'000;    // simplifying the alternations of one derivative
-constexpr uint64_t kLateDerivativeWork = 12'000;  // the same once the step is spent: a state has up to 256 derivatives
-constexpr uint64_t kAlternationWork = 30'000;    // simplifying one alternation
+constexpr uint64_t kDerivativeWork = 40'000;     // simplifying the alternations of one derivative
+constexpr uint64_t kLateDerivativeWork = 4'000;   // the same once the step is spent: a state has up to 256 derivatives
+constexpr uint64_t kAlternationWork = 10'000;    // simplifying one alternation
 
 // Text of a specification: beyond these it is refused.
 constexpr int kRegexDepth = 150;                 // nested groups of a regular expression

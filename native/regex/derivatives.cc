@@ -35,6 +35,24 @@ NodeId Derivatives::FromEdges(NodeId id, uint8_t byte, ByteSet* same) {
   return kNothing;
 }
 
+// Parts of intersections meet in many combinations, and their own states are few: each derivative is made once.
+NodeId Derivatives::DerivePart(NodeId id, uint8_t byte, ByteSet* same) {
+  const ScopedValue<unsigned> exact(exact_, exact_ + 1);
+  if (pool_.node(id).searches) return Derive(id, byte, same);
+  pool_.budget().Spend(1);
+  for (const Edge& edge : part_edges_.Reach(id))
+    if (edge.bytes.Has(byte)) {
+      *same = *same & edge.bytes;
+      return edge.target;
+    }
+  const ScopedValue<uint64_t> step(current_step_, ++steps_);
+  Edge made{ByteSet::All(), kNothing};
+  made.target = Derive(id, byte, &made.bytes);
+  part_edges_[id].push_back(made);
+  *same = *same & made.bytes;
+  return made.target;
+}
+
 NodeId Derivatives::DeriveAnew(NodeId id, uint8_t byte, ByteSet* same) {
   const Node node = pool_.node(id);
   pool_.budget().Spend(5);
@@ -71,20 +89,14 @@ NodeId Derivatives::DeriveAnew(NodeId id, uint8_t byte, ByteSet* same) {
     }
     case NodeKind::kAnd: {
       std::vector<NodeId> parts;
-      exact_++;
       for (uint32_t i = node.min; i < node.max; i++) {
-        parts.push_back(Derive(pool_.child(i), byte, same));
+        parts.push_back(DerivePart(pool_.child(i), byte, same));
         if (parts.back() == kNothing) break;
       }
-      exact_--;
       return pool_.And(std::move(parts));
     }
-    case NodeKind::kNot: {
-      exact_++;
-      const NodeId target = Derive(node.a, byte, same);
-      exact_--;
-      return pool_.Not(target);
-    }
+    case NodeKind::kNot:
+      return pool_.Not(DerivePart(node.a, byte, same));
     case NodeKind::kRepeat: {
       const NodeId target = Derive(node.a, byte, same);
       return target == kNothing ? kNothing : pool_.Concat(target, pool_.RestOf(node));

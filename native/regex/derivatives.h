@@ -15,6 +15,7 @@ class Derivatives {
  private:
   NodeId Derive(NodeId id, uint8_t byte, ByteSet* same);
   NodeId DeriveAnew(NodeId id, uint8_t byte, ByteSet* same);
+  NodeId DerivePart(NodeId id, uint8_t byte, ByteSet* same);
   NodeId FromEdges(NodeId id, uint8_t byte, ByteSet* same);
   NodeId Alternatives(std::vector<NodeId> options, size_t count);
 
@@ -25,6 +26,7 @@ class Derivatives {
     NodeId target = kNothing;
   };
   PagedList<Derived> derived_;             // by node: its derivative in the latest step that met it
+  PagedList<std::vector<Edge>> part_edges_;  // by node: those of parts of And and Not that were asked for
   uint64_t steps_ = 0, current_step_ = 0;  // a step: one call of `Of`
   unsigned exact_ = 0;                     // depth of And and Not: their parts lose no alternatives
 };

@@ -56,7 +56,7 @@ NodeId Expressions::MergeList(NodeKind kind, std::vector<NodeId> parts) {
   const NodeId neutral = is_and ? kAnyText : kNothing;
   const NodeId dominant = is_and ? kNothing : kAnyText;
   std::vector<NodeId> flat;
-  budget_.Spend(8 + 5 * parts.size());
+  budget_.Spend(4 + parts.size());
   bool has_bytes = false;
   ByteSet bytes = is_and ? ByteSet::All() : ByteSet{};
   for (NodeId part : parts) {
@@ -73,7 +73,7 @@ NodeId Expressions::MergeList(NodeKind kind, std::vector<NodeId> parts) {
     if (part == dominant) return dominant;
     if (node(part).kind == kind) {
       const std::vector<NodeId> children = ChildrenOf(part);
-      budget_.Spend(5 * children.size());
+      budget_.Spend(children.size());
       for (NodeId child : children) take(child);
     } else {
       take(part);
@@ -84,7 +84,7 @@ NodeId Expressions::MergeList(NodeKind kind, std::vector<NodeId> parts) {
     if (merged == dominant) return dominant;
     if (merged != neutral) flat.push_back(merged);
   }
-  budget_.Spend(8 * flat.size());
+  budget_.Spend(2 * flat.size());
   std::sort(flat.begin(), flat.end());
   flat.erase(std::unique(flat.begin(), flat.end()), flat.end());
   if (!is_and) {

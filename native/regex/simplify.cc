@@ -10,7 +10,7 @@ namespace onpolicy::grammar {
 
 // Whether the syntax of both shows that every text of `part` is one of `whole`: false is no proof.
 bool Expressions::IsSubset(NodeId part, NodeId whole, unsigned depth) {
-  budget_.Spend(10);
+  budget_.Spend(3);
   if (subset_steps_.IsSpent()) return false;
   subset_steps_.Spend();
   if (whole == part || (whole == kAnyText && !node(part).tagged)) return true;
@@ -167,9 +167,8 @@ void Expressions::DropSubsets(std::vector<NodeId>* parts) {
   const auto repeats = [&](NodeId part) { return node(part).repeats; };
   size_t loops = static_cast<size_t>(std::count_if(parts->begin(), parts->end(), repeats));
   if (loops == 0 || parts->size() < 2 || loops * parts->size() > limits::kAlternationPairs) return;
-  budget_.Spend(2 * parts->size());
+  budget_.Spend(parts->size());
   if (HaveUniqueTags(*parts)) return;
-  budget_.Spend(loops * parts->size());
   const uint64_t end = std::min(budget_.EndOf(limits::kAlternationWork), budget_.end(Phase::kDerivative));
   for (size_t i = 0; i < parts->size(); i++) {
     if (!repeats((*parts)[i])) continue;

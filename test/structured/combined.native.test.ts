@@ -30,6 +30,23 @@ const ROWS: Record<string, [Record<string, unknown>, valid: unknown[], invalid: 
     ['{{ x }}', 'say yes', 'a/b', 'me@example.org', '\u00c9lan'],
     ['{{ x }} yes', 'Me@example.org', 'plain', 'a/b no'],
   ],
+  'one of six unanchored patterns, with counts in counts': [
+    {
+      type: 'object',
+      additionalProperties: {
+        oneOf: [
+          '(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\\.)+[a-z]{2,}',
+          '([01]?[0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?',
+          '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}',
+          '%[A-Za-z]+%',
+          '\\b(yes|no)\\b',
+          '[0-9]+\\.[0-9]+',
+        ].map(pattern),
+      },
+    },
+    [{ k0: 'TWFu-example.com' }, { k0: 'example.com' }],
+    [{ k0: 'yes.example.com' }, { k0: 'example' }],
+  ],
   'patterns of which one is part of another': [
     {
       type: 'array',

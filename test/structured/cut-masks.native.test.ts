@@ -28,7 +28,16 @@ describe('cutMasks', () => {
     const words = { type: 'string', pattern: '^(?:\\S+\\s+){0,199}\\S+$', maxLength: 2000 };
     expect(await walk(words, '"slowly across the bay toward the hills"')).toBe(0);
     const kinds = { oneOf: ['amber', 'slate', 'ochre', 'teal'].map(kind) };
-    expect(await walk(kinds, '{"kind":"ochre","ochre_f0":"x y","other":[1,2]}')).toBeGreaterThan(0);
+    expect(await walk(kinds, '{"kind":"ochre","ochre_f0":"x y","other":[1,2]}')).toBe(0);
+    const patterns = [
+      '\\{\\{.*\\}\\}',
+      '\\b(yes|no)\\b',
+      '\\p{Lu}\\p{Ll}+',
+      '[^/]+/[^/]+',
+      '(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\\.)+[a-z]{2,}',
+    ];
+    const oneOf = patterns.map((pattern) => ({ type: 'string', pattern }));
+    expect(await walk({ oneOf }, '"latest/stable"')).toBeGreaterThan(0);
   });
 
   it('finds a token where all work is spent before any is found', async ({ skip }) => {
