@@ -260,6 +260,7 @@ export class Runtime extends CheckedTrainingService {
     await this.#closed;
   }
 
+  /** @internal */
   protected override get limits(): CheckedOptions {
     return this.#options;
   }
