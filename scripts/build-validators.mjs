@@ -16,7 +16,7 @@ const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const protocol = path.join(root, 'src', 'protocol');
 const require = createRequire(import.meta.url);
 /** Our own keywords, for docs, types and error messages. They check nothing. */
-const ANNOTATIONS = ['bounds', 'expected', 'secret', 'tsType'];
+const ANNOTATIONS = ['bounds', 'expected', 'keepsNull', 'secret', 'tsType'];
 
 /**
  * Two patterns of ajv's code that a hostile body turns into gigabytes: each faulty item copies all errors so far, and repeats

@@ -30,6 +30,7 @@ function hasEffect({ type, $ref, enum: values, const: value, tsType, if: conditi
 function valueText(field, schema, isRequired) {
   if (isRequired) return `given.${field}`;
   const byDefault = schema.default === undefined ? 'null' : JSON.stringify(schema.default);
+  if (schema.keepsNull) return `given.${field} === undefined ? ${byDefault} : given.${field}`;
   const types = [schema.type].flat();
   if (!types.includes('array') || types.some((type) => type !== 'array' && type !== 'null'))
     return `given.${field} ?? ${byDefault}`;

@@ -1,7 +1,10 @@
 /** Requests -> responses: paths, forms of errors, ids, origins. */
+
 import { describe, expect, it } from 'vitest';
 import type { OnpolicyError } from '../../src/errors.ts';
+import { checkConnectOptions } from '../../src/http/client/connect-options.ts';
 import { createHandler } from '../../src/http/index.ts';
+import { checkHandlerOptions } from '../../src/http/server/handler-options.ts';
 import { ask, HELLO, openHandler } from './exchange.ts';
 
 const ID = '00000000-0000-4000-8000-000000000000';
@@ -285,6 +288,14 @@ describe('what a handler tells of itself', () => {
     });
     expect((await ask(handler, 'GET', '/v1/models/none')).status).toBe(404);
   });
+});
+
+it('null as an option means no limit, absence the default', () => {
+  expect(checkHandlerOptions({ maxLogprobs: null }).maxLogprobs).toBeNull();
+  expect(checkHandlerOptions({}).maxLogprobs).toBe(20);
+  const baseUrl = 'http://127.0.0.1:1';
+  expect(checkConnectOptions({ baseUrl, timeoutMs: null }).timeoutMs).toBeNull();
+  expect(checkConnectOptions({ baseUrl }).timeoutMs).toBe(600_000);
 });
 
 it('options that are wrong are named', () => {

@@ -13,6 +13,7 @@ const countOrNone = (description: string, byDefault: number | null): Schema => (
   description,
   type: ['integer', 'null'],
   default: byDefault,
+  keepsNull: true,
   minimum: 0,
 });
 const texts = (description: string): Schema => ({

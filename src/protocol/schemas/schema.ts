@@ -33,6 +33,8 @@ export type Schema = {
   readonly default?: string | number | boolean | null | readonly string[] | Readonly<Record<string, never>>;
   /** Bounds that a rule in code checks, for the docs. */
   readonly bounds?: string;
+  /** Null is a value of its own, not "as if absent". */
+  readonly keepsNull?: boolean;
   /** Its value is in no error. */
   readonly secret?: boolean;
   /** Ends the sentence "expected ..." where the keywords alone do not read well. */
