@@ -90,7 +90,7 @@ async function main(model: string | undefined): Promise<void> {
   print(`${generatedTokens} tokens generated and ${promptTokens} prompt tokens read in ${steps} steps`);
   for (const { model: file, kernels } of products)
     print(
-      `matrix products of ${path.basename(file)}: ${kernels === 'plain' ? "the engine's" : `ours, ${kernels}`}`,
+      `matmul kernels of ${path.basename(file)}: ${kernels === 'plain' ? "the engine's" : `ours, ${kernels}`}`,
     );
   print(`${kvTokensCached} tokens kept for later prompts; ${running} running, ${waiting} waiting`);
 }
