@@ -1,11 +1,11 @@
 /** Structural tags: their shape, and that the parsers read the texts they allow. */
 import { describe, expect, it } from 'vitest';
 import {
+  formatRow,
   type StructuralFormat,
   type StructuralTag,
   TOOL_FORMATS,
   toolCallStructuralTag,
-  toolCallSyntax,
 } from '../../src/tool-calls/index.ts';
 import { callsOf, messageOf, TOOLS } from './harness.ts';
 
@@ -51,7 +51,7 @@ function written(tag: StructuralTag | null): string {
   return write(tag?.format);
 }
 
-const withSyntax = TOOL_FORMATS.filter((format) => toolCallSyntax(format) !== null);
+const withSyntax = TOOL_FORMATS.filter((format) => formatRow(format).writes !== undefined);
 
 describe.each(withSyntax)('%s', (format) => {
   const paris = ['get_weather', { city: 'Paris' }];
@@ -69,7 +69,7 @@ describe.each(withSyntax)('%s', (format) => {
 
   it('writes calls into text for auto, where a call can be told from text', () => {
     const auto = toolCallStructuralTag(format, TOOLS, 'auto', true);
-    if (toolCallSyntax(format)!.trigger === null) expect(auto).toBeNull();
+    if (formatRow(format).writes!.trigger === null) expect(auto).toBeNull();
     else expect(callsOf(messageOf(format, written(auto)))[0]).toEqual(paris);
   });
 });
