@@ -80,7 +80,10 @@ export function toolCallStructuralTag(
     : calls;
   if (choice !== 'auto') {
     const forced = section ? tags[0]! : body;
-    return { type: 'structural_tag', format: syntax.thoughts ? after(syntax.thoughts, forced, special) : forced };
+    return {
+      type: 'structural_tag',
+      format: syntax.thoughts ? after(syntax.thoughts, forced, special) : forced,
+    };
   }
   const starts = textFormats(trigger!, special);
   if (starts.length > 1) return null;
