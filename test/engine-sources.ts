@@ -18,7 +18,7 @@ export function engineSources(): string | null {
     else fs.rmSync(staging, { recursive: true, force: true });
     return folder;
   } catch (error) {
-    console.log(`no sources of the engine: ${String(error)}`);
+    process.stderr.write(`no sources of the engine: ${String(error)}\n`);
     return null;
   }
 }
