@@ -41,6 +41,9 @@ export type {
 export type { Device, ProductKernels } from './native/index.ts';
 export type {
   AdapterOption,
+  BatchOptions,
+  BatchProgress,
+  BatchUrl,
   CacheType,
   Gpu,
   HubOptions,

@@ -2,6 +2,9 @@
 
 import type { ChatCompletionStream, TextCompletionStream } from './answer/index.ts';
 import type {
+  BatchOptions,
+  BatchRun,
+  BatchSource,
   CallOptions,
   ChatCompletion,
   ChatCompletionRequest,
@@ -153,6 +156,11 @@ export interface ConnectedService extends Service {
 
 /** Answers requests and trains models. */
 export interface Service extends Completions {
+  /**
+   * Answers many requests out of a file, a stream or rows, into a file or for a reader.
+   * @throws OnpolicyError `INVALID_REQUEST` for wrong options
+   */
+  batch(source: BatchSource, options?: BatchOptions): BatchRun;
   /**
    * Starts a training job on a registered model; resolves when it is queued.
    * @throws OnpolicyError `INVALID_REQUEST` for bad fields, before anything runs

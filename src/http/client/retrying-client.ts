@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf, OnpolicyError } from '../../errors.ts';
 import { limitTime } from '../time-limits.ts';
-import { CODE_HEADER, type ErrorForm, fromErrorBody } from '../wire-errors.ts';
+import { CODE_HEADER, type ErrorForm, fromErrorBody } from '../../wires/index.ts';
 import type { ClientSettings } from './connect-options.ts';
 import {
   fetchClient,

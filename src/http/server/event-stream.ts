@@ -1,7 +1,7 @@
 /** Chunks of a completion -> server-sent events. Requests no chunk before the reader asks for it. */
 import type { AnswerStream } from '../../answer/index.ts';
 import { OnpolicyError } from '../../errors.ts';
-import { type ErrorForm, STREAM_END, toErrorBody, toWireError } from '../wire-errors.ts';
+import { type ErrorForm, STREAM_END, toErrorBody, toWireError } from '../../wires/index.ts';
 
 /** How a stream ended; `left`: its reader disconnected. */
 export type Outcome = 'complete' | 'failed' | 'left';

@@ -1,7 +1,7 @@
 /** Path -> its endpoints, one per method. */
 
 import type { Scope } from '../../protocol/index.ts';
-import type { ErrorForm } from '../wire-errors.ts';
+import type { ErrorForm } from '../../wires/index.ts';
 
 /** Names of the endpoints. */
 export type EndpointName =

@@ -1,7 +1,7 @@
 /** A request and its response as the endpoints see them, whatever server they came through. */
 
 import type { OnpolicyError } from '../../errors.ts';
-import { CODE_HEADER, type ErrorForm, toErrorBody } from '../wire-errors.ts';
+import { CODE_HEADER, type ErrorForm, toErrorBody } from '../../wires/index.ts';
 import type { EventStream } from './event-stream.ts';
 
 /** A request. */

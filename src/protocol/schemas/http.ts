@@ -255,6 +255,11 @@ export const httpDefinitions: Definitions = {
         pattern: '^[^]{1,200}$',
         expected: '1 to 200 characters',
       },
+      background: {
+        description:
+          'Whether the request yields to others: it waits from the next step on while one of those runs. Over HTTP the header `X-Background: true`.',
+        type: 'boolean',
+      },
     },
     additionalProperties: false,
   },

@@ -1,5 +1,6 @@
 /** All definitions of the protocol, and which of them are validated at the door. */
 import { adapterDefinitions } from './adapter.ts';
+import { batchDefinitions } from './batch.ts';
 import { chatCompletionDefinitions } from './chat-completion.ts';
 import { embeddingDefinitions } from './embedding.ts';
 import { httpDefinitions } from './http.ts';
@@ -51,6 +52,7 @@ export const argumentDefinitions: Definitions = {
   ...runtimeDefinitions,
   ...httpDefinitions,
   ...storeDefinitions,
+  ...batchDefinitions,
 };
 
 /** Definitions that get a compiled validator, beside those of arguments. */

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 
 /** An integer from 0 to 2^31 - 1. */
-export function seedOf(seed: number | string, ...place: readonly number[]): number {
+export function seedOf(seed: number | string, ...place: readonly (number | string)[]): number {
   const digest = createHash('sha256')
     .update(JSON.stringify([seed, ...place]))
     .digest();
