@@ -5,13 +5,13 @@ import {
   type ChatCompletion,
   type ChatCompletionRequest,
   checkRequest,
-  type DoorOptions,
   type Message,
   type ResponseDeletion,
   type ResponseItemList,
   type ResponseObject,
   type ResponseRequest,
   type ResponseStreamEvent,
+  type ValidationOptions,
 } from '../../protocol/index.ts';
 import type { CallOptions, Completions } from '../../service.ts';
 import { ResponseStore } from './response-store.ts';
@@ -46,12 +46,12 @@ export interface ResponsesResource {
 
 type Asked = Pick<Completions, 'createCompletion'>;
 
-/** The same, with a door for bodies. */
+/** The same, with options of validation for bodies. */
 export type Responses = ResponsesResource & {
   readonly answer: (
     input: unknown,
     options?: CallOptions,
-    door?: DoorOptions,
+    validation?: ValidationOptions,
   ) => Promise<ResponseObject | ResponseStream>;
 };
 
@@ -69,8 +69,8 @@ export function responsesOf(service: Asked): Responses {
 
 function makeResponses(service: Asked): Responses {
   const store = new ResponseStore();
-  const answer: Responses['answer'] = async (input, options = {}, door = {}) => {
-    const request = checkRequest('ResponseRequest', input, door);
+  const answer: Responses['answer'] = async (input, options = {}, validation = {}) => {
+    const request = checkRequest('ResponseRequest', input, validation);
     const { previous_response_id: previous } = request;
     const earlier = previous == null ? [] : store.get(previous, 'previous_response_id').messages;
     const { chat, history, paths } = toChat(request, earlier);
