@@ -7,7 +7,7 @@ import {
   checkChatRequest,
   checkEmbeddingRequest,
   checkTextCompletionRequest,
-  type DoorOptions,
+  type ValidationOptions,
   type EmbeddingRequest,
   fault,
   invalidRequest,
@@ -30,7 +30,7 @@ type Body = Readonly<Record<string, unknown>>;
 export type AnswerRow = (url: BatchUrl, body: Body, call: CallOptions) => Promise<object>;
 
 /** As over HTTP. Fields that nobody knows stay: a body may be the caller's own. */
-const VALIDATION: DoorOptions = { wire: true };
+const VALIDATION: ValidationOptions = { wire: true };
 
 const WIRES: Readonly<
   Record<BatchUrl, (to: RowService, body: Body, call: CallOptions) => Promise<object>>
