@@ -134,7 +134,12 @@ export abstract class CheckedService implements Completions {
     const { servedModels } = this as { servedModels?(): readonly string[] };
     const defaultModel = servedModels?.call(this)[0] ?? null;
     const { chat, text, embed } = innerOf(this);
-    const answer = answerRows({ service: this, chat, ...(text ? { text } : {}), ...(embed ? { embed } : {}) });
+    const answer = answerRows({
+      service: this,
+      chat,
+      ...(text ? { text } : {}),
+      ...(embed ? { embed } : {}),
+    });
     return createBatch({ answer, defaultModel }, source, options);
   }
 

@@ -5,11 +5,18 @@
 import { randomUUID } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { ifMissing, LineWriter, lockForWriting, replaceFile, type WriterLock, writing } from '../common/index.ts';
+import {
+  ifMissing,
+  LineWriter,
+  lockForWriting,
+  replaceFile,
+  type WriterLock,
+  writing,
+} from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import type { BatchRow } from '../protocol/index.ts';
-import { RowHashes } from './row-hashes.ts';
 import type { RowPlace } from './row.ts';
+import { RowHashes } from './row-hashes.ts';
 import { openSource, type SourceItem } from './source.ts';
 
 /** What must be the same when a run is resumed, in words -> its value. */
@@ -94,7 +101,8 @@ export class Journal {
   async write(rows: readonly Finished[]): Promise<void> {
     const entries: Entry[] = [];
     for (const { place, kind, row } of rows) {
-      const writer = (this.#writers[kind] ??= await this.#open(kind));
+      this.#writers[kind] ??= await this.#open(kind);
+      const writer = this.#writers[kind];
       await writing(this.#files[kind], () => writer.write(row));
       entries.push([place.line, place.hash, kind, writer.bytes]);
     }

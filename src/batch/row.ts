@@ -3,8 +3,8 @@ import { hash } from 'node:crypto';
 import { seedOf } from '../common/index.ts';
 import { messageOf, OnpolicyError } from '../errors.ts';
 import { type BatchUrl, type Complete, fault, throwFaults } from '../protocol/index.ts';
-import { isBatchUrl, urlFault, urlOf } from './urls.ts';
 import type { SourceItem } from './source.ts';
+import { isBatchUrl, urlFault, urlOf } from './urls.ts';
 
 /** Bytes of a text that rows are ordered by. */
 const MOST_KEY = 64 * 1024;
@@ -80,7 +80,9 @@ function toRequest(
   const isSampled = url !== '/v1/embeddings' && given['temperature'] !== 0;
   const isSeeded = given['seed'] != null && given['seed'] !== -1;
   const takesSeed = url !== '/v1/embeddings' && !isSeeded;
-  const body = takesSeed ? { ...named, seed: seedOf(seed, place.customId) } : named;
+  // Nobody comes back for stored responses by their ids: they would only drop others'.
+  const kept = url === '/v1/responses' ? { store: false, ...named } : named;
+  const body = takesSeed ? { ...kept, seed: seedOf(seed, place.customId) } : kept;
   const isRepeatable = !isSampled || isSeeded;
   return { ...place, url, body, sameAs: isRepeatable ? hashOf(url + JSON.stringify(named)) : null };
 }

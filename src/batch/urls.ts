@@ -7,11 +7,11 @@ import {
   checkChatRequest,
   checkEmbeddingRequest,
   checkTextCompletionRequest,
-  type ValidationOptions,
   type EmbeddingRequest,
   fault,
   invalidRequest,
   type TextCompletionRequest,
+  type ValidationOptions,
 } from '../protocol/index.ts';
 import type { CallOptions, Completions } from '../service.ts';
 import { createMessage, responsesOf } from '../wires/index.ts';
@@ -32,19 +32,17 @@ export type AnswerRow = (url: BatchUrl, body: Body, call: CallOptions) => Promis
 /** As over HTTP. Fields that nobody knows stay: a body may be the caller's own. */
 const VALIDATION: ValidationOptions = { wire: true };
 
-const WIRES: Readonly<
-  Record<BatchUrl, (to: RowService, body: Body, call: CallOptions) => Promise<object>>
-> = {
-  '/v1/chat/completions': ({ chat }, body, call) => chat(checkChatRequest(body, VALIDATION), call),
-  '/v1/completions': ({ text }, body, call) =>
-    able(text, 'text completions')(checkTextCompletionRequest(body, VALIDATION), call),
-  '/v1/embeddings': ({ embed }, body, call) =>
-    able(embed, 'embeddings')(checkEmbeddingRequest(body, VALIDATION), call),
-  // Nobody comes back for these by their ids: storing them would drop others' responses.
-  '/v1/responses': ({ service }, body, call) =>
-    responsesOf(service).answer({ store: false, ...body }, call, VALIDATION),
-  '/v1/messages': ({ service }, body, call) => createMessage(service, body, call, VALIDATION),
-};
+const WIRES: Readonly<Record<BatchUrl, (to: RowService, body: Body, call: CallOptions) => Promise<object>>> =
+  {
+    '/v1/chat/completions': ({ chat }, body, call) => chat(checkChatRequest(body, VALIDATION), call),
+    '/v1/completions': ({ text }, body, call) =>
+      able(text, 'text completions')(checkTextCompletionRequest(body, VALIDATION), call),
+    '/v1/embeddings': ({ embed }, body, call) =>
+      able(embed, 'embeddings')(checkEmbeddingRequest(body, VALIDATION), call),
+      '/v1/responses': ({ service }, body, call) =>
+      responsesOf(service).answer(body, call, VALIDATION),
+    '/v1/messages': ({ service }, body, call) => createMessage(service, body, call, VALIDATION),
+  };
 
 /** Answers rows by a service. */
 export function answerRows(service: RowService): AnswerRow {

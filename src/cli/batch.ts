@@ -2,12 +2,17 @@
 import type { WriteStream } from 'node:tty';
 import { barOf, drawnLine } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
-import { type BatchOptions, type BatchProgress, type BatchSummary, connect } from '../index.ts';
-import { readArguments, toOptions, wrongUsage } from './arguments.ts';
+import { type BatchOptions, type BatchProgress, type BatchSummary, connect, type Service } from '../index.ts';
+import { type Given, readArguments, toOptions, wrongUsage } from './arguments.ts';
+import { readConfig } from './config-file.ts';
 import { COMMON, openRuntime } from './model-arguments.ts';
+import { SERVE_FLAGS, withFlags } from './serve-flags.ts';
 import { print, printJson, type Terminal } from './terminal.ts';
 
 const FLAGS = {
+  ...COMMON,
+  ...SERVE_FLAGS,
+  config: 'text',
   model: 'text',
   mmproj: 'text',
   endpoint: 'text',
@@ -39,17 +44,11 @@ const OPTIONS = {
 
 /** Answers the rows of a file. Ctrl+C ends it, and `--resume` goes on. */
 export async function batch(words: readonly string[], terminal: Terminal): Promise<void> {
-  const { options, names } = readArguments(words, { ...COMMON, ...FLAGS });
+  const { options, names } = readArguments(words, FLAGS);
   const [input, output, ...others] = names;
   if (input === undefined || output === undefined || others.length > 0)
     throw wrongUsage(`batch: expected an input and an output, got ${names.join(' ') || 'nothing'}`);
-  const { url, token, mmproj } = options;
-  if (url !== undefined && mmproj !== undefined)
-    throw wrongUsage('--mmproj: a server has its own, which --url asks');
-  await using service =
-    url === undefined
-      ? await openRuntime(options, terminal)
-      : connect({ baseUrl: url, ...(token === undefined ? {} : { apiKey: token }) });
+  await using service = await openService(options, terminal);
   const stop = new AbortController();
   const interrupt = (): void => stop.abort();
   process.once('SIGINT', interrupt);
@@ -62,10 +61,21 @@ export async function batch(words: readonly string[], terminal: Terminal): Promi
     else print(terminal, inWords(summary));
   } catch (error) {
     if (!stop.signal.aborted) throw error;
-    throw new OnpolicyError('ABORTED', 'interrupted; the same command with --resume goes on', { cause: error });
+    throw new OnpolicyError('ABORTED', 'interrupted; the same command with --resume goes on', {
+      cause: error,
+    });
   } finally {
     process.off('SIGINT', interrupt);
   }
+}
+
+/** A server, or a runtime of this process. */
+async function openService(options: Given<typeof FLAGS>['options'], terminal: Terminal): Promise<Service> {
+  const { url, token, model } = options;
+  if (url !== undefined) return connect({ baseUrl: url, ...(token === undefined ? {} : { apiKey: token }) });
+  const { runtime } = await readConfig(options.config);
+  const flagged = withFlags(runtime, options, model === undefined ? [] : [model]);
+  return await openRuntime({ ...options, runtime: flagged }, terminal);
 }
 
 /** Draws a bar, or writes a line of JSON each time. */

@@ -146,10 +146,16 @@ async function isDead({ pid, host, namespace }: Writer): Promise<boolean> {
   if (host !== os.hostname() || namespace !== (await processNamespace())) return false;
   try {
     process.kill(pid, 0);
-    return false;
+    return await isZombie(pid);
   } catch (error) {
     return (error as { code?: string }).code === 'ESRCH';
   }
+}
+
+/** Whether a process has ended and its parent has not asked how, as in a container without an init: it answers signals, too. */
+async function isZombie(pid: number): Promise<boolean> {
+  const stat = await readText(`/proc/${pid}/stat`).catch(() => null);
+  return stat !== null && /\) [ZX] /.test(stat); // its name, in parentheses, may hold anything
 }
 
 async function processNamespace(): Promise<string | null> {

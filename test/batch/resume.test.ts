@@ -8,7 +8,9 @@ import type { BatchOptions, BatchRow } from '../../src/protocol/index.ts';
 import { smallDisk } from '../fakes/small-disk.ts';
 import { batchOf, echo, lineOf, newFolder, readRows, writeLines } from './fake-rows.ts';
 
-const LINES = Array.from({ length: 200 }, (_, i) => (i % 50 === 7 ? `faulty ${i}` : lineOf(`id-${i}`, `text ${i}`)));
+const LINES = Array.from({ length: 200 }, (_, i) =>
+  i % 50 === 7 ? `faulty ${i}` : lineOf(`id-${i}`, `text ${i}`),
+);
 
 const slow: AnswerRow = async (url, body, call) => {
   await sleep(Math.random() * 4, undefined, { signal: call.signal! });
@@ -42,20 +44,23 @@ async function uninterrupted(lines: readonly string[] = LINES): Promise<BatchRow
 }
 
 describe('a run that was ended', () => {
-  it.each(['completion', 'input'] as const)('goes on, and has the lines of one that was not (%s)', async (order) => {
-    const files = await begin(LINES, { order, window: 20 });
-    const before = allRows(files).length;
-    const answer = vi.fn(echo);
-    const { input, output } = files;
-    const summary = await batchOf(answer, input, { output, resume: true, order }).done;
-    expect(before).toBeGreaterThan(0);
-    expect(summary).toMatchObject({ rows: 200, completed: 196, failed: 4, resumed: before });
-    expect(answer.mock.calls.length).toBeLessThan(200 - before + 1);
-    expect(allRows(files)).toEqual(await uninterrupted());
-    const again = vi.fn(echo);
-    expect((await batchOf(again, input, { output, resume: true, order }).done).resumed).toBe(200);
-    expect(again).not.toHaveBeenCalled();
-  });
+  it.each(['completion', 'input'] as const)(
+    'goes on, and has the lines of one that was not (%s)',
+    async (order) => {
+      const files = await begin(LINES, { order, window: 20 });
+      const before = allRows(files).length;
+      const answer = vi.fn(echo);
+      const { input, output } = files;
+      const summary = await batchOf(answer, input, { output, resume: true, order }).done;
+      expect(before).toBeGreaterThan(0);
+      expect(summary).toMatchObject({ rows: 200, completed: 196, failed: 4, resumed: before });
+      expect(answer.mock.calls.length).toBeLessThan(200 - before + 1);
+      expect(allRows(files)).toEqual(await uninterrupted());
+      const again = vi.fn(echo);
+      expect((await batchOf(again, input, { output, resume: true, order }).done).resumed).toBe(200);
+      expect(again).not.toHaveBeenCalled();
+    },
+  );
 
   it('goes on after any cut of its files that a crash can leave', async () => {
     const files = await begin();
@@ -64,7 +69,10 @@ describe('a run that was ended', () => {
     const wholeOutput = fs.readFileSync(output);
     const header = whole.indexOf('\n') + 1;
     for (let i = 0; i < 25; i++) {
-      fs.writeFileSync(journal, whole.subarray(0, header + Math.floor(Math.random() * (whole.length - header))));
+      fs.writeFileSync(
+        journal,
+        whole.subarray(0, header + Math.floor(Math.random() * (whole.length - header))),
+      );
       fs.writeFileSync(output, Buffer.concat([wholeOutput, Buffer.from('{"id":"half a li')]));
       await batchOf(echo, input, { output, resume: true }).done;
       expect(allRows(files)).toEqual(await uninterrupted());
@@ -96,7 +104,10 @@ describe('what has changed is said', () => {
   ])('%s', async (_name, options, message) => {
     const { input, output } = await begin();
     const run = batchOf(echo, input, { output, resume: true, ...options });
-    await expect(run.done).rejects.toMatchObject({ code: 'CONFLICT', message: expect.stringMatching(message) });
+    await expect(run.done).rejects.toMatchObject({
+      code: 'CONFLICT',
+      message: expect.stringMatching(message),
+    });
   });
 
   it('the input: its length, or a line', async () => {
@@ -107,11 +118,17 @@ describe('what has changed is said', () => {
       code: 'CONFLICT',
       message: expect.stringContaining('the input has changed'),
     });
-    const edited = writeLines(folder, [LINES[0]!.replace('text 0', 'TEXT 0'), ...LINES.slice(1)], 'edited.jsonl');
+    const edited = writeLines(
+      folder,
+      [LINES[0]!.replace('text 0', 'TEXT 0'), ...LINES.slice(1)],
+      'edited.jsonl',
+    );
     await expect(batchOf(echo, edited, { output, resume: true }).done).rejects.toMatchObject({
       message: 'resume: the input has changed since the run began: line 1 is another one',
     });
-    await expect(batchOf(echo, LINES.slice(0, 1), { output, resume: true }).done).rejects.toThrow('the input has changed');
+    await expect(batchOf(echo, LINES.slice(0, 1), { output, resume: true }).done).rejects.toThrow(
+      'the input has changed',
+    );
     await batchOf(echo, files.input, { output, resume: true }).done; // nothing is lost by any of it
     expect(allRows(files)).toEqual(await uninterrupted());
   });
@@ -149,22 +166,28 @@ describe('a disk', () => {
   const disk = smallDisk(256);
   afterAll(() => disk.unmount());
 
-  it.skipIf(!disk.folder)('that is full in the middle ends the run, which goes on when there is room', async () => {
-    const input = writeLines(newFolder(), Array.from({ length: 3000 }, (_, i) => lineOf(`id-${i}`, `text ${i}`)));
-    const output = path.join(disk.folder!, 'out.jsonl');
-    await expect(batchOf(echo, input, { output }).done).rejects.toMatchObject({
-      code: 'STORE_FAILED',
-      message: expect.stringMatching(/^cannot write .*out\.jsonl.*: the disk is full$/),
-    });
-    // the same files on a disk with room
-    const folder = newFolder();
-    fs.cpSync(disk.folder!, folder, { recursive: true });
-    const moved = path.join(folder, 'out.jsonl');
-    const summary = await batchOf(echo, input, { output: moved, resume: true }).done;
-    expect(summary.resumed).toBeGreaterThan(0);
-    const rows = readRows(moved);
-    expect([rows.length, new Set(rows.map((row) => row.custom_id)).size]).toEqual([3000, 3000]);
-  });
+  it.skipIf(!disk.folder)(
+    'that is full in the middle ends the run, which goes on when there is room',
+    async () => {
+      const input = writeLines(
+        newFolder(),
+        Array.from({ length: 3000 }, (_, i) => lineOf(`id-${i}`, `text ${i}`)),
+      );
+      const output = path.join(disk.folder!, 'out.jsonl');
+      await expect(batchOf(echo, input, { output }).done).rejects.toMatchObject({
+        code: 'STORE_FAILED',
+        message: expect.stringMatching(/^cannot write .*out\.jsonl.*: the disk is full$/),
+      });
+      // the same files on a disk with room
+      const folder = newFolder();
+      fs.cpSync(disk.folder!, folder, { recursive: true });
+      const moved = path.join(folder, 'out.jsonl');
+      const summary = await batchOf(echo, input, { output: moved, resume: true }).done;
+      expect(summary.resumed).toBeGreaterThan(0);
+      const rows = readRows(moved);
+      expect([rows.length, new Set(rows.map((row) => row.custom_id)).size]).toEqual([3000, 3000]);
+    },
+  );
 
   it('that cannot be written is named', async () => {
     for (const output of ['/proc/out.jsonl', path.join(writeLines(newFolder(), []), 'out.jsonl')])

@@ -59,7 +59,10 @@ describe('a file of rows', () => {
     const folder = newFolder();
     const long = 'x'.repeat(700_000);
     const file = path.join(folder, 'in.jsonl');
-    fs.writeFileSync(file, `\uFEFF${lineOf('a', 'one')}\r\n\r\n   \n${lineOf('b', long)}\n${lineOf('c', 'äö€😀')}`);
+    fs.writeFileSync(
+      file,
+      `\uFEFF${lineOf('a', 'one')}\r\n\r\n   \n${lineOf('b', long)}\n${lineOf('c', 'äö€😀')}`,
+    );
     const rows = await readAll(batchOf(echo, file));
     expect(textsOf(rows).toSorted()).toEqual(['ONE', long.toUpperCase(), 'ÄÖ€😀'].toSorted());
   });
@@ -77,12 +80,18 @@ describe('rows come from', () => {
         yield* requests;
       },
     ],
-    ['a stream of bytes', () => Readable.from([Buffer.from(bytes.slice(0, 50)), Buffer.from(bytes.slice(50))], { objectMode: false })],
+    [
+      'a stream of bytes',
+      () =>
+        Readable.from([Buffer.from(bytes.slice(0, 50)), Buffer.from(bytes.slice(50))], { objectMode: false }),
+    ],
     ['a web stream', () => new Blob([bytes]).stream()],
     ['a stream of objects', () => Readable.from(requests)],
   ])('%s', async (_name, source) => {
     const made = source();
-    const rows = await readAll(batchOf(echo, typeof made === 'function' ? (made as () => never)() : (made as never)));
+    const rows = await readAll(
+      batchOf(echo, typeof made === 'function' ? (made as () => never)() : (made as never)),
+    );
     expect(textsOf(rows).toSorted()).toEqual(['ROW 1', 'ROW 2', 'ROW 3']);
     expect(rows.map((row) => row.custom_id).toSorted()).toEqual(['row-1', 'row-2', 'row-3']);
   });
@@ -113,7 +122,10 @@ describe('a faulty line', () => {
     ['"text"', /^line 2: row: expected an object/],
     [lineOf('first', 'again'), /^line 2: custom_id: expected an id that no earlier row has, got "first"/],
     [JSON.stringify({ custom_id: 5, body: {} }), /^line 2: custom_id: expected a text/],
-    [JSON.stringify({ custom_id: 'x', url: '/v1/nothing', body: {} }), /^line 2: url: expected one of .*got "\/v1\/nothing"/],
+    [
+      JSON.stringify({ custom_id: 'x', url: '/v1/nothing', body: {} }),
+      /^line 2: url: expected one of .*got "\/v1\/nothing"/,
+    ],
     [JSON.stringify({ custom_id: 'x', body: { input: 'a' } }), /^line 2: url: expected one of/],
     [JSON.stringify({ custom_id: 'x', method: 'GET', body: {} }), /^line 2: method: expected POST/],
     [JSON.stringify({ custom_id: 'x', body: 'text' }), /^line 2: body: expected an object/],
@@ -124,7 +136,11 @@ describe('a faulty line', () => {
     const file = writeLines(folder, [lineOf('first', 'a'), line, lineOf('last', 'z')]);
     const summary = await batchOf(echo, file, { output }).done;
     expect(summary).toMatchObject({ rows: 3, completed: 2, failed: 1 });
-    expect(readRows(output).map((row) => row.custom_id).toSorted()).toEqual(['first', 'last']);
+    expect(
+      readRows(output)
+        .map((row) => row.custom_id)
+        .toSorted(),
+    ).toEqual(['first', 'last']);
     expect(readRows(path.join(folder, 'out.errors.jsonl'))).toEqual([
       expect.objectContaining({
         line: 2,
@@ -148,9 +164,13 @@ describe('a faulty line', () => {
 
 describe('a request that fails', () => {
   const failing =
-    (code: 'INVALID_REQUEST' | 'NETWORK_FAILED' | 'OVERLOADED' | 'BACKEND_FAILED', times: number): AnswerRow =>
+    (
+      code: 'INVALID_REQUEST' | 'NETWORK_FAILED' | 'OVERLOADED' | 'BACKEND_FAILED',
+      times: number,
+    ): AnswerRow =>
     async (url, body, call) => {
-      if (contentOf(body) === 'bad' && times-- > 0) throw new OnpolicyError(code, 'it failed', { retryAfterMs: 1 });
+      if (contentOf(body) === 'bad' && times-- > 0)
+        throw new OnpolicyError(code, 'it failed', { retryAfterMs: 1 });
       return await echo(url, body, call);
     };
   const lines = [lineOf('a', 'good'), lineOf('b', 'bad'), lineOf('c', 'good')];
@@ -249,7 +269,10 @@ describe('the order of requests', () => {
       asked.push(body['max_tokens'] as number);
       return await echo(url, body, call);
     };
-    const lines = [8, 512, 64, 2].map((max_tokens) => ({ messages: [{ role: 'user', content: 'q' }], max_tokens }));
+    const lines = [8, 512, 64, 2].map((max_tokens) => ({
+      messages: [{ role: 'user', content: 'q' }],
+      max_tokens,
+    }));
     await batchOf(answer, lines, { concurrency: 1 }).done;
     expect(asked).toEqual([512, 64, 8, 2]);
   });
@@ -258,8 +281,16 @@ describe('the order of requests', () => {
 describe('seeds', () => {
   it('are derived from the run and the id, and stay where a row has one', async () => {
     const seedsOf = async (seed: number | string, more = {}): Promise<unknown[]> => {
-      const rows = await readAll(batchOf(echo, ['a', 'b'].map((id) => lineOf(id, id, more)), { seed }));
-      return rows.toSorted((x, y) => (x.custom_id! < y.custom_id! ? -1 : 1)).map(({ response }) => (response!.body as { seed: unknown }).seed);
+      const rows = await readAll(
+        batchOf(
+          echo,
+          ['a', 'b'].map((id) => lineOf(id, id, more)),
+          { seed },
+        ),
+      );
+      return rows
+        .toSorted((x, y) => (x.custom_id! < y.custom_id! ? -1 : 1))
+        .map(({ response }) => (response!.body as { seed: unknown }).seed);
     };
     const first = await seedsOf(1);
     expect(new Set([...first, ...(await seedsOf(2))]).size).toBe(4);

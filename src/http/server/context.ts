@@ -17,7 +17,12 @@ export type RequestContext = {
   /** Says the id of the request, once its body has one. */
   readonly setRequestId: (id: string) => void;
   /** Its signal fires when the client disconnects, time is up or the server stops. Its id is the client's own or random. */
-  readonly call: { readonly signal: AbortSignal; readonly traceId: string; readonly clientKey: string };
+  readonly call: {
+    readonly signal: AbortSignal;
+    readonly traceId: string;
+    readonly clientKey: string;
+    readonly background: boolean;
+  };
   /** Counts tokens for the limits of the client. */
   readonly charge: (tokens: number) => void;
   readonly service: Servable;

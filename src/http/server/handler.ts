@@ -9,6 +9,7 @@ import {
   throwFaults,
   type ValidationOptions,
 } from '../../protocol/index.ts';
+import { BACKGROUND_HEADER } from '../headers.ts';
 import { limitTime } from '../time-limits.ts';
 import { type Authorizer, allows, type Client, createAuthorizer } from './auth.ts';
 import type { RequestContext } from './context.ts';
@@ -85,7 +86,7 @@ export class RequestHandler {
       setRequestId: (id) => {
         requestId = id;
       },
-      call: { signal, traceId, clientKey: '' },
+      call: { signal, traceId, clientKey: '', background: request.header(BACKGROUND_HEADER) === 'true' },
       charge: () => {},
       service: this.#service,
       settings: this.#settings,

@@ -31,7 +31,9 @@ export const batchDefinitions: Definitions = {
     type: 'object',
     properties: {
       output: file('Where answers go, a line of JSON for each. Absent: only to the reader of the run.'),
-      errors: file('Where rows that failed go. Default: beside the output, `out.errors.jsonl` for `out.jsonl`.'),
+      errors: file(
+        'Where rows that failed go. Default: beside the output, `out.errors.jsonl` for `out.jsonl`.',
+      ),
       resume: flag(
         false,
         'Whether to go on where an earlier run with this output ended, or begin. Without it the output must not exist.',
@@ -42,7 +44,11 @@ export const batchDefinitions: Definitions = {
         enum: ['completion', 'input'],
         default: 'completion',
       },
-      url: { ...ref('BatchUrl'), description: 'What rows without a `url` ask for. Default: chat completions for `messages`, text completions for `prompt`.' },
+      url: {
+        ...ref('BatchUrl'),
+        description:
+          'What rows without a `url` ask for. Default: chat completions for `messages`, text completions for `prompt`.',
+      },
       model: {
         description: 'The model of rows that name none.',
         type: 'string',
@@ -60,7 +66,10 @@ export const batchDefinitions: Definitions = {
         '((row: never, index: number) => object | Promise<object>)',
       ),
       concurrency: {
-        ...integer('Rows that are asked for at the same time. Default: as many as make it faster, by measurement.', 1),
+        ...integer(
+          'Rows that are asked for at the same time. Default: as many as make it faster, by measurement.',
+          1,
+        ),
         maximum: 100_000,
       },
       window: {
@@ -74,9 +83,13 @@ export const batchDefinitions: Definitions = {
         true,
         "Whether rows yield to the runtime's other requests: they wait from the next step on while one of those runs.",
       ),
-      retries: integer('How often a row is asked for again after a failure of the network or the engine.', 0, {
-        default: 3,
-      }),
+      retries: integer(
+        'How often a row is asked for again after a failure of the network or the engine.',
+        0,
+        {
+          default: 3,
+        },
+      ),
       timeoutMs: orNone('Most milliseconds of a row. Null: no limit.', 1),
       maxFailures: orNone('Rows that may fail; one more ends the run. Null: any number.', 0),
       onProgress: callback(
