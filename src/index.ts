@@ -77,6 +77,7 @@ export type {
   Completions,
   ConnectedService,
   ModelsResource,
+  PooledService,
   Service,
   TrainingJob,
   TrainingJobsResource,

@@ -154,6 +154,12 @@ export interface ConnectedService extends Service {
   unloadAdapter(name: string, options?: CallOptions): Promise<void>;
 }
 
+/** Several services as one. */
+export interface PooledService extends Service {
+  /** Adds a member, which gets requests from now on. Closing the pool closes it, too. */
+  add(service: Service | Completions): void;
+}
+
 /** Answers requests and trains models. */
 export interface Service extends Completions {
   /**

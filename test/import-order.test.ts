@@ -28,6 +28,7 @@ const ORDER = [
   'service.ts',
   'wires',
   'batch',
+  'batch-store',
   'checked-service.ts',
   'remote-job.ts',
   'http',

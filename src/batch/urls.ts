@@ -39,8 +39,7 @@ const WIRES: Readonly<Record<BatchUrl, (to: RowService, body: Body, call: CallOp
       able(text, 'text completions')(checkTextCompletionRequest(body, VALIDATION), call),
     '/v1/embeddings': ({ embed }, body, call) =>
       able(embed, 'embeddings')(checkEmbeddingRequest(body, VALIDATION), call),
-      '/v1/responses': ({ service }, body, call) =>
-      responsesOf(service).answer(body, call, VALIDATION),
+    '/v1/responses': ({ service }, body, call) => responsesOf(service).answer(body, call, VALIDATION),
     '/v1/messages': ({ service }, body, call) => createMessage(service, body, call, VALIDATION),
   };
 

@@ -1,4 +1,5 @@
 /** The types of requests and answers that the package exports. */
+export type * from './batch-objects.ts';
 export type * from './batch-types.ts';
 export type * from './chat-completion-response.ts';
 export type * from './embedding-response.ts';

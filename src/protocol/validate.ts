@@ -38,6 +38,7 @@ type Requests = {
   readonly AdapterLoadBody: types.AdapterLoadBody;
   readonly AdapterLoadRequest: types.AdapterLoadRequest;
   readonly AdapterUnloadBody: types.AdapterUnloadBody;
+  readonly BatchRequest: types.BatchRequest;
   readonly CheckpointDeleteRequest: types.CheckpointDeleteRequest;
   readonly DetokenizeBody: types.DetokenizeBody;
   readonly DetokenizeRequest: types.DetokenizeRequest;

@@ -18,10 +18,10 @@ export type EventStreamHooks = {
   readonly onChunk?: (chunk: unknown) => void;
 };
 
-/** Events as they go over the wire. */
+/** Events, or bytes, as they go over the wire. */
 export type EventStream = {
-  /** The next event; null after the last. One call at a time. */
-  readonly read: () => Promise<string | null>;
+  /** The next part; null after the last. One call at a time. */
+  readonly read: () => Promise<string | Uint8Array | null>;
   /** The reader has disconnected: ends the request. */
   readonly leave: () => void;
   /** Registers the function that disconnects a reader who has stopped reading. */

@@ -21,6 +21,8 @@ export type WireRequest = {
 export type WireBody = {
   /** Passes each part to `onPart` as it arrives. Rejects when the body breaks off, and with what `onPart` throws. */
   readonly read: (onPart: (part: Uint8Array) => void) => Promise<void>;
+  /** The parts one by one, as they are taken. Not together with `read`. */
+  readonly parts: () => AsyncIterator<Uint8Array>;
   /** Discards the rest. */
   readonly stop: () => void;
 };

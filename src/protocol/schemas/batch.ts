@@ -22,6 +22,30 @@ export const BATCH_URLS = [
   '/v1/messages',
 ] as const;
 
+/** Definitions of requests. */
+export const batchRequestDefinitions: Definitions = {
+  BatchRequest: {
+    description: 'Asks a server for a batch, as OpenAI does.',
+    type: 'object',
+    required: ['input_file_id', 'endpoint'],
+    properties: {
+      input_file_id: { description: 'The file of rows.', type: 'string', minLength: 1 },
+      endpoint: { description: 'Where rows without a `url` would be sent to.', enum: [...BATCH_URLS] },
+      completion_window: {
+        description: 'Accepted from OpenAI clients; a batch takes as long as it takes.',
+        type: 'string',
+      },
+      metadata: {
+        description: 'Kept with the batch.',
+        type: ['object', 'null'],
+        additionalProperties: { type: 'string', expected: 'a text' },
+        tsType: 'Readonly<Record<string, string>> | null',
+      },
+    },
+    additionalProperties: false,
+  },
+};
+
 /** Definitions of these options. */
 export const batchDefinitions: Definitions = {
   BatchUrl: { description: 'Where a row would be sent to over HTTP.', enum: [...BATCH_URLS] },

@@ -1,4 +1,5 @@
 /** Options of servers, handlers, clients and pools, and of one call. */
+import { PATH } from './model-options.ts';
 import { type Definitions, flag, integer, ref, type Schema } from './schema.ts';
 
 /** Longest time that a timer can wait. */
@@ -74,6 +75,14 @@ const handlerProperties: Record<string, Schema> = {
   maxChoices: count('Most choices that one request may ask for.', 128),
   maxMessages: count('Most messages of a chat completion request.', 10_000),
   maxInputs: count('Most texts of a request for embeddings.', 2048),
+  maxFileBytes: count('Most bytes of a file that is uploaded.', 2 ** 30),
+  batchFolder: {
+    description:
+      'Where uploaded files and batches are kept, for `POST /v1/files` and `POST /v1/batches`. Default: `batches` in the home folder of a runtime; for other services there are none.',
+    type: 'string',
+    pattern: PATH,
+    expected: 'a path of a folder',
+  },
   maxTrajectories: count('Most trajectories of a training job or a log.', 10_000),
   bodyTimeoutMs: count('Most milliseconds that a client may take to send a body.', 30_000),
   requestTimeoutMs: countOrNone(

@@ -1,6 +1,6 @@
 /** All definitions of the protocol, and which of them are validated at the validation. */
 import { adapterDefinitions } from './adapter.ts';
-import { batchDefinitions } from './batch.ts';
+import { batchDefinitions, batchRequestDefinitions } from './batch.ts';
 import { chatCompletionDefinitions } from './chat-completion.ts';
 import { embeddingDefinitions } from './embedding.ts';
 import { httpDefinitions } from './http.ts';
@@ -42,6 +42,7 @@ export const definitions: Definitions = {
   ...responsesDefinitions,
   ...responseToolDefinitions,
   ...embeddingDefinitions,
+  ...batchRequestDefinitions,
 };
 
 /** Definitions of arguments of functions, which no request has. Their types go into a file of their own. */
@@ -75,6 +76,7 @@ export const validated = [
   'AdapterUnloadBody',
   'TextCompletionRequest',
   'EmbeddingRequest',
+  'BatchRequest',
   'MessageRequest',
   'MessageCountRequest',
   'ResponseRequest',
