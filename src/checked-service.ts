@@ -188,7 +188,8 @@ export function innerOf(service: Completions & Partial<Service>): InnerService {
     const isOurs = inner !== null && methods[method] === ours[method];
     return [name, isOurs ? inner[name as keyof InnerService] : methods[method]?.bind(service)];
   });
-  return { ...Object.fromEntries(found), log: inner?.log ?? service.models?.log.bind(service.models) };
+  const log = inner ? inner.log : service.models?.log.bind(service.models);
+  return { ...Object.fromEntries(found), log };
 }
 
 /** Returns an optional part of a service. Throws `UNSUPPORTED` if it is missing. */

@@ -1,26 +1,24 @@
 // A number of rows -> what each costs beside its answer, and memory as it goes: a run over a service that answers at once.
-// node --expose-gc bench/batch/volume.mjs [ROWS]
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { createPool } from '../../dist/index.js';
+import { answerRows, createBatch } from '../../dist/batch/index.js';
 
 const MIB = 2 ** 20;
 
-/** A service whose answers cost nothing. */
+/** Answers cost nothing once their requests are checked. */
 function instant() {
   const usage = { prompt_tokens: 20, completion_tokens: 10, total_tokens: 30 };
-  const choices = [{ index: 0, message: { role: 'assistant', content: 'An answer.' }, finish_reason: 'stop' }];
-  return {
-    createCompletion: async (_request, { traceId }) => ({
-      id: `chatcmpl-${traceId}`,
-      object: 'chat.completion',
-      choices,
-      usage,
-    }),
-    close: async () => {},
-  };
+  const choices = [
+    { index: 0, message: { role: 'assistant', content: 'An answer.' }, finish_reason: 'stop' },
+  ];
+  const chat = async (_request, { traceId }) => ({
+    id: `chatcmpl-${traceId}`,
+    object: 'chat.completion',
+    choices,
+    usage,
+  });
+  return { answer: answerRows({ chat }), defaultModel: null };
 }
 
 /** Writes rows of about 300 bytes. */
@@ -42,12 +40,11 @@ function writeRows(file, count) {
 }
 
 /** Microseconds a row, and resident memory in MiB after each tenth. */
-export async function measureVolume(count) {
+async function measureVolume(count) {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-volume-'));
   try {
     const [input, output] = [path.join(folder, 'in.jsonl'), path.join(folder, 'out.jsonl')];
     writeRows(input, count);
-    const service = createPool([instant()]);
     const resident = [];
     let tenth = 1;
     const onProgress = ({ rows }) => {
@@ -58,22 +55,22 @@ export async function measureVolume(count) {
     };
     const cpu = process.cpuUsage();
     const startMs = performance.now();
-    const summary = await service.batch(input, { output, onProgress }).done;
+    const summary = await createBatch(instant(), input, { output, onProgress }).done;
     const ms = performance.now() - startMs;
     const { user, system } = process.cpuUsage(cpu);
     const againMs = performance.now();
-    await service.batch(input, { output, resume: true }).done; // everything is done
+    await createBatch(instant(), input, { output, resume: true }).done; // everything is done
     const resumeMs = performance.now() - againMs;
-    const us = { us: (1000 * ms) / count, cpuUs: (user + system) / count, resumeUs: (1000 * resumeMs) / count };
+    const us = {
+      us: (1000 * ms) / count,
+      cpuUs: (user + system) / count,
+      resumeUs: (1000 * resumeMs) / count,
+    };
     return { ...summary, ...us, resident };
   } finally {
     fs.rmSync(folder, { recursive: true, force: true });
   }
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const { us, cpuUs, resumeUs, resident } = await measureVolume(Number(process.argv[2] ?? 1_000_000));
-  const [wall, cpu, again] = [us, cpuUs, resumeUs].map((number) => number.toFixed(1));
-  console.log(`${wall} us a row (${cpu} us of CPU), ${again} us a row that was done before`);
-  for (const { rows, mib } of resident) console.log(`${rows} rows: ${mib} MiB`);
-}
+const { rows } = JSON.parse(process.argv[2]);
+console.log(JSON.stringify(await measureVolume(rows)));

@@ -6,7 +6,8 @@ import { connect, createPool, type Server, serve } from '../../src/http/index.ts
 import { createMemoryService, type MemoryService } from '../fakes/memory-service.ts';
 import { lineOf, newFolder, readRows, writeLines } from './fake-rows.ts';
 
-const answersOf = (member: MemoryService): number => member.calls.filter((call) => call === 'createCompletion').length;
+const answersOf = (member: MemoryService): number =>
+  member.calls.filter((call) => call === 'createCompletion').length;
 
 /** A machine: a service behind a server. */
 async function machine(): Promise<{ service: MemoryService; server: Server; kill: () => Promise<void> }> {

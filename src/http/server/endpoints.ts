@@ -28,7 +28,14 @@ import type { HandlerSettings } from './handler-options.ts';
 import { jobQuery, listQuery } from './list-query.ts';
 import { countTokens, createMessage } from './message-endpoints.ts';
 import { servedModels } from './model-access.ts';
-import { createResponse, deleteResponse, listInputItems, retrieveResponse } from './response-endpoints.ts';
+import {
+  compactResponse,
+  countInputTokens,
+  createResponse,
+  deleteResponse,
+  listInputItems,
+  retrieveResponse,
+} from './response-endpoints.ts';
 import type { EndpointName } from './routes.ts';
 import { createTextCompletion } from './text-endpoints.ts';
 import { detokenize, tokenize } from './token-endpoints.ts';
@@ -50,6 +57,8 @@ export const endpointHandlers: Readonly<Record<EndpointName, EndpointHandler>> =
   createMessage,
   countTokens,
   createResponse,
+  countInputTokens,
+  compactResponse,
   retrieveResponse,
   deleteResponse,
   listInputItems,

@@ -1,18 +1,18 @@
-/** The query of a URL -> that of a list. */
+/** The query of a URL -> which page of a list is wanted. */
 import { validateJobListQuery, validateListQuery } from '../../protocol/index.ts';
 import type { RequestContext } from './context.ts';
 
-/** Which page. */
+/** Of any list. */
 export function listQuery(context: RequestContext): ReturnType<typeof validateListQuery> {
   return validateListQuery(queryOf(context), { wire: true });
 }
 
-/** Which page of which jobs. */
+/** Of the training jobs. */
 export function jobQuery(context: RequestContext): ReturnType<typeof validateJobListQuery> {
   return validateJobListQuery(queryOf(context), { wire: true });
 }
 
-/** Its limit is a number. */
+/** The query of a URL, its limit as a number. */
 function queryOf({ request }: RequestContext): object {
   const { limit, ...query } = Object.fromEntries(request.url.searchParams);
   const count = limit !== undefined && /^\d{1,9}$/.test(limit) ? Number(limit) : limit;

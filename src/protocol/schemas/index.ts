@@ -9,6 +9,7 @@ import { messageDefinitions } from './message.ts';
 import { messagesDefinitions } from './messages.ts';
 import { modelDefinitions } from './model.ts';
 import { modelOptionDefinitions } from './model-options.ts';
+import { responseHistoryDefinitions } from './response-history.ts';
 import { responseToolDefinitions } from './response-tools.ts';
 import { responsesDefinitions } from './responses.ts';
 import { rlDefinitions } from './rl.ts';
@@ -40,6 +41,7 @@ export const definitions: Definitions = {
   ...textCompletionDefinitions,
   ...messagesDefinitions,
   ...responsesDefinitions,
+  ...responseHistoryDefinitions,
   ...responseToolDefinitions,
   ...embeddingDefinitions,
   ...batchRequestDefinitions,
