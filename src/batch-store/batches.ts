@@ -87,9 +87,9 @@ export class Batches {
   /** Goes on with what an earlier process has left. */
   async resume(rowsFor: RowsFor): Promise<void> {
     for (const id of await this.#records.ids()) {
-      if (this.#running.has(id)) continue;
       const stored = await this.#records.get(id, ANYBODY).catch(() => null); // damaged
-      if (stored && !HAS_ENDED.has(stored.status)) this.#queue(stored, rowsFor);
+      // Several requests may resume at once: nothing is awaited between this look and the queue.
+      if (stored && !HAS_ENDED.has(stored.status) && !this.#running.has(id)) this.#queue(stored, rowsFor);
     }
   }
 

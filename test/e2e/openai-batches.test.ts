@@ -193,6 +193,7 @@ describe('a batch', () => {
       await start();
     }
     const batch = await ended(id);
+    expect(batch.errors).toBeNull();
     expect(batch).toMatchObject({
       status: 'completed',
       request_counts: { total: 300, completed: 300, failed: 0 },
