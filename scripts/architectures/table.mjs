@@ -81,24 +81,24 @@ function groups(sizes) {
       'ssm.time_step_rank': state.ranks,
       'ssm.group_count': state.groups,
     },
-    /** Mamba 2. */
+    /** Mamba, of the first kind and of the second. */
     mamba: {
       'ssm.conv_kernel': state.kernel,
       'ssm.inner_size': 2 * sizes.width,
       'ssm.state_size': 16,
       'ssm.time_step_rank': 2 * state.ranks,
-      'ssm.group_count': state.groups,
     },
+    groupCount: { 'ssm.group_count': state.groups },
     /** Latent attention: one compressed head for all, of which queries see its own and rotated numbers. */
     latent: {
       'attention.head_count': heads,
       'attention.head_count_kv': 1,
       'attention.kv_lora_rank': 2 * head,
-      'attention.key_length': 2 * head + head / 2,
+      'attention.key_length': 3 * head,
       'attention.value_length': 2 * head,
-      'attention.key_length_mla': head + head / 2,
+      'attention.key_length_mla': 2 * head,
       'attention.value_length_mla': head,
-      'rope.dimension_count': head / 2,
+      'rope.dimension_count': head,
       'rope.freq_base': float(1e4),
     },
     kda: { 'kda.head_dim': state.size, 'ssm.conv_kernel': state.kernel },
@@ -398,24 +398,26 @@ const ARCHITECTURES = {
         ? []
         : ['ssm_conv1d_q.weight', 'ssm_conv1d_k.weight', 'ssm_conv1d_v.weight', 'ssm_a'],
   }),
-  nemotron_h: ({ attention, mamba, hidden, kvHeads, eachLayer }) => ({
+  nemotron_h: ({ attention, mamba, groupCount, hidden, kvHeads, eachLayer }) => ({
     keys: {
       ...attention,
       ...rms,
       ...mean,
       ...mamba,
+      ...groupCount,
       'attention.head_count_kv': eachLayer((layer) => (layer % 3 === 1 ? kvHeads : 0)),
       feed_forward_length: eachLayer((layer) => (layer % 3 === 2 ? hidden : 0)),
     },
     optional: (layer) => (layer % 3 === 0 ? ['ssm_conv1d.bias'] : []),
     layers: 6,
   }),
-  nemotron_h_moe: ({ attention, mamba, moe, shared, kvHeads, expertHidden, eachLayer }) => ({
+  nemotron_h_moe: ({ attention, mamba, groupCount, moe, shared, kvHeads, expertHidden, eachLayer }) => ({
     keys: {
       ...attention,
       ...rms,
       ...mean,
       ...mamba,
+      ...groupCount,
       ...moe,
       ...shared,
       'attention.head_count_kv': eachLayer((layer) => (layer % 3 === 1 ? kvHeads : 0)),
@@ -425,16 +427,21 @@ const ARCHITECTURES = {
     optional: (layer) => (layer % 3 === 0 ? ['ssm_conv1d.bias'] : []),
     layers: 6,
   }),
-  granitehybrid: ({ someAttention, dense, mamba, head, isAttending }) => ({
-    keys: { ...someAttention, ...rms, ...dense, ...mamba, ...multipliers(head) },
+  granitehybrid: ({ someAttention, dense, mamba, groupCount, head, isAttending }) => ({
+    keys: { ...someAttention, ...rms, ...dense, ...mamba, ...groupCount, ...multipliers(head) },
     optional: (layer) => (isAttending(layer) ? [] : ['ssm_conv1d.bias']),
   }),
-  'falcon-h1': ({ plain, mamba }) => ({ keys: { ...plain, ...mamba }, optional: () => ['ssm_conv1d.bias'] }),
+  'falcon-h1': ({ plain, mamba, groupCount }) => ({
+    keys: { ...plain, ...mamba, ...groupCount },
+    optional: () => ['ssm_conv1d.bias'],
+  }),
   jamba: ({ someAttention, dense, moe, mamba }) => ({
     keys: { ...someAttention, ...rms, ...dense, ...moe, ...mamba },
   }),
   mamba: ({ mamba }) => ({ keys: { ...rms, ...mamba, 'attention.head_count': 0, feed_forward_length: 0 } }),
-  mamba2: ({ mamba }) => ({ keys: { ...rms, ...mamba, 'attention.head_count': 0, feed_forward_length: 0 } }),
+  mamba2: ({ mamba, groupCount }) => ({
+    keys: { ...rms, ...mamba, ...groupCount, 'attention.head_count': 0, feed_forward_length: 0 },
+  }),
   rwkv6: ({ head, hidden }) => ({
     keys: {
       ...mean,
