@@ -1,23 +1,27 @@
 // A model of an architecture -> what the library does with it, and where its answers differ from those of a bare loop of llama_decode.
 import { execFileSync } from 'node:child_process';
 import { buildBare } from '../../bench/bare/build.mjs';
+import { StepCosts } from '../../dist/engine/step-costs.js';
 import { createRuntime } from '../../dist/index.js';
 import { openTrainer } from '../../dist/rl/public.js';
 import { createRandom } from '../model/random.mjs';
+import { describe } from './table.mjs';
 
-/** Log-probabilities of 32-bit weights and caches differ by rounding only. */
+/** Drafts are checked whatever a busy machine does: steps of any size are thought to take as long. */
+StepCosts.prototype.record = () => {};
+
+/** Log-probabilities of 32-bit weights and caches differ by rounding only; likeliest tokens that are as close may fall either way. */
 const TOLERANCE = 2e-3;
-/** Likeliest tokens that are so close may fall either way. */
-const TIE = 1e-3;
 const OPTIONS = { gpu: false, threads: 1, maxSequences: 8, contextSize: 1024 };
 const TOKENS = 20;
+/** The token of `a` by vocabulary. */
+const FIRST_LETTERS = { bpe: 97, spm: 260 };
+let firstLetter = 0;
 
-/**
- * `f32` and `q8_0`: files of the same architecture. A cell of the result is true, false, or the reason why not. `differences`: texts,
- * none where all answers are those of the loop.
- */
-export async function measureArchitecture({ f32, q8_0 }) {
+/** `f32` and `q8_0`: its files. `differences`: texts, none where all answers are those of the loop; other results are true or false. */
+export async function measureArchitecture(name, { f32, q8_0 }) {
   const checks = [];
+  firstLetter = FIRST_LETTERS[describe(name).vocabulary];
   const { turns, drafts } = await withRuntime({ model: f32 }, (runtime) => answersOf(runtime, checks));
   await withRuntime({ model: f32, kvTokens: 512, contextSize: 256 }, (runtime) => preempted(runtime, checks));
   return {
@@ -46,7 +50,7 @@ async function usesKernels(runtime) {
 
 /** Token ids of ordinary text. */
 function drawPrompt(random, length) {
-  return Array.from({ length }, () => random.integer(64, 120));
+  return Array.from({ length }, () => firstLetter + random.integer(0, 25));
 }
 
 async function ask(runtime, checks, name, prompt, more = {}) {
@@ -86,16 +90,13 @@ async function turnsOf(runtime, checks, random) {
   return isCached;
 }
 
-/** Whether drafts are verified, right and wrong ones. */
+/** Whether drafts are verified: wrong ones, and what was answered before. */
 async function draftsOf(runtime, checks, random) {
-  const part = drawPrompt(random, 12);
-  const prompt = [...part, ...part, ...part, ...part.slice(0, 6)];
-  const before = runtime.stats().draftedTokens;
-  const { ids } = await ask(runtime, checks, 'written for a draft', prompt);
-  const speculation = { method: 'ngram', minMatch: 1, maxTokens: 4 };
-  await ask(runtime, checks, 'with drafts', prompt, { speculation });
-  await ask(runtime, checks, 'with right drafts', [...prompt, ...ids, ...prompt], { speculation });
-  return runtime.stats().draftedTokens > before;
+  const prompt = drawPrompt(random, 90);
+  const before = runtime.stats().acceptedTokens;
+  for (const method of ['ngram', 'suffix', 'suffix'])
+    await ask(runtime, checks, `drafts of ${method}`, prompt, { speculation: { method, minMatch: 1 } });
+  return runtime.stats().acceptedTokens > before;
 }
 
 async function preempted(runtime, checks) {
@@ -104,27 +105,45 @@ async function preempted(runtime, checks) {
   await Promise.all(prompts.map((prompt) => ask(runtime, checks, 'preempted', prompt, { max_tokens: 40 })));
 }
 
-/** Texts of what differs from the loop. */
+/**
+ * Texts of what differs from the loop by more than rounding: the loop itself, with a prompt as one batch and with each token alone, says
+ * of some answers how much that may be.
+ */
 async function compare(file, checks) {
-  const { program, libraries } = await buildBare({ name: 'loop' });
-  const input = checks.map(({ prompt, ids }) => [prompt.length, ...prompt, ...ids].join(' ')).join('\n');
-  const args = [`libraries=${libraries}`, `model=${file}`];
-  const lines = execFileSync(program, args, { input: `${input}\n`, encoding: 'utf8' })
-    .trimEnd()
-    .split('\n');
+  const whole = await loop(file, checks, false);
+  const single = await loop(file, checks.slice(0, 8), true);
+  const pairs = single.flatMap((row, i) => row.map((numbers, at) => [numbers, whole[i][at]]));
+  const rounding = Math.max(...pairs.map(([a, b]) => Math.abs(a[2] - b[2])));
+  const tolerance = Math.max(TOLERANCE, 2 * rounding);
   const differences = [];
-  for (const [i, { name, ids, logprobs, isGreedy }] of checks.entries()) {
-    const numbers = lines[i].trim().split(' ').map(Number); // (ids, best id and two log-probabilities)
+  for (const [i, { name, ids, logprobs, isGreedy }] of checks.entries())
     for (const [at, id] of ids.entries()) {
-      const [best, highest, own] = numbers.slice(3 * at);
+      const [best, highest, own] = whole[i][at];
       const place = `${name}, token ${at}`;
-      if (isGreedy && best !== id && highest - own > TIE)
+      if (isGreedy && best !== id && highest - own > tolerance)
         differences.push(`${place}: ${id} (${own}), not ${best} (${highest})`);
       const error = Math.abs(own - logprobs[at]);
-      if (!(error <= TOLERANCE)) differences.push(`${place}: ${logprobs[at]}, not ${own}`);
+      if (!(error <= tolerance)) differences.push(`${place}: ${logprobs[at]}, not ${own}`);
     }
-  }
   return differences;
+}
+
+/** (checks, tokens) the likeliest id, its log-probability, and that of the answer's token. */
+async function loop(file, checks, isSingle) {
+  const { program, libraries } = await buildBare({ name: 'loop' });
+  const rows = checks.map(({ prompt, ids }) => [isSingle ? 1 : prompt.length, ...prompt, ...ids].join(' '));
+  const args = [`libraries=${libraries}`, `model=${file}`];
+  const output = execFileSync(program, args, { input: `${rows.join('\n')}\n`, encoding: 'utf8' });
+  return output
+    .trimEnd()
+    .split('\n')
+    .map((line, i) => {
+      const numbers = line.trim().split(' ').map(Number);
+      const triples = Array.from({ length: numbers.length / 3 }, (_, at) =>
+        numbers.slice(3 * at, 3 * at + 3),
+      );
+      return triples.slice(-checks[i].ids.length);
+    });
 }
 
 /** Whether a runtime promises the same bits alone and in company, and keeps it. */

@@ -226,6 +226,7 @@ const ARCHITECTURES = {
       feed_forward_length: expertHidden,
       ...multipliers(head),
     },
+    optional: () => ['ffn_gate_exps.weight'],
   }),
   olmoe: ({ plain, moe, heads }) => ({
     keys: { ...plain, ...moe, 'attention.head_count_kv': heads },
@@ -293,6 +294,7 @@ const ARCHITECTURES = {
       interleave_moe_layer_step: 1,
       leading_dense_block_count: 1,
     },
+    optional: (layer) => (layer > 0 ? ['ffn_gate_exps.weight'] : []),
   }),
   'hunyuan-moe': ({ plain, moe, expertHidden }) => ({
     keys: { ...plain, ...moe, expert_shared_count: 1, expert_shared_feed_forward_length: expertHidden },
@@ -454,12 +456,12 @@ const ARCHITECTURES = {
     },
     optional: () => ['time_mix_lerp_fused.weight'],
   }),
-  rwkv7: ({ head, hidden }) => ({
+  rwkv7: ({ hidden }) => ({
     keys: {
       ...mean,
       'attention.head_count': 0,
       feed_forward_length: hidden,
-      'wkv.head_size': head,
+      'wkv.head_size': 64, // what its kernels in the engine take
       'attention.decay_lora_rank': 32,
       'attention.iclr_lora_rank': 32,
       'attention.value_residual_mix_lora_rank': 32,

@@ -9,10 +9,25 @@ const root = path.resolve(import.meta.dirname, '../..');
 const program = path.join(root, 'scripts/make-architecture.mjs');
 const parts = path.join(root, 'scripts/architectures');
 
-/** Those that answer, as scripts/architectures/table.mjs has them. */
-export const ARCHITECTURES = (
-  (await import(path.join(parts, 'table.mjs'))) as { ARCHITECTURE_NAMES: readonly string[] }
-).ARCHITECTURE_NAMES;
+type Measured = { readonly differences: readonly string[] };
+/** Scripts are plain JavaScript: what tests use of them, typed. */
+type Scripts = {
+  'table.mjs': { ARCHITECTURE_NAMES: readonly string[] };
+  'page.mjs': {
+    rowsIn(text: string): Record<string, string>;
+    rowOf(name: string, result: Measured): string;
+  };
+  'measure.mjs': {
+    measureArchitecture(name: string, files: { f32: string; q8_0: string }): Promise<Measured>;
+  };
+};
+
+export async function scripts<Name extends keyof Scripts>(name: Name): Promise<Scripts[Name]> {
+  return (await import(path.join(parts, name))) as Scripts[Name];
+}
+
+/** Those that answer. */
+export const { ARCHITECTURE_NAMES: ARCHITECTURES } = await scripts('table.mjs');
 
 /** Paths of models, by name. They stay for the next tests, until what writes them is another. */
 export function architectureFiles(names: readonly string[], type = 'f32'): Record<string, string> {
