@@ -311,7 +311,7 @@ class GgufBackend implements Backend {
   readonly outputRows: number;
   readonly rowTile: number;
   readonly slotCount: number;
-  readonly canCutCache: boolean;
+  readonly rollbackTokens: number;
   readonly windowTokens: number;
   readonly isKvUnified: boolean;
   readonly cacheShape: string;
@@ -330,13 +330,17 @@ class GgufBackend implements Backend {
     this.outputRows = Math.max(limits.maxOutputs, limits.slotCount);
     this.rowTile = usesGpu ? 1 : CPU_ROW_TILE;
     this.slotCount = limits.slotCount;
-    this.canCutCache = !model.hasRecurrentState;
+    this.rollbackTokens = model.hasRecurrentState ? context.rollbackTokens : Infinity;
     this.windowTokens = model.slidingWindow;
     this.isKvUnified = limits.isKvUnified;
     const slots = `${limits.slotCount} slots${limits.isWindowCacheFull === false ? ' with small windows' : ''}`;
     const layout = limits.isKvUnified ? 'pool' : slots;
     this.cacheShape = `${layout}, ${cacheType}${fusedAttention ? '' : ', plain attention'}${rope ? `, ${JSON.stringify(rope)}` : ''}`;
     this.#context = context;
+  }
+
+  saveCheckpoint(slot: number, number: number): Promise<number> {
+    return this.#context.saveCheckpoint(slot, number);
   }
 
   saveSlot(slot: number): Promise<Uint8Array> {

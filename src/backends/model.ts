@@ -15,6 +15,10 @@ export type ContextLimits = {
   /** Rows of logits of one step at most; never less than one per slot. */
   readonly maxOutputs: number;
   readonly threads: number;
+  /** Last tokens of a sequence with recurrent state that can be taken back: each takes memory of another state. Default: none. */
+  readonly rollbackTokens?: number;
+  /** Bytes that checkpoints may take, see {@link Backend.saveCheckpoint}. Default: none. */
+  readonly checkpointBytes?: number;
   /** False: layers with a sliding window have cells for the window and a step only, with a non-unified cache. Default true. */
   readonly isWindowCacheFull?: boolean;
   /** Whether a context is refused whose logits may depend on what is computed with them. Default false. */

@@ -191,7 +191,7 @@ class OnnxBackend implements Backend {
   readonly batchTokens: number;
   readonly outputRows: number;
   readonly slotCount: number;
-  readonly canCutCache = true;
+  readonly rollbackTokens = Infinity;
   readonly windowTokens = 0;
   readonly rowTile = 1;
   readonly isKvUnified = false;
@@ -263,6 +263,11 @@ class OnnxBackend implements Backend {
 
   abortStep(): void {
     Atomics.store(this.#abort, 0, 1);
+  }
+
+  /** Its caches can be cut everywhere. */
+  async saveCheckpoint(): Promise<number> {
+    return 0;
   }
 
   async saveSlot(slot: number): Promise<Uint8Array> {
