@@ -57,7 +57,7 @@ Status Context::Create(std::shared_ptr<Model> model, const ContextOptions& optio
   if (!options.fused_attention) params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
   else if (is_wide || api.ggml_is_quantized(options.cache_type)) params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_ENABLED;
   params.type_k = params.type_v = options.cache_type;
-  params.n_rs_seq = options.rollback_tokens;
+  params.n_rs_seq = std::min(options.rollback_tokens, std::max(params.n_ubatch, 2u) - 2);  // they must fit into one pass
   Apply(options.rope, &params);
   params.no_perf = true;
   params.swa_full = options.is_window_cache_full;
@@ -161,7 +161,9 @@ Status Context::CutState(int32_t sequence, int32_t from) {
 
 void Context::CopySequence(int32_t from, int32_t to, int32_t start, int32_t end) {
   llama_memory_t memory = Api().llama_get_memory(context_);
-  if (is_kv_unified_) {
+  if (is_recurrent_) {  // what is copied in part is then restored from a checkpoint, and cut
+    Api().llama_memory_seq_cp(memory, from, to, -1, -1);
+  } else if (is_kv_unified_) {
     Api().llama_memory_seq_cp(memory, from, to, start, end);
   } else {  // only whole sequences can be copied: the tail is cut off afterwards
     Api().llama_memory_seq_cp(memory, from, to, -1, -1);

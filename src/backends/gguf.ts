@@ -23,7 +23,14 @@ import type { Tokenizer } from '../tokenizer/index.ts';
 import type { Backend, Step, StepResult } from './backend.ts';
 import { describeGguf } from './gguf-headers.ts';
 import { createTokenizer } from './gguf-tokenizer.ts';
-import { cacheBytes, kvBytesPerToken, type ModelShape, weightBytes } from './memory.ts';
+import {
+  cacheBytes,
+  kvBytesPerToken,
+  type ModelShape,
+  type StateFacts,
+  stateFacts,
+  weightBytes,
+} from './memory.ts';
 import type { ContextLimits, LoadedModel } from './model.ts';
 import { fitsOwnAttention } from './own-attention.ts';
 import { finishEdits, hookedSamples } from './row-edits.ts';
@@ -84,6 +91,7 @@ export class GgufModel implements LoadedModel {
   readonly tokenizer: Tokenizer;
   readonly supportsUnifiedKv = true;
   readonly kvBytesPerToken: number;
+  readonly state: StateFacts;
   readonly cacheType: CacheType;
   /** Null: as the file says. */
   readonly rope: RopeOptions | null;
@@ -102,6 +110,7 @@ export class GgufModel implements LoadedModel {
   ) {
     this.cacheType = cacheType ?? (native.hasF32Weights ? 'f32' : 'f16');
     this.kvBytesPerToken = kvBytesPerToken(shape, this.cacheType);
+    this.state = stateFacts(shape, this.cacheType);
     this.rope = rope ?? null;
     this.#shape = shape;
     this.#fusedAttention = fusedAttention;

@@ -23,6 +23,7 @@ export {
   type MemoryEstimate,
   type ModelShape,
   type Pooling,
+  stateFacts,
   toBase,
 } from './memory.ts';
 export type { ContextLimits, LoadedModel } from './model.ts';

@@ -34,6 +34,8 @@ export type ModelShape = {
   readonly windowLayers: readonly boolean[]; // (layers) which see only the window
   /** Whether layers without attention keep a state of what they have read. */
   readonly isRecurrent: boolean;
+  /** Whether that state can be taken back by some tokens. */
+  readonly takesBack: boolean;
   readonly isF32: boolean;
   /** How the states of a sequence's tokens become one vector; null: the file does not say, it is no model of embeddings. */
   readonly pooling: Pooling | null;
@@ -48,8 +50,10 @@ export type ModelShape = {
 export type MemoryEstimate = {
   /** As the file has them. */
   readonly weights: number;
-  /** The KV cache. */
+  /** The KV cache, and the states of sequences. */
   readonly cache: number;
+  /** What checkpoints of sequences may take, in the processor's memory. */
+  readonly checkpoints: number;
   /** What a step computes with, and its rows of logits. */
   readonly compute: number;
 };
@@ -95,6 +99,7 @@ export function toShape(parts: readonly GgufHeader[]): ModelShape {
       list('attention.sliding_window_pattern') ?? read('attention.sliding_window_pattern'),
     ),
     isRecurrent: inner > 0 || values.has(`${architecture}.wkv.head_size`),
+    takesBack: TAKE_BACK.has(architecture),
     isF32: parts.every(isF32),
     pooling: POOLINGS[read('pooling_type') ?? 0] ?? null,
     isCausal: read('attention.causal') !== 0,
@@ -201,6 +206,41 @@ export function cacheBytes(shape: ModelShape, limits: ContextLimits, type: Cache
   return (limits.isKvUnified ? 1 : limits.slotCount) * perSlot;
 }
 
+/** What of a sequence's cache cannot be cut. */
+export type StateFacts = {
+  /** Bytes of its recurrent state; 0: there is none. */
+  readonly stateBytes: number;
+  /** Whether that can be taken back by some tokens. */
+  readonly takesBack: boolean;
+  /** Bytes of one checkpoint; 0: the cache can be cut everywhere. */
+  readonly checkpointSize: number;
+};
+
+/** What of the caches of a model cannot be cut. */
+export function stateFacts(shape: ModelShape, type: CacheType): StateFacts {
+  const { takesBack, slidingWindow, windowLayers } = shape;
+  const stateBytes = sequenceStateBytes(shape);
+  const ofWindow = kvBytesPerToken(shape, type, (layer) => windowLayers[layer]!);
+  return { stateBytes, takesBack, checkpointSize: stateBytes + slidingWindow * ofWindow };
+}
+
+function sequenceStateBytes({ kvHeads, stateBytes }: ModelShape): number {
+  return kvHeads.filter((count) => count === 0).length * stateBytes;
+}
+
+/** Architectures with a recurrent state that the engine can take back by some tokens. */
+const TAKE_BACK = new Set([
+  'bailingmoe3',
+  'deepseek4',
+  'lfm2',
+  'lfm2moe',
+  'nemotron_h',
+  'nemotron_h_moe',
+  'qwen35',
+  'qwen35moe',
+  'qwen4exp',
+]);
+
 /** Rows that the engine computes in one pass at most. */
 function rowsOf({ batchTokens, wholeRows = 0 }: ContextLimits): number {
   return Math.max(Math.min(batchTokens, 512), wholeRows);
@@ -215,17 +255,18 @@ export function estimateMemory(
   limits: ContextLimits,
   { cacheType, fusedAttention }: { readonly cacheType: CacheType; readonly fusedAttention: boolean },
 ): MemoryEstimate {
-  const { vocabSize, embeddingSize, feedForwardSize, heads, kvHeads, keySize, stateBytes } = shape;
+  const { vocabSize, embeddingSize, feedForwardSize, heads, keySize } = shape;
+  const { slotCount, rollbackTokens = 0, checkpointBytes = 0 } = limits;
   const rows = rowsOf(limits);
   const slotCells = roundUp(limits.isKvUnified ? limits.kvTokens : limits.kvTokens / limits.slotCount);
   const outputs = Math.max(limits.maxOutputs, limits.slotCount);
-  const stateLayers = kvHeads.filter((count) => count === 0).length;
   const hidden = 4 * rows * (2 * feedForwardSize + 2 * heads * keySize + 3 * embeddingSize);
   const attention = rows * slotCells * (fusedAttention ? 2 : 2 + 4 * heads); // the mask; without fusion also the scores
   const logits = 4 * outputs * vocabSize;
   return {
     weights: weightBytes(shape),
-    cache: cacheBytes(shape, limits, cacheType) + limits.slotCount * stateLayers * stateBytes,
+    cache: cacheBytes(shape, limits, cacheType) + slotCount * (1 + rollbackTokens) * sequenceStateBytes(shape),
+    checkpoints: checkpointBytes,
     compute: Math.max(hidden + attention, Math.min(rows / outputs, 1) * logits) + logits,
   };
 }

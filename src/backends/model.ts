@@ -4,6 +4,7 @@ import type { SamplingDefaults } from '../sampling/index.ts';
 import type { Vocabulary } from '../structured/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
 import type { Backend } from './backend.ts';
+import type { StateFacts } from './memory.ts';
 
 /** Limits of a backend. */
 export type ContextLimits = {
@@ -43,6 +44,8 @@ export interface LoadedModel {
   readonly defaults: SamplingDefaults;
   /** Bytes that one token takes in the KV cache. */
   readonly kvBytesPerToken: number;
+  /** What of its caches cannot be cut. */
+  readonly state: StateFacts;
   /** Whether the KV cache may be non-unified, see {@link BackendLimits.isKvUnified}. */
   readonly supportsNonUnifiedKv: boolean;
   /** Whether the KV cache may be unified. */

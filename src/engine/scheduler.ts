@@ -242,7 +242,7 @@ export class Scheduler {
   }
 
   /** Records that a plan was computed; `isAhead`: and the tokens that its rows sampled. */
-  commit(plan: Plan, isAhead: boolean): void {
+  commit(plan: Plan, isAhead = false): void {
     this.#isFull = false;
     for (const { sequence, start, count, samples, drafts } of plan.entries) {
       sequence.computed = start + count;

@@ -8,6 +8,7 @@ export { type MessageFormat, type MessagePlan, PLAIN_TEXT, planMessage } from '.
 export { type FindRegistered, leaseModel, type ModelLease } from './model-lease.ts';
 export { templateFor } from './model-template.ts';
 export { Models, type NamedModels, namedModels, type ResidentModel } from './models.ts';
+export { totalBytes } from './memory-need.ts';
 export { type NamedAdapter, NamedAdapters } from './named-adapters.ts';
 export type { Placement } from './placement.ts';
 export type { ResidentState } from './residency.ts';

@@ -102,6 +102,7 @@ class OnnxModel implements LoadedModel {
   readonly kvBytesPerToken: number;
   readonly supportsNonUnifiedKv = true;
   readonly supportsSmallWindow = false;
+  readonly state = { stateBytes: 0, takesBack: false, checkpointSize: 0 };
   readonly supportsUnifiedKv = false;
   readonly prefersUnifiedKv = false;
   readonly kernels = 'plain';

@@ -1,5 +1,6 @@
 /** Options of a model: how it is loaded and served. */
 import { type Definitions, flag, integer, ref, type Schema } from './schema.ts';
+import { MAX_DRAFTS } from './speculation.ts';
 
 /** Limits of one model's engine. */
 export const limits = {
@@ -159,6 +160,15 @@ export const modelOptionDefinitions: Definitions = {
           'The KV cache of the layers of a GGUF model that see a sliding window only. `full`, the default: as long as that of the others. `window`: the window and one step. Each of `maxSequences` then has its own cells, no others hold cached prefixes, and `kvTokens` must not be less than `contextSize` for each. No effect on models without such layers.',
         enum: ['full', 'window'],
       },
+      rollbackTokens: integer(
+        'Drafted tokens that a step can take back, of a model with recurrent state whose engine can: each takes as much memory as the states of all `maxSequences`. Without them nothing is drafted. Default: up to 4, as many as 2 GiB hold for 12 sequences.',
+        0,
+        { maximum: MAX_DRAFTS },
+      ),
+      checkpointBytes: integer(
+        "Bytes that checkpoints may take: copies of what cannot be cut of a prompt's cache, of models with recurrent state or sliding windows. From there a later prompt goes on that begins like it. 0 keeps none. Default: what 4 for each sequence take, 1 GiB at most.",
+        0,
+      ),
       rope: {
         ...ref('RopeOptions'),
         description: 'How a GGUF model counts positions: for longer contexts than its file says.',
