@@ -321,7 +321,14 @@ export function contextLimits(
   const { supportsNonUnifiedKv, supportsUnifiedKv, prefersUnifiedKv, supportsSmallWindow } = model;
   const { vocabSize } = model.tokenizer;
   const supported = { supportsNonUnifiedKv, supportsUnifiedKv, prefersUnifiedKv, supportsSmallWindow };
-  return toLimits(options, serving, { contextLength, kvBytesPerToken, isTiny, vocabSize, ...supported, state });
+  return toLimits(options, serving, {
+    contextLength,
+    kvBytesPerToken,
+    isTiny,
+    vocabSize,
+    ...supported,
+    state,
+  });
 }
 
 function contextSizeOf(options: ModelOptions, serving: ServingOptions, contextLength: number): number {

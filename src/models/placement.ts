@@ -66,7 +66,7 @@ export function chosenDevices(
 /** Places a model on GPUs. With `wanted` absent or `auto` as many layers as fit, else that many. */
 export function place(
   shape: ModelShape,
-  estimate: MemoryEstimate,
+  estimate: Pick<MemoryEstimate, 'cache' | 'compute'>,
   {
     wanted = 'auto',
     cacheOnGpu = true,

@@ -150,7 +150,8 @@ export class CheckingBackend implements Backend {
   /** Adds a token to a slot, and to its state: there it can be taken back if it is not the first one of its pass. */
   #compute(slot: number, cell: Cell, position: number, isBehind: boolean): void {
     const cells = this.#slots[slot]!;
-    if (cells.length !== position) throw new Error(`slot ${slot} holds ${cells.length} tokens, not ${position}`);
+    if (cells.length !== position)
+      throw new Error(`slot ${slot} holds ${cells.length} tokens, not ${position}`);
     const state = this.#states[slot]!;
     const reads = this.windowTokens > 0 ? this.windowTokens - 1 : this.#hasState ? cells.length : 0;
     const [held, wanted] = [state.cells, cells].map((each) => each.slice(cells.length - reads));
@@ -312,7 +313,8 @@ export class CheckingBackend implements Backend {
         if (!this.#checkpoints.delete(target)) throw new Error(`forgets checkpoint ${target}, which is none`);
       } else if (kind === MEMORY_RESTORE) {
         const restored = this.#checkpoints.get(target);
-        if (restored?.length !== from) throw new Error(`restores checkpoint ${target} at ${from}, which is none`);
+        if (restored?.length !== from)
+          throw new Error(`restores checkpoint ${target} at ${from}, which is none`);
         this.#states[slot] = { cells: restored, left: 0 };
         cells.length = from;
         this.#ahead.delete(slot);
@@ -322,7 +324,8 @@ export class CheckingBackend implements Backend {
         if (from > 0 && this.#hasState && cut > state.left)
           throw new Error(`a recurrent state cannot be taken back by ${cut} tokens`);
         cells.length = Math.min(cells.length, Math.max(from, 0));
-        const isLost = this.windowTokens > 0 && state.cells.length >= this.windowTokens && cut > 0 && from > 0;
+        const isLost =
+          this.windowTokens > 0 && state.cells.length >= this.windowTokens && cut > 0 && from > 0;
         this.#states[slot] = { cells: isLost ? [] : state.cells.slice(0, cells.length), left: 0 };
         if (from <= 0) this.#ahead.delete(slot);
       } else if (kind === MEMORY_COPY) {
@@ -332,7 +335,8 @@ export class CheckingBackend implements Backend {
           throw new Error(`copies ${to} tokens of slot ${slot}, which holds ${cells.length}`);
         const copied = cells.slice(0, to < 0 ? cells.length : to);
         this.#slots[target] = this.isKvUnified ? copied : copied.map((cell) => ({ ...cell }));
-        const isLost = this.windowTokens > 0 && cells.length >= this.windowTokens && copied.length < cells.length;
+        const isLost =
+          this.windowTokens > 0 && cells.length >= this.windowTokens && copied.length < cells.length;
         const own = this.#hasState ? state.cells : isLost ? [] : state.cells.slice(0, copied.length);
         this.#states[target] = { cells: own, left: 0 };
         state.left = 0;

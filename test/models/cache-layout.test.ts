@@ -11,6 +11,7 @@ const MODEL: ModelFacts = {
   prefersUnifiedKv: false,
   supportsSmallWindow: false,
   isTiny: false,
+  state: { stateBytes: 0, takesBack: false, checkpointSize: 0 },
   vocabSize: 1000,
 };
 

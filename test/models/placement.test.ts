@@ -25,6 +25,7 @@ const SHAPE: ModelShape = {
   slidingWindow: 0,
   windowLayers: Array<boolean>(8).fill(false),
   isRecurrent: false,
+  takesBack: false,
   pooling: null,
   isCausal: true,
   isF32: false,
