@@ -72,7 +72,9 @@ export class CheckingBackend implements Backend {
   readonly #checkpoints = new Map<number, Cell[]>();
   /** Slots whose last cell a run-ahead step has filled. */
   readonly #ahead = new Set<number>();
+  /** Edits that returned a slot to a checkpoint, and that freed one. */
   restored = 0;
+  forgotten = 0;
   readonly #adapters = new Set([0]);
   /** Adapters of the steps so far. */
   readonly turns: number[] = [];
@@ -311,6 +313,7 @@ export class CheckingBackend implements Backend {
       const state = this.#states[slot]!;
       if (kind === MEMORY_FORGET) {
         if (!this.#checkpoints.delete(target)) throw new Error(`forgets checkpoint ${target}, which is none`);
+        this.forgotten += 1;
       } else if (kind === MEMORY_RESTORE) {
         const restored = this.#checkpoints.get(target);
         if (restored?.length !== from)
