@@ -23,15 +23,8 @@ import type { Tokenizer } from '../tokenizer/index.ts';
 import type { Backend, Step, StepResult } from './backend.ts';
 import { describeGguf } from './gguf-headers.ts';
 import { createTokenizer } from './gguf-tokenizer.ts';
-import {
-  cacheBytes,
-  kvBytesPerToken,
-  type ModelShape,
-  type StateFacts,
-  stateFacts,
-  weightBytes,
-} from './memory.ts';
-import type { ContextLimits, LoadedModel } from './model.ts';
+import { cacheBytes, kvBytesPerToken, type ModelShape, stateFacts, weightBytes } from './memory.ts';
+import type { ContextLimits, LoadedModel, StateFacts } from './model.ts';
 import { fitsOwnAttention } from './own-attention.ts';
 import { finishEdits, hookedSamples } from './row-edits.ts';
 

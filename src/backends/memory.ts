@@ -2,7 +2,7 @@
 import { type GgufHeader, type GgufTensor, shapesOf } from '../gguf/index.ts';
 import type { BaseModel } from '../lora/index.ts';
 import type { CacheType } from '../protocol/index.ts';
-import type { ContextLimits } from './model.ts';
+import type { ContextLimits, StateFacts } from './model.ts';
 
 /** Bytes of one number in the cache. */
 export const CACHE_BYTES: Readonly<Record<CacheType, number>> = {
@@ -205,16 +205,6 @@ export function cacheBytes(shape: ModelShape, limits: ContextLimits, type: Cache
     windowCells * kvBytesPerToken(shape, type, isSmall);
   return (limits.isKvUnified ? 1 : limits.slotCount) * perSlot;
 }
-
-/** What of a sequence's cache cannot be cut. */
-export type StateFacts = {
-  /** Bytes of its recurrent state; 0: there is none. */
-  readonly stateBytes: number;
-  /** Whether that can be taken back by some tokens. */
-  readonly takesBack: boolean;
-  /** Bytes of one checkpoint; 0: the cache can be cut everywhere. */
-  readonly checkpointSize: number;
-};
 
 /** What of the caches of a model cannot be cut. */
 export function stateFacts(shape: ModelShape, type: CacheType): StateFacts {

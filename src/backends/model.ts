@@ -4,7 +4,6 @@ import type { SamplingDefaults } from '../sampling/index.ts';
 import type { Vocabulary } from '../structured/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
 import type { Backend } from './backend.ts';
-import type { StateFacts } from './memory.ts';
 
 /** Limits of a backend. */
 export type ContextLimits = {
@@ -26,6 +25,16 @@ export type ContextLimits = {
   readonly isDeterministic?: boolean;
   /** Rows of the largest medium that one pass must hold. Absent: the model takes text only. */
   readonly wholeRows?: number;
+};
+
+/** What of a sequence's cache cannot be cut. */
+export type StateFacts = {
+  /** Bytes of its recurrent state; 0: there is none. */
+  readonly stateBytes: number;
+  /** Whether that can be taken back by some tokens. */
+  readonly takesBack: boolean;
+  /** Bytes of one checkpoint; 0: the cache can be cut everywhere. */
+  readonly checkpointSize: number;
 };
 
 /** A model in memory: its facts, and what computes it. */

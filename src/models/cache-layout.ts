@@ -24,9 +24,10 @@ const STATE_BYTES = 2 ** 31;
 /** Slots that come before rollback, which multiplies the state of each. */
 const FIRST_SLOTS = 12;
 const MOST_ROLLBACK = 4;
-/** Checkpoints for each slot, and bytes of all of them. */
-const CHECKPOINTS = 4;
-const CHECKPOINT_BYTES = 2 ** 30;
+/** Checkpoints of a slot at most, and of all slots at least; more as long as they take no more than these bytes. */
+const SLOT_CHECKPOINTS = 4;
+const FEW_CHECKPOINTS = 8;
+const CHECKPOINT_BYTES = 2 ** 28;
 
 /**
  * Slots of a model with recurrent state, and how many tokens each can be taken back: as many of both as there is memory for. Running
@@ -45,7 +46,12 @@ export function stateLayout(
   return {
     slotCount: slots,
     rollbackTokens: rollback,
-    checkpointBytes: checkpointBytes ?? Math.min(CHECKPOINT_BYTES, CHECKPOINTS * slots * checkpointSize),
+    checkpointBytes:
+      checkpointBytes ??
+      Math.min(
+        Math.max(CHECKPOINT_BYTES, FEW_CHECKPOINTS * checkpointSize),
+        SLOT_CHECKPOINTS * slots * checkpointSize,
+      ),
   };
 }
 

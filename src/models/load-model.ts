@@ -346,6 +346,7 @@ function toLimits(options: ModelOptions, serving: ServingOptions, facts: ModelFa
   return {
     ...layOut(facts, contextSize, state.slotCount, kvTokens),
     ...state,
+    ...(serving.prefixCache ? {} : { checkpointBytes: 0 }),
     ...(serving.deterministic ? { isDeterministic: true } : {}),
     batchTokens: maxBatchTokens,
     maxOutputs: outputRows(facts.vocabSize, maxSequences),

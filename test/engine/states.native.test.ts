@@ -68,6 +68,7 @@ class Run {
     const backend = await gguf.createBackend({
       kvTokens,
       isKvUnified,
+      isWindowCacheFull: isKvUnified,
       batchTokens: 64,
       slotCount,
       maxOutputs: 64,
@@ -174,26 +175,29 @@ describe.skipIf(why !== null).each(MODELS)('%s', (name, takesBack, hasState) => 
     for (const [i, [answer]] of answers.entries()) check(asked[i]!, answer!);
   });
 
-  it('continues a conversation where its last turn ended, and an edited one from a checkpoint', async () => {
-    const run = await Run.open(file);
-    let text = prompt(90);
-    let before = 0;
-    for (let turn = 0; turn < 4; turn++) {
-      const places = [text.length - 40, text.length - 3];
-      const [answer] = await run.ask(text, 12, { checkpoints: places });
-      check(text, answer!);
-      if (turn > 0) expect(answer!.cached).toBe(before);
-      before = text.length + answer!.tokens.length - 1;
-      const [again] = await run.ask(text, 5, { checkpoints: places });
-      check(text, again!);
-      expect(again!.cached).toBe(text.length - 3);
-      const edited = [...text.slice(0, -20), ...prompt(10)];
-      const [other] = await run.ask(edited, 5);
-      check(edited, other!);
-      expect(other!.cached).toBeGreaterThanOrEqual(text.length - 40);
-      text = [...text, ...answer!.tokens, ...prompt(90)];
-    }
-  });
+  it.each(hasState ? [true] : [true, false])(
+    'continues a conversation where its last turn ended, and an edited one from a checkpoint (unified KV cache: %s)',
+    async (isKvUnified) => {
+      const run = await Run.open(file, isKvUnified ? {} : { isKvUnified, slotCount: 8, kvTokens: 8 * 1024 });
+      let text = prompt(90);
+      let before = 0;
+      for (let turn = 0; turn < 4; turn++) {
+        const places = [text.length - 40, text.length - 3];
+        const [answer] = await run.ask(text, 12, { checkpoints: places });
+        check(text, answer!);
+        if (turn > 0) expect(answer!.cached).toBe(before);
+        before = text.length + answer!.tokens.length - 1;
+        const [again] = await run.ask(text, 5, { checkpoints: places });
+        check(text, again!);
+        expect(again!.cached).toBe(text.length - 3);
+        const edited = [...text.slice(0, -20), ...prompt(10)];
+        const [other] = await run.ask(edited, 5);
+        check(edited, other!);
+        expect(other!.cached).toBeGreaterThanOrEqual(text.length - 40);
+        text = [...text, ...answer!.tokens, ...prompt(90)];
+      }
+    },
+  );
 
   it('computes the prompt of several choices once, and of several requests up to where they part', async () => {
     const run = await Run.open(file);

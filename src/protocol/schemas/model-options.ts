@@ -166,7 +166,7 @@ export const modelOptionDefinitions: Definitions = {
         { maximum: MAX_DRAFTS },
       ),
       checkpointBytes: integer(
-        "Bytes that checkpoints may take: copies of what cannot be cut of a prompt's cache, of models with recurrent state or sliding windows. From there a later prompt goes on that begins like it. 0 keeps none. Default: what 4 for each sequence take, 1 GiB at most.",
+        "Bytes that checkpoints may take: copies of what cannot be cut of a prompt's cache, of models with recurrent state or sliding windows. From there a later prompt goes on that begins like it. 0 keeps none. Default: 256 MiB, or what 8 take if that is more.",
         0,
       ),
       rope: {
