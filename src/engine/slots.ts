@@ -127,13 +127,25 @@ export class Slots {
     const kept = this.#checkpoints.find(key, tokens.subarray(0, length));
     if (kept && kept.length > (best?.length ?? 0))
       for (const slot of slots)
-        if ((this.#running.get(slot)?.computed ?? length) >= kept.length)
-          best = { slot, length: kept.length, checkpoint: kept.number };
+        if (this.#canReturn(slot, kept.length)) best = { slot, length: kept.length, checkpoint: kept.number };
     for (const slot of slots) {
       const running = this.#running.get(slot);
       if (running && this.#awaits(sequence, running, best?.length ?? 0, length)) return 'soon';
     }
     return best;
+  }
+
+  /**
+   * Whether a slot, or a copy of it, can go on from a checkpoint behind `length` tokens. A copy to cells of its own is made with the next
+   * step, too late to put a checkpoint into them.
+   */
+  #canReturn(slot: number, length: number): boolean {
+    const running = this.#running.get(slot);
+    if (this.#limits.isKvUnified) return !running || running.computed >= length;
+    return (
+      !running &&
+      !this.#edits.some((kind, i) => i % 5 === 0 && kind === MEMORY_COPY && this.#edits[i + 2] === slot)
+    );
   }
 
   /** Whether a sequence should wait until a running one has computed more of the `shared` tokens: there will be a checkpoint. */
@@ -420,8 +432,9 @@ export class Slots {
     return this.#layouts.get(slot)?.positionOf(index) ?? index;
   }
 
-  /** Whether a sequence should occupy the cached slot of its prefix instead of a copy: nothing else is lost. */
-  #isBetterMoved({ slot, length }: Prefix): boolean {
+  /** Whether a sequence should occupy the cached slot of its prefix instead of a copy: nothing else is lost, or only it can go on. */
+  #isBetterMoved({ slot, length, checkpoint }: Prefix): boolean {
+    if (!this.#limits.isKvUnified && checkpoint !== undefined) return true;
     const isWhole = length === this.#ledger.lengthOf(slot);
     return isWhole && (this.#limits.isKvUnified || this.#running.size === 0);
   }

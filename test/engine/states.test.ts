@@ -55,6 +55,10 @@ describe('the engine on caches that cannot be cut everywhere', () => {
     ['recurrent state in a full cache', { kvTokens: 260 }],
     ['recurrent state that can be taken back', { rollbackTokens: 3 }],
     ['a sliding window', { rollbackTokens: Infinity, windowTokens: 40 }],
+    [
+      'a sliding window in cells of its own',
+      { rollbackTokens: Infinity, windowTokens: 40, isKvUnified: false, kvTokens: 8 * 260 },
+    ],
   ])(
     'gives every request its tokens: %s',
     async (_, layout) => {

@@ -70,6 +70,8 @@ export class CheckingBackend implements Backend {
   /** (slots) what cannot be cut of the cache: the cells that it is of, and how many of the last can be taken back. */
   readonly #states: { cells: Cell[]; left: number }[];
   readonly #checkpoints = new Map<number, Cell[]>();
+  /** Slots that get a copy with the next step, where that is not done at once. */
+  readonly #late = new Set<number>();
   /** Slots whose last cell a run-ahead step has filled. */
   readonly #ahead = new Set<number>();
   /** Edits that returned a slot to a checkpoint, and that freed one. */
@@ -111,6 +113,7 @@ export class CheckingBackend implements Backend {
     this.stepTokens.push(step.tokens.length);
     this.turns.push(step.adapter);
     this.#edit(step.memoryEdits);
+    this.#late.clear();
     if (this.#options.isFull?.(step)) throw Object.assign(new Error('no room'), { code: 'KV_FULL' });
     const stopAt = this.#options.abortsStep?.() ? step.tokens.length >> 1 : step.tokens.length;
     const prefixes: number[][] = []; // (tokens) all tokens up to each
@@ -316,6 +319,7 @@ export class CheckingBackend implements Backend {
         this.forgotten += 1;
       } else if (kind === MEMORY_RESTORE) {
         const restored = this.#checkpoints.get(target);
+        if (this.#late.has(slot)) throw new Error(`restores slot ${slot}, into which the next step copies`);
         if (restored?.length !== from)
           throw new Error(`restores checkpoint ${target} at ${from}, which is none`);
         this.#states[slot] = { cells: restored, left: 0 };
@@ -336,6 +340,7 @@ export class CheckingBackend implements Backend {
           throw new Error(`copies into slot ${target}, which is not empty`);
         if (to > cells.length)
           throw new Error(`copies ${to} tokens of slot ${slot}, which holds ${cells.length}`);
+        if (!this.isKvUnified) this.#late.add(target);
         const copied = cells.slice(0, to < 0 ? cells.length : to);
         this.#slots[target] = this.isKvUnified ? copied : copied.map((cell) => ({ ...cell }));
         const isLost =
