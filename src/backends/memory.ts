@@ -265,7 +265,8 @@ export function estimateMemory(
   const logits = 4 * outputs * vocabSize;
   return {
     weights: weightBytes(shape),
-    cache: cacheBytes(shape, limits, cacheType) + slotCount * (1 + rollbackTokens) * sequenceStateBytes(shape),
+    cache:
+      cacheBytes(shape, limits, cacheType) + slotCount * (1 + rollbackTokens) * sequenceStateBytes(shape),
     checkpoints: checkpointBytes,
     compute: Math.max(hidden + attention, Math.min(rows / outputs, 1) * logits) + logits,
   };

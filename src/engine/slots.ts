@@ -108,7 +108,9 @@ export class Slots {
   /** Leading tokens that may come out of the cache. A prompt that is to be saved goes on behind them, up to where it is. */
   #reusableCount(sequence: Sequence): number {
     const { reusableCount, savedPrompt, group } = sequence;
-    return savedPrompt && this.#hasState ? Math.min(reusableCount, this.savedLength(group) - 1) : reusableCount;
+    return savedPrompt && this.#hasState
+      ? Math.min(reusableCount, this.savedLength(group) - 1)
+      : reusableCount;
   }
 
   /** Tokens of a prompt that are saved: with recurrent state not the last one, as its logits are needed by who continues. */
@@ -120,7 +122,8 @@ export class Slots {
   #findState(sequence: Sequence, tokens: Int32Array, { slots, length }: PrefixMatch): Prefix | 'soon' | null {
     const key = this.#treeKey(sequence.group);
     const whole = this.#tree.ends(key, tokens).findLast((slot) => this.#cached.has(slot));
-    let best: Prefix | null = whole === undefined ? null : { slot: whole, length: this.#tree.lengthOf(whole) };
+    let best: Prefix | null =
+      whole === undefined ? null : { slot: whole, length: this.#tree.lengthOf(whole) };
     const kept = this.#checkpoints.find(key, tokens.subarray(0, length));
     if (kept && kept.length > (best?.length ?? 0))
       for (const slot of slots)

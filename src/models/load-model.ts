@@ -166,7 +166,7 @@ export async function loadModel(
 /** The weights and the tokenizer of a model. */
 export async function loadWeights(
   { file, options, shape, placement, need }: LoadPlan,
-  { gpu, threads, notice, deterministic }: ServingOptions,
+  { gpu, threads, notice, deterministic, speculation }: ServingOptions,
   { signal, onProgress }: { signal: AbortSignal; onProgress: (fraction: number) => void },
 ): Promise<LoadedModel> {
   if (shape === null)
@@ -188,6 +188,7 @@ export async function loadWeights(
       ...(options.fusedAttention === undefined ? {} : { fusedAttention: options.fusedAttention }),
       ...ggufOptions(options),
       kernels: deterministic ? 'batch' : kernelsOf(options),
+      loadHeads: speculation !== false,
     },
     shape,
   );
@@ -321,7 +322,14 @@ export function contextLimits(
   const { supportsNonUnifiedKv, supportsUnifiedKv, prefersUnifiedKv, supportsSmallWindow } = model;
   const { vocabSize } = model.tokenizer;
   const supported = { supportsNonUnifiedKv, supportsUnifiedKv, prefersUnifiedKv, supportsSmallWindow };
-  return toLimits(options, serving, { contextLength, kvBytesPerToken, isTiny, vocabSize, ...supported, state });
+  return toLimits(options, serving, {
+    contextLength,
+    kvBytesPerToken,
+    isTiny,
+    vocabSize,
+    ...supported,
+    state,
+  });
 }
 
 function contextSizeOf(options: ModelOptions, serving: ServingOptions, contextLength: number): number {

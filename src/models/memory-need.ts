@@ -36,7 +36,14 @@ export function memoryError(
   const msg =
     `${name} takes ${mib(totalBytes(need))} (weights ${mib(weights)}, cache ${mib(cache)}, compute ${mib(compute)}${checkpoints > 0 ? `, checkpoints ${mib(checkpoints)}` : ''}); ${limit}. ` +
     'A smaller kvTokens, contextSize or maxSequences, or a quantized cacheType takes less';
-  const ctx = { weights, cache, compute, checkpoints, free: free[lacks], ...(budget === null ? {} : { budget }) };
+  const ctx = {
+    weights,
+    cache,
+    compute,
+    checkpoints,
+    free: free[lacks],
+    ...(budget === null ? {} : { budget }),
+  };
   return new OnpolicyError('OUT_OF_MEMORY', msg, { detail: [{ loc: ['model'], msg, type: 'memory', ctx }] });
 }
 
