@@ -1,5 +1,6 @@
 // The tokens of many sequences -> tokens that a smaller model says come next. Hides what computes it.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -19,6 +20,7 @@ struct ModelDraft {
   TokenMatcher* matcher = nullptr;  // null: the sequence is free; left as it was
   size_t limit = 0;                  // drafts at most
   std::vector<int32_t>* drafts = nullptr;  // filled
+  size_t row = 0;  // the sample of the step behind which they stand
 };
 
 // What drafts cost.
@@ -27,6 +29,13 @@ struct DraftWork {
   int32_t passes = 0;     // of the smaller model
   int32_t tokens = 0;     // that they computed, of all sequences
   int32_t sequences = 0;  // that have drafts
+
+  void operator+=(const DraftWork& other) {
+    ms += other.ms;
+    passes += other.passes;
+    tokens += other.tokens;
+    sequences = std::max(sequences, other.sequences);
+  }
 };
 
 class DraftModel {

@@ -15,6 +15,7 @@ Drafter::Drafter(DraftSources sources, const int32_t* prompt, size_t count)
     : uses_text_(sources.own_text),
       answers_(std::move(sources.answers)),
       model_(std::move(sources.model)),
+      uses_head_(sources.uses_head),
       key_(std::move(sources.key)),
       prompt_size_(count),
       text_(sources.min_match),
@@ -33,7 +34,7 @@ void Drafter::Accept(int32_t token, uint64_t state) {
     const bool is_right = proposed_[at_++] == token;
     last_draft_ = is_right ? LastDraft::kRight : LastDraft::kWrong;
     if (!is_right) proposed_.clear();
-  } else if (proposed_.empty() && !model_) {
+  } else if (proposed_.empty() && !model_ && !uses_head_) {
     last_draft_ = LastDraft::kNone;
   }
   if (!prediction_.tokens().empty()) FollowPrediction(token);

@@ -18,6 +18,7 @@ struct DraftSources {
   std::vector<int32_t> prediction;   // what the request says that the answer will be; may be empty
   std::shared_ptr<AnswerIndex> answers;  // of other requests, or null
   std::shared_ptr<DraftModel> model;     // drafts where nothing else does, or null
+  bool uses_head = false;                // the model's own head does so, if it has one
   std::string key;                       // sequences share what the model has computed only within one key
 };
 
@@ -51,6 +52,7 @@ class Drafter {
   const std::vector<int32_t>& tokens() const { return text_.tokens(); }
   // What drafts where Draft finds nothing; may be null.
   DraftModel* model() const { return model_.get(); }
+  bool uses_head() const { return uses_head_; }
   const std::string& key() const { return key_; }
 
  private:
@@ -63,6 +65,7 @@ class Drafter {
   const bool uses_text_;
   const std::shared_ptr<AnswerIndex> answers_;
   const std::shared_ptr<DraftModel> model_;
+  const bool uses_head_;
   const std::string key_;
   const size_t prompt_size_;
   TokenIndex text_;                // prompt and output

@@ -85,6 +85,10 @@ Status Context::Create(std::shared_ptr<Model> model, const ContextOptions& optio
                                              " tokens could not be made: " + log.Text());
   created->adapters_.Attach(created->context_, params, created->pool_.get(), options.is_deterministic);
   created->kv_tokens_ = api.llama_n_ctx(created->context_);
+  if (options.has_draft_head) {
+    created->head_ = DraftHead::Create(*model, created->context_, params, *created->pool_, created->rows_.vocab_size(), options.threads);
+    created->rows_.SetHead(created->head_.get());
+  }
   created->rollback_.Begin(options.max_sequences, api.llama_n_rs_seq(created->context_));
   api.llama_attach_threadpool(created->context_, created->pool_->get(), created->pool_->get());
   *context = std::move(created);
@@ -104,9 +108,11 @@ void Context::AbortAhead() {
 
 Context::~Context() {
   if (is_abandoned_) {
+    head_.release();
     pool_.release();  // a step may still use it
     return;
   }
+  head_.reset();
   if (context_) Api().llama_free(context_);
   adapters_.FreeAll();
 }
@@ -130,6 +136,7 @@ Status Context::EditMemory(const std::vector<int32_t>& edits, const std::vector<
 Status Context::EditSequence(const int32_t* edit) {
   const auto [kind, sequence, target, from, to] = std::array{edit[0], edit[1], edit[2], edit[3], edit[4]};
   llama_memory_t memory = Api().llama_get_memory(context_);
+  if (head_) head_->Edit(edit);
   if (kind == kMemoryForget) {
     checkpoints_.Forget(target);
     return Status::Ok();
@@ -202,6 +209,7 @@ Status Context::DecodeBatch(llama_batch batch, const int32_t* sequences) {
   batch.n_seq_id = sequence_counts_.data();
   batch.seq_id = sequence_pointers_.data();
   batch.logits = wants_logits_.data();
+  if (head_) head_->Prepare(wants_logits_);
   const attention::Scope scope(model_->has_own_kernels());
   const CatchFatal catching;
   const int32_t result = Api().llama_decode(context_, batch);
@@ -281,6 +289,7 @@ Status Context::Decode(const StepInput& input, std::vector<int32_t>* places) {
   std::vector<int32_t> rows = input.sample_rows;
   for (size_t i = 0; i < input.score_rows.size(); i += 3) rows.push_back(input.score_rows[i]);
   media_logits_.clear();
+  media_hidden_.clear();
   places->assign(input.tokens.size(), kNoPlace);
   if (const Status status = TakeKept(input, places); !status.ok()) return status;
   const size_t kept = media_logits_.size();
@@ -301,6 +310,7 @@ Status Context::TakeKept(const StepInput& input, std::vector<int32_t>* places) {
     if (row->token != input.tokens[i])
       return Status::Fail("BACKEND_FAILED", "another token was computed ahead than a step asks for");
     media_logits_.push_back(std::move(row->logits));
+    media_hidden_.push_back(std::move(row->hidden));
     (*places)[i] = -static_cast<int32_t>(media_logits_.size());
     kept_.erase(row);
   }
@@ -310,6 +320,12 @@ Status Context::TakeKept(const StepInput& input, std::vector<int32_t>* places) {
 const float* Context::LogitsAt(int32_t place) {
   if (place < 0) return media_logits_[static_cast<size_t>(-place - 1)].data();
   return Api().llama_get_logits_ith(context_, place);
+}
+
+const float* Context::HiddenAt(int32_t place) {
+  if (place >= 0) return Api().get_embeddings_nextn_ith(context_, place);
+  const auto at = static_cast<size_t>(-place - 1);
+  return at < media_hidden_.size() && !media_hidden_[at].empty() ? media_hidden_[at].data() : nullptr;
 }
 
 void Context::PadRows(std::vector<const float*>* rows) {
@@ -344,7 +360,9 @@ Status Context::KeepAhead() {
   for (size_t i = 0; i < next.tokens.size(); ++i) {
     const float* logits = Api().llama_get_logits_ith(context_, static_cast<int32_t>(i));
     if (!logits) return Status::Fail("BACKEND_FAILED", "the engine returned no logits for a row");
-    kept_.push_back({next.sequences[i], next.positions[i], next.tokens[i], {logits, logits + vocab_size()}});
+    kept_.push_back({next.sequences[i], next.positions[i], next.tokens[i], {logits, logits + vocab_size()}, {}});
+    if (!head_) continue;
+    if (const float* hidden = HiddenAt(static_cast<int32_t>(i))) kept_.back().hidden.assign(hidden, hidden + head_->width());
   }
   next_.Clear();
   is_next_computed_ = false;
@@ -409,7 +427,11 @@ Status Context::Step(const StepInput& input, RowsOutput* output) {
   if (std::find(logits.begin(), logits.end(), nullptr) != logits.end())
     return Status::Fail("BACKEND_FAILED", "the engine returned no logits for a row");
   if (vocab_size() < rows_.vocab_size()) PadRows(&logits);
+  DraftWork followed;
+  if (head_)
+    followed = head_->Follow(input, [&](size_t i) { return places[i] == kNoPlace ? nullptr : HiddenAt(places[i]); });
   rows_.Run(input, logits, constraints, output);
+  output->draft_work += followed;
   if (input.may_run_ahead) next_.LayOut(input, output->samples);
   if (is_recurrent_ && (input.HasDrafts() || !next_.IsOneTokenEach(output->samples.size()))) next_.Clear();
   output->is_ahead = is_recurrent_ && !next_.empty();

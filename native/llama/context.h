@@ -11,6 +11,7 @@
 
 #include "llama/adapters.h"
 #include "llama/checkpoints.h"
+#include "llama/draft-head.h"
 #include "llama/model.h"
 #include "llama/next-step.h"
 #include "llama/rollback.h"
@@ -43,6 +44,7 @@ struct ContextOptions {
   int32_t sampled_vocab = 0;      // ids that samplers know, where they are those of another model; 0: the model's own
   int32_t threads = 1;
   uint32_t rollback_tokens = 0;   // of a recurrent sequence, that can be taken back: the engine may do so for fewer or none
+  bool has_draft_head = false;    // with the model's own head as a source of drafts, if it has one
   bool cache_on_gpu = true;       // of the layers on the GPU; false: in the processor's memory, where their attention runs then
   bool fused_attention = true;    // false: plain matmuls
   bool is_window_cache_full = true;  // false: layers with a sliding window have cells for the window and a step only
@@ -104,6 +106,7 @@ class Context {
 
   uint32_t kv_tokens() const { return kv_tokens_; }
   uint32_t rollback_tokens() const { return rollback_.most(); }
+  bool has_draft_head() const { return head_ != nullptr; }
 
   // After a GPU has failed, freeing what it holds waits for it, which ends the process: context and model are leaked instead.
   // Does nothing on a CPU.
@@ -122,6 +125,8 @@ class Context {
   Status DecodeTokens(const StepInput& input, const std::vector<int32_t>& rows);
   Status DecodeBatch(llama_batch batch, const int32_t* sequences);
   const float* LogitsAt(int32_t place);
+  // The state that the head reads; null: there is none.
+  const float* HiddenAt(int32_t place);
   // The rows with an impossible logit for each id that the model lacks.
   void PadRows(std::vector<const float*>* rows);
   // Forgets what RunAhead did, but for the tokens at `used`, ascending; with recurrent state, keeps its rows.
@@ -151,7 +156,7 @@ class Context {
   // Rows that were computed ahead, and not asked for by the step after.
   struct KeptRow {
     int32_t sequence, position, token;
-    std::vector<float> logits;
+    std::vector<float> logits, hidden;
   };
 
   Rollback rollback_;  // of recurrent state
@@ -167,6 +172,8 @@ class Context {
   std::vector<int32_t> sequence_counts_;
   std::vector<int32_t*> sequence_pointers_;
   std::vector<int8_t> wants_logits_;
+  std::unique_ptr<DraftHead> head_;  // null: it drafts nothing
+  std::vector<std::vector<float>> media_hidden_;  // of the rows in media_logits_; may be shorter
   std::vector<std::vector<float>> media_logits_;  // rows kept before, and of media that are sampled from: at place -1, -2, ...
   std::vector<std::vector<float>> padded_;        // rows of a model with fewer ids than samplers know
 };

@@ -112,6 +112,15 @@ Status OpenLibrary(const std::string& folder, const std::string& wanted_version,
 #define ONPOLICY_RESOLVE(name) library.name = reinterpret_cast<decltype(library.name)>(resolve(#name));
   ONPOLICY_LIBRARY_FUNCTIONS(ONPOLICY_RESOLVE)
 #undef ONPOLICY_RESOLVE
+  const auto find = [&](auto& function, std::initializer_list<const char*> names) {
+    for (const char* name : names)
+      for (void* handle : handles)
+        if (void* symbol = LibrarySymbol(handle, name)) function = reinterpret_cast<std::decay_t<decltype(function)>>(symbol);
+  };
+  find(library.set_embeddings_nextn,
+       {"_Z26llama_set_embeddings_nextnP13llama_contextbb", "?llama_set_embeddings_nextn@@YAXPEAUllama_context@@_N1@Z"});
+  find(library.get_embeddings_nextn_ith,
+       {"_Z30llama_get_embeddings_nextn_ithP13llama_contexti", "?llama_get_embeddings_nextn_ith@@YAPEAMPEAUllama_context@@H@Z"});
   library.version = library.llama_version ? library.llama_version() : "unknown";
   // A build suffix such as "-dev" does not change the C API.
   if (library.version.substr(0, library.version.find('-')) != wanted_version || !missing.empty())

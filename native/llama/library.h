@@ -28,6 +28,7 @@ namespace onpolicy {
   X(llama_model_n_embd)                                                                                        \
   X(llama_model_n_embd_inp)                                                                                    \
   X(llama_model_n_layer)                                                                                       \
+  X(llama_model_n_layer_nextn)                                                                                 \
   X(llama_model_n_head)                                                                                        \
   X(llama_model_n_head_kv)                                                                                     \
   X(llama_model_n_swa)                                                                                         \
@@ -218,6 +219,10 @@ struct Library {
   // From the CPU backend, which ggml loads by itself: null where it has none.
   decltype(&::ggml_threadpool_new) ggml_threadpool_new = nullptr;
   decltype(&::ggml_backend_cpu_set_threadpool) ggml_backend_cpu_set_threadpool = nullptr;
+
+  // Of no public header, under their C++ names: null where the library does not export them.
+  void (*set_embeddings_nextn)(llama_context*, bool value, bool masked) = nullptr;
+  float* (*get_embeddings_nextn_ith)(llama_context*, int32_t) = nullptr;
 
   std::string folder;   // where the libraries were loaded from
   std::string version;  // as the library reports it

@@ -82,6 +82,7 @@ Status Model::LoadAlone(const ModelOptions& options, std::shared_ptr<Model>* mod
   std::vector<float> shares = options.tensor_split;
   shares.resize(api.llama_max_devices(), 0.0f);
   if (!options.tensor_split.empty()) params.tensor_split = shares.data();
+  params.load_mtp = options.load_heads;
   params.n_gpu_layers = use_gpu ? options.gpu_layers : 0;
   if (options.mlock) params.load_mode = options.mmap.value_or(true) ? LLAMA_LOAD_MODE_MMAP_MLOCK : LLAMA_LOAD_MODE_MLOCK;
   else if (options.mmap) params.load_mode = *options.mmap ? LLAMA_LOAD_MODE_MMAP : LLAMA_LOAD_MODE_NONE;

@@ -22,6 +22,7 @@ struct ModelOptions {
   std::vector<float> tensor_split;            // their shares, in the same order; empty: by free memory
   matmul::Packs packs = matmul::Packs::kNone;  // weights for matmuls of our own, on the CPU
   std::optional<bool> mmap;                   // map the file; absent: where the engine can
+  bool load_heads = false;                    // its layers for multi-token prediction, too
   bool mlock = false;                         // keep the weights from being swapped out
   std::function<bool(float)> on_progress;     // fraction done, on the loading thread; false stops the load
 };

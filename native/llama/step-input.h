@@ -37,6 +37,7 @@ struct StepInput : RowsInput {  // score_rows: the first of the three is an inde
   std::vector<int32_t> sequences;     // (tokens)
   std::vector<MediaRows> media;       // ascending by `at`
   std::vector<int32_t> sample_rows;   // (samplers) index into tokens: whose logits the sampler sees
+  std::vector<int32_t> followed;      // sequences whose tokens the model's own head computes, too: it may draft for them
   bool may_run_ahead = false;             // the next step is likely to take exactly the tokens that this one samples
 };
 

@@ -62,7 +62,7 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
     return *thread_;
   }
 
-  // step({ adapter, memoryEdits, tokens, positions, sequences, sampleRows, samplers, matchers, drafts, hooked, scoreRows,
+  // step({ adapter, memoryEdits, tokens, positions, sequences, followed, sampleRows, samplers, matchers, drafts, hooked, scoreRows,
   // mayRunAhead, media })
   // -> Promise<{ samples, scores }>
   Napi::Value Step(const Napi::CallbackInfo& info) {
@@ -76,6 +76,7 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
     input.positions = step.IntegersOrNone("positions");
     input.sequences = step.IntegersOrNone("sequences");
     input.sample_rows = step.IntegersOrNone("sampleRows");
+    input.followed = step.IntegersOrNone("followed");
     ReadRows(step, vocab_size_, input);
     input.may_run_ahead = step.Flag("mayRunAhead");
     if (!IsAbsent(step["media"])) input.media = ReadMediaRows(step["media"]);
@@ -332,6 +333,7 @@ ContextOptions ReadContextOptions(const Fields& given) {
   options.max_outputs = given.UnsignedOr("maxOutputs", options.max_outputs);
   options.threads = static_cast<int32_t>(given.UnsignedOr("threads", 1));
   options.rollback_tokens = given.UnsignedOr("rollbackTokens", options.rollback_tokens);
+  options.has_draft_head = !IsAbsent(given["hasDraftHead"]) && given.Flag("hasDraftHead");
   options.fused_attention = given.Flag("fusedAttention");
   options.cache_on_gpu = given.Flag("cacheOnGpu");
   options.is_window_cache_full = given.Flag("isWindowCacheFull");
@@ -352,6 +354,7 @@ Napi::Value CreateContext(const Napi::CallbackInfo& info) {
       [options, context, vocab_size = model->vocab_size(), row_size = model->input_size()](Napi::Env env) -> Napi::Value {
         Napi::Object object = Environment::Of(env).Construct("Context");
         object.Set("kvTokens", (*context)->kv_tokens());
+        object.Set("hasDraftHead", (*context)->has_draft_head());
         object.Set("rollbackTokens", (*context)->rollback_tokens());
         JsContext::Unwrap(object)->Start(std::move(*context), options, vocab_size, row_size);
         return object;

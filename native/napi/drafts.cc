@@ -20,12 +20,13 @@ size_t ReadMinMatch(Napi::Value value) {
   return static_cast<size_t>(ReadInteger(value, "minMatch", 1, kLongestMinMatch));
 }
 
-// createDrafter({ minMatch, usesText, prediction?, answers?, model?, key? }, prompt: Int32Array) -> a handle
+// createDrafter({ minMatch, usesText, usesHead?, prediction?, answers?, model?, key? }, prompt: Int32Array) -> a handle
 Napi::Value CreateDrafter(const Napi::CallbackInfo& info) {
   const Fields given(info[0]);
   DraftSources sources;
   sources.min_match = ReadMinMatch(given["minMatch"]);
   sources.own_text = given.Flag("usesText");
+  sources.uses_head = !IsAbsent(given["usesHead"]) && given.Flag("usesHead");
   sources.prediction = given.IntegersOrNone("prediction");
   if (!IsAbsent(given["answers"])) sources.answers = UnwrapAnswers(given["answers"]);
   if (!IsAbsent(given["model"])) sources.model = UnwrapDraftModel(given["model"]);

@@ -143,6 +143,7 @@ Napi::Value LoadModel(const Napi::CallbackInfo& info) {
   request->packs = ReadPacks(options.Text("packs"));
   if (!IsAbsent(options["devices"])) request->devices = options.Texts("devices");
   if (!IsAbsent(options["tensorSplit"])) request->tensor_split = ReadVector<float>(options["tensorSplit"], "tensorSplit");
+  if (!IsAbsent(options["loadHeads"])) request->load_heads = options.Flag("loadHeads");
   if (!IsAbsent(options["mmap"])) request->mmap = options.Flag("mmap");
   if (!IsAbsent(options["mlock"])) request->mlock = options.Flag("mlock");
   if (options["gpuLayers"].IsNumber()) request->gpu_layers = options["gpuLayers"].As<Napi::Number>().Int32Value();

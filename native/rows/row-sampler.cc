@@ -53,10 +53,10 @@ void RowSampler::DraftWithModels(const RowsInput& input, RowsOutput* output) {
   for (size_t first = 0; first < undrafted_.size(); ++first) {
     if (undrafted_[first] < 0) continue;
     const std::shared_ptr<Drafter>& drafter = input.drafters[first];
-    wanted[drafter->model()].push_back({drafter, input.samplers[first].get(),
+    wanted[ModelOf(*drafter)].push_back({drafter, input.samplers[first].get(),
                                         input.matchers.empty() ? nullptr : input.matchers[first].get(),
                                         output->samples[static_cast<size_t>(undrafted_[first])].drafts_to_check,
-                                        &output->samples[static_cast<size_t>(undrafted_[first])].drafts});
+                                        &output->samples[static_cast<size_t>(undrafted_[first])].drafts, static_cast<size_t>(undrafted_[first])});
   }
   output->draft_work = {};
   for (auto& [model, sequences] : wanted) {
@@ -95,7 +95,7 @@ void RowSampler::SampleSequence(const RowsInput& input, size_t first, const std:
         drafter->Draft(std::max<size_t>(limit, 1), constraints.StateBefore(first, 0), &result.drafts);
         constraints.CutDrafts(first, &result.drafts);
         drafter->Propose(result.drafts);
-        if (result.drafts.empty() && drafter->model() && limit > 0) undrafted_[first] = static_cast<int>(row);
+        if (result.drafts.empty() && ModelOf(*drafter) && limit > 0) undrafted_[first] = static_cast<int>(row);
       }
       return;
     }

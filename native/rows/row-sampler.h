@@ -55,6 +55,8 @@ class RowSampler {
       : vocab_size_(vocab_size), rows_(threads), scratch_(static_cast<size_t>(threads)) {}
 
   int32_t vocab_size() const { return vocab_size_; }
+  // What drafts for drafters that use the model's own head; null: nothing.
+  void SetHead(DraftModel* head) { head_ = head; }
 
   // Begins a step: forgets the hooked rows of the last run, whose logits go away, and starts to fill the masks.
   // `input` must outlive the result.
@@ -82,7 +84,10 @@ class RowSampler {
   void Sample(const RowsInput& input, size_t sample, const float* values, ConstraintRows& constraints,
               SamplerScratch& scratch, RowResult& result);
 
+  DraftModel* ModelOf(const Drafter& drafter) const { return drafter.model() ? drafter.model() : drafter.uses_head() ? head_ : nullptr; }
+
   const int32_t vocab_size_;
+  DraftModel* head_ = nullptr;
   RowPool rows_;
   std::vector<int> undrafted_;  // (samplers) of first rows: the row behind which a smaller model should draft; -1: none
   std::unique_ptr<RowPool> masks_;       // made by the first constrained step: one thread, idle between steps

@@ -1,6 +1,7 @@
 /** `speculation` and `prediction` of a request -> what drafts for each of its choices. */
 import { atField } from '../common/index.ts';
 import { type Engine, type Group, Speculation } from '../engine/index.ts';
+import { OnpolicyError } from '../errors.ts';
 import { type DraftSources, type Handle, loadAddon } from '../native/index.ts';
 import type { ValidChatRequest, ValidSpeculation } from '../protocol/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
@@ -45,22 +46,30 @@ export async function planSpeculation(
     engine.rollbackTokens > 0 && !media && !request.use_beam_search && request.logits_processors.length === 0;
   if (given === false || !isPossible) return NOTHING;
   const { method, maxTokens, minMatch } = given === 'auto' ? AUTO : given;
+  if (method === 'mtp' && !engine.hasDraftHead)
+    throw new OnpolicyError(
+      'UNSUPPORTED',
+      'speculation.method: mtp needs a model with layers for multi-token prediction, which this one lacks',
+      { param: 'speculation.method' },
+    );
   const prediction = await atField('prediction', () =>
     tokenizer.encode(request.prediction, { addSpecial: false, parseSpecial: false }),
   );
+  const usesHead = draftModel === null && engine.hasDraftHead && (given === 'auto' || method === 'mtp');
   const index = method === 'suffix' ? answers.get(cacheKey) : null;
   const sources: DraftSources = {
     minMatch,
-    usesText: draftModel === null,
+    usesText: draftModel === null && method !== 'mtp',
+    usesHead,
     prediction,
     ...(index ? { answers: index } : {}),
     ...(draftModel ? { model: draftModel, key: cacheKey } : {}),
   };
-  const usesModel = draftModel !== null;
+  const usesModel = draftModel !== null || usesHead;
   const trust = prediction.length > 0 ? TRUST_IN_PREDICTION : usesModel ? TRUST_IN_MODEL : TRUST_IN_MATCH;
   const speculations = Array.from({ length: request.n }, () => {
     const drafter = loadAddon().createDrafter(sources, prompt);
-    return new Speculation({ drafter, maxTokens, trust, usesModel });
+    return new Speculation({ drafter, maxTokens, trust, usesModel, usesHead });
   });
   return {
     speculations,

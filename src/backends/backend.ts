@@ -45,6 +45,8 @@ export type Step = {
   readonly positions: Int32Array; // (total)
   readonly sequences: Int32Array; // (total) the slot of each token
   readonly sampleRows: Int32Array; // (samples) index into tokens: whose logits the sampler reads
+  /** Slots whose tokens the model's draft head computes, too, so that it can draft for them. Absent: none. */
+  readonly followed?: Int32Array;
   readonly samplers: readonly SamplerHandle[]; // (samples) several may share one row
   /** Grammars that constrain the samples; null: none. Absent when all are null. */
   readonly matchers?: readonly (Handle | null)[]; // (samples)
@@ -100,6 +102,8 @@ export type BackendLimits = {
    * by others, so its cache can no longer be cut or copied in part.
    */
   readonly windowTokens: number;
+  /** Whether the model has a head of its own that drafts. */
+  readonly hasDraftHead: boolean;
 };
 
 /** Owns device memory and computes. */

@@ -60,6 +60,8 @@ export type GgufOptions = {
   readonly kernels?: 'auto' | 'batch' | 'plain';
   /** Bytes that its cache and buffers will take, for which packed weights must leave room. */
   readonly reservedBytes?: number;
+  /** Whether its layers for multi-token prediction are loaded, where it has them. Default false. */
+  readonly loadHeads?: boolean;
   /** Called with the fraction loaded, 0 to 1. */
   readonly onProgress?: (fraction: number) => void;
   /** Gets a line about what takes long. Default: standard error. */
@@ -93,13 +95,24 @@ export class GgufModel implements LoadedModel {
   readonly #cacheOnGpu: boolean;
   readonly #usesGpu: boolean;
   readonly #files: string[];
+  readonly #loadsHeads: boolean;
   readonly #notice: Notice | undefined;
   #vocabulary: Promise<Vocabulary> | null = null;
 
   constructor(
     native: NativeModel,
     shape: ModelShape,
-    { path, gpu, gpuLayers, cacheOnGpu = true, fusedAttention = true, cacheType, rope, notice }: GgufOptions,
+    {
+      path,
+      gpu,
+      gpuLayers,
+      cacheOnGpu = true,
+      fusedAttention = true,
+      cacheType,
+      rope,
+      loadHeads,
+      notice,
+    }: GgufOptions,
   ) {
     this.cacheType = cacheType ?? (native.hasF32Weights ? 'f32' : 'f16');
     this.kvBytesPerToken = kvBytesPerToken(shape, this.cacheType);
@@ -112,6 +125,7 @@ export class GgufModel implements LoadedModel {
     this.native = native;
     this.path = path;
     this.#files = [path];
+    this.#loadsHeads = loadHeads ?? false;
     this.#notice = notice;
     this.tokenizer = createTokenizer(native);
   }
@@ -204,7 +218,10 @@ export class GgufModel implements LoadedModel {
   /** Makes a context on this model. Fails with `OUT_OF_MEMORY` when its cache cannot fit. */
   async createBackend(limits: ContextLimits): Promise<Backend> {
     try {
-      const context = await loadAddon().createContext(this.native, this.#contextOptions(limits));
+      const context = await loadAddon().createContext(this.native, {
+        ...this.#contextOptions(limits),
+        hasDraftHead: this.#loadsHeads,
+      });
       return new GgufBackend(this.native, context, limits, {
         fusedAttention: this.#fusedAttention,
         cacheType: this.cacheType,
@@ -288,6 +305,7 @@ export async function loadGguf(options: GgufOptions, described?: ModelShape): Pr
       path: onDisk(options.path),
       useGpu: options.gpu !== false,
       packs: packsOf(options, shape),
+      ...(options.loadHeads ? { loadHeads: true } : {}),
       ...(options.gpuLayers === undefined ? {} : { gpuLayers: options.gpuLayers }),
       ...(options.devices === undefined ? {} : { devices: options.devices }),
       ...(options.tensorSplit === undefined ? {} : { tensorSplit: Float32Array.from(options.tensorSplit) }),
@@ -319,6 +337,7 @@ class GgufBackend implements Backend {
   readonly slotCount: number;
   readonly rollbackTokens: number;
   readonly windowTokens: number;
+  readonly hasDraftHead: boolean;
   readonly isKvUnified: boolean;
   readonly cacheShape: string;
   readonly #context: NativeContext;
@@ -338,6 +357,7 @@ class GgufBackend implements Backend {
     this.slotCount = limits.slotCount;
     this.rollbackTokens = model.hasRecurrentState ? context.rollbackTokens : Infinity;
     this.windowTokens = model.slidingWindow;
+    this.hasDraftHead = context.hasDraftHead;
     this.isKvUnified = limits.isKvUnified;
     const slots = `${limits.slotCount} slots${limits.isWindowCacheFull === false ? ' with small windows' : ''}`;
     const layout = limits.isKvUnified ? 'pool' : slots;

@@ -117,6 +117,11 @@ export class Engine {
     return this.#backend.cacheShape;
   }
 
+  /** Whether the model drafts by itself. */
+  get hasDraftHead(): boolean {
+    return this.#backend.hasDraftHead;
+  }
+
   /** How many of its last tokens the cache of a sequence can be cut by: see {@link BackendLimits.rollbackTokens}. */
   get rollbackTokens(): number {
     return this.#backend.rollbackTokens;

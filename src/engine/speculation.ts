@@ -11,6 +11,8 @@ export type SpeculationOptions = {
   readonly trust: number;
   /** Whether its drafts cost passes of a smaller model. Default false: they cost next to nothing. */
   readonly usesModel?: boolean;
+  /** Whether that model is the head of the large one. */
+  readonly usesHead?: boolean;
 };
 
 /** A model that hardly helps is tried again after so many steps, and each time after twice as many. */
@@ -22,6 +24,8 @@ const NEWEST = 0.1;
 const BEFORE = 4;
 /** Behind a wrong draft the next one is thought to be right so much less often, before any was seen. */
 const LESS_BEHIND_WRONG = 0.5;
+/** A head whose drafts are worth nothing follows a sequence for so many steps. */
+const FOLLOWED_STEPS = 8;
 const NOTHING = new Int32Array(0);
 
 /** What became of the draft for the last token: a place in limits and rates. */
@@ -52,6 +56,7 @@ export class Speculation {
   readonly usesModel: boolean;
   /** Set while later rows could be sampled under other rules than those of the step: no drafts are checked. */
   isPaused = false;
+  readonly #usesHead: boolean;
   /** Drafts that the step after the coming one checks at most, by {@link LAST_DRAFT}. */
   readonly limits: [number, number, number] = [0, 0, 0];
   /** Drafts that had a row, and those of them that were sampled. */
@@ -66,7 +71,8 @@ export class Speculation {
   #waited = 0; // steps without a draft
   #patience = FIRST_PATIENCE;
 
-  constructor({ drafter, maxTokens, trust, usesModel = false }: SpeculationOptions) {
+  constructor({ drafter, maxTokens, trust, usesModel = false, usesHead = false }: SpeculationOptions) {
+    this.#usesHead = usesHead;
     this.usesModel = usesModel;
     this.drafter = drafter;
     this.maxTokens = maxTokens;
@@ -84,6 +90,11 @@ export class Speculation {
     this.#proposed = drafts;
     this.#at = 0;
     this.#checked = 0;
+  }
+
+  /** Whether the model's head computes its tokens, too: not while its drafts are worth nothing. */
+  get isFollowed(): boolean {
+    return this.#usesHead && (this.#waited <= FOLLOWED_STEPS || this.limits.some((limit) => limit > 0));
   }
 
   /** The limit that holds after the last token. */

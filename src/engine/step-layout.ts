@@ -8,6 +8,9 @@ import type { GroupMedia, Sequence } from './sequence.ts';
 /** Lays a plan out in the arrays that the backend takes. */
 export function toStep({ adapter, entries, edits, isSteady }: Plan): Step {
   let total = 0;
+  const followed = entries
+    .filter(({ sequence }) => sequence.speculation?.isFollowed)
+    .map(({ sequence }) => sequence.slot);
   const sampled: Sequence[] = [];
   for (const { count, samples, drafts } of entries) {
     total += count + drafts.length;
@@ -20,6 +23,7 @@ export function toStep({ adapter, entries, edits, isSteady }: Plan): Step {
     tokens: new Int32Array(total),
     positions: new Int32Array(total),
     sequences: new Int32Array(total),
+    ...(followed.length > 0 ? { followed: Int32Array.from(followed) } : {}),
     sampleRows: new Int32Array(sampled.length),
     rowEdits: [] as RowEdit[],
     samplers: sampled.map((sequence) => sequence.sampler),

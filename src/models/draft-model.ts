@@ -38,7 +38,11 @@ export async function planDraft(
 }
 
 /** What drafts are changes no answer. */
-const withoutPromise = (serving: ServingOptions): ServingOptions => ({ ...serving, deterministic: false });
+const withoutPromise = (serving: ServingOptions): ServingOptions => ({
+  ...serving,
+  deterministic: false,
+  speculation: false,
+});
 
 /** Loads it. Fails with `INVALID_REQUEST` when its tokens are others. */
 export async function loadDraft(

@@ -176,7 +176,7 @@ export async function loadModel(
 /** The weights and the tokenizer of a model. */
 export async function loadWeights(
   { file, options, shape, placement, need }: LoadPlan,
-  { gpu, threads, notice, deterministic }: ServingOptions,
+  { gpu, threads, notice, deterministic, speculation }: ServingOptions,
   { signal, onProgress }: { signal: AbortSignal; onProgress: (fraction: number) => void },
 ): Promise<LoadedModel> {
   if (shape === null)
@@ -198,6 +198,7 @@ export async function loadWeights(
       ...(options.fusedAttention === undefined ? {} : { fusedAttention: options.fusedAttention }),
       ...ggufOptions(options),
       kernels: deterministic ? 'batch' : kernelsOf(options),
+      loadHeads: speculation !== false,
     },
     shape,
   );

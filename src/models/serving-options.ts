@@ -11,6 +11,7 @@ export type ServingOptions = Pick<
   | 'scheduling'
   | 'prefixCache'
   | 'deterministic'
+  | 'speculation'
   | 'hub'
   | 'onProgress'
   | 'log'

@@ -13,6 +13,8 @@ export type DraftSources = {
   readonly answers?: Handle;
   /** What drafts where nothing else does, as `createDraftModel` made it. */
   readonly model?: Handle;
+  /** Whether the model's own head does so. */
+  readonly usesHead?: boolean;
   /** Sequences share what that model has computed only within one key. */
   readonly key?: string;
 };

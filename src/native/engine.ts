@@ -104,6 +104,7 @@ export type ContextOptions = {
   readonly maxOutputs: number;
   readonly threads: number;
   readonly rollbackTokens?: number; // last tokens of a recurrent sequence that can be taken back; the engine may allow fewer or none
+  readonly hasDraftHead?: boolean; // with the model's own head as a source of drafts
   readonly fusedAttention: boolean;
   readonly cacheOnGpu: boolean;
   readonly isWindowCacheFull: boolean; // false: layers with a sliding window have cells for it and a step only
@@ -116,12 +117,14 @@ export type ContextOptions = {
 export type NativeContext = {
   readonly kvTokens: number;
   readonly rollbackTokens: number;
+  readonly hasDraftHead: boolean;
   step(step: {
     adapter: number; // as `loadAdapter` numbered it; 0: none
     memoryEdits: Int32Array;
     tokens: Int32Array;
     positions: Int32Array;
     sequences: Int32Array;
+    followed?: Int32Array; // sequences that the draft head computes, too
     sampleRows: Int32Array;
     samplers: readonly SamplerHandle[];
     matchers?: readonly (Handle | null)[]; // (samplers) or absent; null: the sample is free
@@ -228,6 +231,7 @@ export type EngineAddon = {
     tensorSplit?: Float32Array; // (devices) shares
     packs: 'none' | 'quantized' | 'all'; // weights for our own matmuls: all means F16, BF16 and F32, too
     mmap?: boolean; // map the file; absent: where the engine can
+    loadHeads?: boolean; // its layers for multi-token prediction, too
     mlock?: boolean; // keep the weights from being swapped out
     onProgress?: (fraction: number) => void;
     cancelled: Int32Array;

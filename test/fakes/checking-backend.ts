@@ -58,6 +58,7 @@ export class CheckingBackend implements Backend {
   readonly slotCount: number;
   readonly isKvUnified: boolean;
   readonly rollbackTokens: number;
+  readonly hasDraftHead = false;
   readonly windowTokens: number;
   readonly rowTile: number;
   steps = 0;

@@ -193,6 +193,7 @@ class OnnxBackend implements Backend {
   readonly outputRows: number;
   readonly slotCount: number;
   readonly rollbackTokens = Infinity;
+  readonly hasDraftHead = false;
   readonly windowTokens = 0;
   readonly rowTile = 1;
   readonly isKvUnified = false;

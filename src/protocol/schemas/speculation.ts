@@ -2,7 +2,7 @@
 import { type Definitions, object, oneOf, orNull, ref, string } from './schema.ts';
 
 /** Ways to draft. */
-export const DRAFT_METHODS = ['ngram', 'suffix', 'draft'] as const;
+export const DRAFT_METHODS = ['ngram', 'suffix', 'draft', 'mtp'] as const;
 /** Most drafts of one step, and most tokens that a draft may have to stand behind. */
 export const MAX_DRAFTS = 32;
 
@@ -18,7 +18,7 @@ export const speculationDefinitions: Definitions = {
   },
   SpeculationSettings: object('One way to draft tokens.', ['method'], {
     method: oneOf(
-      '`ngram` drafts what followed the same tokens in prompt or answer; `suffix` also what followed them in other answers of this runtime with the same adapter and `cache_salt`; `draft` asks a smaller model.',
+      '`ngram` drafts what followed the same tokens in prompt or answer; `suffix` also what followed them in other answers of this runtime with the same adapter and `cache_salt`; `draft` asks a smaller model; `mtp` the layers of the model itself that predict more than one token, where its file has them.',
       DRAFT_METHODS,
     ),
     maxTokens: orNull('integer', 'Drafts of one step at most; fewer where more would cost time.', {
