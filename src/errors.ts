@@ -104,12 +104,6 @@ export class OnpolicyError extends Error {
   }
 }
 
-/** The error of an input with these faults; its message names all of them. */
-export function invalidInput(detail: readonly ErrorDetail[]): OnpolicyError {
-  const message = detail.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`).join('; ');
-  return new OnpolicyError('INVALID_REQUEST', message, { detail });
-}
-
 /** What only the file system says, also where the error names no file. */
 const FILE_CODES = ['ENOSPC', 'EDQUOT', 'EFBIG', 'EIO', 'EROFS', 'EISDIR'];
 
