@@ -104,6 +104,14 @@ export class OnpolicyError extends Error {
   }
 }
 
+/** The error about a field: its message begins with the field's path. */
+export function errorAt(param: string, code: ErrorCode, reason: string, cause?: unknown): OnpolicyError {
+  return new OnpolicyError(code, `${param}: ${reason}`, {
+    param,
+    ...(cause === undefined ? {} : { cause }),
+  });
+}
+
 /** What only the file system says, also where the error names no file. */
 const FILE_CODES = ['ENOSPC', 'EDQUOT', 'EFBIG', 'EIO', 'EROFS', 'EISDIR'];
 
