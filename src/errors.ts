@@ -104,10 +104,12 @@ export class OnpolicyError extends Error {
   }
 }
 
-/** The error of an input with these faults; its message names all of them. */
-export function invalidInput(detail: readonly ErrorDetail[]): OnpolicyError {
-  const message = detail.map(({ loc, msg }) => `${loc.join('.')}: ${msg}`).join('; ');
-  return new OnpolicyError('INVALID_REQUEST', message, { detail });
+/** The error about a field: its message begins with the field's path. */
+export function errorAt(param: string, code: ErrorCode, reason: string, cause?: unknown): OnpolicyError {
+  return new OnpolicyError(code, `${param}: ${reason}`, {
+    param,
+    ...(cause === undefined ? {} : { cause }),
+  });
 }
 
 /** What only the file system says, also where the error names no file. */

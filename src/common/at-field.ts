@@ -1,5 +1,5 @@
 /** Work for a field of a caller -> its result, or an error that names the field. */
-import { fromNative, OnpolicyError } from '../errors.ts';
+import { errorAt, fromNative } from '../errors.ts';
 
 /** Errors that name no field yet name this one. */
 export async function atField<T>(field: string, work: () => Promise<T>): Promise<T> {
@@ -8,6 +8,6 @@ export async function atField<T>(field: string, work: () => Promise<T>): Promise
   } catch (cause) {
     const error = fromNative(cause);
     if (error.param !== undefined) throw error;
-    throw new OnpolicyError(error.code, `${field}: ${error.message}`, { cause: error, param: field });
+    throw errorAt(field, error.code, error.message, error);
   }
 }

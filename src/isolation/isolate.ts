@@ -2,7 +2,7 @@
 import path from 'node:path';
 import { ChatCompletionStream, TextCompletionStream } from '../answer/index.ts';
 import type { CheckedService } from '../checked-service.ts';
-import { messageOf, OnpolicyError } from '../errors.ts';
+import { errorAt, messageOf, OnpolicyError } from '../errors.ts';
 import { type MediaStats, sumMediaStats } from '../media/index.ts';
 import {
   type AdaptersResource,
@@ -128,11 +128,7 @@ class Places {
   /** Each process knows the names of its own adapters. */
   requireFree(name: string, place: EngineProcess, taken: readonly NamedAdapter[]): void {
     if (this.#byAdapter.get(name) === place || !taken.some((one) => one.name === name)) return;
-    throw new OnpolicyError(
-      'CONFLICT',
-      `name: the adapter ${JSON.stringify(name)} is loaded beside another model`,
-      { param: 'name' },
-    );
+    throw errorAt('name', 'CONFLICT', `the adapter ${JSON.stringify(name)} is loaded beside another model`);
   }
 
   /** An adapter that the process has, and loads again when it starts again. Null: no longer. */

@@ -1,5 +1,5 @@
 /** Names of a GGUF model's weights -> those of the same model of Hugging Face, with the order of rows and the offsets there. */
-import { OnpolicyError } from '../errors.ts';
+import { errorAt } from '../errors.ts';
 import { FUSED_PATHS, hasPairedRows, PATHS } from './peft-adapter.ts';
 
 /** A weight of a model, and what becomes of it. */
@@ -85,7 +85,5 @@ function pairedHeads(kind: string, { architecture, headCount, kvHeadCount }: Mod
 }
 
 function fail(message: string): never {
-  throw new OnpolicyError('UNSUPPORTED', `format: no safetensors file is written: ${message}`, {
-    param: 'format',
-  });
+  throw errorAt('format', 'UNSUPPORTED', `no safetensors file is written: ${message}`);
 }

@@ -1,6 +1,6 @@
 /** Chunks of media -> their embeddings: one encode at a time, none for what is cached or under way. */
 import { Shared } from '../common/index.ts';
-import { OnpolicyError } from '../errors.ts';
+import { errorAt, OnpolicyError } from '../errors.ts';
 import type { Handle, NativeProjector } from '../native/index.ts';
 
 /** What is encoded: a chunk, and a key that chunks of the same content share. */
@@ -57,9 +57,7 @@ export class EmbeddingCache {
     let running = this.#running.get(chunk.key);
     if (!running || running.isStopped) {
       if (this.#running.size >= this.#maxQueued)
-        throw new OnpolicyError('TOO_LARGE', `messages: ${this.#maxQueued} media wait for their encoder`, {
-          param: 'messages',
-        });
+        throw errorAt('messages', 'TOO_LARGE', `${this.#maxQueued} media wait for their encoder`);
       const begun = new Shared((stop) => this.#encode(chunk, stop));
       running = begun;
       this.#running.set(chunk.key, begun);

@@ -1,5 +1,5 @@
 /** A media part -> the pictures and sounds that it stands for: of a film its frames. */
-import { OnpolicyError } from '../errors.ts';
+import { errorAt } from '../errors.ts';
 import type { MediaPart } from './source.ts';
 
 /** vLLM's form of a film: frames as JPEG files in base64, with commas between them. */
@@ -14,10 +14,10 @@ export function framesOf(part: MediaPart): MediaPart[] {
   const where = `${path}.video_url.url`;
   const url = (given.part['video_url'] as { url: unknown }).url;
   if (typeof url !== 'string' || !FRAMES_URI.test(url))
-    throw new OnpolicyError(
+    throw errorAt(
+      where,
       'UNSUPPORTED',
-      `${where}: expected data:video/jpeg;base64, with frames between commas, or a part of type video with frames; films are not decoded`,
-      { param: where },
+      `expected data:video/jpeg;base64, with frames between commas, or a part of type video with frames; films are not decoded`,
     );
   const frames = url.slice(url.indexOf(',') + 1).split(',');
   return frames.map((frame) => toFrame(where, `data:image/jpeg;base64,${frame}`));

@@ -1,6 +1,6 @@
 /** A projector beside a model: text and media of a prompt -> token ids with media among them, and their embeddings. */
 import { createHash } from 'node:crypto';
-import { fromNative, OnpolicyError } from '../errors.ts';
+import { errorAt, fromNative, type OnpolicyError } from '../errors.ts';
 import { type Handle, loadAddon, type NativeChunk, type NativeProjector } from '../native/index.ts';
 import type { Complete } from '../protocol/index.ts';
 import { EmbeddingCache } from './embedding-cache.ts';
@@ -65,10 +65,10 @@ export class MediaModel {
     );
     const given = parts.filter((part) => typeof part !== 'string');
     if (given.length > this.#limits.maxParts)
-      throw new OnpolicyError(
+      throw errorAt(
+        given[this.#limits.maxParts]!.path,
         'TOO_LARGE',
-        `${given[this.#limits.maxParts]!.path}: expected at most ${this.#limits.maxParts} media in one request, got ${given.length}`,
-        { param: given[this.#limits.maxParts]!.path },
+        `expected at most ${this.#limits.maxParts} media in one request, got ${given.length}`,
       );
     const read = await Promise.all(
       parts.map(async (part) => (typeof part === 'string' ? part : await this.#decode(part))),
@@ -79,7 +79,7 @@ export class MediaModel {
       chunks = await this.#projector.tokenize(inputs, addSpecial);
     } catch (error) {
       const { code, message } = fromNative(error);
-      throw new OnpolicyError(code, `${given[0]!.path}: ${message}`, { cause: error, param: given[0]!.path });
+      throw errorAt(given[0]!.path, code, message, error);
     }
     return this.#lay(
       chunks,
@@ -123,7 +123,7 @@ export class MediaModel {
       });
     } catch (error) {
       const { code, message } = fromNative(error);
-      throw new OnpolicyError(code, `${path}: ${message}`, { cause: error, param: path });
+      throw errorAt(path, code, message, error);
     }
   }
 
@@ -202,9 +202,9 @@ export function refuse(
     ...(senses?.hears ? ['sounds (input_audio)'] : []),
   ];
   const hint = senses ? '' : '; pictures and sounds need a projector: the model option mmproj';
-  return new OnpolicyError(
+  return errorAt(
+    path,
     'UNSUPPORTED',
-    `${path}: this model takes ${taken.join(', ')}${senses ? '' : ' only'}, got a part of type ${part.kind}${hint}`,
-    { param: path },
+    `this model takes ${taken.join(', ')}${senses ? '' : ' only'}, got a part of type ${part.kind}${hint}`,
   );
 }

@@ -3,7 +3,7 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { OnpolicyError } from '../errors.ts';
+import { errorAt, type OnpolicyError } from '../errors.ts';
 import { type ChatContentPart, type Complete, fileBytes } from '../protocol/index.ts';
 
 type MediaLimits = Complete['MediaOptions'];
@@ -65,10 +65,10 @@ async function bytesOf(
   if (value.startsWith('data:')) return await fromDataUri(value, where, limits);
   if (isBare) return await fromBase64(value, where, limits);
   if (value.startsWith('file:')) return await fromFile(value, where, limits);
-  throw new OnpolicyError(
+  throw errorAt(
+    where,
     'UNSUPPORTED',
-    `${where}: expected a data: URI, got ${JSON.stringify(value.slice(0, 60))}; this library fetches no address`,
-    { param: where },
+    `expected a data: URI, got ${JSON.stringify(value.slice(0, 60))}; this library fetches no address`,
   );
 }
 
@@ -146,11 +146,9 @@ async function fromFile(uri: string, where: string, limits: MediaLimits): Promis
 
 function checkSize(bytes: number, where: string, { maxBytes }: MediaLimits): void {
   if (bytes <= maxBytes) return;
-  throw new OnpolicyError('TOO_LARGE', `${where}: expected at most ${maxBytes} bytes, got ${bytes}`, {
-    param: where,
-  });
+  throw errorAt(where, 'TOO_LARGE', `expected at most ${maxBytes} bytes, got ${bytes}`);
 }
 
 function wrong(where: string, reason: string): OnpolicyError {
-  return new OnpolicyError('INVALID_REQUEST', `${where}: ${reason}`, { param: where });
+  return errorAt(where, 'INVALID_REQUEST', reason);
 }

@@ -1,6 +1,6 @@
 /** Adapters with names of their own -> loaded beside their model, until they are given back. */
 import { atField, LeaseScope } from '../common/index.ts';
-import { OnpolicyError } from '../errors.ts';
+import { errorAt } from '../errors.ts';
 import {
   type AdapterLoadRequest,
   checkCallOptions,
@@ -41,9 +41,7 @@ export function adaptersResource(references: References, requireOpen: () => void
       const { name, path, base = null, loadInPlace } = given;
       using scope = new LeaseScope();
       if (models.names().includes(name) || scope.add(await find(name)))
-        throw new OnpolicyError('CONFLICT', `name: ${JSON.stringify(name)} is the name of a model`, {
-          param: 'name',
-        });
+        throw errorAt('name', 'CONFLICT', `${JSON.stringify(name)} is the name of a model`);
       const { model } = scope.add(await PATHS.run(() => models.use(base, options)));
       const adapter = { name, path, base };
       await named.add(adapter, loadInPlace ?? false, ({ file }) =>

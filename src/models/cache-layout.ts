@@ -1,6 +1,6 @@
 /** A model, the length and number of its sequences -> cells of its KV cache: one pool, or some for each sequence. */
 import { CELLS_ROUNDED_TO, type LoadedModel } from '../backends/index.ts';
-import { OnpolicyError } from '../errors.ts';
+import { errorAt } from '../errors.ts';
 import type { ModelOptions } from '../protocol/index.ts';
 
 const DEFAULT_KV_BYTES = 2 ** 32;
@@ -100,10 +100,10 @@ export function ownCells(
 function cellsOfAll(contextSize: number, slotCount: number, kvTokens: number | null, why: string): number {
   const needed = slotCells(contextSize) * slotCount;
   if (kvTokens === null || kvTokens >= needed) return needed;
-  throw new OnpolicyError(
+  throw errorAt(
+    'kvTokens',
     'INVALID_REQUEST',
-    `kvTokens: expected at least ${needed}, contextSize for each of maxSequences, with ${why}, got ${kvTokens}`,
-    { param: 'kvTokens' },
+    `expected at least ${needed}, contextSize for each of maxSequences, with ${why}, got ${kvTokens}`,
   );
 }
 

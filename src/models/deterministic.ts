@@ -1,6 +1,6 @@
 /** What a model is and how it is loaded -> an error that names what would keep `deterministic` from being kept. */
 import { type ModelShape, OWN_CELLS } from '../backends/index.ts';
-import { OnpolicyError } from '../errors.ts';
+import { errorAt } from '../errors.ts';
 import type { CacheType, ModelOptions } from '../protocol/index.ts';
 import { kernelsOf } from './serving-options.ts';
 
@@ -26,7 +26,5 @@ export function requireDeterministic({ shape, options, cacheType, mmproj, gpuLay
 }
 
 function refuse(param: string, expected: string, got: string): never {
-  throw new OnpolicyError('UNSUPPORTED', `${param}: expected ${expected} with deterministic, got ${got}`, {
-    param,
-  });
+  throw errorAt(param, 'UNSUPPORTED', `expected ${expected} with deterministic, got ${got}`);
 }

@@ -1,7 +1,7 @@
 /** A smaller model beside one that answers -> what drafts for it: the same vocabulary, a cache of its own. */
 import { type GgufModel, isOnnxModel } from '../backends/index.ts';
 import { atField } from '../common/index.ts';
-import { OnpolicyError } from '../errors.ts';
+import { errorAt, type OnpolicyError } from '../errors.ts';
 import { type Handle, loadAddon } from '../native/index.ts';
 import type { ModelOptions } from '../protocol/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
@@ -80,15 +80,15 @@ function requireSameTokens(target: Tokenizer, draft: Tokenizer, file: string): v
     if (Buffer.compare(target.bytesOf(id), draft.bytesOf(id)) === 0) continue;
     const show = (tokenizer: Tokenizer): string =>
       JSON.stringify(Buffer.from(tokenizer.bytesOf(id)).toString());
-    throw new OnpolicyError(
+    throw errorAt(
+      DRAFT_FIELD,
       'INVALID_REQUEST',
-      `${DRAFT_FIELD}: expected a model with the vocabulary of the large model, got ${file}: ` +
+      `expected a model with the vocabulary of the large model, got ${file}: ` +
         `its token ${id} is ${show(draft)}, not ${show(target)}`,
-      { param: DRAFT_FIELD },
     );
   }
 }
 
 function unsupported(reason: string): OnpolicyError {
-  return new OnpolicyError('UNSUPPORTED', `${DRAFT_FIELD}: ${reason}`, { param: DRAFT_FIELD });
+  return errorAt(DRAFT_FIELD, 'UNSUPPORTED', reason);
 }

@@ -4,7 +4,7 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import { isF32, readModel } from '../backends/index.ts';
 import { atField, flushFolder, ifMissing, LeaseScope, rename, storeFailed } from '../common/index.ts';
-import { fromNative, OnpolicyError } from '../errors.ts';
+import { errorAt, fromNative } from '../errors.ts';
 import { type CountedAdapter, readGgufAdapter } from '../lora/index.ts';
 import { defaultThreads, loadAddon, openLibraries } from '../native/index.ts';
 import {
@@ -64,13 +64,7 @@ export function modelExporter(references: References, requireOpen: () => void): 
     const found = await findParts(references, reference, adapters, scope);
     const model = await atField('model', () => references.models.download(found.baseModel, signal));
     if (!model.endsWith('.gguf') && (await fs.stat(model)).isDirectory())
-      throw new OnpolicyError(
-        'UNSUPPORTED',
-        `model: ${model} is not a GGUF file; only GGUF models can be exported`,
-        {
-          param: 'model',
-        },
-      );
+      throw errorAt('model', 'UNSUPPORTED', `${model} is not a GGUF file; only GGUF models can be exported`);
     if (format === 'peft' && found.parts.length === 0)
       throwFaults([fault(['format'], 'conflict', 'gguf for a model without adapters', format)]);
     const temporary = `${target}.${randomUUID()}.new`;
@@ -99,9 +93,7 @@ async function requireTarget(target: string, isReplacing: boolean): Promise<void
   if (!(await stat(path.dirname(target)))?.isDirectory())
     throwFaults([fault(['to'], 'value', 'a path in a folder that exists', target)]);
   if (!isReplacing && (await stat(target)))
-    throw new OnpolicyError('CONFLICT', `to: ${target} exists already; overwrite replaces it`, {
-      param: 'to',
-    });
+    throw errorAt('to', 'CONFLICT', `${target} exists already; overwrite replaces it`);
 }
 
 /** GGUF files of the adapters, checked against the model. */
@@ -175,10 +167,7 @@ async function writePeft({ model, files, scales }: Plan, folder: string): Promis
 
 async function writePlain({ model, files, scales, type: given, isFolder }: Plan, to: string): Promise<void> {
   const [header, ...others] = await readModel(model);
-  if (others.length > 0)
-    throw new OnpolicyError('UNSUPPORTED', 'model: a model in several files is not exported', {
-      param: 'model',
-    });
+  if (others.length > 0) throw errorAt('model', 'UNSUPPORTED', 'a model in several files is not exported');
   const type = PLAIN_TYPES.find((name) => name === given) ?? (isF32(header!) ? 'f32' : 'bf16');
   const source = { model, header: header!, files, scales: Float32Array.from(scales) };
   const write = isFolder ? writeSafetensorsFolder : writeSafetensorsModel;

@@ -1,7 +1,7 @@
 /** GGUF LoRA files of one model -> a PEFT folder with one adapter that does what they do together. */
 import path from 'node:path';
 import { writeFlushed } from '../common/index.ts';
-import { OnpolicyError } from '../errors.ts';
+import { errorAt } from '../errors.ts';
 import type { GgufHeader } from '../gguf/index.ts';
 import {
   type CountedAdapter,
@@ -25,9 +25,7 @@ export async function writePeftFolder(
 ): Promise<void> {
   const { architecture } = header;
   if (!hasKnownRows(architecture) || OTHER_NAMES.has(architecture))
-    throw new OnpolicyError('UNSUPPORTED', `format: no PEFT folder is written for a ${architecture} model`, {
-      param: 'format',
-    });
+    throw errorAt('format', 'UNSUPPORTED', `no PEFT folder is written for a ${architecture} model`);
   const widths = (module: string): number => header.tensors.get(`${module}.weight`)!.shape[0]!;
   const sum = sumAdapters(adapters, widths);
   const number = (key: string): number => header.number(`${architecture}.${key}`) ?? 0;

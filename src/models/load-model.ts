@@ -18,7 +18,7 @@ import {
 } from '../backends/index.ts';
 import { atField } from '../common/index.ts';
 import { Engine } from '../engine/index.ts';
-import { OnpolicyError } from '../errors.ts';
+import { errorAt, OnpolicyError } from '../errors.ts';
 import { readHeader } from '../gguf/index.ts';
 import { checkProjector, MediaModel } from '../media/index.ts';
 import { defaultThreads, devices, type NativeProjector, openDecoder, usesGpu } from '../native/index.ts';
@@ -290,10 +290,10 @@ function cacheTypeOf({ cacheType, cacheBits }: ModelOptions): CacheType | undefi
 /** Refuses a quantized cache whose blocks do not fit into the heads of a model. */
 function requireCache({ keySize, valueSize }: ModelShape, cacheType: CacheType): void {
   if (!cacheType.startsWith('q') || (keySize % 32 === 0 && valueSize % 32 === 0)) return;
-  throw new OnpolicyError(
+  throw errorAt(
+    'model.cacheType',
     'UNSUPPORTED',
-    `model.cacheType: ${cacheType} needs heads of a multiple of 32 numbers, and this model has ${keySize} and ${valueSize}`,
-    { param: 'model.cacheType' },
+    `${cacheType} needs heads of a multiple of 32 numbers, and this model has ${keySize} and ${valueSize}`,
   );
 }
 

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { fetchModel, isOnnxModel, parseHubReference } from '../backends/index.ts';
 import { ifMissing } from '../common/index.ts';
-import { OnpolicyError } from '../errors.ts';
+import { errorAt, OnpolicyError } from '../errors.ts';
 import type { HubOptions, ModelOptions, OnProgress } from '../protocol/index.ts';
 import { projectorInRepository } from './hub-projector.ts';
 import type { ServingOptions } from './serving-options.ts';
@@ -20,9 +20,7 @@ export async function findProjector(
 ): Promise<string | null> {
   if (isOnnxModel(file)) {
     if (mmproj == null) return null;
-    throw new OnpolicyError('UNSUPPORTED', 'model.mmproj: expected a GGUF model', {
-      param: 'model.mmproj',
-    });
+    throw errorAt('model.mmproj', 'UNSUPPORTED', 'expected a GGUF model');
   }
   const look = async (): Promise<string | null> => {
     if (!reference.startsWith('hf:')) return projectorBeside(file);
@@ -65,12 +63,10 @@ export async function resolveFile(
   if (!reference.startsWith('hf:')) {
     const file = realPath(path.resolve(reference));
     if (file === null)
-      throw new OnpolicyError(
+      throw errorAt(
+        field,
         'MODEL_NOT_FOUND',
-        `${field}: expected ${field === 'model' ? 'an alias, ' : ''}an hf: URI or a path of a model, got ${JSON.stringify(reference.slice(0, MAX_SHOWN))}`,
-        {
-          param: field,
-        },
+        `expected ${field === 'model' ? 'an alias, ' : ''}an hf: URI or a path of a model, got ${JSON.stringify(reference.slice(0, MAX_SHOWN))}`,
       );
     return file;
   }
@@ -97,10 +93,11 @@ export async function resolveFile(
   } catch (cause) {
     if (signal?.aborted)
       throw new OnpolicyError('ABORTED', `downloading ${reference} was aborted`, { cause });
-    throw new OnpolicyError(
+    throw errorAt(
+      field,
       'NETWORK_FAILED',
-      `${field}: ${reference} is not in the local folder and could not be downloaded: ${cause instanceof Error ? cause.message : String(cause)}`,
-      { cause, param: field },
+      `${reference} is not in the local folder and could not be downloaded: ${cause instanceof Error ? cause.message : String(cause)}`,
+      cause,
     );
   }
 }

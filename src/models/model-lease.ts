@@ -1,6 +1,6 @@
 /** A request's model reference and adapters -> a lease on a loaded model and the mix of adapters beside it. */
 import { atField, LeaseScope } from '../common/index.ts';
-import { OnpolicyError } from '../errors.ts';
+import { errorAt } from '../errors.ts';
 import type { AdapterOption, ValidAdapter } from '../protocol/index.ts';
 import { type AdapterFile, identify } from './adapter-files.ts';
 import type { AdapterLease, AdapterPart } from './adapters.ts';
@@ -136,10 +136,10 @@ async function resolve(
     return registered.adapter ? [{ file: registered.adapter, scale, keeper: null, field: at }] : [];
   const adapters = seen.includes(reference) ? [] : models.adaptersOf(reference);
   if (adapters.length === 0)
-    throw new OnpolicyError(
+    throw errorAt(
+      at,
       'MODEL_NOT_FOUND',
-      `${at}: expected a registered model or checkpoint, or a name that has adapters, got ${JSON.stringify(reference.slice(0, 200))}`,
-      { param: at },
+      `expected a registered model or checkpoint, or a name that has adapters, got ${JSON.stringify(reference.slice(0, 200))}`,
     );
   const parts: Part[] = [];
   for (const inner of fromOptions(adapters, reference)) {

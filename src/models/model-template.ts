@@ -1,5 +1,5 @@
 /** A chat template's source -> the template, and how models that use it write tool calls and reasoning. */
-import { OnpolicyError } from '../errors.ts';
+import { errorAt } from '../errors.ts';
 import type { ValidChatRequest } from '../protocol/index.ts';
 import { type ChatTemplate, compileChatTemplate } from '../template/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
@@ -36,9 +36,9 @@ export function templateFor(
   if (request.chat_template !== null) return readTemplate(request.chat_template, tokenizer, undefined);
   const chosen = (request.tools.length > 0 ? toolTemplate : null) ?? template;
   if (chosen) return chosen;
-  throw new OnpolicyError(
+  throw errorAt(
+    'chat_template',
     'TEMPLATE_FAILED',
-    `chat_template: ${path} holds none; give one with the request or with the model's option chatTemplate`,
-    { param: 'chat_template' },
+    `${path} holds none; give one with the request or with the model's option chatTemplate`,
   );
 }

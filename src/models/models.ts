@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { LeaseScope, Shared } from '../common/index.ts';
 import { type EngineStats, sumStats } from '../engine/index.ts';
-import { OnpolicyError } from '../errors.ts';
+import { errorAt, OnpolicyError } from '../errors.ts';
 import { type MediaStats, sumMediaStats } from '../media/index.ts';
 import { freeGpuBytes, loadAddon, usesGpu } from '../native/index.ts';
 import { type AdapterOption, type ModelOptions, withDefaults } from '../protocol/index.ts';
@@ -348,7 +348,7 @@ export class Models {
 
 /** The error of a model that is of another kind. */
 function unfit(message: string): OnpolicyError {
-  return new OnpolicyError('UNSUPPORTED', `model: ${message}`, { param: 'model' });
+  return errorAt('model', 'UNSUPPORTED', message);
 }
 
 /** What an engine has counted, without what it held. */

@@ -1,6 +1,6 @@
 /** Adapters that were loaded by a name -> what answers to that name, until it is given back. */
 import { atField, Queue } from '../common/index.ts';
-import { OnpolicyError } from '../errors.ts';
+import { errorAt } from '../errors.ts';
 import { type AdapterFile, identify } from './adapter-files.ts';
 
 /** A named adapter. */
@@ -41,10 +41,10 @@ export class NamedAdapters {
     const { name } = given;
     await this.#loading.run(name, async () => {
       if (!isReplacing && this.#byName.has(name))
-        throw new OnpolicyError(
+        throw errorAt(
+          'name',
           'CONFLICT',
-          `name: the adapter ${JSON.stringify(name)} is loaded already; loadInPlace replaces it`,
-          { param: 'name' },
+          `the adapter ${JSON.stringify(name)} is loaded already; loadInPlace replaces it`,
         );
       const adapter = { ...given, file: await atField('path', () => identify(given.path)) };
       await load(adapter);

@@ -1,6 +1,6 @@
 /** Sizes of a model and what GPUs have free -> how many of its layers they get. Never more than fit, as estimated. */
 import type { MemoryEstimate, ModelShape } from '../backends/index.ts';
-import { OnpolicyError } from '../errors.ts';
+import { errorAt } from '../errors.ts';
 import type { Device } from '../native/index.ts';
 import type { ModelOptions } from '../protocol/index.ts';
 
@@ -45,15 +45,13 @@ export function chosenDevices(
     const found = gpus.find((device) => device.name === name);
     if (found) return found;
     const param = mainGpu === undefined ? 'model.devices' : 'model.mainGpu';
-    throw new OnpolicyError('INVALID_REQUEST', `${param}: expected names of GPUs (${there}), got "${name}"`, {
-      param,
-    });
+    throw errorAt(param, 'INVALID_REQUEST', `expected names of GPUs (${there}), got "${name}"`);
   });
   if (tensorSplit && chosen.length > 0 && tensorSplit.length !== chosen.length)
-    throw new OnpolicyError(
+    throw errorAt(
+      'model.tensorSplit',
       'INVALID_REQUEST',
-      `model.tensorSplit: expected ${chosen.length} shares, one for each GPU, got ${tensorSplit.length}`,
-      { param: 'model.tensorSplit' },
+      `expected ${chosen.length} shares, one for each GPU, got ${tensorSplit.length}`,
     );
   return chosen;
 }

@@ -1,7 +1,7 @@
 /** A model that is loaded, with its engine, templates and adapters; what only GGUF models can do. */
 import { GgufModel, type LoadedModel } from '../backends/index.ts';
 import type { Engine } from '../engine/index.ts';
-import { OnpolicyError } from '../errors.ts';
+import { errorAt } from '../errors.ts';
 import type { MediaModel } from '../media/index.ts';
 import type { SamplingDefaults } from '../sampling/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
@@ -38,10 +38,10 @@ export type RunningModel = {
 /** What only GGUF models can do needs one. Fails with `UNSUPPORTED` for others, naming the field that asked for it. */
 export function requireGguf(model: RunningModel, field: string): GgufModel {
   if (model.loaded instanceof GgufModel) return model.loaded;
-  throw new OnpolicyError(
+  throw errorAt(
+    field,
     'UNSUPPORTED',
-    `${field}: ${model.path} is an ONNX model, which can answer but not be trained: its graph holds no gradients. ` +
+    `${model.path} is an ONNX model, which can answer but not be trained: its graph holds no gradients. ` +
       "Train the same model as a GGUF file: llama.cpp's convert_hf_to_gguf.py makes one from its Hugging Face checkpoint",
-    { param: field },
   );
 }

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { fromNative, OnpolicyError } from '../errors.ts';
+import { errorAt, fromNative, OnpolicyError } from '../errors.ts';
 import type { Gpu } from '../protocol/index.ts';
 import { loadAddon } from './addon.ts';
 import type { Device } from './engine.ts';
@@ -57,9 +57,7 @@ export async function openLibraries(gpu: Gpu): Promise<void> {
   await opened;
   if (gpu === 'auto' || gpu === false) return;
   if (!devices().some((device) => device.kind === 'gpu'))
-    throw new OnpolicyError('NATIVE_UNAVAILABLE', `gpu: expected a working ${gpu} device, found none`, {
-      param: 'gpu',
-    });
+    throw errorAt('gpu', 'NATIVE_UNAVAILABLE', `expected a working ${gpu} device, found none`);
 }
 
 /** The devices that the opened libraries can compute on. */

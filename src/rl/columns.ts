@@ -1,5 +1,5 @@
 /** Numbers per token as a caller has them -> columns of float64 of one length, or an error that names the column and the entry. */
-import { OnpolicyError } from '../errors.ts';
+import { errorAt, type OnpolicyError } from '../errors.ts';
 import { describe } from '../protocol/index.ts';
 
 /** Numbers per token; `null` or NaN where unknown. */
@@ -36,5 +36,5 @@ function isList(value: unknown): value is ArrayLike<unknown> {
 }
 
 function wrong(path: string, expected: string, got: string): OnpolicyError {
-  return new OnpolicyError('INVALID_REQUEST', `${path}: expected ${expected}, got ${got}`, { param: path });
+  return errorAt(path, 'INVALID_REQUEST', `expected ${expected}, got ${got}`);
 }

@@ -8,7 +8,7 @@ import {
   innerOf,
   type TextAnswer,
 } from '../checked-service.ts';
-import { OnpolicyError } from '../errors.ts';
+import { errorAt } from '../errors.ts';
 import {
   type ChatCompletionChunk,
   type ChatCompletionRequest,
@@ -142,13 +142,7 @@ export class RecordedService extends CheckedService {
 
 function refuseBeams(request: { readonly use_beam_search?: boolean | null | undefined }): void {
   if (!request.use_beam_search) return;
-  throw new OnpolicyError(
-    'UNSUPPORTED',
-    'use_beam_search: beams are not sampled, so they cannot be trained on',
-    {
-      param: 'use_beam_search',
-    },
-  );
+  throw errorAt('use_beam_search', 'UNSUPPORTED', 'beams are not sampled, so they cannot be trained on');
 }
 
 type Asked = { readonly logprobs: boolean; readonly ids: boolean };

@@ -1,6 +1,6 @@
 /** Tasks, a rollout and what to reach -> a trained model. Its state is the model's checkpoints and log, so it goes on after a kill. */
 import { seedOf, shuffled } from '../common/index.ts';
-import { OnpolicyError } from '../errors.ts';
+import { errorAt, OnpolicyError } from '../errors.ts';
 import { type GatheredGroup, type GatherOptions, gather, type Rollout } from './gather.ts';
 import {
   checkLoopOptions,
@@ -81,12 +81,10 @@ class TrainLoop<Task> {
       const next = await this.#train(step);
       this.#dryJobs = next === step ? this.#dryJobs + 1 : 0;
       if (this.#dryJobs === MOST_DRY_JOBS)
-        throw new OnpolicyError(
+        throw errorAt(
+          'tasks',
           'INVALID_REQUEST',
-          `tasks: ${MOST_DRY_JOBS} jobs in a row had rewards without a difference`,
-          {
-            param: 'tasks',
-          },
+          `${MOST_DRY_JOBS} jobs in a row had rewards without a difference`,
         );
       step = next;
     }

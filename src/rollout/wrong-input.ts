@@ -1,8 +1,8 @@
 /** A wrong value and its path -> the error that names it. */
-import { invalidInput, type OnpolicyError } from '../errors.ts';
+import type { OnpolicyError } from '../errors.ts';
+import { fault, invalidRequest } from '../protocol/index.ts';
 
 /** The error of a value that is not what was expected at `loc`. */
 export function wrongInput(loc: readonly string[], expected: string, input: unknown): OnpolicyError {
-  const got = typeof input === 'object' && input !== null ? 'an object' : String(input);
-  return invalidInput([{ loc, type: 'value', msg: `expected ${expected}, got ${got}`, input }]);
+  return invalidRequest({ listed: [fault(loc, 'value', expected, input)], count: 1 });
 }

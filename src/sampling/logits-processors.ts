@@ -1,5 +1,5 @@
 /** The `logits_processors` of a request -> hooks that edit its rows. Names stand for what the host has registered. */
-import { type ErrorDetail, messageOf, OnpolicyError } from '../errors.ts';
+import { type ErrorDetail, errorAt, messageOf, OnpolicyError } from '../errors.ts';
 import type { LogitsProcessor, ValidChatRequest, ValidLogitsProcessor } from '../protocol/index.ts';
 import { closestName, fault, throwFaults } from '../protocol/index.ts';
 import { LogitsHook } from './logits-hook.ts';
@@ -35,11 +35,9 @@ const factories = new Map<string, LogitsProcessorFactory>();
  */
 export function registerLogitsProcessor(name: string, factory: LogitsProcessorFactory): void {
   if (typeof name !== 'string' || name === '')
-    throw new OnpolicyError('INVALID_REQUEST', 'name: expected a non-empty string', { param: 'name' });
+    throw errorAt('name', 'INVALID_REQUEST', 'expected a non-empty string');
   if (typeof factory !== 'function')
-    throw new OnpolicyError('INVALID_REQUEST', 'factory: expected a function that returns a processor', {
-      param: 'factory',
-    });
+    throw errorAt('factory', 'INVALID_REQUEST', 'expected a function that returns a processor');
   factories.set(name, factory);
 }
 

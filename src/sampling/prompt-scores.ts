@@ -1,5 +1,5 @@
 /** Scored rows of a prompt, chunk by chunk -> the `prompt_logprobs` of the wire. */
-import { OnpolicyError } from '../errors.ts';
+import { errorAt } from '../errors.ts';
 import { ROW_STATUS, type SampledRows } from '../native/index.ts';
 import type { PromptLogprobs, ValidChatRequest } from '../protocol/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
@@ -105,11 +105,11 @@ export function createPromptScores(
   if (asked === null) return null;
   const alternatives = asked === -1 ? vocabSize : asked;
   if (prompt.length * alternatives > ANSWER_ALTERNATIVES)
-    throw new OnpolicyError(
+    throw errorAt(
+      'prompt_logprobs',
       'INVALID_REQUEST',
-      `prompt_logprobs: ${alternatives} alternatives for ${prompt.length} prompt tokens are more than the ` +
+      `${alternatives} alternatives for ${prompt.length} prompt tokens are more than the ` +
         `${ANSWER_ALTERNATIVES} that one answer may hold; at most ${Math.floor(ANSWER_ALTERNATIVES / prompt.length)} fit`,
-      { param: 'prompt_logprobs' },
     );
   return new PromptScores(prompt, alternatives);
 }

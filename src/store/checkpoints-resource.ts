@@ -1,6 +1,6 @@
 /** A store -> `runtime.checkpoints`. */
 import path from 'node:path';
-import { OnpolicyError } from '../errors.ts';
+import { errorAt } from '../errors.ts';
 import {
   type CheckpointDeletion,
   type PruneRequest,
@@ -41,9 +41,7 @@ export function checkpointsResource(store: () => Store): LocalCheckpointsResourc
     folder: async (modelId, step) => {
       const { id } = await store().getModel(modelId);
       if (!(await store().checkpointSteps(id)).includes(step))
-        throw new OnpolicyError('NOT_FOUND', `step: the model ${id} has no checkpoint of step ${step}`, {
-          param: 'step',
-        });
+        throw errorAt('step', 'NOT_FOUND', `the model ${id} has no checkpoint of step ${step}`);
       return stepFolder(path.resolve(store().checkpointsFolder(id)), step);
     },
   };

@@ -1,5 +1,5 @@
 /** A store -> `runtime.models`. */
-import { OnpolicyError } from '../errors.ts';
+import { errorAt } from '../errors.ts';
 import type { ExportModel } from '../models/index.ts';
 import {
   describe,
@@ -50,10 +50,10 @@ export function modelsResource(
       if (valid.name !== null && bases.names().includes(valid.name))
         throwFaults([fault(['name'], 'value', 'a name that no other model has', valid.name)]);
       if (!bases.has(valid.base_model))
-        throw new OnpolicyError(
+        throw errorAt(
+          'base_model',
           'MODEL_NOT_FOUND',
-          `base_model: expected an alias, an hf: URI or a path of a model, got ${describe(valid.base_model)}`,
-          { param: 'base_model' },
+          `expected an alias, an hf: URI or a path of a model, got ${describe(valid.base_model)}`,
         );
       return await store().createModel(valid);
     },

@@ -1,6 +1,6 @@
 /** Calls -> models, checkpoints, jobs and runs in the files of one home folder. */
 import { LeaseScope, lease, Queue, storeFailed } from '../common/index.ts';
-import { OnpolicyError } from '../errors.ts';
+import { errorAt, OnpolicyError } from '../errors.ts';
 import type {
   Checkpoint,
   CheckpointDeletion,
@@ -98,10 +98,10 @@ export class Store {
         name === null ? undefined : (await this.#models.all()).find((one) => one.name === name);
       if (!existing) return await this.#toModel(await this.#models.add({ name, base_model }));
       if (return_existing) return await this.#toModel(existing);
-      throw new OnpolicyError(
+      throw errorAt(
+        'name',
         'CONFLICT',
-        `name: a model named ${JSON.stringify(name)} already exists (${existing.id})`,
-        { param: 'name' },
+        `a model named ${JSON.stringify(name)} already exists (${existing.id})`,
       );
     });
   }

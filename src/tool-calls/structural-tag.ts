@@ -1,5 +1,5 @@
 /** A format, tools and tool choice -> a structural tag, which restricts the answer to valid calls. */
-import { OnpolicyError } from '../errors.ts';
+import { errorAt } from '../errors.ts';
 import type { TextArgument, ToolDefinition } from './context.ts';
 import type { ArgumentStyle, ToolCallSyntax } from './format-row.ts';
 import { formatRow, type ToolFormat } from './formats.ts';
@@ -59,9 +59,7 @@ export function toolCallStructuralTag(
   const chosen =
     typeof choice === 'object' ? tools.filter((tool) => tool.function.name === choice.name) : tools;
   if (chosen.length === 0) {
-    throw new OnpolicyError('INVALID_REQUEST', 'tool_choice: expected a tool that is in `tools`', {
-      param: 'tool_choice',
-    });
+    throw errorAt('tool_choice', 'INVALID_REQUEST', 'expected a tool that is in `tools`');
   }
   if (syntax.arguments === 'python' || syntax.arguments === 'gemma') {
     if (!chosen.every((tool) => hasWordKeys(tool.function.parameters))) return null;

@@ -1,6 +1,6 @@
 /** Requests to train -> jobs that run one after the other on each model file, and leave checkpoints. */
 import { LeaseScope, Queue } from '../common/index.ts';
-import { OnpolicyError } from '../errors.ts';
+import { errorAt, OnpolicyError } from '../errors.ts';
 import { type Models, type RunningModel, requireGguf } from '../models/index.ts';
 import {
   type Checked,
@@ -122,9 +122,7 @@ export class Training {
     using scope = new LeaseScope();
     const { model: base } = scope.add(await this.#context.models.use(model.base_model, { signal }));
     if (requireGguf(base, 'model_id').rope)
-      throw new OnpolicyError('UNSUPPORTED', 'model_id: a model with the option rope cannot be trained', {
-        param: 'model_id',
-      });
+      throw errorAt('model_id', 'UNSUPPORTED', 'a model with the option rope cannot be trained');
     require({ vocabSize: base.tokenizer.vocabSize, steps: await store.checkpointSteps(model.id) });
     if (reference) scope.add(await store.useCheckpoint(model.id, reference));
     const stop = new AbortController();

@@ -71,7 +71,7 @@ describe('wrong arguments are named', () => {
       'arithmetic: expected "exact" or "fast"',
     ],
     [() => call['gatherTrajectoryGroups']!(5, rollout), 'tasks: expected a list of tasks, got 5'],
-    [() => call['gatherTrajectoryGroups']!([1]), 'rollout: expected a function, got undefined'],
+    [() => call['gatherTrajectoryGroups']!([1]), 'rollout: expected a function, got nothing'],
     [() => call['gatherTrajectoryGroups']!([1], rollout, null), 'options: expected an object, got null'],
     [() => call['gatherTrajectoryGroups']!([1], rollout, { groupsize: 2 }), 'did you mean groupSize?'],
     [() => call['gatherTrajectoryGroups']!([1], rollout, { signal: {} }), 'signal: expected an AbortSignal'],

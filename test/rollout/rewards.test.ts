@@ -54,7 +54,7 @@ describe('rewards', () => {
     [() => jsonFields({}), 'expected: expected at least one field'],
     [() => passesTests([]), 'tests: expected a non-empty list, got an empty list'],
     [() => passesTests(['1'], { timeoutMs: 0 }), 'limits.timeoutMs: expected a number > 0, got 0'],
-    [() => weighted([exact('a'), 0]), 'weights: expected numbers from 0 up with a sum above 0, got 0'],
+    [() => weighted([exact('a'), 0]), 'weights: expected numbers from 0 up with a sum above 0, got "0"'],
   ])('name what is wrong: %s', (make, message) => {
     expect(make).toThrow(message);
   });

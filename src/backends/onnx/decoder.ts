@@ -1,6 +1,6 @@
 /** The inputs and outputs of a graph -> how it is fed, or why it is not supported. */
 import type { InferenceSession } from 'onnxruntime-node';
-import { OnpolicyError } from '../../errors.ts';
+import { errorAt, type OnpolicyError } from '../../errors.ts';
 import { type FreshGraph, GROUPED } from './graph/index.ts';
 import type { CacheTensor, Decoder, DecoderSizes, Padding } from './messages.ts';
 
@@ -106,7 +106,5 @@ function noDecoder(inputs: string[], outputs: string[]): OnpolicyError {
 }
 
 function unsupported(reason: string): OnpolicyError {
-  return new OnpolicyError('UNSUPPORTED', `model: this ONNX graph cannot generate text here: ${reason}`, {
-    param: 'model',
-  });
+  return errorAt('model', 'UNSUPPORTED', `this ONNX graph cannot generate text here: ${reason}`);
 }

@@ -1,7 +1,7 @@
 /** An `hf:` reference to an ONNX repository -> a folder with its files: that of the option `hub`, else transformers.js' own cache. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { messageOf, OnpolicyError } from '../../errors.ts';
+import { errorAt, messageOf, OnpolicyError } from '../../errors.ts';
 import type { HubOptions } from '../../protocol/index.ts';
 import { loadTransformers } from './packages.ts';
 import { downloadFile, type OnProgress } from './resumable.ts';
@@ -82,10 +82,11 @@ export async function fetchModel(
   } catch (cause) {
     if (signal.aborted)
       throw new OnpolicyError('ABORTED', `downloading hf:${repository} was aborted`, { cause });
-    throw new OnpolicyError(
+    throw errorAt(
+      'model',
       'NETWORK_FAILED',
-      `model: hf:${repository} is not in ${folder} and could not be downloaded: ${messageOf(cause)}`,
-      { cause, param: 'model' },
+      `hf:${repository} is not in ${folder} and could not be downloaded: ${messageOf(cause)}`,
+      cause,
     );
   }
 }

@@ -1,6 +1,6 @@
 /** Token sequences -> one vector each: runs of an encoder's graph, or of a decoder's without a past. On the thread that computes. */
 import type { InferenceSession, Tensor } from 'onnxruntime-node';
-import { OnpolicyError } from '../../errors.ts';
+import { errorAt, type OnpolicyError } from '../../errors.ts';
 import { copyFromHalf } from './half.ts';
 import type { DecoderSizes, OnnxPooling } from './messages.ts';
 
@@ -129,7 +129,5 @@ function toRuns(lengths: Int32Array): number[][] {
 }
 
 function unsupported(reason: string): OnpolicyError {
-  return new OnpolicyError('UNSUPPORTED', `model: this ONNX graph makes no embeddings here: ${reason}`, {
-    param: 'model',
-  });
+  return errorAt('model', 'UNSUPPORTED', `this ONNX graph makes no embeddings here: ${reason}`);
 }

@@ -1,7 +1,7 @@
 /** A model folder -> its files and their settings. One error names everything that is missing or damaged. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { OnpolicyError } from '../../errors.ts';
+import { errorAt, type OnpolicyError } from '../../errors.ts';
 import type { DecoderSizes, OnnxPooling } from './messages.ts';
 import { readVision, type VisionFiles } from './vision-files.ts';
 import { type TokenizerFile, toTokenizerFile } from './vocabulary.ts';
@@ -163,8 +163,7 @@ function findGraph(folder: string): string {
 /** `model.onnx_data`, `model.onnx_data_1` and so on, or `model.onnx.data`. */
 function dataFiles(file: string): string[] {
   const [folder, name] = [path.dirname(file), path.basename(file)];
-  if (!fs.existsSync(file))
-    throw new OnpolicyError('MODEL_NOT_FOUND', `model: there is no file ${file}`, { param: 'model' });
+  if (!fs.existsSync(file)) throw errorAt('model', 'MODEL_NOT_FOUND', `there is no file ${file}`);
   return fs
     .readdirSync(folder)
     .filter((other) => other.startsWith(`${name}_data`) || other === `${name}.data`)
@@ -231,9 +230,9 @@ function isObject(value: unknown): value is Json {
 }
 
 function invalid(reason: string, cause?: unknown): OnpolicyError {
-  return new OnpolicyError('MODEL_INVALID', `model: ${reason}`, { cause, param: 'model' });
+  return errorAt('model', 'MODEL_INVALID', reason, cause);
 }
 
 function unsupported(reason: string): OnpolicyError {
-  return new OnpolicyError('UNSUPPORTED', `model: ${reason}`, { param: 'model' });
+  return errorAt('model', 'UNSUPPORTED', reason);
 }

@@ -1,7 +1,7 @@
 /** A folder with ONNX graphs -> a model and a backend. Graphs run on a worker thread; the addon samples the rows. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { fromNative, OnpolicyError } from '../../errors.ts';
+import { errorAt, fromNative, OnpolicyError } from '../../errors.ts';
 import {
   defaultThreads,
   loadAddon,
@@ -250,15 +250,15 @@ class OnnxBackend implements Backend {
   }
 
   async loadAdapter(path: string): Promise<number> {
-    throw new OnpolicyError(
+    throw errorAt(
+      'model',
       'UNSUPPORTED',
-      `model: ${path} is an adapter; adapters go beside GGUF models, an ONNX graph takes none`,
-      { param: 'model' },
+      `${path} is an adapter; adapters go beside GGUF models, an ONNX graph takes none`,
     );
   }
 
   async mixAdapters(): Promise<number> {
-    throw new OnpolicyError('UNSUPPORTED', 'model: an ONNX graph takes no adapters', { param: 'model' });
+    throw errorAt('model', 'UNSUPPORTED', 'an ONNX graph takes no adapters');
   }
 
   async freeAdapter(): Promise<void> {}

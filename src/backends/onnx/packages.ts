@@ -1,5 +1,5 @@
 /** The optional packages that ONNX models need, loaded on first use. */
-import { messageOf, OnpolicyError } from '../../errors.ts';
+import { errorAt, messageOf, type OnpolicyError } from '../../errors.ts';
 
 /** Loads onnxruntime-node. Fails with `NATIVE_UNAVAILABLE` when it is not installed or does not load. */
 export async function loadRuntime(): Promise<typeof import('onnxruntime-node')> {
@@ -19,9 +19,10 @@ export async function loadTransformers(): Promise<typeof import('@huggingface/tr
 function missing(name: string, cause: unknown): OnpolicyError {
   const isAbsent = (cause as { code?: string }).code === 'ERR_MODULE_NOT_FOUND';
   const reason = isAbsent ? 'is not installed' : `does not load: ${messageOf(cause)}`;
-  return new OnpolicyError(
+  return errorAt(
+    'model',
     'NATIVE_UNAVAILABLE',
-    `model: ONNX models need the package ${name}, which ${reason}; npm install onnxruntime-node @huggingface/transformers`,
-    { cause, param: 'model' },
+    `ONNX models need the package ${name}, which ${reason}; npm install onnxruntime-node @huggingface/transformers`,
+    cause,
   );
 }

@@ -1,5 +1,5 @@
 /** The `gpu` option -> execution providers of the installed onnxruntime. */
-import { OnpolicyError } from '../../errors.ts';
+import { errorAt } from '../../errors.ts';
 import { loadRuntime } from './packages.ts';
 
 /** Names of onnxruntime for the processors that can be asked for. */
@@ -20,9 +20,9 @@ export async function chooseProviders(gpu: 'auto' | 'cuda' | 'vulkan' | 'metal' 
   const wanted = gpu === 'auto' ? PROVIDERS.cuda : PROVIDERS[gpu];
   if (installed.has(wanted)) return [wanted, 'cpu'];
   if (gpu === 'auto') return ['cpu'];
-  throw new OnpolicyError(
+  throw errorAt(
+    'gpu',
     'NATIVE_UNAVAILABLE',
-    `gpu: the installed onnxruntime-node has no provider ${wanted}; it has ${[...installed].join(', ')}`,
-    { param: 'gpu' },
+    `the installed onnxruntime-node has no provider ${wanted}; it has ${[...installed].join(', ')}`,
   );
 }

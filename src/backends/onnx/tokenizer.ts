@@ -1,5 +1,5 @@
 /** A model folder's tokenizer files -> a tokenizer. Encoding is that of @huggingface/transformers. */
-import { messageOf, OnpolicyError } from '../../errors.ts';
+import { errorAt, messageOf } from '../../errors.ts';
 import type { Tokenizer } from '../../tokenizer/index.ts';
 import type { ModelFolder } from './folder.ts';
 import { loadTransformers } from './packages.ts';
@@ -44,10 +44,7 @@ async function createEncoder(model: ModelFolder, parsesSpecial: boolean): Promis
   const { PreTrainedTokenizer, AutoTokenizer } = await loadTransformers();
   const { tokenizer: file, tokenizerConfig, folder } = model;
   const refuse = (cause: unknown): never => {
-    throw new OnpolicyError('MODEL_INVALID', `model: the tokenizer of ${folder}: ${messageOf(cause)}`, {
-      cause,
-      param: 'model',
-    });
+    throw errorAt('model', 'MODEL_INVALID', `the tokenizer of ${folder}: ${messageOf(cause)}`, cause);
   };
   try {
     const tokenizer = parsesSpecial

@@ -1,7 +1,7 @@
 /** A model folder -> the graphs beside its decoder that let it see; null: it reads text only. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { OnpolicyError } from '../../errors.ts';
+import { errorAt, type OnpolicyError } from '../../errors.ts';
 
 /** What a folder of a model that sees holds beside its decoder. */
 export type VisionFiles = {
@@ -59,9 +59,9 @@ export function readVision(
 }
 
 function invalid(reason: string): OnpolicyError {
-  return new OnpolicyError('MODEL_INVALID', `model: ${reason}`, { param: 'model' });
+  return errorAt('model', 'MODEL_INVALID', reason);
 }
 
 function unsupported(reason: string): OnpolicyError {
-  return new OnpolicyError('UNSUPPORTED', `model: ${reason}`, { param: 'model' });
+  return errorAt('model', 'UNSUPPORTED', reason);
 }

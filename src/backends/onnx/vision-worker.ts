@@ -2,7 +2,7 @@
 import os from 'node:os';
 import type { Tensor as Pixels, Processor, RawImage } from '@huggingface/transformers';
 import type { InferenceSession, Tensor } from 'onnxruntime-node';
-import { messageOf, OnpolicyError } from '../../errors.ts';
+import { errorAt, messageOf, OnpolicyError } from '../../errors.ts';
 import type {
   Expansion,
   Features,
@@ -131,7 +131,7 @@ async function handle(request: VisionRequest): Promise<VisionValue | undefined> 
 }
 
 function unsupported(reason: string): OnpolicyError {
-  return new OnpolicyError('UNSUPPORTED', `model: ${reason}`, { param: 'model' });
+  return errorAt('model', 'UNSUPPORTED', reason);
 }
 
 serve<VisionRequest, VisionValue>(handle);

@@ -1,5 +1,5 @@
 /** Texts and pictures of a prompt -> tokens and chunks, and rows of embeddings: what a projector is to a GGUF model. */
-import { OnpolicyError } from '../../errors.ts';
+import { errorAt, OnpolicyError } from '../../errors.ts';
 import { type Handle, loadAddon, type NativeChunk, type NativeProjector } from '../../native/index.ts';
 import type { Tokenizer } from '../../tokenizer/index.ts';
 import { ComputeThread } from './compute-thread.ts';
@@ -55,10 +55,10 @@ export class OnnxProjector implements NativeProjector {
     try {
       const projector = new OnnxProjector(thread, tokenizer, files);
       if (projector.placeholder === '')
-        throw new OnpolicyError(
+        throw errorAt(
+          'model',
           'MODEL_INVALID',
-          `model: the tokenizer of ${folder} has no token of the id ${files.imageTokenId}, which config.json names as that of pictures`,
-          { param: 'model' },
+          `the tokenizer of ${folder} has no token of the id ${files.imageTokenId}, which config.json names as that of pictures`,
         );
       await thread.request({ kind: 'open', folder, file: files.encoder, ...settings });
       return projector;

@@ -1,6 +1,6 @@
 /** Requests -> replies: the thread that computes, one request at a time. */
 import type { InferenceSession } from 'onnxruntime-node';
-import { OnpolicyError } from '../../errors.ts';
+import { errorAt, OnpolicyError } from '../../errors.ts';
 import { describeDecoder } from './decoder.ts';
 import { fuseAttention, giveFresh, readGraphFile, writeGraph } from './graph/index.ts';
 import type { ComputeValue, Decoder, OpenRequest, Request } from './messages.ts';
@@ -46,11 +46,7 @@ async function openEmbeddings(file: string, settings: SessionSettings): Promise<
   const [output] = session.outputMetadata;
   if (session.inputNames.join() === 'input_ids' && output?.isTensor && output.type === 'float32')
     return session;
-  throw new OnpolicyError(
-    'UNSUPPORTED',
-    `model: ${file}: expected a graph from input_ids to embeddings of float32`,
-    { param: 'model' },
-  );
+  throw errorAt('model', 'UNSUPPORTED', `${file}: expected a graph from input_ids to embeddings of float32`);
 }
 
 async function handle(request: Request): Promise<ComputeValue | undefined> {
