@@ -11,6 +11,7 @@ const PREFIXES = 20;
 /** Of 500 tokens in the vocabularies of large models, and in that of the embedded one. */
 const PREFIX_WORDS = { large: 470, embedded: 190 };
 const IN_FLIGHT = 64;
+const SMALL_CACHE = 8192;
 /** Interactive requests, one after the other. */
 const CHATS = 8;
 const LIMITS = { contextSize: 1024, maxSequences: 64, gpu: false };
@@ -41,7 +42,7 @@ function* rowsOf(count, { model }) {
 /** Runs the parts. `requests`: rows of `speed`. `model`: a GGUF file; default the embedded model. */
 export function run({ threads, model, ...options } = {}) {
   const settings = { ...LIMITS, threads, ...(model ? { model } : {}) };
-  return runParts('batch', { speed, beside, volume }, { ...options, settings });
+  return runParts('batch', { speed, 'small-cache': smallCache, beside, volume }, { ...options, settings });
 }
 
 async function speed({ settings, rounds = 1, requests = 1000, log }) {
@@ -71,6 +72,11 @@ async function speed({ settings, rounds = 1, requests = 1000, log }) {
     prompts('loop: tokens of prompts computed', loops),
     prompts('batch: tokens of prompts computed', batches),
   ];
+}
+
+/** The same where the KV cache has no room for all prefixes and sequences, as with a larger model. */
+function smallCache({ settings, ...options }) {
+  return speed({ ...options, settings: { ...settings, kvTokens: SMALL_CACHE } });
 }
 
 async function volume({ rows = 1_000_000 }) {
