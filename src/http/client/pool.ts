@@ -250,8 +250,7 @@ class Pool extends CheckedTrainingService implements PooledService {
 }
 
 function memberOf(service: Service | Completions): Member {
-  const inner = innerOf(service);
-  return { service, inner, active: 0, failures: 0, failedMs: 0, readyMs: 0, openMs: 0 };
+  return { service, inner: innerOf(service), active: 0, failures: 0, failedMs: 0, readyMs: 0, openMs: 0 };
 }
 
 async function* watched<Chunk>(chunks: AsyncIterable<Chunk>, end: OnEnd): AsyncGenerator<Chunk> {

@@ -1,6 +1,18 @@
 /** Options of servers, handlers, clients and pools, and of one call. */
+
 import { PATH } from './model-options.ts';
-import { type Definitions, flag, integer, list, object, oneOf, ref, type Schema, string } from './schema.ts';
+import {
+  boolean,
+  type Definitions,
+  flag,
+  integer,
+  list,
+  object,
+  oneOf,
+  ref,
+  type Schema,
+  string,
+} from './schema.ts';
 
 /** Longest time that a timer can wait. */
 const LONGEST_MS = 2 ** 31 - 1;
@@ -229,11 +241,9 @@ export const httpDefinitions: Definitions = {
         'Whose call it is: clients share a runtime fairly within a priority, so one request of a client does not wait for a thousand of another. Over HTTP it is the token, or the address without tokens.',
         { pattern: '^[^]{1,200}$', expected: '1 to 200 characters' },
       ),
-      background: {
-        description:
-          'Whether the request yields to others: it waits from the next step on while one of those runs. Over HTTP the header `X-Background: true`.',
-        type: 'boolean',
-      },
+      background: boolean(
+        'Whether the request yields to others: it waits from the next step on while one of those runs. Over HTTP the header `X-Background: true`.',
+      ),
     },
     { title: 'options' },
   ),
