@@ -8,8 +8,10 @@ import { inProcess, result, runParts } from './measure.mjs';
 import { wordPrompt } from './prompts.mjs';
 
 const PREFIXES = 20;
-const PREFIX_WORDS = 470; // 500 tokens with the template
+/** Of 500 tokens in the vocabularies of large models, and in that of the embedded one. */
+const PREFIX_WORDS = { large: 470, embedded: 190 };
 const IN_FLIGHT = 64;
+const SMALL_CACHE = 8192;
 /** Interactive requests, one after the other. */
 const CHATS = 8;
 const LIMITS = { contextSize: 1024, maxSequences: 64, gpu: false };
@@ -17,12 +19,12 @@ const LIMITS = { contextSize: 1024, maxSequences: 64, gpu: false };
 /** Answers of 5 to 200 tokens, most of them short. */
 const answerTokens = (i) => 5 + Math.round(195 * ((i * 0.61803) % 1) ** 3);
 
-function rowOf(i) {
+function rowOf(i, words) {
   return {
     custom_id: `row ${i}`,
     body: {
       messages: [
-        { role: 'system', content: wordPrompt(PREFIX_WORDS, i % PREFIXES) },
+        { role: 'system', content: wordPrompt(words, i % PREFIXES) },
         { role: 'user', content: `What about number ${i}?` },
       ],
       max_tokens: answerTokens(i),
@@ -32,14 +34,15 @@ function rowOf(i) {
   };
 }
 
-function* rowsOf(count) {
-  for (let i = 0; i < count; i++) yield rowOf(i);
+function* rowsOf(count, { model }) {
+  const words = model ? PREFIX_WORDS.large : PREFIX_WORDS.embedded;
+  for (let i = 0; i < count; i++) yield rowOf(i, words);
 }
 
 /** Runs the parts. `requests`: rows of `speed`. `model`: a GGUF file; default the embedded model. */
 export function run({ threads, model, ...options } = {}) {
   const settings = { ...LIMITS, threads, ...(model ? { model } : {}) };
-  return runParts('batch', { speed, beside, volume }, { ...options, settings });
+  return runParts('batch', { speed, 'small-cache': smallCache, beside, volume }, { ...options, settings });
 }
 
 async function speed({ settings, rounds = 1, requests = 1000, log }) {
@@ -71,6 +74,11 @@ async function speed({ settings, rounds = 1, requests = 1000, log }) {
   ];
 }
 
+/** The same where the KV cache has no room for all prefixes and sequences, as with a larger model. */
+function smallCache({ settings, ...options }) {
+  return speed({ ...options, settings: { ...settings, kvTokens: SMALL_CACHE } });
+}
+
 async function volume({ rows = 1_000_000 }) {
   const found = await inProcess('batch/volume.mjs', { rows }, { nodeFlags: ['--expose-gc'] });
   return [
@@ -85,7 +93,7 @@ async function measured(settings, count, answerAll) {
   const runtime = await createRuntime(settings);
   await runtime.createCompletion({ messages: [{ role: 'user', content: 'Hi' }], max_tokens: 1 });
   const startMs = performance.now();
-  await answerAll(runtime, count);
+  await answerAll(runtime, rowsOf(count, settings));
   const seconds = (performance.now() - startMs) / 1000;
   const { promptTokens } = runtime.stats();
   await runtime.close();
@@ -93,17 +101,16 @@ async function measured(settings, count, answerAll) {
 }
 
 /** What people write themselves. */
-async function loop(runtime, count) {
-  const rows = rowsOf(count);
+async function loop(runtime, rows) {
   const work = async () => {
     for (const { body } of rows) await runtime.createCompletion(body);
   };
   await Promise.all(Array.from({ length: IN_FLIGHT }, work));
 }
 
-async function batch(runtime, count) {
+async function batch(runtime, rows) {
   const output = path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-batch-')), 'out.jsonl');
-  await runtime.batch(rowsOf(count), { output }).done;
+  await runtime.batch(rows, { output }).done;
   fs.rmSync(path.dirname(output), { recursive: true });
 }
 
@@ -137,7 +144,9 @@ async function beside({ settings, log }) {
   const alone = await chats(CHATS);
   log('chats beside rows');
   const stop = new AbortController();
-  const rows = runtime.batch(rowsOf(1e6), { concurrency: 8, signal: stop.signal }).done.catch(() => {});
+  const rows = runtime
+    .batch(rowsOf(1e6, settings), { concurrency: 8, signal: stop.signal })
+    .done.catch(() => {});
   while (runtime.stats().running < 8) await new Promise((resolve) => setTimeout(resolve, 20));
   const together = await chats(2 * CHATS);
   stop.abort();

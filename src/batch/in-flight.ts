@@ -1,6 +1,6 @@
 /** Answers and refusals -> how many rows are asked for at the same time: as many as make it faster, by measurement. */
 
-const FIRST = 16;
+const FIRST = 64;
 const MOST = 1024;
 /** A level is measured for so long at least, and until as many rows as it has were answered twice. */
 const LEAST_MS = 500;

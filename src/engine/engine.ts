@@ -10,7 +10,7 @@ import type { Group, Sequence } from './sequence.ts';
 import { toStep } from './step-layout.ts';
 import { StepTimings } from './timings.ts';
 
-/** An abort cuts a running step short only when it wastes at least this many prompt tokens. */
+/** A running step is cut short only for at least this many prompt tokens: of an aborted sequence, or of the background. */
 const CUT_STEP_AT_TOKENS = 32;
 
 /** Runs the sequences of one model. */
@@ -45,6 +45,8 @@ export class Engine {
     sequence.times.submittedMs = performance.now();
     this.#delivery.add(sequence, listener);
     this.#scheduler.add(sequence);
+    if (this.#current && !sequence.group.background && this.#isLongBackground(this.#current))
+      this.#backend.abortStep();
     this.#loop ??= this.#run();
   }
 
@@ -146,6 +148,13 @@ export class Engine {
     }
     await this.#loop;
     await this.#backend.close();
+  }
+
+  /** Whether a step computes prompts of the background alone, so that others should not wait for its end. */
+  #isLongBackground({ entries }: Plan): boolean {
+    const tokens = entries.reduce((sum, { count }) => sum + count, 0);
+    const isAlone = entries.every(({ sequence }) => sequence.group.background);
+    return isAlone && tokens - entries.length >= CUT_STEP_AT_TOKENS && this.#backend.canCutCache;
   }
 
   #checkOpen(): void {

@@ -85,7 +85,7 @@ describe('a batch', () => {
     const found = contents(output);
     expect(found.length).toBe(ROWS);
     expect(found).toEqual(contents(whole));
-  }, 240_000);
+  }, 600_000);
 
   it('that is interrupted says how to go on, and does', async () => {
     const input = writeLines(folder, lines(), 'interrupted-in.jsonl');

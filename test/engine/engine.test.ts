@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { Listener } from '../../src/engine/delivery.ts';
 import { Engine } from '../../src/engine/engine.ts';
 import { type Group, type SavedPrompt, Sequence } from '../../src/engine/sequence.ts';
@@ -26,6 +26,7 @@ const request = fc.record<Request>({
   salt: fc.constantFrom('', '', 'a'),
   adapter: fc.constantFrom(0, 0, 1, 2),
   priority: fc.integer({ min: -1, max: 1 }),
+  background: fc.boolean(),
   abortAfter: fc.option(fc.integer({ min: 1, max: 9 })),
   scores: fc.boolean(),
   hooked: fc.boolean(),
@@ -100,6 +101,7 @@ describe('Engine', () => {
     salt: '',
     adapter: 0,
     priority: 0,
+    background: false,
     abortAfter: null,
     scores: false,
     hooked: false,
@@ -145,6 +147,29 @@ describe('Engine', () => {
       [1, 2, 3, 4].map((i) => run(engine, simple({ prompt: [...prefix, i], outputTokens: 1 }), i)),
     );
     expect(backend.computedTokens).toBe(40 + 4);
+    await engine.close();
+  });
+
+  it.each([
+    ['of the background is cut short for another request', true, 60, true],
+    ['of the background is not for one of its own', true, 60, false],
+    ['of the background is not for a few tokens', true, 20, true],
+    ['of other requests is not', false, 60, true],
+  ])('a step %s', async (_name, background, promptTokens, isOther) => {
+    const backend = new CheckingBackend({ ...OPTIONS, batchTokens: 64 });
+    const engine = new Engine(backend, { maxRunning: 8, policy: 'fcfs', prefixCache: true });
+    const prompt = Array.from({ length: promptTokens }, (_, i) => i % 50);
+    const first = simple({ prompt, background, outputTokens: 1 });
+    const second = simple({ prompt: [49, 1], background: !isOther, outputTokens: 1 });
+    const one = run(engine, first, 0);
+    const cuts = vi.spyOn(backend, 'abortStep');
+    for (let i = 0; i < 5; i++) await null; // its step runs
+    const other = run(engine, second, 1);
+    for (let i = 0; i < 5; i++) await null; // the other one is submitted
+    const early = cuts.mock.calls.length;
+    expect(await other).toEqual([expected(second, backend.vocabSize)]);
+    expect(await one).toEqual([expected(first, backend.vocabSize)]);
+    expect(early > 0).toBe(background && promptTokens === 60 && isOther);
     await engine.close();
   });
 

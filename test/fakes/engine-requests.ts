@@ -27,6 +27,7 @@ export type Request = {
   /** 0 to 2. */
   readonly adapter: number;
   readonly priority: number;
+  readonly background: boolean;
   /** Tokens after which the first choice is taken out, or null. */
   readonly abortAfter: number | null;
   /** Whether the prompt is scored. */
@@ -61,6 +62,7 @@ export async function run(
     cacheKey: `${request.adapter} ${request.salt}`,
     adapter: request.adapter,
     priority: request.priority,
+    background: request.background,
     arrival,
     checkpoints,
   };
