@@ -11,21 +11,24 @@ import { json, type WireResponse } from './wire.ts';
 
 /** `POST /v1/responses`. */
 export async function createResponse(context: RequestContext): Promise<WireResponse> {
-  const { service, call, door } = context;
-  const answer = await responsesOf(service).answer(await readBody(context), call, door);
+  const { service, call, validation } = context;
+  const answer = await responsesOf(service).answer(await readBody(context), call, validation);
   return answerResponse(answer, context, namedEvents('completion'));
 }
 
 /** `POST /v1/responses/input_tokens`. */
 export async function countInputTokens(context: RequestContext): Promise<WireResponse> {
-  const { service, call, door } = context;
-  return json(await responsesOf(service).countInputTokens(await readBody(context), call, door));
+  const { service, call, validation } = context;
+  return json(await responsesOf(service).countInputTokens(await readBody(context), call, validation));
 }
 
 /** `POST /v1/responses/compact`. */
 export async function compactResponse(context: RequestContext): Promise<WireResponse> {
-  const { service, call, door } = context;
-  return answerResponse(await responsesOf(service).compact(await readBody(context), call, door), context);
+  const { service, call, validation } = context;
+  return answerResponse(
+    await responsesOf(service).compact(await readBody(context), call, validation),
+    context,
+  );
 }
 
 /** `GET /v1/responses/{id}`; with `stream=true` the events that it had, those after `starting_after`. */

@@ -5,7 +5,6 @@ import {
   type ChatCompletion,
   type ChatCompletionRequest,
   checkRequest,
-  type DoorOptions,
   type ListQuery,
   type Message,
   type ResponseCompaction,
@@ -15,6 +14,7 @@ import {
   type ResponseRequest,
   type ResponseStreamEvent,
   type ResponseTokensCount,
+  type ValidationOptions,
 } from '../../protocol/index.ts';
 import type { CallOptions, Completions } from '../../service.ts';
 import type { Renders } from '../renders.ts';
@@ -57,9 +57,13 @@ export interface ResponsesResource {
 type Asked = Pick<Completions, 'createCompletion'> & Partial<Renders>;
 
 /** What takes bodies of HTTP. */
-type OfBody<Answer> = (input: unknown, options?: CallOptions, door?: DoorOptions) => Promise<Answer>;
+type OfBody<Answer> = (
+  input: unknown,
+  options?: CallOptions,
+  validation?: ValidationOptions,
+) => Promise<Answer>;
 
-/** The same, with a door for bodies. */
+/** The same, with options of validation for bodies. */
 export type Responses = Omit<ResponsesResource, 'countInputTokens' | 'compact'> & {
   readonly answer: OfBody<ResponseObject | ResponseStream>;
   readonly countInputTokens: OfBody<ResponseTokensCount>;
@@ -82,14 +86,17 @@ export function responsesOf(service: Asked): Responses {
 
 function makeResponses(service: Asked): Responses {
   const store = new ResponseStore();
-  const read = (input: unknown, door: DoorOptions): TranslatedResponse & { request: ResponseRequest } => {
-    const request = checkRequest('ResponseRequest', input, door);
+  const read = (
+    input: unknown,
+    validation: ValidationOptions,
+  ): TranslatedResponse & { request: ResponseRequest } => {
+    const request = checkRequest('ResponseRequest', input, validation);
     const { previous_response_id: previous } = request;
     const earlier = previous == null ? [] : store.get(previous, 'previous_response_id').messages;
     return { request, ...toChat(request, earlier) };
   };
-  const answer: Responses['answer'] = async (input, options = {}, door = {}) => {
-    const { request, chat, history, paths } = read(input, door);
+  const answer: Responses['answer'] = async (input, options = {}, validation = {}) => {
+    const { request, chat, history, paths } = read(input, validation);
     const asked = request.stream ? { ...chat, stream: true, stream_options: { include_usage: true } } : chat;
     const answered = await paths.run(() => ask(service, asked, request, options));
     const keep = (response: ResponseObject): void => {
@@ -126,14 +133,14 @@ function makeResponses(service: Asked): Responses {
       })();
       return new ResponseStream(rest, () => {});
     },
-    countInputTokens: async (input, options = {}, door = {}) => {
-      const { chat, paths } = read(withInput(input), door);
+    countInputTokens: async (input, options = {}, validation = {}) => {
+      const { chat, paths } = read(withInput(input), validation);
       if (!service.renderPrompt) throw new OnpolicyError('UNSUPPORTED', 'this service has no prompts');
       const { count } = await paths.run(() => service.renderPrompt!(chat, options));
       return { object: 'response.input_tokens', input_tokens: count };
     },
-    compact: async (input, options = {}, door = {}) => {
-      const translated = read(withInput(input), door);
+    compact: async (input, options = {}, validation = {}) => {
+      const translated = read(withInput(input), validation);
       const request = { truncation: 'auto' } as const;
       const whole = (chat: ChatCompletionRequest) =>
         ask(service, chat, request, options) as Promise<ChatCompletion>;
