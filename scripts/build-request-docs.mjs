@@ -97,7 +97,7 @@ const FORMS = {
   FunctionCall: '`{ name, arguments }`; `arguments` is JSON text',
   FunctionChoice: '`"none"`, `"auto"`, or `{ name }`',
   ResponseFormat:
-    '`{ type: "text" }`, `{ type: "json_object" }`, `{ type: "json_schema", json_schema: { name, schema } }`, or `{ type: "structural_tag", format }`',
+    '`{ type: "text" }`, `{ type: "json_object" }`, also with a `schema`, `{ type: "json_schema", json_schema: { name, schema } }`, or `{ type: "structural_tag", format }`',
   Speculation: 'false, `"auto"`, or `SpeculationSettings`',
   Prediction: '`{ type: "content", content }`; `content` is a text, or a list of `{ type: "text", text }`',
   MessageBlock:

@@ -22,9 +22,11 @@ export {
   type ModelShape,
   type Pooling,
   toBase,
+  toShape,
 } from './memory.ts';
 export type { ContextLimits, LoadedModel } from './model.ts';
 export {
+  describeOnnx,
   describeOnnxEmbedding,
   fetchModel,
   isOnnxModel,

@@ -3,9 +3,9 @@ import { type ErrorCode, type ErrorDetail, errorCodes, OnpolicyError } from '../
 
 /**
  * `completion`: `{ error: { message, type, param, code } }`. `messages`: the same with `type: 'error'` and the types of Anthropic's API.
- * `preview`: `{ detail }`.
+ * `ollama`: `{ error }`, a text. `preview`: `{ detail }`.
  */
-export type ErrorForm = 'completion' | 'messages' | 'preview';
+export type ErrorForm = 'completion' | 'messages' | 'ollama' | 'preview';
 
 /** Header with the error's code, in both forms. */
 export const CODE_HEADER = 'x-error-code';
@@ -41,6 +41,7 @@ export function toWireError(error: OnpolicyError): WireError {
 /** The status and body of an error. */
 export function toErrorBody(error: OnpolicyError, form: ErrorForm): { status: number; body: object } {
   if (form === 'completion') return { status: error.status, body: { error: toWireError(error) } };
+  if (form === 'ollama') return { status: error.status, body: { error: error.message } };
   if (form === 'messages') {
     const type = messagesErrorType(error.status);
     return { status: error.status, body: { type: 'error', error: { ...toWireError(error), type } } };

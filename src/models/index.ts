@@ -5,6 +5,7 @@ export type { EmbeddingModel } from './embedding-model.ts';
 export { type ExportModel, type ModelExport, modelExporter } from './export-model.ts';
 export { planLoad } from './load-model.ts';
 export { type MessageFormat, type MessagePlan, PLAIN_TEXT, planMessage } from './message-format.ts';
+export type { ModelCard } from './model-card.ts';
 export { type FindRegistered, leaseModel, type ModelLease } from './model-lease.ts';
 export { templateFor } from './model-template.ts';
 export { Models, type NamedModels, namedModels, type ResidentModel } from './models.ts';

@@ -34,6 +34,7 @@ export type * from './public.ts';
 export { faultOfSpeculation } from './rules/sampling.ts';
 export { tokenIdFaults } from './rules/vocabulary.ts';
 export { EXTRA_FIELDS } from './schemas/messages.ts';
+export { SAME_OPTIONS } from './schemas/ollama.ts';
 export {
   admitTextCompletionRequest,
   checkTextCompletionRequest,

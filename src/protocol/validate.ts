@@ -48,6 +48,11 @@ type Requests = {
   readonly MessageRequest: types.MessageRequest;
   readonly ModelCreateRequest: types.ModelCreateRequest;
   readonly ModelExportRequest: types.ModelExportRequest;
+  readonly OllamaChatRequest: types.OllamaChatRequest;
+  readonly OllamaEmbedRequest: types.OllamaEmbedRequest;
+  readonly OllamaEmbeddingsRequest: types.OllamaEmbeddingsRequest;
+  readonly OllamaGenerateRequest: types.OllamaGenerateRequest;
+  readonly OllamaModelRequest: types.OllamaModelRequest;
   readonly ResponseRequest: types.ResponseRequest;
   readonly TextCompletionRequest: types.TextCompletionRequest;
   readonly TokenizeBody: types.TokenizeBody;

@@ -159,6 +159,23 @@ describe('listening', () => {
     await expect(serve(createMemoryService(), { port })).rejects.toMatchObject({ code: 'NETWORK_FAILED' });
   });
 
+  it('takes targets in the absolute form, and paths with two slashes', async () => {
+    const { server } = await open();
+    const { port } = new URL(server.url);
+    for (const [path, status] of [
+      [`http://127.0.0.1:${port}/health`, 200],
+      ['//health', 200],
+      ['http://elsewhere.example/v1/models', 401], // its host counts: who has no token asks this machine by its name
+      ['ftp:', 400],
+      ['http://', 400],
+    ] as const) {
+      const request = http.request({ port, path }).end();
+      const [response] = (await once(request, 'response')) as [http.IncomingMessage];
+      response.resume();
+      expect(response.statusCode, path).toBe(status);
+    }
+  });
+
   it('answers a Host header that cannot be read', async () => {
     const { server } = await open();
     const { port } = new URL(server.url);

@@ -30,14 +30,19 @@ export type EventStream = {
 
 /** How the parts of an answer become events. */
 export type EventFormat = {
+  /** The type of the response. */
+  readonly type: string;
   readonly event: (part: unknown) => string;
   /** Follows the last part; empty: nothing does. */
   readonly end: string;
   readonly failure: (error: OnpolicyError) => string;
 };
 
+const EVENT_STREAM = 'text/event-stream; charset=utf-8';
+
 /** Parts without a name, then `[DONE]`. */
-const CHUNKS: EventFormat = {
+export const chunkEvents: EventFormat = {
+  type: EVENT_STREAM,
   event: (part) => event(JSON.stringify(part)),
   end: event(STREAM_END),
   failure: (error) => event(JSON.stringify({ error: toWireError(error) })) + event(STREAM_END),
@@ -47,17 +52,26 @@ const CHUNKS: EventFormat = {
 export function namedEvents(form: ErrorForm): EventFormat {
   const named = (type: string, part: unknown): string => `event: ${type}\n${event(JSON.stringify(part))}`;
   return {
+    type: EVENT_STREAM,
     event: (part) => named((part as { type: string }).type, part),
     end: '',
     failure: (error) => named('error', toErrorBody(error, form).body),
   };
 }
 
+/** Parts as lines of JSON. */
+export const jsonLines: EventFormat = {
+  type: 'application/x-ndjson',
+  event: (part) => `${JSON.stringify(part)}\n`,
+  end: '',
+  failure: (error) => `${JSON.stringify(toErrorBody(error, 'ollama').body)}\n`,
+};
+
 /** Makes one event per part; an error is an event, too. */
 export function toEventStream(
   chunks: AnswerStream<unknown>,
   { signal, toError, onEnd, onChunk }: EventStreamHooks,
-  format: EventFormat = CHUNKS,
+  format: EventFormat,
 ): EventStream {
   const iterator = chunks[Symbol.asyncIterator]();
   let isOver = false;

@@ -20,7 +20,9 @@ export function createListener(handle: (request: WireRequest) => Promise<WireRes
 /** Returns null for an invalid request, for example with a wrong Host header. */
 function fromIncoming(incoming: IncomingMessage, outgoing: ServerResponse): WireRequest | null {
   const { headers, socket } = incoming;
-  const url = toUrl(`http://${headers.host ?? 'localhost'}${incoming.url}`);
+  const target = incoming.url ?? '/';
+  // The absolute form names its host itself; a path may begin with two slashes.
+  const url = toUrl(target.startsWith('/') ? `http://${headers.host ?? 'localhost'}${target}` : target);
   if (!url) return null;
   return {
     method: incoming.method ?? 'GET',

@@ -308,7 +308,11 @@ export const responsesDefinitions: Definitions = {
       type: { description: 'Kind of the format.', enum: ['text', 'json_object', 'json_schema'] },
       name: { description: 'No effect.', type: ['string', 'null'] },
       description: { description: 'No effect.', type: ['string', 'null'] },
-      schema: { description: 'With `json_schema`: the schema.', type: 'object', tsType: 'JsonObject' },
+      schema: {
+        description: 'The schema. Required with `json_schema`.',
+        type: 'object',
+        tsType: 'JsonObject',
+      },
       strict: { description: 'No effect: the answer always follows the schema.', type: ['boolean', 'null'] },
     },
     if: { required: ['type'], properties: { type: { const: 'json_schema' } } },

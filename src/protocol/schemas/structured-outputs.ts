@@ -97,9 +97,16 @@ export const structuredDefinitions: Definitions = {
     additionalProperties: false,
   },
   JsonObjectResponseFormat: {
-    description: 'Any JSON object.',
+    description: 'Any JSON object, or one that fits a schema.',
     required: ['type'],
-    properties: { type: { description: 'Kind of the format.', const: 'json_object' } },
+    properties: {
+      type: { description: 'Kind of the format.', const: 'json_object' },
+      schema: {
+        description: 'A JSON Schema, as with `json_schema`. Absent or null: any object.',
+        type: ['object', 'null'],
+        tsType: 'JsonObject | null',
+      },
+    },
     additionalProperties: false,
   },
   JsonSchemaResponseFormat: {

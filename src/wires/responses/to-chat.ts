@@ -34,6 +34,7 @@ export function toChat(request: ResponseRequest, earlier: readonly Message[]): T
     max_completion_tokens: 'max_output_tokens',
     reasoning_effort: 'reasoning.effort',
     'response_format.json_schema.schema': 'text.format.schema',
+    'response_format.schema': 'text.format.schema',
     response_format: 'text.format',
     'tool_choice.function.name': 'tool_choice.name',
     'tool_choice.custom.name': 'tool_choice.name',
@@ -85,7 +86,8 @@ function toToolChoice(
 function toFormat(
   format: NonNullable<NonNullable<ResponseRequest['text']>['format']>,
 ): NonNullable<ChatCompletionRequest['response_format']> {
-  if (format.type !== 'json_schema') return { type: format.type };
+  if (format.type === 'json_object') return { type: 'json_object', schema: format.schema ?? null };
+  if (format.type === 'text') return { type: 'text' };
   return { type: 'json_schema', json_schema: { name: format.name ?? 'answer', schema: format.schema! } };
 }
 
