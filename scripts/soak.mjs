@@ -175,7 +175,7 @@ const KINDS = [
   [
     "Ollama's prompts, streamed",
     '/api/generate',
-    (i) => ({ prompt: `Once ${i % 90}`, raw: true, options: { num_predict: 6 } }),
+    (i) => ({ prompt: `Once ${i % 90}`, raw: true, stream: true, options: { num_predict: 6 } }),
     (text) => ended(text, '"done":true'),
   ],
   ['count tokens', '/v1/messages/count_tokens', (i) => chat(i), (body) => body.input_tokens > 0],
