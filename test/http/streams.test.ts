@@ -1,6 +1,7 @@
 /** Streams over a socket: slow readers, readers that leave, errors on the way, the server's end. */
 import { once } from 'node:events';
 import http from 'node:http';
+import net from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { connect, type ServeOptions, type Server, serve } from '../../src/http/index.ts';
@@ -109,6 +110,28 @@ describe('a request that is no stream', () => {
     controller.abort();
     await expect(request).rejects.toThrow('aborted');
     await expect.poll(service.active, { interval: 5 }).toBe(0);
+  });
+});
+
+describe('a client that has closed its side', () => {
+  it.each([
+    ['HTTP/1.1', false],
+    ['HTTP/1.1', true],
+    ['HTTP/1.0', false],
+    ['HTTP/1.0', true],
+  ])('gets its answer: %s, stream %s', async (version, stream) => {
+    const { server, service } = await open({ pieces: Array(10).fill('x'), pieceMs: 40 });
+    const body = JSON.stringify({ ...HELLO, stream });
+    const { port } = new URL(server.url);
+    const socket = net.connect({ port: Number(port), host: '127.0.0.1', allowHalfOpen: true });
+    socket.end(
+      `POST /v1/chat/completions ${version}\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    );
+    let text = '';
+    for await (const part of socket) text += part;
+    expect(text).toContain('HTTP/1.1 200 OK');
+    expect(text).toContain(stream ? 'data: [DONE]' : '"content":"xxxxxxxxxx"');
+    expect(service.made()).toBe(10);
   });
 });
 
