@@ -136,7 +136,8 @@ function makeResponses(service: Asked): Responses {
     countInputTokens: async (input, options = {}, validation = {}) => {
       const { chat, paths } = read(withInput(input), validation);
       if (!service.renderPrompt) throw new OnpolicyError('UNSUPPORTED', 'this service has no prompts');
-      const { count } = await paths.run(() => service.renderPrompt!(chat, options));
+      const { max_completion_tokens: _, ...counted } = chat;
+      const { count } = await paths.run(() => service.renderPrompt!(counted, options));
       return { object: 'response.input_tokens', input_tokens: count };
     },
     compact: async (input, options = {}, validation = {}) => {
