@@ -1,7 +1,8 @@
 /** Chunks of a completion -> server-sent events. Requests no chunk before the reader asks for it. */
 import type { AnswerStream } from '../../answer/index.ts';
 import { OnpolicyError } from '../../errors.ts';
-import { type ErrorForm, STREAM_END, toErrorBody, toWireError } from '../wire-errors.ts';
+import type { ResponseStreamEvent } from '../../protocol/index.ts';
+import { STREAM_END, toErrorBody, toWireError } from '../wire-errors.ts';
 
 /** How a stream ended; `left`: its reader disconnected. */
 export type Outcome = 'complete' | 'failed' | 'left';
@@ -43,13 +44,28 @@ const CHUNKS: EventFormat = {
   failure: (error) => event(JSON.stringify({ error: toWireError(error) })) + event(STREAM_END),
 };
 
-/** Events that are named by their `type`. An error is one named `error`, in the form of the endpoint. */
-export function namedEvents(form: ErrorForm): EventFormat {
-  const named = (type: string, part: unknown): string => `event: ${type}\n${event(JSON.stringify(part))}`;
+/** Events of the messages API, named by their `type`. */
+export const MESSAGE_EVENTS: EventFormat = {
+  event: (part) => named((part as { type: string }).type, part),
+  end: '',
+  failure: (error) => named('error', toErrorBody(error, 'messages').body),
+};
+
+/** Events of one stream of the responses API: named by their `type`, an error numbered like the others. */
+export function responseEvents(): EventFormat {
+  let next = 0;
   return {
-    event: (part) => named((part as { type: string }).type, part),
+    event: (part) => {
+      const { type, sequence_number } = part as ResponseStreamEvent;
+      next = sequence_number + 1;
+      return named(type, part);
+    },
     end: '',
-    failure: (error) => named('error', toErrorBody(error, form).body),
+    failure: (error) => {
+      const shown = toWireError(error);
+      const { code, message, param } = shown;
+      return named('error', { type: 'error', sequence_number: next, code, message, param, error: shown });
+    },
   };
 }
 
@@ -113,6 +129,10 @@ export function toEventStream(
 
 function outcomeOf(error: unknown): Outcome {
   return error instanceof OnpolicyError && error.code === 'ABORTED' ? 'left' : 'failed';
+}
+
+function named(type: string, part: unknown): string {
+  return `event: ${type}\n${event(JSON.stringify(part))}`;
 }
 
 function event(data: string): string {

@@ -3,7 +3,7 @@ import { isTraceId } from '../../protocol/index.ts';
 import { responsesOf } from '../../wires/index.ts';
 import { readJson } from './body.ts';
 import { type RequestContext, tooMany } from './context.ts';
-import { namedEvents } from './event-stream.ts';
+import { responseEvents } from './event-stream.ts';
 import { requireModelAndAdapters } from './model-access.ts';
 import { answerResponse } from './stream-response.ts';
 import { json, type WireResponse } from './wire.ts';
@@ -18,7 +18,7 @@ export async function createResponse(context: RequestContext): Promise<WireRespo
   await requireModelAndAdapters(context, { model, adapters, speculation });
   if (isTraceId(request_id)) context.setRequestId(request_id);
   const answer = await responsesOf(service).answer(body, call, door);
-  return answerResponse(answer, context, namedEvents('completion'));
+  return answerResponse(answer, context, responseEvents());
 }
 
 /** `GET /v1/responses/{id}`. */

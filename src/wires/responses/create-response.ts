@@ -1,8 +1,10 @@
 /** Requests of the responses API -> responses or events, of any service that answers chat completions. */
-import { AnswerStream, type ChatCompletionStream } from '../../answer/index.ts';
+import { randomUUID } from 'node:crypto';
+import { AnswerStream, ChatCompletionStream } from '../../answer/index.ts';
 import { OnpolicyError } from '../../errors.ts';
 import {
   type ChatCompletion,
+  type ChatCompletionChunk,
   type ChatCompletionRequest,
   checkRequest,
   type DoorOptions,
@@ -14,6 +16,7 @@ import {
   type ResponseStreamEvent,
 } from '../../protocol/index.ts';
 import type { CallOptions, Completions } from '../../service.ts';
+import { answerWithin } from '../answer-within.ts';
 import { ResponseStore } from './response-store.ts';
 import { outputMessages, toChat } from './to-chat.ts';
 import { toEvents } from './to-events.ts';
@@ -75,7 +78,9 @@ function makeResponses(service: Asked): Responses {
     const earlier = previous == null ? [] : store.get(previous, 'previous_response_id').messages;
     const { chat, history, paths } = toChat(request, earlier);
     const asked = request.stream ? { ...chat, stream: true, stream_options: { include_usage: true } } : chat;
-    const answered = await paths.run(() => ask(service, asked, request, options));
+    const answered = await paths
+      .run(() => ask(service, asked, request, options))
+      .catch((error: unknown) => failStream(error, request, options, door));
     const keep = (response: ResponseObject): void => {
       if (request.store === false) return;
       const items =
@@ -107,6 +112,24 @@ function makeResponses(service: Asked): Responses {
   };
 }
 
+/** Over HTTP a stream of input that does not fit begins and fails: some clients see the code of the error only there. */
+function failStream(
+  error: unknown,
+  { stream, model }: ResponseRequest,
+  { traceId }: CallOptions,
+  door: DoorOptions,
+): ChatCompletionStream {
+  const isOverflow = error instanceof OnpolicyError && error.code === 'CONTEXT_OVERFLOW';
+  if (!door.wire || !stream || !isOverflow) throw error;
+  const id = `chatcmpl-${traceId ?? randomUUID()}`;
+  const created = Math.floor(Date.now() / 1000);
+  async function* chunks(): AsyncGenerator<ChatCompletionChunk> {
+    yield { id, object: 'chat.completion.chunk', created, model: model ?? '', choices: [] };
+    throw error;
+  }
+  return new ChatCompletionStream(chunks(), () => {});
+}
+
 /** Asks for the answer. With `truncation: 'auto'`, drops the oldest messages until the others fit. */
 async function ask(
   service: Asked,
@@ -116,7 +139,7 @@ async function ask(
 ): Promise<ChatCompletion | ChatCompletionStream> {
   for (let dropped = 1, messages = chat.messages; ; dropped *= 2) {
     try {
-      return await service.createCompletion({ ...chat, messages }, options);
+      return (await answerWithin(service, { ...chat, messages }, options)).answer;
     } catch (error) {
       const isTooLong = error instanceof OnpolicyError && error.code === 'CONTEXT_OVERFLOW';
       const shorter = isTooLong && truncation === 'auto' ? withoutOldest(messages, dropped) : messages;

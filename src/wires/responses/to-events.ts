@@ -98,11 +98,12 @@ class EventWriter {
   fail(error: unknown): ResponseEventBody[] {
     const isStopped = error instanceof OnpolicyError && error.code === 'ABORTED';
     if (!this.#response || isStopped) return [];
-    const message = messageOf(error);
+    const isOverflow = error instanceof OnpolicyError && error.code === 'CONTEXT_OVERFLOW';
+    const code = (isOverflow ? 'context_length_exceeded' : 'server_error') as 'server_error'; // OpenAI sends it, its types lack it
     const response = {
       ...this.#response,
       status: 'failed' as const,
-      error: { code: 'server_error' as const, message },
+      error: { code, message: messageOf(error) },
       output: this.#output,
     };
     return [{ type: 'response.failed', response }];
