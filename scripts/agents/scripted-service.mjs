@@ -53,13 +53,10 @@ export function createScriptedService() {
       const stop = AbortSignal.any([controller.signal, ...(signal ? [signal] : [])]);
       return {
         async *[Symbol.asyncIterator]() {
-          await sleep(reply.readMs ?? 0, undefined, { signal: stop }).catch(() => {});
-          if (stop.aborted) {
-            service.aborted += 1;
-            throw new OnpolicyError('ABORTED', 'the request was aborted');
-          }
+          let waitMs = 0; // the first chunk comes at once
           for (const chunk of chunksOf({ id, model: request.model ?? MODEL }, reply, usage)) {
-            if (reply.pieceMs) await sleep(reply.pieceMs, undefined, { signal: stop }).catch(() => {});
+            await sleep(waitMs, undefined, { signal: stop }).catch(() => {});
+            waitMs = waitMs === 0 ? (reply.readMs ?? 0) : (reply.pieceMs ?? 0);
             if (stop.aborted) {
               service.aborted += 1;
               throw new OnpolicyError('ABORTED', 'the request was aborted');

@@ -86,6 +86,11 @@ export class Completion {
     return this.#choices;
   }
 
+  /** Whether there will be as many choices as there are now. */
+  get isCountKnown(): boolean {
+    return this.#prepared.lengthPenalty === null;
+  }
+
   /** Prompt tokens that the prefix cache saved. */
   get cachedTokens(): number {
     return this.#run.cachedTokens;

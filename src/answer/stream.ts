@@ -26,10 +26,13 @@ export type UsageReport = {
 export class AnswerStream<Part> implements AsyncIterable<Part> {
   readonly #chunks: AsyncIterator<Part>;
   readonly #stop: () => void;
+  /** @internal A part that says nothing new, for a reader who would take silence for a failure; null: there is none. */
+  readonly idlePart: () => Part | null;
 
-  constructor(chunks: AsyncIterator<Part>, stop: () => void) {
+  constructor(chunks: AsyncIterator<Part>, stop: () => void, idlePart: () => Part | null = () => null) {
     this.#chunks = chunks;
     this.#stop = stop;
+    this.idlePart = idlePart;
   }
 
   /** The parts, in the order of the wire. */
@@ -72,6 +75,10 @@ export function toChunks(
   };
   return bufferedIterator({
     next: async () => {
+      if (!hasBegun && completion.isCountKnown && !completion.error) {
+        hasBegun = true; // at once: a long prompt may be read for minutes
+        return openingChunks(header, completion, usage);
+      }
       const changed = await completion.changes();
       if (changed === null) {
         if (hasEnded || !usage.atEnd) return null;

@@ -46,7 +46,7 @@ const IN_ORDER = ['Well.', 'f0 {"a": 1}', 'And', 'f1 {"b": 2}', 'so.'];
 
 it('of a response', async () => {
   let response: ResponseObject | null = null;
-  const iterator = toResponseEvents(chunks(), { input: 'x' }, (ended) => {
+  const { events: iterator } = toResponseEvents(chunks(), { input: 'x' }, (ended) => {
     response = ended;
   });
   while (!(await iterator.next()).done);

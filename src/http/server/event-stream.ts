@@ -37,6 +37,9 @@ export type EventFormat = {
   readonly failure: (error: OnpolicyError) => string;
 };
 
+/** What readers of events skip. */
+const COMMENT = ': still here\n\n';
+
 /** Parts without a name, then `[DONE]`. */
 const CHUNKS: EventFormat = {
   event: (part) => event(JSON.stringify(part)),
@@ -69,7 +72,13 @@ export function responseEvents(): EventFormat {
   };
 }
 
-/** Makes one event per part; an error is an event, too. */
+/** An event, and how the stream has ended with it. */
+type Made = { readonly text: string; readonly outcome: Outcome | null };
+
+/** Milliseconds of silence after which a sign of life is sent. */
+const SILENCE_MS = 10_000;
+
+/** Makes one event per part; an error is an event, too. In silence there are signs of life. */
 export function toEventStream(
   chunks: AnswerStream<unknown>,
   { signal, toError, onEnd, onChunk }: EventStreamHooks,
@@ -77,16 +86,24 @@ export function toEventStream(
 ): EventStream {
   const iterator = chunks[Symbol.asyncIterator]();
   let isOver = false;
-  let isReading = false;
+  let next: Promise<Made> | null = null; // the next event, until it is given
+  let give: ((text: string | null) => void) | null = null; // to the reader, while it waits
   let isCut = false;
   let cut: (reason: unknown) => void = () => {};
+  const onSilence = (): void => {
+    if (!give) return;
+    const part = chunks.idlePart();
+    give(part === null ? COMMENT : format.event(part));
+  };
+  const silence = setTimeout(onSilence, SILENCE_MS).unref();
   const finish = (outcome: Outcome): void => {
     isOver = true;
+    clearTimeout(silence);
     signal.removeEventListener('abort', onAbort);
     onEnd(outcome);
   };
   const onAbort = (): void => {
-    if (isReading || isOver) return; // the chunks themselves will end with the error
+    if (give || isOver) return; // the chunks themselves will end with the error
     isCut = true;
     finish(outcomeOf(signal.reason));
     chunks.abort();
@@ -94,26 +111,37 @@ export function toEventStream(
   };
   signal.addEventListener('abort', onAbort);
   if (signal.aborted) onAbort();
+  const make = async (): Promise<Made> => {
+    try {
+      const { done, value } = await iterator.next();
+      if (done) return { text: format.end, outcome: 'complete' };
+      onChunk?.(value);
+      return { text: format.event(value), outcome: null };
+    } catch (error) {
+      const shown = toError(error);
+      return { text: format.failure(shown), outcome: outcomeOf(shown) };
+    }
+  };
+  const onMade = ({ text, outcome }: Made): void => {
+    if (!give) return; // a sign of life is on its way: the next call takes it
+    next = null;
+    if (isOver) return give(null); // the reader disconnected meanwhile
+    if (outcome !== null) finish(outcome);
+    give(text || null);
+  };
   return {
-    async read() {
-      if (isOver) return null;
-      isReading = true;
-      let text: string;
-      let outcome: Outcome | null = null;
-      try {
-        const { done, value } = await iterator.next();
-        if (!done) onChunk?.(value);
-        text = done ? format.end : format.event(value);
-        if (done) outcome = 'complete';
-      } catch (error) {
-        const shown = toError(error);
-        text = format.failure(shown);
-        outcome = outcomeOf(shown);
-      }
-      isReading = false;
-      if (isOver) return null; // the reader disconnected meanwhile
-      if (outcome !== null) finish(outcome);
-      return text || null;
+    read() {
+      if (isOver) return Promise.resolve(null);
+      silence.refresh();
+      next ??= make();
+      const made = next;
+      return new Promise((resolve) => {
+        give = (text) => {
+          give = null;
+          resolve(text);
+        };
+        void made.then(onMade);
+      });
     },
     leave() {
       if (isOver) return;

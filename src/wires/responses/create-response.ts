@@ -89,8 +89,10 @@ function makeResponses(service: Asked): Responses {
           : request.input;
       store.add({ response, input: items, messages: [...history, ...outputMessages(response.output)] });
     };
-    if (Symbol.asyncIterator in answered)
-      return new ResponseStream(toEvents(answered, request, keep), () => answered.abort());
+    if (Symbol.asyncIterator in answered) {
+      const { events, idleEvent } = toEvents(answered, request, keep);
+      return new ResponseStream(events, () => answered.abort(), idleEvent);
+    }
     const isCut = answered.choices[0]!.finish_reason === 'length';
     const response = endResponse(beginResponse(request, answered), toItems(answered), isCut, answered.usage);
     keep(response);

@@ -26,13 +26,16 @@ import {
 
 /**
  * The events of a stream. Where the answer fails once it has begun, `response.failed` comes before the error is thrown. `onEnd` takes the whole
- * response before its last event is given.
+ * response before its last event is given. `idleEvent`: one that says nothing new.
  */
 export function toEvents(
   chunks: ChatCompletionStream,
   request: ResponseRequest,
   onEnd: (response: ResponseObject) => void,
-): AsyncIterator<ResponseStreamEvent> {
+): {
+  readonly events: AsyncIterator<ResponseStreamEvent>;
+  readonly idleEvent: () => ResponseStreamEvent | null;
+} {
   const writer = new EventWriter(request);
   const source = chunks[Symbol.asyncIterator]();
   let isOver = false;
@@ -40,7 +43,7 @@ export function toEvents(
   let next = 0;
   const numbered = (events: ResponseEventBody[]): ResponseStreamEvent[] =>
     events.map((event) => ({ ...event, sequence_number: next++ }));
-  return bufferedIterator({
+  const events = bufferedIterator({
     next: async () => {
       if (failure) throw failure.error;
       if (isOver) return null;
@@ -56,6 +59,7 @@ export function toEvents(
     },
     leave: () => chunks.abort(),
   });
+  return { events, idleEvent: () => numbered(writer.idle())[0] ?? null };
 }
 
 /** Opens and closes items as the kind of what comes changes. */
@@ -83,6 +87,11 @@ class EventWriter {
     const [choice] = chunk.choices;
     if (choice) this.#readChoice(choice);
     return this.#take();
+  }
+
+  /** What says that the response is still coming; nothing before it has begun. */
+  idle(): ResponseEventBody[] {
+    return this.#response ? [{ type: 'response.in_progress', response: this.#response }] : [];
   }
 
   finish(onEnd: (response: ResponseObject) => void): ResponseEventBody[] {
