@@ -27,7 +27,7 @@ function rowsOf({ case: label, turns }) {
 
 /** Rows of every case; ratios say how many times as long ggml takes. */
 export async function run({ rounds = 3, threads = os.availableParallelism(), log = () => {} } = {}) {
-  const parts = [...sourcesOf('attention'), ...sourcesOf('products')];
+  const parts = [...sourcesOf('attention'), ...sourcesOf('matmul')];
   const { program, libraries } = await buildBare({ name: 'attention', parts });
   await waitUntilQuiet({ log });
   const words = Object.entries({ libraries, threads, rounds, seconds: TURN_SECONDS }).map(

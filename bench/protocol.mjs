@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
-const door = new URL('../dist/protocol/index.js', import.meta.url);
+const protocol = new URL('../dist/protocol/index.js', import.meta.url);
 
 const text = 'The quick brown fox jumps over the lazy dog. '.repeat(8);
 const tool = (name) => ({
@@ -63,7 +63,7 @@ function row(name, unit, samples) {
 
 /** Milliseconds that a new process needs to load the validators, without its own start. */
 function loadTimes(rounds) {
-  const code = `const start = performance.now(); await import(${JSON.stringify(door.href)}); console.log(performance.now() - start)`;
+  const code = `const start = performance.now(); await import(${JSON.stringify(protocol.href)}); console.log(performance.now() - start)`;
   const load = () =>
     Number(execFileSync(process.execPath, ['--input-type=module', '-e', code], { encoding: 'utf8' }));
   return Array.from({ length: rounds }, load);
@@ -71,7 +71,7 @@ function loadTimes(rounds) {
 
 /** The suite. */
 export async function run({ rounds = 15 } = {}) {
-  const { validateChatRequest } = await import(door.href);
+  const { validateChatRequest } = await import(protocol.href);
   const samples = rounds * 20;
   const validate = (request, options) => () => validateChatRequest(request, options);
   return [
@@ -80,7 +80,7 @@ export async function run({ rounds = 15 } = {}) {
     timed('validate: typical, over HTTP', 50, samples, validate(typical, { wire: true, maxLogprobs: 20 })),
     timed('validate: 1,000 messages', 2, samples, validate(long)),
     timed('refuse: five faults', 20, samples, () => attempt(validateChatRequest, faulty)),
-    row('load the door', 'ms', loadTimes(rounds)),
+    row('load validation', 'ms', loadTimes(rounds)),
   ];
 }
 

@@ -10,7 +10,7 @@ const USAGE = `npm run bench -- [SUITE ...] [--rounds N] [--sequences 1,8] [--on
 const SUITES = [
   'decode',
   'prompt',
-  'products',
+  'matmul',
   'attention',
   'engine',
   'sampler',

@@ -14,7 +14,7 @@ const HAS = {
   grammar: (source) => GRAMMAR.test(source) || SHARED.test(source),
 };
 /** Kernels per instruction set are units of their own. */
-const isKernel = (source) => /\/kernels-|-(?:product|attention)\.cc$/.test(source);
+const isKernel = (source) => /\/kernels-|-(?:matmul|attention)\.cc$/.test(source);
 
 const addon = process.argv[2];
 const units = path.join(__dirname, 'build', 'units', addon);

@@ -30,7 +30,7 @@ const ADDONS = {
 };
 /** Another process that builds is waited for: this often, and this long at most. */
 const WAIT = { retries: 1200, minTimeout: 500, maxTimeout: 500, factor: 1 };
-/** llama.cpp's folders of public headers, and ggml's own headers that `native/products` needs. */
+/** llama.cpp's folders of public headers, and ggml's own headers that `native/matmul` needs. */
 const HEADERS = [
   'include',
   'ggml/include',

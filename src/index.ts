@@ -38,7 +38,7 @@ export type {
   ResidentModel,
   ResidentState,
 } from './models/index.ts';
-export type { Device, ProductKernels } from './native/index.ts';
+export type { Device, Kernels } from './native/index.ts';
 export type {
   AdapterOption,
   CacheType,

@@ -39,7 +39,7 @@ export type ModelInspection = {
 export async function inspectModel(file: string, options: InspectOptions = {}): Promise<ModelInspection> {
   const { cacheType, slidingWindow, ...limits } = checkArguments('InspectOptions', options);
   const model = { path: file, cacheType, slidingWindow };
-  const serving = { ...checkOptions({ ...limits, model }), say: () => {} };
+  const serving = { ...checkOptions({ ...limits, model }), notice: () => {} };
   if (isOnnxModel(file))
     throw new OnpolicyError('UNSUPPORTED', `${file}: expected a GGUF file, got an ONNX model`);
   const [header] = await readHeaders(file);

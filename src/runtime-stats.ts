@@ -1,7 +1,7 @@
 /** The loaded models of a runtime -> numbers about them. */
 import { type EngineStats, sumStats } from './engine/index.ts';
 import type { Models, Placement } from './models/index.ts';
-import type { ProductKernels } from './native/index.ts';
+import type { Kernels } from './native/index.ts';
 import { cutMasks } from './structured/index.ts';
 
 /** Statistics of a runtime. */
@@ -11,26 +11,32 @@ export type RuntimeStats = EngineStats & {
   /** Placement of the layers and the cache of each loaded model, by its path. */
   readonly placement: readonly ({ readonly model: string } & Placement)[];
   /** Matmul kernels of each loaded model, by its path: this library's for an instruction set, or `plain` for the engine's own. */
-  readonly products: readonly { readonly model: string; readonly kernels: ProductKernels }[];
+  readonly kernels: readonly { readonly model: string; readonly kernels: Kernels }[];
+  /** Former name of `kernels`, kept in this release. */
+  readonly products: RuntimeStats['kernels'];
 };
 
 /** The numbers of now. */
 export function runtimeStats(models: Models): RuntimeStats {
   const loaded = [...models.loaded()];
+  const kernels = loaded.map(({ path, loaded: model }) => ({ model: path, kernels: model.kernels }));
   return {
     ...models.stats(),
     cutMasks: cutMasks(),
     placement: loaded.map(({ path, placement }) => ({ model: path, ...placement })),
-    products: loaded.map(({ path, loaded: { products } }) => ({ model: path, kernels: products })),
+    kernels,
+    products: kernels,
   };
 }
 
 /** The numbers of several runtimes together. */
 export function sumRuntimeStats(all: readonly RuntimeStats[]): RuntimeStats {
+  const kernels = all.flatMap((one) => one.kernels);
   return {
     ...sumStats(all),
     cutMasks: all.reduce((sum, one) => sum + one.cutMasks, 0),
     placement: all.flatMap(({ placement }) => placement),
-    products: all.flatMap(({ products }) => products),
+    kernels,
+    products: kernels,
   };
 }

@@ -105,11 +105,11 @@ export class Runtime extends CheckedTrainingService {
   constructor(options: CheckedOptions) {
     super();
     this.#options = options;
-    const say = (line: string): void => {
+    const notice = (line: string): void => {
       if (options.log) options.log('info', line);
       else process.stderr.write(`${line}\n`);
     };
-    this.#models = new Models({ ...options, say }, options.model, options.models);
+    this.#models = new Models({ ...options, notice }, options.model, options.models);
     const { log } = options;
     this.#store = openStore(options.home, {
       onProblem: options.onStoreProblem ?? ((problem) => log?.('warn', problem)),

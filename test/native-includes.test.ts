@@ -18,7 +18,7 @@ const ORDER = [
   'sampler',
   'drafts',
   'rows',
-  'products',
+  'matmul',
   'attention',
   'llama',
   'media',

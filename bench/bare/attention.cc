@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "attention/hook.h"
-#include "products/buffer-type.h"
+#include "matmul/buffer-type.h"
 
 namespace {
 
@@ -124,12 +124,12 @@ int main(int argc, char** argv) {
   ggml_backend_load_all_from_path(settings["libraries"].c_str());
   ggml_backend_dev_t cpu = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
   if (!cpu) Fail("no CPU backend");
-  onpolicy::products::EngineFunctions functions;
+  onpolicy::matmul::EngineFunctions functions;
   std::string problem;
-  const auto* products = onpolicy::products::BestKernels();
-  if (!products || !onpolicy::products::FindEngineFunctions(cpu, &functions, &problem)) Fail("no kernels: " + problem);
+  const auto* products = onpolicy::matmul::BestKernels();
+  if (!products || !onpolicy::matmul::FindEngineFunctions(cpu, &functions, &problem)) Fail("no kernels: " + problem);
   auto& types = functions.extra_buffer_types();
-  types.insert(types.begin(), onpolicy::products::MakeBufferType(cpu, functions, *products));
+  types.insert(types.begin(), onpolicy::matmul::MakeBufferType(cpu, functions, *products));
   const auto& installed = onpolicy::attention::Install(cpu);
   if (!installed.kernels) Fail("none of our kernels: " + installed.problem);
   ggml_backend_t backend = ggml_backend_dev_init(cpu, nullptr);

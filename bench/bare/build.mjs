@@ -1,5 +1,5 @@
 // The installed llama.cpp libraries -> small programs that link them: `bare`, which runs llama_decode alone, `quantize`, and
-// `products`, with the addon's kernels. Built once per version.
+// `matmul`, with the addon's kernels. Built once per version.
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';

@@ -13,7 +13,7 @@ const BATCH_TOKENS = 512;
 
 const runtime = await createRuntime({ model, gpu: false, threads });
 const server = await serve(runtime, { port: 0 });
-const plain = await loadGguf({ path: model, gpu: false, products: 'plain' });
+const plain = await loadGguf({ path: model, gpu: false, kernels: 'plain' });
 const batchTokens = BATCH_TOKENS;
 const own = await plain.createEmbedder({ batchTokens, maxSequences: TEXTS, threads, isLast: false });
 const llamaServer =

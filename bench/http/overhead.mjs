@@ -28,19 +28,19 @@ const recorded = []; // chunks of the answer
 for await (const chunk of await runtime.createCompletion(request)) recorded.push(chunk);
 
 /** When the runtime accepted the last request, and when it gave the first token. */
-const door = { begunMs: 0, tokenMs: 0, isRecorded: false };
+const record = { begunMs: 0, tokenMs: 0, isRecorded: false };
 
 /** The runtime, timed; or its recorded answers. */
 const timed = {
   createCompletion: async (request, options) => {
-    const stream = door.isRecorded ? replay() : await runtime.createCompletion(request, options);
-    door.begunMs = performance.now();
-    door.tokenMs = 0;
+    const stream = record.isRecorded ? replay() : await runtime.createCompletion(request, options);
+    record.begunMs = performance.now();
+    record.tokenMs = 0;
     const chunks = stream[Symbol.asyncIterator]();
     const next = chunks.next.bind(chunks);
     chunks.next = async () => {
       const chunk = await next();
-      if (!chunk.value?.choices[0]?.delta.role) door.tokenMs ||= performance.now();
+      if (!chunk.value?.choices[0]?.delta.role) record.tokenMs ||= performance.now();
       return chunk;
     };
     return stream;
@@ -87,17 +87,17 @@ const ways = {
 
 /** Of one request: the time to its first token, and the part of it outside the runtime. */
 async function timeOnce(way) {
-  if (!door.isRecorded) await sleep(PAUSE_MS);
+  if (!record.isRecorded) await sleep(PAUSE_MS);
   const startMs = performance.now();
   const firstMs = await ways[way]();
-  return { wholeMs: firstMs - startMs, aroundMs: door.begunMs - startMs + (firstMs - door.tokenMs) };
+  return { wholeMs: firstMs - startMs, aroundMs: record.begunMs - startMs + (firstMs - record.tokenMs) };
 }
 
 // The steps of a large model vary by more than the wire costs. So the time before the runtime accepts a request and after it
 // gives the token is compared, for requests made in turn.
-door.isRecorded = true; // until the wire's code is compiled as in a server that has run for a while
+record.isRecorded = true; // until the wire's code is compiled as in a server that has run for a while
 for (let i = 0; i < warmUps; i++) for (const way of Object.keys(ways)) await timeOnce(way);
-door.isRecorded = false;
+record.isRecorded = false;
 const first = { directMs: [], remoteMs: [], addedMs: [], bareMs: [], wholeMs: [] };
 for (let triple = -20; triple < triples; triple++) {
   const names = Object.keys(ways);

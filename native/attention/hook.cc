@@ -6,7 +6,7 @@
 #include "attention/low-rank.h"
 #include "attention/node.h"
 #include "attention/self-test.h"
-#include "products/buffer-type.h"
+#include "matmul/buffer-type.h"
 
 namespace onpolicy::attention {
 
@@ -18,7 +18,7 @@ constexpr size_t kAlignment = 64;
 constexpr int32_t kOurs = 0x6F6E706F;  // in the last parameter of a node, which ggml leaves at 0
 constexpr int kMark = GGML_MAX_OP_PARAMS / sizeof(int32_t) - 1;
 
-products::EngineFunctions g_functions;
+matmul::EngineFunctions g_functions;
 const Kernels* g_kernels = nullptr;
 Installation g_installation;
 thread_local bool t_is_wanted = false;
@@ -26,7 +26,7 @@ thread_local GraphCheck* t_check = nullptr;
 
 }  // namespace
 
-// Nodes that are no products of packed weights.
+// Nodes that are no matmuls of packed weights.
 struct CheckedNodes {
   static void See(const ggml_tensor* node) {
     if (!t_check) return;
@@ -80,7 +80,7 @@ class Rounding : public ggml::cpu::tensor_traits {
   bool compute_forward(ggml_compute_params*, ggml_tensor* node) override { return MarkOf(node) == kOurs; }
 };
 
-// Products with the factors of an adapter.
+// Matmuls with the factors of an adapter.
 class LowRank : public ggml::cpu::tensor_traits {
  public:
   bool work_size(int threads, const ggml_tensor* node, size_t& size) override {
@@ -112,11 +112,11 @@ ggml::cpu::tensor_traits* TraitsOf(const ggml_tensor* node) {
 
 const Installation& Install(ggml_backend_dev_t cpu) {
   g_kernels = BestKernels();
-  if (!g_kernels || !products::FindEngineFunctions(cpu, &g_functions, &g_installation.problem)) return g_installation;
-  products::SetOperations(TraitsOf);
+  if (!g_kernels || !matmul::FindEngineFunctions(cpu, &g_functions, &g_installation.problem)) return g_installation;
+  matmul::SetOperations(TraitsOf);
   g_installation.problem = SelfTest(g_functions, cpu).Problem();
   if (g_installation.problem.empty()) g_installation.kernels = g_kernels->name;
-  else products::SetOperations(nullptr);
+  else matmul::SetOperations(nullptr);
   return g_installation;
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "products/engine-functions.h"
+#include "matmul/engine-functions.h"
 
 namespace onpolicy::attention {
 
@@ -12,7 +12,7 @@ struct Installation {
   std::string problem;            // what was unexpected; empty: nothing
 };
 
-// Once per process, where the buffer type of products is in place: checks attention of our own against the engine's.
+// Once per process, where the buffer type of matmuls is in place: checks attention of our own against the engine's.
 const Installation& Install(ggml_backend_dev_t cpu);
 const Installation& Installed();
 

@@ -30,7 +30,7 @@ bool IsRowByRow(const ggml_tensor* weights) {
 
 }  // namespace
 
-std::string VariantNode(const products::EngineFunctions& engine, const ggml_tensor* node, bool is_ours) {
+std::string VariantNode(const matmul::EngineFunctions& engine, const ggml_tensor* node, bool is_ours) {
   if (is_ours || IsRowByRow(node->op)) return "";
   if (node->op == GGML_OP_MUL_MAT && IsRowByRow(node->src[0])) return "";
   if (node->op == GGML_OP_MUL_MAT_ID && !node->src[0]->extra) return "";

@@ -49,7 +49,7 @@ struct Kernels {
   uint64_t (*visible)(const uint16_t* mask);
   float (*sum)(const float* lanes);  // of kLanes
   std::array<void (*)(const Block& block), kCellTypes> attend;
-  // Products with the factors of an adapter, each token by itself.
+  // Matmuls with the factors of an adapter, each token by itself.
   // y[token * y_stride + row] = factor row . x of the token; rows: `count` of them, each of `size` numbers, a multiple of kLanes.
   void (*narrow)(const float* factor, int64_t size, int count, Rows x, float* y, size_t y_stride);
   // y[token * y_stride + i] = sum over the numbers r of h of h[r] * factor[r * factor_stride + i], for kLanes outputs i.

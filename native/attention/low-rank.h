@@ -1,11 +1,11 @@
-// Products with the two factors of an adapter, y = b (a x), as the engine's threads share them. A token has the same bits in any company.
+// Matmuls with the two factors of an adapter, y = b (a x), as the engine's threads share them. A token has the same bits in any company.
 #pragma once
 #include "attention/kernels.h"
-#include "products/engine-functions.h"
+#include "matmul/engine-functions.h"
 
 namespace onpolicy::attention {
 
-// Whether a node of the engine's graph is such a product that the kernels can take.
+// Whether a node of the engine's graph is such a matmul that the kernels can take.
 bool IsLowRank(const ggml_tensor* node);
 
 // Bytes that each thread needs.

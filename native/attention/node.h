@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "attention/attention.h"
-#include "products/engine-functions.h"
+#include "matmul/engine-functions.h"
 
 namespace onpolicy::attention {
 

@@ -3,14 +3,14 @@
 #include <string>
 #include <vector>
 
-#include "products/engine-functions.h"
+#include "matmul/engine-functions.h"
 
 namespace onpolicy::attention {
 
 // Needs the hook to be in place.
 class SelfTest {
  public:
-  SelfTest(const products::EngineFunctions& engine, ggml_backend_dev_t cpu) : engine_(engine), cpu_(cpu) {}
+  SelfTest(const matmul::EngineFunctions& engine, ggml_backend_dev_t cpu) : engine_(engine), cpu_(cpu) {}
 
   // Empty: they agree.
   std::string Problem() const;
@@ -25,7 +25,7 @@ class SelfTest {
   bool Agrees(const Case& test, ggml_backend_t backend) const;
   std::vector<float> Compute(const Case& test, bool is_ours, ggml_backend_t backend) const;
 
-  const products::EngineFunctions& engine_;
+  const matmul::EngineFunctions& engine_;
   const ggml_backend_dev_t cpu_;
 };
 

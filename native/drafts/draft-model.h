@@ -1,4 +1,4 @@
-// The tokens of many sequences -> tokens that a smaller model says come next. What computes it is behind this door.
+// The tokens of many sequences -> tokens that a smaller model says come next. Hides what computes it.
 #pragma once
 #include <cstddef>
 #include <cstdint>

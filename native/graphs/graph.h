@@ -64,9 +64,9 @@ class TensorFormulas : public TensorViews {
 
   // Sums in 32 bits: backends of GPUs would take 16 for weights that have no more.
   Tensor MulMat(Tensor a, Tensor b) {
-    Tensor product = api_.ggml_mul_mat(context_, a, b);
-    api_.ggml_mul_mat_set_prec(product, GGML_PREC_F32);
-    return product;
+    Tensor matmul = api_.ggml_mul_mat(context_, a, b);
+    api_.ggml_mul_mat_set_prec(matmul, GGML_PREC_F32);
+    return matmul;
   }
   // a: (size, outputs, n); b: (size, 1 or used, columns); ids: (used, columns), which of a's n -> (outputs, used, columns)
   Tensor MulMatOf(Tensor a, Tensor b, Tensor ids) { return api_.ggml_mul_mat_id(context_, a, b, ids); }

@@ -1,4 +1,4 @@
-// The speed of matrix products on this machine: the yardstick for a trainer's speed.
+// The speed of matmuls on this machine: the yardstick for a trainer's speed.
 #pragma once
 #include <string>
 
@@ -7,7 +7,7 @@
 
 namespace onpolicy::training {
 
-// Times one product of an (in, out) weight of `type` with `rows` activations; `gflops` is the best of `repeats`.
+// Times one matmul of an (in, out) weight of `type` with `rows` activations; `gflops` is the best of `repeats`.
 Status MeasureMatMul(Device* device, const std::string& type, int64_t in, int64_t out, int64_t rows, int repeats,
                      double* gflops);
 

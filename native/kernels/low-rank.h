@@ -1,4 +1,4 @@
-// Products with the thin factors of an adapter, fused for the CPU: matrix kernels made for wide inner sizes run them badly.
+// Matmuls with the thin factors of an adapter, fused for the CPU: matrix kernels made for wide inner sizes run them badly.
 #pragma once
 #include <cstdint>
 

@@ -41,7 +41,7 @@ struct ContextOptions {
   int32_t sampled_vocab = 0;      // ids that samplers know, where they are those of another model; 0: the model's own
   int32_t threads = 1;
   bool cache_on_gpu = true;       // of the layers on the GPU; false: in the processor's memory, where their attention runs then
-  bool fused_attention = true;    // false: plain matrix products
+  bool fused_attention = true;    // false: plain matmuls
   bool is_window_cache_full = true;  // false: layers with a sliding window have cells for the window and a step only
   bool is_deterministic = false;     // refused where a token's logits may have other bits in other company
   ggml_type cache_type = GGML_TYPE_F16;  // of the numbers in the KV cache; quantized ones need fused attention

@@ -11,7 +11,7 @@
 #include "base/file-path.h"
 #include "llama/asserts.h"
 #include "llama/shared-library.h"
-#include "products/install.h"
+#include "matmul/install.h"
 
 namespace onpolicy {
 namespace {
@@ -134,7 +134,7 @@ Status OpenLibrary(const std::string& folder, const std::string& wanted_version,
   library.ggml_backend_cpu_set_threadpool = reinterpret_cast<decltype(library.ggml_backend_cpu_set_threadpool)>(
       library.ggml_backend_reg_get_proc_address(reg, "ggml_backend_cpu_set_threadpool"));
   LimitBuffers(library, cpu, reg, largest_buffer);
-  if (products::Install(cpu).kernels) attention::Install(cpu);
+  if (matmul::Install(cpu).kernels) attention::Install(cpu);
   g_library = std::move(library);
   g_is_open = true;
   return Status::Ok();

@@ -10,7 +10,7 @@
 #include "base/utf8.h"
 #include "llama/asserts.h"
 #include "llama/error-log.h"
-#include "products/install.h"
+#include "matmul/install.h"
 
 namespace onpolicy {
 namespace {
@@ -32,12 +32,12 @@ Status ExplainLoadFailure(const std::string& path, const ErrorLog& log) {
   return Invalid(path, "does not load: " + log.Text());
 }
 
-// Whether products of our own are there; says why not where they should be.
+// Whether matmuls of our own are there; says why not where they should be.
 bool CanPack() {
-  const products::Installation& installed = products::Installed();
+  const matmul::Installation& installed = matmul::Installed();
   const std::string& difference = attention::Installed().problem;
   if (!difference.empty()) LogLine(GGML_LOG_LEVEL_WARN, ("attention: plain, as " + difference + "\n").c_str());
-  if (!installed.problem.empty()) LogLine(GGML_LOG_LEVEL_WARN, ("products: plain, as " + installed.problem + "\n").c_str());
+  if (!installed.problem.empty()) LogLine(GGML_LOG_LEVEL_WARN, ("matmuls: plain, as " + installed.problem + "\n").c_str());
   return installed.kernels != nullptr;
 }
 
@@ -91,22 +91,22 @@ Status Model::LoadAlone(const ModelOptions& options, std::shared_ptr<Model>* mod
     if (state->options.on_progress && !state->options.on_progress(fraction)) state->stopped = true;
     return !state->stopped;
   };
-  const bool packs = options.packs != products::Packs::kNone && !use_gpu && CanPack();
+  const bool packs = options.packs != matmul::Packs::kNone && !use_gpu && CanPack();
   ErrorLog log;
-  products::Packing packing(packs ? options.packs : products::Packs::kNone);
+  matmul::Packing packing(packs ? options.packs : matmul::Packs::kNone);
   llama_model* raw = log.Run([&] { return api.llama_model_load_from_file(options.path.c_str(), params); });
   if (!raw && packs && !progress.stopped && MentionsMemory(log)) {
     ModelOptions plain = options;
-    plain.packs = products::Packs::kNone;
-    const std::string line = "products: plain, as packed weights do not fit into memory: " + log.Text() + "\n";
+    plain.packs = matmul::Packs::kNone;
+    const std::string line = "matmuls: plain, as packed weights do not fit into memory: " + log.Text() + "\n";
     LogLine(GGML_LOG_LEVEL_WARN, line.c_str());
     return LoadAlone(plain, model);
   }
   if (!raw && progress.stopped) return Status::Fail("ABORTED", "loading " + options.path + " was aborted");
   if (!raw) return ExplainLoadFailure(options.path, log);
   model->reset(new Model(raw, use_gpu));
-  (*model)->has_own_kernels_ = packs && (packing.packed_bytes() > 0 || options.packs == products::Packs::kAll);
-  if (packing.packed_bytes() > 0) (*model)->products_ = products::Installed().kernels;
+  (*model)->has_own_kernels_ = packs && (packing.packed_bytes() > 0 || options.packs == matmul::Packs::kAll);
+  if (packing.packed_bytes() > 0) (*model)->kernels_ = matmul::Installed().kernels;
   if (!api.llama_model_has_decoder(raw) || api.llama_model_is_diffusion(raw) || (*model)->vocab_size() == 0) {
     model->reset();
     return Status::Fail("UNSUPPORTED", options.path + " is not a model that generates text token by token");

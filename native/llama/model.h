@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "llama/library.h"
-#include "products/packing.h"
+#include "matmul/packing.h"
 
 namespace onpolicy {
 
@@ -20,7 +20,7 @@ struct ModelOptions {
   int32_t gpu_layers = -1;                    // layers on the GPU; negative: all
   std::vector<std::string> devices;           // names of the GPUs that share the layers; empty: as the engine chooses
   std::vector<float> tensor_split;            // their shares, in the same order; empty: by free memory
-  products::Packs packs = products::Packs::kNone;  // weights for products of our own, on the CPU
+  matmul::Packs packs = matmul::Packs::kNone;  // weights for matmuls of our own, on the CPU
   std::optional<bool> mmap;                   // map the file; absent: where the engine can
   bool mlock = false;                         // keep the weights from being swapped out
   std::function<bool(float)> on_progress;     // fraction done, on the loading thread; false stops the load
@@ -60,8 +60,8 @@ class Model {
   void Abandon() { is_abandoned_ = true; }
   // Floats of one row of embeddings.
   int32_t input_size() const { return Api().llama_model_n_embd_inp(model_); }
-  // The kernels that compute products of packed weights; "plain": there are none.
-  const std::string& products() const { return products_; }
+  // The kernels that compute matmuls of packed weights; "plain": there are none.
+  const std::string& kernels() const { return kernels_; }
   // Whether what can be computed by kernels of our own is.
   bool has_own_kernels() const { return has_own_kernels_; }
   // Whether all weights are float32. Then the cache is too: 16 bits would be the coarsest part of the computation.
@@ -87,7 +87,7 @@ class Model {
   int32_t vocab_size_;
   bool use_gpu_;
   std::atomic<bool> is_abandoned_{false};
-  std::string products_ = "plain";
+  std::string kernels_ = "plain";
   bool has_own_kernels_ = false;
 };
 

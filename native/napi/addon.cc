@@ -12,7 +12,7 @@ static Napi::Object Init(Napi::Env env, Napi::Object exports) {
   onpolicy::RegisterFullTrainer(env, exports);
   onpolicy::RegisterMedia(env, exports);
   onpolicy::RegisterAttention(env, exports);
-  onpolicy::RegisterProducts(env, exports);
+  onpolicy::RegisterMatmul(env, exports);
   onpolicy::RegisterDrafts(env, exports);
   onpolicy::RegisterSystem(env, exports);
   return exports;

@@ -100,7 +100,7 @@ Napi::Object DescribeModel(Napi::Env env, const LoadedModel& loaded) {
   object.Set("kvHeads", api.llama_model_n_head_kv(raw));
   object.Set("hasRecurrentState", api.llama_model_is_recurrent(raw) || api.llama_model_is_hybrid(raw));
   object.Set("hasF32Weights", model->is_f32());
-  object.Set("products", model->products());
+  object.Set("kernels", model->kernels());
   object.Set("slidingWindow", api.llama_model_n_swa(raw));
   object.Set("sizeBytes", static_cast<double>(api.llama_model_size(raw)));
   object.Set("parameters", static_cast<double>(api.llama_model_n_params(raw)));
@@ -128,9 +128,9 @@ void RequireLibrary(Napi::Env env) {
 
 Napi::Function DefineModel(Napi::Env env) { return JsModel::Define(env); }
 
-products::Packs ReadPacks(const std::string& name) {
-  if (name == "all") return products::Packs::kAll;
-  return name == "quantized" ? products::Packs::kQuantized : products::Packs::kNone;
+matmul::Packs ReadPacks(const std::string& name) {
+  if (name == "all") return matmul::Packs::kAll;
+  return name == "quantized" ? matmul::Packs::kQuantized : matmul::Packs::kNone;
 }
 
 Napi::Value LoadModel(const Napi::CallbackInfo& info) {

@@ -12,7 +12,7 @@ void RegisterTrainer(Napi::Env env, Napi::Object exports);
 void RegisterFullTrainer(Napi::Env env, Napi::Object exports);
 void RegisterDrafts(Napi::Env env, Napi::Object exports);
 void RegisterMedia(Napi::Env env, Napi::Object exports);
-void RegisterProducts(Napi::Env env, Napi::Object exports);
+void RegisterMatmul(Napi::Env env, Napi::Object exports);
 void RegisterSystem(Napi::Env env, Napi::Object exports);
 
 }  // namespace onpolicy

@@ -8,9 +8,9 @@ namespace {
 // One block's part of the row. Queries of the heads that share keys lie in one matrix: (head size, queries x group, kv heads).
 class Block {
  public:
-  Block(Graph& graph, Products& products, const Shape& shape, const RowAttention& attention, bool is_local,
+  Block(Graph& graph, Matmuls& matmuls, const Shape& shape, const RowAttention& attention, bool is_local,
         const QueryBlock& block)
-      : graph_(graph), products_(products), shape_(shape), block_(block) {
+      : graph_(graph), matmuls_(matmuls), shape_(shape), block_(block) {
     const size_t first = block.mask_offset + (is_local ? attention.plan.first_local_mask : 0);
     mask_ = graph.At({attention.masks.arena, attention.masks.offset + first * sizeof(float)}, GGML_TYPE_F32,
                       {block.key_count, block.count});
@@ -51,13 +51,13 @@ class Block {
 
   // (keys, queries x group, kv heads)
   Tensor Probabilities(Tensor keys, Tensor queries) {
-    Tensor scores = graph_.Reshape(products_.Multiply(keys, queries), block_.key_count, block_.count, shape_.heads);
+    Tensor scores = graph_.Reshape(matmuls_.Multiply(keys, queries), block_.key_count, block_.count, shape_.heads);
     if (shape_.attention_cap == 0) return Grouped(graph_.SoftMax(scores, mask_, shape_.attention_scale));
     bounded_ = graph_.Tanh(graph_.Scale(scores, shape_.attention_scale / shape_.attention_cap));
     return Grouped(graph_.SoftMax(graph_.Scale(bounded_, shape_.attention_cap), mask_, 1.0f));
   }
 
-  // Their gradient -> that of the products of keys and queries, as `Probabilities` made them.
+  // Their gradient -> that of the matmuls of keys and queries, as `Probabilities` made them.
   Tensor ScoresBack(Tensor gradient, Tensor probabilities) {
     const float scale = shape_.attention_scale;
     if (!bounded_) return Grouped(graph_.SoftMaxBack(gradient, probabilities, scale));
@@ -71,7 +71,7 @@ class Block {
 
  private:
   Graph& graph_;
-  Products& products_;
+  Matmuls& matmuls_;
   const Shape& shape_;
   const QueryBlock& block_;
   Tensor mask_;
@@ -80,28 +80,28 @@ class Block {
 
 }  // namespace
 
-void AttentionForward(Graph& graph, Products& products, const Shape& shape, const RowAttention& attention, bool is_local,
+void AttentionForward(Graph& graph, Matmuls& matmuls, const Shape& shape, const RowAttention& attention, bool is_local,
                       Tensor query, Tensor key, Tensor value, Tensor output) {
   if (!attention.runs.empty()) return FusedAttention(graph, shape, attention.runs, is_local, query, key, value, output);
   for (const QueryBlock& range : attention.plan.blocks) {
-    Block block(graph, products, shape, attention, is_local, range);
+    Block block(graph, matmuls, shape, attention, is_local, range);
     Tensor probabilities = block.Probabilities(block.Keys(key), block.Queries(query));
-    block.StoreQueries(products.Multiply(products.Transposed(block.Keys(value)), probabilities), output);
+    block.StoreQueries(matmuls.Multiply(matmuls.Transposed(block.Keys(value)), probabilities), output);
   }
 }
 
-void AttentionBackward(Graph& graph, Products& products, const Shape& shape, const RowAttention& attention, bool is_local,
+void AttentionBackward(Graph& graph, Matmuls& matmuls, const Shape& shape, const RowAttention& attention, bool is_local,
                        Tensor query, Tensor key, Tensor value, Tensor output_gradient, Tensor query_gradient,
                        Tensor key_gradient, Tensor value_gradient) {
   for (const QueryBlock& range : attention.plan.blocks) {
-    Block block(graph, products, shape, attention, is_local, range);
+    Block block(graph, matmuls, shape, attention, is_local, range);
     Tensor queries = block.Queries(query), keys = block.Keys(key), values = block.Keys(value);
     Tensor probabilities = block.Probabilities(keys, queries);
     Tensor gradient = block.Queries(output_gradient);
-    block.AddKeys(products.Multiply(products.Transposed(gradient), products.Transposed(probabilities)), value_gradient);
-    Tensor scores_gradient = block.ScoresBack(products.Multiply(values, gradient), probabilities);
-    block.StoreQueries(products.Multiply(products.Transposed(keys), scores_gradient), query_gradient);
-    block.AddKeys(products.Multiply(products.Transposed(queries), products.Transposed(scores_gradient)), key_gradient);
+    block.AddKeys(matmuls.Multiply(matmuls.Transposed(gradient), matmuls.Transposed(probabilities)), value_gradient);
+    Tensor scores_gradient = block.ScoresBack(matmuls.Multiply(values, gradient), probabilities);
+    block.StoreQueries(matmuls.Multiply(matmuls.Transposed(keys), scores_gradient), query_gradient);
+    block.AddKeys(matmuls.Multiply(matmuls.Transposed(queries), matmuls.Transposed(scores_gradient)), key_gradient);
   }
 }
 

@@ -1,7 +1,7 @@
 // Rotated queries, keys and values of a packed row -> attention output, and the gradients. Where attention is not fused, one block of
 // queries at a time.
 #pragma once
-#include "trainer/product.h"
+#include "trainer/matmul.h"
 #include "trainer/row.h"
 #include "trainer/token-runs.h"
 #include "trainer/weights.h"
@@ -17,11 +17,11 @@ struct RowAttention {
 
 // `is_local`: with the masks of layers that have a window.
 // query: (head size, heads, row); key, value: (head size, kv heads, row). Fills `output`, (head size, heads, row).
-void AttentionForward(Graph& graph, Products& products, const Shape& shape, const RowAttention& attention, bool is_local,
+void AttentionForward(Graph& graph, Matmuls& matmuls, const Shape& shape, const RowAttention& attention, bool is_local,
                       Tensor query, Tensor key, Tensor value, Tensor output);
 
 // Adds to the graph what fills `query_gradient` and adds to the zeroed `key_gradient` and `value_gradient`.
-void AttentionBackward(Graph& graph, Products& products, const Shape& shape, const RowAttention& attention, bool is_local,
+void AttentionBackward(Graph& graph, Matmuls& matmuls, const Shape& shape, const RowAttention& attention, bool is_local,
                        Tensor query, Tensor key, Tensor value, Tensor output_gradient, Tensor query_gradient,
                        Tensor key_gradient, Tensor value_gradient);
 

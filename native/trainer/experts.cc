@@ -4,7 +4,7 @@ namespace onpolicy::training {
 
 // The weights of the best experts, divided by their sum, are a softmax over those experts' scores alone. They are computed as the engine does.
 Routing Experts::Route(Tensor x) {
-  Tensor weights = graph_.SoftMax(products_.Forward(layer_.router.weight, x), nullptr, 1.0f);
+  Tensor weights = graph_.SoftMax(matmuls_.Forward(layer_.router.weight, x), nullptr, 1.0f);
   const int64_t rows = x->ne[1];
   Routing routing;
   routing.selected = graph_.TopK(weights, shape_.experts_used);

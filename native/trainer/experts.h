@@ -1,7 +1,7 @@
 // Tokens, a router and matrices of experts -> the sum of what each token's experts say, and the way back. Nothing of it is trained.
 #pragma once
 #include "graphs/graph.h"
-#include "trainer/product.h"
+#include "trainer/matmul.h"
 #include "trainer/weights.h"
 
 namespace onpolicy::training {
@@ -14,19 +14,19 @@ struct Routing {
 
 class Experts {
  public:
-  Experts(Graph& graph, Products& products, const Shape& shape, const Layer& layer)
-      : graph_(graph), products_(products), shape_(shape), layer_(layer) {}
+  Experts(Graph& graph, Matmuls& matmuls, const Shape& shape, const Layer& layer)
+      : graph_(graph), matmuls_(matmuls), shape_(shape), layer_(layer) {}
 
   // x: (width, row)
   Routing Route(Tensor x);
-  // (in, row) -> (hidden, used, row), a product with each of the token's experts
+  // (in, row) -> (hidden, used, row), a matmul with each of the token's experts
   Tensor Spread(const Linear& linear, Tensor x, const Routing& routing);
   // (hidden, used, row) -> (width, row), the weighted sum of the experts' outputs
   Tensor Gather(const Linear& linear, Tensor hidden, const Routing& routing);
 
   // Gradient of the sum, (width, row) -> gradient of `hidden`. Fills the gradient of the router's scores, (used, row).
   Tensor GatherBack(const Linear& linear, Tensor gradient, Tensor hidden, const Routing& routing, Tensor* scores_gradient);
-  // Gradients of both products that were spread, (hidden, used, row), and of the scores -> gradient of x, (width, row)
+  // Gradients of both matmuls that were spread, (hidden, used, row), and of the scores -> gradient of x, (width, row)
   Tensor SpreadBack(Tensor gate_gradient, Tensor up_gradient, Tensor scores_gradient, const Routing& routing);
 
  private:
@@ -39,7 +39,7 @@ class Experts {
   Tensor PerExpert(Tensor x) { return graph_.Reshape(x, 1, x->ne[0], x->ne[1]); }
 
   Graph& graph_;
-  Products& products_;
+  Matmuls& matmuls_;
   const Shape& shape_;
   const Layer& layer_;
 };

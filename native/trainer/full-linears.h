@@ -16,7 +16,7 @@ class FullLinears : public Linears {
   void NormBackward(Tensor weight, Tensor gradient, Tensor x) override;
 
  private:
-  // (size, row) -> (row, size), of the type that products read.
+  // (size, row) -> (row, size), of the type that matmuls read.
   Tensor Transposed(Tensor x, bool is_narrow);
 
   const FullWeights& weights_;

@@ -13,7 +13,7 @@ namespace onpolicy::training {
 struct FullTrainerOptions {
   std::string model;  // path of a GGUF file
   int threads = 1;
-  bool is_narrow = false;  // products in BF16
+  bool is_narrow = false;  // matmuls in BF16
 };
 
 class FullTrainer {

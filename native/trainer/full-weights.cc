@@ -44,7 +44,7 @@ Status FullWeights::Create(Device* device, Weights* weights, bool is_narrow, std
   if (Status status = full->Place(device, sources); !status.ok()) return status;
   for (Linear* linear : LinearsOf(weights)) {
     FullParameter& parameter = full->Own(linear->weight);
-    linear->weight = parameter.product;
+    linear->weight = parameter.matmul;
     linear->transposed_type = parameter.transposed->type;
     linear->transposed = {full->arena_.get(), static_cast<size_t>(static_cast<char*>(parameter.transposed->data) -
                                                                   static_cast<char*>(full->arena_->AddressOf(0)))};
@@ -72,17 +72,17 @@ Status FullWeights::Add(const Weights& weights, Tensor from) {
 
 Status FullWeights::Place(Device* device, const std::vector<Tensor>& sources) {
   const Library& api = Api();
-  const ggml_type product_type = is_narrow_ ? GGML_TYPE_BF16 : GGML_TYPE_F32;
+  const ggml_type matmul_type = is_narrow_ ? GGML_TYPE_BF16 : GGML_TYPE_F32;
   arena_ = std::make_unique<Arena>(device);
   struct Offsets {
-    size_t value, gradient, product, transposed;
+    size_t value, gradient, matmul, transposed;
   };
   std::vector<Offsets> offsets;
   for (FullParameter& parameter : parameters_) {
     const size_t bytes = parameter.count() * sizeof(float);
-    const size_t product_bytes = parameter.is_multiplied ? parameter.count() * api.ggml_type_size(product_type) : 0;
+    const size_t matmul_bytes = parameter.is_multiplied ? parameter.count() * api.ggml_type_size(matmul_type) : 0;
     offsets.push_back({arena_->Reserve(bytes), arena_->Reserve(bytes),
-                       arena_->Reserve(is_narrow_ ? product_bytes : 0), arena_->Reserve(product_bytes)});
+                       arena_->Reserve(is_narrow_ ? matmul_bytes : 0), arena_->Reserve(matmul_bytes)});
   }
   if (Status status = arena_->Allocate(); !status.ok()) return status;
   tensors_ = std::make_unique<Graph>(2 * parameters_.size() + 1);
@@ -93,12 +93,12 @@ Status FullWeights::Place(Device* device, const std::vector<Tensor>& sources) {
     FullParameter& parameter = parameters_[i];
     parameter.value = at(offsets[i].value, GGML_TYPE_F32, parameter.in, parameter.columns);
     parameter.gradient = at(offsets[i].gradient, GGML_TYPE_F32, parameter.in, parameter.columns);
-    parameter.product = parameter.value;
+    parameter.matmul = parameter.value;
     if (parameter.is_multiplied) {
-      if (is_narrow_) parameter.product = at(offsets[i].product, product_type, parameter.in, parameter.columns);
-      parameter.transposed = at(offsets[i].transposed, product_type, parameter.columns, parameter.in);
+      if (is_narrow_) parameter.matmul = at(offsets[i].matmul, matmul_type, parameter.in, parameter.columns);
+      parameter.transposed = at(offsets[i].transposed, matmul_type, parameter.columns, parameter.in);
     }
-    places_[parameter.value] = places_[parameter.product] = i;
+    places_[parameter.value] = places_[parameter.matmul] = i;
     parameter.first_moment.assign(parameter.count(), 0.0f);
     parameter.second_moment.assign(parameter.count(), 0.0f);
     if (sources[i]->type == GGML_TYPE_F32)
@@ -120,7 +120,7 @@ void FullWeights::Refresh() {
   for (FullParameter& parameter : parameters_) {
     if (!parameter.is_multiplied) continue;
     if (is_narrow_)
-      Api().ggml_fp32_to_bf16_row(parameter.values(), static_cast<ggml_bf16_t*>(parameter.product->data),
+      Api().ggml_fp32_to_bf16_row(parameter.values(), static_cast<ggml_bf16_t*>(parameter.matmul->data),
                                   static_cast<int64_t>(parameter.count()));
     TransposeFloats(parameter.values(), parameter.in, parameter.columns, is_narrow_, parameter.transposed->data, 0,
          parameter.in);

@@ -19,7 +19,7 @@ struct FullParameter {
   bool is_multiplied = false;   // whether it is a linear layer's weight
   Tensor value = nullptr;       // (in, columns)
   Tensor gradient = nullptr;    // (in, columns)
-  Tensor product = nullptr;     // (in, columns) what products read: the value, or a BF16 copy
+  Tensor matmul = nullptr;     // (in, columns) what matmuls read: the value, or a BF16 copy
   Tensor transposed = nullptr;  // (columns, in), of the same type
   std::vector<float> first_moment = {}, second_moment = {};
 
@@ -30,16 +30,16 @@ struct FullParameter {
 
 class FullWeights {
  public:
-  // Replaces the tensors of `weights` by trained ones. `is_narrow`: products read BF16, at twice the speed.
+  // Replaces the tensors of `weights` by trained ones. `is_narrow`: matmuls read BF16, at twice the speed.
   static Status Create(Device* device, Weights* weights, bool is_narrow, std::unique_ptr<FullWeights>* out);
 
   std::vector<FullParameter>& parameters() { return parameters_; }
-  // The parameter whose value or product a graph uses, or null.
+  // The parameter whose value or matmul a graph uses, or null.
   const FullParameter* Find(Tensor used) const;
   bool is_narrow() const { return is_narrow_; }
   int64_t step_count = 0;
 
-  // After values changed: fills the copies that products read.
+  // After values changed: fills the copies that matmuls read.
   void Refresh();
   void ZeroGradients();
   // One AdamW step on the gathered gradients, which are then zero. False: they are not finite, and nothing changed.

@@ -6,7 +6,7 @@
 
 namespace onpolicy::training {
 
-// Whether this device computes it for this model. If not, attention is made of products.
+// Whether this device computes it for this model. If not, attention is made of matmuls.
 bool HasFusedAttention(const Device& device, const Shape& shape);
 
 // query, output: (head size, heads, row); key, value: (head size, kv heads, row). Fills `output`. `runs` has to outlive the graph.

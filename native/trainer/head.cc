@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "kernels/head-rows.h"
-#include "trainer/product.h"
+#include "trainer/matmul.h"
 
 namespace onpolicy::training {
 namespace {
@@ -44,10 +44,10 @@ Tensor ProbabilitiesOnDevice(Graph& graph, const RowMemory& memory, Chunk chunk,
 }
 
 // Gradients by the head's input, over the scale of logits. `moved`: softmax - onehot where fused, else the softmax alone.
-Tensor InputErrors(Graph& graph, Products& products, const Weights& weights, Tensor moved, Tensor slope, bool is_fused,
+Tensor InputErrors(Graph& graph, Matmuls& matmuls, const Weights& weights, Tensor moved, Tensor slope, bool is_fused,
                    Tensor ids, Tensor flat_ids) {
-  // Fused, one product has both halves of the gradient: they nearly cancel for a likely token, and round alike.
-  Tensor errors = products.Backward(weights.head, slope ? graph.Times(moved, slope) : moved);
+  // Fused, one matmul has both halves of the gradient: they nearly cancel for a likely token, and round alike.
+  Tensor errors = matmuls.Backward(weights.head, slope ? graph.Times(moved, slope) : moved);
   if (is_fused) return errors;
   Tensor chosen = graph.Rows(weights.head.weight, ids);
   if (slope) chosen = graph.Times(chosen, graph.Rows(graph.Reshape(slope, 1, slope->ne[0] * slope->ne[1]), flat_ids));
@@ -57,10 +57,10 @@ Tensor InputErrors(Graph& graph, Products& products, const Weights& weights, Ten
 }  // namespace
 
 // z = cap tanh(scale y / cap), dz/dy = scale (1 - (z / cap)^2)
-Logits BoundLogits(Graph& graph, const Shape& shape, Tensor product) {
+Logits BoundLogits(Graph& graph, const Shape& shape, Tensor matmul) {
   if (shape.logit_cap == 0)
-    return {shape.logit_scale == 1 ? product : graph.Scale(product, shape.logit_scale), nullptr};
-  Tensor bounded = graph.Tanh(graph.Scale(product, shape.logit_scale / shape.logit_cap));
+    return {shape.logit_scale == 1 ? matmul : graph.Scale(matmul, shape.logit_scale), nullptr};
+  Tensor bounded = graph.Tanh(graph.Scale(matmul, shape.logit_scale / shape.logit_cap));
   Tensor slope = graph.Add(graph.Scale(graph.Square(bounded), -1, 1));
   return {graph.Scale(bounded, shape.logit_cap), slope};
 }
@@ -116,11 +116,11 @@ Status HeadForward(Device* device, const Weights& weights, const RowMemory& memo
   for (int64_t start = 0; start < targets; start += chunk) {
     const int64_t count = std::min(chunk, targets - start);
     Graph graph(256);
-    Products products(graph, *device);
+    Matmuls matmuls(graph, *device);
     Tensor stream = graph.At(memory.Residual(shape.layers), GGML_TYPE_F32, {shape.width, size});
     Tensor rows = graph.Rows(stream, graph.At(Advance(memory.logit_rows, start), GGML_TYPE_I32, {count}));
     Tensor normed = graph.Times(graph.RmsNorm(rows, shape.norm_epsilon), weights.output_norm);
-    Tensor logits = products.Forward(weights.head.weight, normed);
+    Tensor logits = matmuls.Forward(weights.head.weight, normed);
     if (weights.head.bias) logits = graph.Plus(logits, weights.head.bias);
     const Logits bounded = BoundLogits(graph, shape, logits);
     const Chunk range{start, count, targets};
@@ -130,7 +130,7 @@ Status HeadForward(Device* device, const Weights& weights, const RowMemory& memo
     if (memory.need().gradients) {
       Tensor ids = graph.At(Advance(memory.target_tokens, start), GGML_TYPE_I32, {count});
       Tensor flat_ids = graph.At(Advance(memory.flat_targets, start), GGML_TYPE_I32, {count});
-      Tensor errors = InputErrors(graph, products, weights, moved, bounded.slope, is_fused, ids, flat_ids);
+      Tensor errors = InputErrors(graph, matmuls, weights, moved, bounded.slope, is_fused, ids, flat_ids);
       if (shape.logit_scale != 1) errors = graph.Scale(errors, shape.logit_scale);
       graph.Add(graph.Pin(errors, Advance(memory.head_errors, start * shape.width)));
     }

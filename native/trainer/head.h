@@ -15,11 +15,11 @@ void SoftMaxRows(Tensor result, int thread, int threads, void*);
 // Logits that are scaled and capped as the architecture says.
 struct Logits {
   Tensor values;
-  Tensor slope;  // d(value) / d(product with the head) over the scale; null: 1
+  Tensor slope;  // d(value) / d(matmul with the head) over the scale; null: 1
 };
 
-// The product with the head, (vocabulary, targets) -> logits. The graph has the slope before whatever follows.
-Logits BoundLogits(Graph& graph, const Shape& shape, Tensor product);
+// The matmul with the head, (vocabulary, targets) -> logits. The graph has the slope before whatever follows.
+Logits BoundLogits(Graph& graph, const Shape& shape, Tensor matmul);
 
 // Targets whose logits exist at one time.
 int64_t HeadChunk(const Weights& weights);

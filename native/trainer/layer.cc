@@ -9,7 +9,7 @@ LayerGraph::LayerGraph(Graph& graph, Linears& linears, const Weights& weights, c
       weights_(weights),
       layer_(layer),
       row_(row),
-      experts_(graph, linears.products(), weights.shape, layer) {
+      experts_(graph, linears.matmuls(), weights.shape, layer) {
   positions_ = graph.At(row.positions, GGML_TYPE_I32, {row.size});
 }
 
@@ -70,7 +70,7 @@ void LayerGraph::Attend(Tensor x, Activations& kept) {
     kept.key = linears_.Forward(layer_.key, normed);
     kept.value = linears_.Forward(layer_.value, normed);
   }
-  AttentionForward(graph_, linears_.products(), shape, row_.attention, layer_.rotation.is_local,
+  AttentionForward(graph_, linears_.matmuls(), shape, row_.attention, layer_.rotation.is_local,
                    Rotated(kept.query, shape.heads, layer_.query_norm),
                    Rotated(kept.key, shape.kv_heads, layer_.key_norm), Heads(kept.value, shape.kv_heads),
                    Heads(kept.attended, shape.heads));
@@ -176,7 +176,7 @@ Tensor LayerGraph::Backward(Tensor x, const Activations& kept, Tensor gradient, 
   const Projections gradients = {zeroed(scratch.query_gradient, shape.heads),
                                  zeroed(scratch.key_gradient, shape.kv_heads),
                                  zeroed(scratch.value_gradient, shape.kv_heads)};
-  AttentionBackward(graph_, linears_.products(), shape, row_.attention, layer_.rotation.is_local,
+  AttentionBackward(graph_, linears_.matmuls(), shape, row_.attention, layer_.rotation.is_local,
                     Rotated(kept.query, shape.heads, layer_.query_norm),
                     Rotated(kept.key, shape.kv_heads, layer_.key_norm), Heads(kept.value, shape.kv_heads),
                     Heads(attended_gradient, shape.heads), gradients.query, gradients.key, gradients.value);

@@ -77,7 +77,7 @@ class LayerGraph {
   bool has_experts() const { return weights_.shape.experts > 0; }
   // (hidden x used, row) as (hidden, used, row) where there are experts
   Tensor PerExpert(Tensor x);
-  // Rows [start, start + count) of a product that holds several.
+  // Rows [start, start + count) of a matmul that holds several.
   Tensor Share(Tensor x, int64_t start, int64_t count) {
     return graph_.Contiguous(graph_.Slice(x, 0, start, count));
   }

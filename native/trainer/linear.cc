@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "kernels/low-rank.h"
-#include "trainer/adapter-product.h"
+#include "trainer/adapter-matmul.h"
 
 namespace onpolicy::training {
 namespace {
@@ -32,7 +32,7 @@ size_t Aligned(size_t bytes) { return (bytes + kOutputAlignment - 1) / kOutputAl
 }  // namespace
 
 Tensor Linears::Forward(const Linear& linear, Tensor x) {
-  Tensor y = products_.Forward(linear.weight, x);
+  Tensor y = matmuls_.Forward(linear.weight, x);
   if (IsTrained(linear)) y = PlusAdapter(y, adapter_->module(linear.module), x);
   return linear.bias ? graph_.Plus(y, linear.bias) : y;
 }
@@ -42,8 +42,8 @@ Tensor Linears::PlusAdapter(Tensor y, const Module& module, Tensor x) {
   Tensor a = Factor(module.a_rows, module.in, module.rank);
   if (is_cpu_ && HasAdapterKernels(module.in, module.out))
     return PlusWide(graph_, y, Factor(module.b_columns, module.out, module.rank), Narrow(graph_, a, x), scale);
-  Tensor low = products_.Multiply(a, x);
-  return graph_.Plus(y, graph_.Scale(products_.Multiply(Factor(module.b_rows, module.rank, module.out), low), scale));
+  Tensor low = matmuls_.Multiply(a, x);
+  return graph_.Plus(y, graph_.Scale(matmuls_.Multiply(Factor(module.b_rows, module.rank, module.out), low), scale));
 }
 
 Tensor Linears::PlusLowRank(Tensor y, Slot rows, Slot columns, Tensor low) {
@@ -58,11 +58,11 @@ Tensor Linears::Outer(Tensor x, Tensor low) {
 
 Tensor Linears::Backward(const Linear& linear, Tensor x, Tensor gradient, bool needs_input_gradient) {
   Tensor input_gradient = nullptr;
-  if (needs_input_gradient) input_gradient = products_.Backward(linear, gradient);
+  if (needs_input_gradient) input_gradient = matmuls_.Backward(linear, gradient);
   if (!IsTrained(linear)) return input_gradient;
   const Module& module = adapter_->module(linear.module);
-  Tensor low = products_.Multiply(Factor(module.a_rows, module.in, module.rank), x);
-  Tensor low_gradient = graph_.Scale(products_.Multiply(Factor(module.b_columns, module.out, module.rank), gradient), adapter_->scale());
+  Tensor low = matmuls_.Multiply(Factor(module.a_rows, module.in, module.rank), x);
+  Tensor low_gradient = graph_.Scale(matmuls_.Multiply(Factor(module.b_columns, module.out, module.rank), gradient), adapter_->scale());
   outputs_.push_back({linear.module, Output(Outer(x, low_gradient)), Output(Outer(gradient, low))});
   if (!needs_input_gradient) return nullptr;
   return PlusLowRank(input_gradient, module.a_columns, module.a_rows, low_gradient);

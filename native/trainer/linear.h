@@ -2,7 +2,7 @@
 #pragma once
 #include "graphs/graph.h"
 #include "trainer/adapter.h"
-#include "trainer/product.h"
+#include "trainer/matmul.h"
 #include "trainer/weights.h"
 
 namespace onpolicy::training {
@@ -19,7 +19,7 @@ class Linears {
  public:
   // `gradients`: device memory for the gradients of one graph.
   Linears(Graph& graph, const Device& device, const Adapter* adapter, const Arena* gradients)
-      : graph_(graph), products_(graph, device), is_cpu_(device.is_cpu()), adapter_(adapter), gradients_(gradients) {}
+      : graph_(graph), matmuls_(graph, device), is_cpu_(device.is_cpu()), adapter_(adapter), gradients_(gradients) {}
 
   virtual ~Linears() = default;
 
@@ -30,7 +30,7 @@ class Linears {
   // Told of each norm on the way back: the gradient of its output and its input. Its weight is frozen beside an adapter.
   virtual void NormBackward(Tensor /*weight*/, Tensor /*gradient*/, Tensor /*x*/) {}
 
-  Products& products() { return products_; }
+  Matmuls& matmuls() { return matmuls_; }
   const std::vector<GradientOutput>& outputs() const { return outputs_; }
   // Memory that the gradients of `layer` take.
   static size_t GradientBytes(const Layer& layer, const Adapter& adapter);
@@ -51,7 +51,7 @@ class Linears {
   Tensor Outer(Tensor x, Tensor low);
   Tensor Output(Tensor tensor);
 
-  Products products_;
+  Matmuls matmuls_;
   bool is_cpu_;
   const Adapter* adapter_;
   const Arena* gradients_;

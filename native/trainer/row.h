@@ -44,7 +44,7 @@ struct AttentionPlan {
 // Rows are padded to this, and key ranges aligned to it: the matrix kernels work on multiples of it.
 constexpr int64_t kRowMultiple = 32;
 
-// Most queries of one block: wide products for long sequences; for short ones, small blocks multiply fewer masked keys.
+// Most queries of one block: wide matmuls for long sequences; for short ones, small blocks multiply fewer masked keys.
 constexpr int64_t kBlockQueries = 128, kShortBlockQueries = 64;
 
 // `window`: positions that layers with a window see, their own included; 0: there are no such layers.

@@ -10,7 +10,7 @@ namespace onpolicy::training {
 namespace {
 
 constexpr int64_t kMaxRow = 32768;
-// Multiplications of one layer's largest product from which on several threads are faster than one.
+// Multiplications of one layer's largest matmul from which on several threads are faster than one.
 constexpr int64_t kSharedWork = 16 << 20;
 // Gradients are scaled by a power of two so that the largest is below 2^kGradientExponent.
 constexpr int kGradientExponent = 10;
@@ -64,7 +64,7 @@ Status Trainer::PrepareRow(const PackedRow& row, bool gradients) {
   device_->UseThreads(row.size() * shape().width * shape().hidden_width() >= kSharedWork);
   row_.attention.runs.clear();
   if (HasFusedAttention(*device_, shape())) row_.attention.runs = TokenRunsOf(row, shape().window);
-  row_.attention.plan = {};  // the way back is made of products
+  row_.attention.plan = {};  // the way back is made of matmuls
   if (gradients || row_.attention.runs.empty()) row_.attention.plan = PlanAttention(row, shape().window);
   targets_ = row.targets();
   RowMemory::Need need{.size = row.size(),
@@ -155,7 +155,7 @@ Status Trainer::Backward(const std::vector<float>& gradient) {
 }
 
 Status Trainer::BackwardLayers(const std::vector<float>& gradient) {
-  // Products with quantized weights round gradients to blocks with a 16-bit scale: this centres them in its range.
+  // Matmuls with quantized weights round gradients to blocks with a 16-bit scale: this centres them in its range.
   float largest = 0;
   for (float value : gradient) largest = std::max(largest, std::abs(value));
   int exponent = 0;

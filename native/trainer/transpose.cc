@@ -5,8 +5,8 @@
 
 #include "base/threads.h"
 #include "graphs/share.h"
-#include "products/product.h"
-#include "trainer/product.h"
+#include "matmul/matmul.h"
+#include "trainer/matmul.h"
 
 namespace onpolicy::training {
 namespace {
@@ -44,11 +44,11 @@ void TransposeBand(Tensor weight, int64_t band, ggml_type type, bool is_packed, 
   std::vector<char> packed(static_cast<size_t>(in) * piece);
   api.ggml_quantize_chunk(type, columns.data(), packed.data(), 0, in, count, nullptr);
   if (is_packed) {  // a band is whole blocks of all panels
-    const products::Format& format = *products::FormatOf(type);
-    for (int64_t i = 0; i < in; i += products::kPanel)
+    const matmul::Format& format = *matmul::FormatOf(type);
+    for (int64_t i = 0; i < in; i += matmul::kPanel)
       format.pack(reinterpret_cast<const uint8_t*>(packed.data()) + static_cast<size_t>(i) * piece, count,
-                  std::min(products::kPanel, in - i),
-                  reinterpret_cast<uint8_t*>(target) + products::PackedBytes(format, out, i) + format.panel_bytes(first));
+                  std::min(matmul::kPanel, in - i),
+                  reinterpret_cast<uint8_t*>(target) + matmul::PackedBytes(format, out, i) + format.panel_bytes(first));
     return;
   }
   char* to = target + static_cast<size_t>(matrix * in) * target_row + api.ggml_row_size(type, first);
@@ -114,12 +114,12 @@ std::vector<Linear*> Weights::AllLinears() {
 
 size_t Weights::TransposedBytes(const Linear& linear) {
   const ggml_type type = TransposedType(linear);
-  if (CanPackTransposed(linear)) return products::PackedBytes(*products::FormatOf(type), linear.out(), linear.in());
+  if (CanPackTransposed(linear)) return matmul::PackedBytes(*matmul::FormatOf(type), linear.out(), linear.in());
   return static_cast<size_t>(linear.in() * linear.experts()) * Api().ggml_row_size(type, linear.out());
 }
 
 bool Weights::CanPackTransposed(const Linear& linear) {
-  return linear.experts() == 1 && Products::HasKernels(TransposedType(linear), linear.out());
+  return linear.experts() == 1 && Matmuls::HasKernels(TransposedType(linear), linear.out());
 }
 
 Status Weights::Widen(Device* device) {

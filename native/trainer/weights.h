@@ -18,7 +18,7 @@ struct Linear {
   Tensor bias = nullptr;    // (out), or null
   Slot transposed;          // (out, in), or (out, in, experts)
   ggml_type transposed_type = GGML_TYPE_F32;
-  bool is_transposed_packed = false;  // in panels of native/products
+  bool is_transposed_packed = false;  // in panels of native/matmul
   int module = -1;  // index of its adapter; -1: none
 
   int64_t in() const { return weight->ne[0]; }

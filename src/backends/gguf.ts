@@ -6,14 +6,14 @@ import {
   type ContextOptions,
   type EmbedderOptions,
   type Handle,
+  type Kernels,
   loadAddon,
   type NativeContext,
   type NativeEmbedder,
   type NativeModel,
   type NativeProjector,
+  type Notice,
   onDisk,
-  type ProductKernels,
-  type Say,
   usesGpu,
 } from '../native/index.ts';
 import type { CacheType, Gpu, RopeOptions } from '../protocol/index.ts';
@@ -57,13 +57,13 @@ export type GgufOptions = {
   /** Whether its weights are kept from being swapped out. Default false. */
   readonly mlock?: boolean;
   /** Default `auto`. */
-  readonly products?: 'auto' | 'batch' | 'plain';
+  readonly kernels?: 'auto' | 'batch' | 'plain';
   /** Bytes that its cache and buffers will take, for which packed weights must leave room. */
   readonly reservedBytes?: number;
   /** Called with the fraction loaded, 0 to 1. */
   readonly onProgress?: (fraction: number) => void;
   /** Gets a line about what takes long. Default: standard error. */
-  readonly say?: Say;
+  readonly notice?: Notice;
   readonly signal?: AbortSignal;
 };
 
@@ -92,13 +92,13 @@ export class GgufModel implements LoadedModel {
   readonly #cacheOnGpu: boolean;
   readonly #usesGpu: boolean;
   readonly #files: string[];
-  readonly #say: Say | undefined;
+  readonly #notice: Notice | undefined;
   #vocabulary: Promise<Vocabulary> | null = null;
 
   constructor(
     native: NativeModel,
     shape: ModelShape,
-    { path, gpu, gpuLayers, cacheOnGpu = true, fusedAttention = true, cacheType, rope, say }: GgufOptions,
+    { path, gpu, gpuLayers, cacheOnGpu = true, fusedAttention = true, cacheType, rope, notice }: GgufOptions,
   ) {
     this.cacheType = cacheType ?? (native.hasF32Weights ? 'f32' : 'f16');
     this.kvBytesPerToken = kvBytesPerToken(shape, this.cacheType);
@@ -110,7 +110,7 @@ export class GgufModel implements LoadedModel {
     this.native = native;
     this.path = path;
     this.#files = [path];
-    this.#say = say;
+    this.#notice = notice;
     this.tokenizer = createTokenizer(native);
   }
 
@@ -148,8 +148,8 @@ export class GgufModel implements LoadedModel {
     };
   }
 
-  get products(): ProductKernels {
-    return this.native.products;
+  get kernels(): Kernels {
+    return this.native.kernels;
   }
 
   /** Threads wait for each other after every operation, which costs a tiny model more than they save. */
@@ -158,7 +158,7 @@ export class GgufModel implements LoadedModel {
   }
 
   async vocabulary(): Promise<Vocabulary> {
-    this.#vocabulary ??= modelVocabulary(this.native, this.#say).catch((error: unknown) => {
+    this.#vocabulary ??= modelVocabulary(this.native, this.#notice).catch((error: unknown) => {
       this.#vocabulary = null;
       throw error;
     });
@@ -176,7 +176,7 @@ export class GgufModel implements LoadedModel {
 
   /** Not with cells of 32 bits: where each sequence has its own, log-probabilities are those of the trainer to the last bit. */
   get prefersUnifiedKv(): boolean {
-    if (this.#usesGpu || !this.#fusedAttention || this.products === 'plain') return false;
+    if (this.#usesGpu || !this.#fusedAttention || this.kernels === 'plain') return false;
     return this.cacheType !== 'f32' && fitsOwnAttention(this.#shape, this.cacheType);
   }
 
@@ -264,8 +264,8 @@ export class GgufModel implements LoadedModel {
 /** Which weights are packed: a private copy, which the system cannot drop as it can drop pages of the file. */
 function packsOf(options: GgufOptions, shape: ModelShape): 'none' | 'quantized' | 'all' {
   const bytes = weightBytes(shape) + (options.reservedBytes ?? 0);
-  if (options.products === 'plain' || PACKED_SHARE * process.availableMemory() <= bytes) return 'none';
-  return options.products === 'batch' ? 'all' : 'quantized';
+  if (options.kernels === 'plain' || PACKED_SHARE * process.availableMemory() <= bytes) return 'none';
+  return options.kernels === 'batch' ? 'all' : 'quantized';
 }
 
 /** Loads a GGUF file. Fails with `MODEL_NOT_FOUND`, `MODEL_INVALID`, `UNSUPPORTED`, `OUT_OF_MEMORY` or `ABORTED`. */

@@ -1,5 +1,5 @@
 /** A model file in memory -> its facts and a backend: the same type for every engine. */
-import type { NativeProjector, ProductKernels } from '../native/index.ts';
+import type { Kernels, NativeProjector } from '../native/index.ts';
 import type { SamplingDefaults } from '../sampling/index.ts';
 import type { Vocabulary } from '../structured/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
@@ -47,14 +47,14 @@ export interface LoadedModel {
   readonly prefersUnifiedKv: boolean;
   /** Whether it has layers with a sliding window, whose KV cache may be small, see {@link ContextLimits.isWindowCacheFull}. */
   readonly supportsSmallWindow: boolean;
-  /** What computes the products of its weights. */
-  readonly products: ProductKernels;
+  /** Kernels that run its matmuls. */
+  readonly kernels: Kernels;
   /** Whether it runs fastest on one thread. */
   readonly isTiny: boolean;
   /** The vocabulary as grammars need it; made once. */
   vocabulary(): Promise<Vocabulary>;
-  /** Opens what it sees with, if that is a part of the model; null: it is not. `say` gets a line about what takes long. */
-  openVision?(say: (line: string) => void): Promise<NativeProjector | null>;
+  /** Opens what it sees with, if that is a part of the model; null: it is not. `notice` gets a line about what takes long. */
+  openVision?(notice: (line: string) => void): Promise<NativeProjector | null>;
   /** Makes the backend. Fails with `OUT_OF_MEMORY` when its cache cannot fit. */
   createBackend(limits: ContextLimits): Promise<Backend>;
   close(): void | Promise<void>;

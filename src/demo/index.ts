@@ -85,10 +85,17 @@ async function main(model: string | undefined): Promise<void> {
   await structured(runtime);
 
   heading('What the engine did');
-  const { promptTokens, generatedTokens, steps, kvTokensCached, running, waiting, products } =
-    runtime.stats();
+  const {
+    promptTokens,
+    generatedTokens,
+    steps,
+    kvTokensCached,
+    running,
+    waiting,
+    kernels: used,
+  } = runtime.stats();
   print(`${generatedTokens} tokens generated and ${promptTokens} prompt tokens read in ${steps} steps`);
-  for (const { model: file, kernels } of products)
+  for (const { model: file, kernels } of used)
     print(
       `matmul kernels of ${path.basename(file)}: ${kernels === 'plain' ? "the engine's" : `ours, ${kernels}`}`,
     );

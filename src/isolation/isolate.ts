@@ -11,7 +11,7 @@ import {
   namedModels,
   type ResidentModel,
 } from '../models/index.ts';
-import { atTheDoor, checkCallOptions, type ModelOptions } from '../protocol/index.ts';
+import { checkCallOptions, type ModelOptions, readingInput } from '../protocol/index.ts';
 import { RemoteJob } from '../remote-job.ts';
 import type { CheckedOptions } from '../runtime-options.ts';
 import { type RuntimeStats, sumRuntimeStats } from '../runtime-stats.ts';
@@ -112,7 +112,7 @@ class Places {
   /** Null: here. */
   async find({ reference }: IsolatedMethod, args: readonly unknown[]): Promise<EngineProcess | null> {
     if (this.#whole || !reference) return this.#whole;
-    const given = atTheDoor(args, () => reference(args));
+    const given = readingInput(args, () => reference(args));
     if (typeof given !== 'string' || given === '') return this.#of(null);
     const adapter = this.#byAdapter.get(given);
     if (adapter) return adapter;
@@ -190,7 +190,7 @@ async function ask(
   if (signal?.aborted) throw aborted(signal);
   const sent = [...args];
   if (at !== undefined) sent[at] = rest;
-  const model = atTheDoor(args, () => {
+  const model = readingInput(args, () => {
     refuseProcessors(args[0]);
     return reference?.(args) || null;
   });
@@ -199,7 +199,7 @@ async function ask(
     return await place.call(name, sent, what, signal);
   } catch (error) {
     if (error instanceof OnpolicyError) throw error;
-    throw atTheDoor(args, () => unsent(args, error));
+    throw readingInput(args, () => unsent(args, error));
   }
 }
 

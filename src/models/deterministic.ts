@@ -2,6 +2,7 @@
 import { type ModelShape, OWN_CELLS } from '../backends/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import type { CacheType, ModelOptions } from '../protocol/index.ts';
+import { kernelsOf } from './serving-options.ts';
 
 type Facts = {
   /** Null: an ONNX model. */
@@ -19,7 +20,7 @@ export function requireDeterministic({ shape, options, cacheType, mmproj, gpuLay
   if (shape.isRecurrent) refuse('model', 'a model without recurrent layers', 'one with them');
   if (shape.slidingWindow > 0) refuse('model', 'a model without a sliding window', 'one with it');
   if (mmproj !== null) refuse('model.mmproj', 'null', mmproj);
-  if (options.products === 'plain') refuse('model.products', 'auto', options.products);
+  if (kernelsOf(options) === 'plain') refuse('model.kernels', 'auto', 'plain');
   if (options.fusedAttention === false) refuse('model.fusedAttention', 'true', 'false');
   if (!OWN_CELLS.includes(cacheType)) refuse('model.cacheType', OWN_CELLS.join(' or '), cacheType);
 }

@@ -40,7 +40,7 @@ import { findProjector } from './model-files.ts';
 import { type ModelTemplate, readTemplate } from './model-template.ts';
 import { chosenDevices, describePlacement, onCpu, type Placement, place } from './placement.ts';
 import type { RunningModel } from './running-model.ts';
-import { limitsOf, type ServingOptions } from './serving-options.ts';
+import { kernelsOf, limitsOf, type ServingOptions } from './serving-options.ts';
 
 const DEFAULT_CONTEXT_SIZE = 8192;
 /** Logits of one chunk of a prompt that is being scored. */
@@ -159,16 +159,16 @@ export async function loadModel(
 /** The weights and the tokenizer of a model. */
 export async function loadWeights(
   { file, options, shape, placement, need }: LoadPlan,
-  { gpu, threads, say, deterministic }: ServingOptions,
+  { gpu, threads, notice, deterministic }: ServingOptions,
   { signal, onProgress }: { signal: AbortSignal; onProgress: (fraction: number) => void },
 ): Promise<LoadedModel> {
   if (shape === null)
-    return await loadOnnx({ path: file, gpu, threads: options.threads ?? threads, say, signal });
+    return await loadOnnx({ path: file, gpu, threads: options.threads ?? threads, notice, signal });
   return await loadGguf(
     {
       path: file,
       gpu,
-      say,
+      notice,
       signal,
       onProgress,
       reservedBytes: need.cache + need.compute,
@@ -180,7 +180,7 @@ export async function loadWeights(
         : {}), // a GPU without room gets nothing
       ...(options.fusedAttention === undefined ? {} : { fusedAttention: options.fusedAttention }),
       ...ggufOptions(options),
-      products: deterministic ? 'batch' : (options.products ?? 'auto'),
+      kernels: deterministic ? 'batch' : kernelsOf(options),
     },
     shape,
   );
@@ -216,7 +216,7 @@ async function loadPlaced(
     }
     projector =
       mmproj === null
-        ? ((await loaded.openVision?.(serving.say)) ?? null)
+        ? ((await loaded.openVision?.(serving.notice)) ?? null)
         : await openProjector(mmproj, loaded as GgufModel, options, serving);
     const { tokenizer } = loaded;
     const limits = contextLimits(loaded, options, serving);
@@ -292,9 +292,9 @@ async function openProjector(
   path: string,
   loaded: GgufModel,
   options: ModelOptions,
-  { gpu, say, threads }: ServingOptions,
+  { gpu, notice, threads }: ServingOptions,
 ): Promise<NativeProjector> {
-  await openDecoder(say);
+  await openDecoder(notice);
   return await loaded.openProjector({
     path,
     threads: options.threads ?? threads ?? defaultThreads(loaded.isTiny),

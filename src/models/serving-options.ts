@@ -18,7 +18,7 @@ export type ServingOptions = Pick<
 > & {
   readonly media: Complete['MediaOptions'];
   /** Gets lines about what takes long. */
-  readonly say: (line: string) => void;
+  readonly notice: (line: string) => void;
 };
 
 /** The limits of a model: its own, else those of the runtime. */
@@ -34,4 +34,9 @@ export function limitsOf(
     maxBatchTokens: own.maxBatchTokens ?? maxBatchTokens,
     threads: own.threads ?? threads,
   };
+}
+
+/** Which kernels run a model's matmuls, also by the option's former name. */
+export function kernelsOf({ kernels, products }: ModelOptions): 'auto' | 'batch' | 'plain' {
+  return kernels ?? products ?? 'auto';
 }

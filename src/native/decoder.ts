@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { fromNative } from '../errors.ts';
 import { loadAddon } from './addon.ts';
-import { buildPart, canBuildPart, type LatePart, type Say } from './late-part.ts';
+import { buildPart, canBuildPart, type LatePart, type Notice } from './late-part.ts';
 import { onDisk } from './on-disk.ts';
 
 const FILES = [
@@ -28,25 +28,25 @@ export function hasDecoder(): boolean {
 }
 
 /**
- * Opens the decoder. Builds it first where there is none but its sources, which takes two minutes; `say` gets the line
+ * Opens the decoder. Builds it first where there is none but its sources, which takes two minutes; `notice` gets the line
  * that says so. Fails with `NATIVE_UNAVAILABLE`.
  */
-export async function openDecoder(say: Say): Promise<void> {
-  opened ??= open(say).catch((error: unknown) => {
+export async function openDecoder(notice: Notice): Promise<void> {
+  opened ??= open(notice).catch((error: unknown) => {
     opened = undefined;
     throw fromNative(error);
   });
   await opened;
 }
 
-async function open(say: Say): Promise<void> {
-  if (!hasDecoder()) await buildPart(DECODER, say);
+async function open(notice: Notice): Promise<void> {
+  if (!hasDecoder()) await buildPart(DECODER, notice);
   const openFound = () => loadAddon().openDecoder(onDisk(DECODER.find()!));
   try {
     await openFound();
   } catch (error) {
     if (!canBuildPart(DECODER)) throw error;
-    await buildPart(DECODER, say); // it is of another version
+    await buildPart(DECODER, notice); // it is of another version
     await openFound();
   }
 }

@@ -56,10 +56,10 @@ export type DraftColumns = {
 };
 
 /**
- * What computes the products of a model's weights: our kernels for an instruction set of this processor, or `plain`: the
+ * What runs the matmuls of a model's weights: our kernels for an instruction set of this processor, or `plain`: the
  * engine's own.
  */
-export type ProductKernels = 'avx512' | 'avxvnni' | 'avx2' | 'plain';
+export type Kernels = 'avx512' | 'avxvnni' | 'avx2' | 'plain';
 
 /** A loaded GGUF model. */
 export type NativeModel = {
@@ -71,7 +71,7 @@ export type NativeModel = {
   readonly kvHeads: number;
   readonly hasRecurrentState: boolean;
   readonly hasF32Weights: boolean;
-  readonly products: ProductKernels;
+  readonly kernels: Kernels;
   readonly slidingWindow: number; // tokens; 0: attention sees everything
   readonly sizeBytes: number;
   readonly parameters: number;
@@ -220,17 +220,17 @@ export type EngineAddon = {
     gpuLayers?: number;
     devices?: readonly string[]; // names of GPUs
     tensorSplit?: Float32Array; // (devices) shares
-    packs: 'none' | 'quantized' | 'all'; // weights for products of our own: all means F16, BF16 and F32, too
+    packs: 'none' | 'quantized' | 'all'; // weights for our own matmuls: all means F16, BF16 and F32, too
     mmap?: boolean; // map the file; absent: where the engine can
     mlock?: boolean; // keep the weights from being swapped out
     onProgress?: (fraction: number) => void;
     cancelled: Int32Array;
   }): Promise<NativeModel>;
-  /** Kernels for products of packed weights that this processor has, the fastest first. */
-  productKernels(): Exclude<ProductKernels, 'plain'>[];
-  /** One product, to check and to time kernels. */
-  packedProduct(options: {
-    kernels: string; // of productKernels
+  /** Matmul kernels for packed weights that this processor has, the fastest first. */
+  matmulKernels(): Exclude<Kernels, 'plain'>[];
+  /** One matmul, to check and to time kernels. */
+  packedMatmul(options: {
+    kernels: string; // of matmulKernels
     type: number; // of ggml
     width: number;
     rows: number;
@@ -259,7 +259,7 @@ export type EngineAddon = {
     v: Uint8Array; // (cells, kv heads, width)
     threads: number; // among which tasks are planned
   }): Float32Array; // (tokens, heads, width)
-  /** Products with both factors of an adapter, to check kernels. */
+  /** Matmuls with both factors of an adapter, to check kernels. */
   lowRank(options: {
     kernels: string; // of attentionKernels
     in: number;

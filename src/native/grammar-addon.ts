@@ -6,7 +6,7 @@ import { OnpolicyError } from '../errors.ts';
 import { addonFolder } from './addon.ts';
 import type { GrammarAddon } from './grammar.ts';
 import { withKnownErrors } from './known-errors.ts';
-import { buildPart, type LatePart, missingPart, type Say } from './late-part.ts';
+import { buildPart, type LatePart, missingPart, type Notice } from './late-part.ts';
 
 const GRAMMAR: LatePart = {
   name: 'grammar engine',
@@ -40,12 +40,12 @@ export function grammarAddon(): GrammarAddon {
 }
 
 /**
- * The same, after it is built where there are only its sources, which takes half a minute; `say` gets the line that says so, else
+ * The same, after it is built where there are only its sources, which takes half a minute; `notice` gets the line that says so, else
  * standard error. Fails with `NATIVE_UNAVAILABLE`.
  */
-export async function openGrammar(say: Say = toStandardError): Promise<GrammarAddon> {
+export async function openGrammar(notice: Notice = toStandardError): Promise<GrammarAddon> {
   if (!loaded && GRAMMAR.find() === undefined) {
-    built ??= buildPart(GRAMMAR, say).finally(() => {
+    built ??= buildPart(GRAMMAR, notice).finally(() => {
       built = undefined;
     });
     await built;

@@ -1,4 +1,4 @@
-/** JavaScript values -> the addon, and back. The only door to native code: its loading, all its types, its libraries and devices. */
+/** JavaScript values -> the addon, and back. The only access to native code: its loading, all its types, its libraries and devices. */
 export { type Addon, loadAddon } from './addon.ts';
 export { hasDecoder, openDecoder } from './decoder.ts';
 export type { DraftSources, DraftWork } from './drafts.ts';
@@ -7,17 +7,17 @@ export type {
   Device,
   DraftColumns,
   EmbedderOptions,
+  Kernels,
   NativeContext,
   NativeEmbedder,
   NativeModel,
   NativeRowSampler,
-  ProductKernels,
   SampledRows,
   StepRows,
 } from './engine.ts';
 export type { Handle, NativeSpec } from './grammar.ts';
 export { grammarAddon, openGrammar } from './grammar-addon.ts';
-export type { Say } from './late-part.ts';
+export type { Notice } from './late-part.ts';
 export { devices, freeGpuBytes, openLibraries, usesGpu } from './libraries.ts';
 export type { NativeChunk, NativeMedia, NativeProjector } from './media.ts';
 export { onDisk } from './on-disk.ts';

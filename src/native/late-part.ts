@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { OnpolicyError } from '../errors.ts';
 
 /** Where a line about what takes long goes. */
-export type Say = (line: string) => void;
+export type Notice = (line: string) => void;
 
 /** A part that may have to be built. */
 export type LatePart = {
@@ -36,10 +36,10 @@ export function missingPart(part: LatePart, reason = ''): OnpolicyError {
   return new OnpolicyError('NATIVE_UNAVAILABLE', `${missing}; ${reason || cure}`);
 }
 
-/** Builds a part; `say` gets the line that says so. Fails with `NATIVE_UNAVAILABLE`. */
-export async function buildPart(part: LatePart, say: Say): Promise<void> {
+/** Builds a part; `notice` gets the line that says so. Fails with `NATIVE_UNAVAILABLE`. */
+export async function buildPart(part: LatePart, notice: Notice): Promise<void> {
   if (!canBuildPart(part)) throw missingPart(part);
-  say(`onpolicy: building the ${part.name}, once; it takes ${part.takes}`);
+  notice(`onpolicy: building the ${part.name}, once; it takes ${part.takes}`);
   const output: string[] = [];
   const code = await new Promise<number | null>((resolve, reject) => {
     const child = spawn(process.execPath, [scriptOf(part), '--if-missing'], {

@@ -108,7 +108,7 @@ export type TrainerAddon = {
     memoryBudget: number;
     isWide: boolean;
   }): Promise<NativeTrainer>;
-  /** The best speed, in GFLOP/s, of one matrix product with a weight of the named type. */
+  /** The best speed, in GFLOP/s, of one matmul with a weight of the named type. */
   measureMatMul(options: {
     type: string;
     in: number;

@@ -1,4 +1,4 @@
-/** The door for chat completion requests: any input -> a valid request, or one error that lists every fault. */
+/** Validation of chat completion requests: any input -> a valid request, or one error that lists every fault. */
 import type { ErrorDetail } from '../errors.ts';
 import type { Checked } from './checked.ts';
 import { fault, invalidRequest, throwFaults } from './faults.ts';
@@ -9,10 +9,10 @@ import { chatRules } from './rules/index.ts';
 import type { ChatRuleOptions } from './rules/rule.ts';
 import { tokenIdFaults, vocabularyFaults } from './rules/vocabulary.ts';
 import type { ValidChatRequest } from './valid-chat-request.ts';
-import { atTheDoor, type DoorOptions, schemaFaults, unknownFields } from './validate.ts';
+import { readingInput, schemaFaults, unknownFields, type ValidationOptions } from './validate.ts';
 
 /** How a request came, and what its receiver allows. */
-export type ChatRequestOptions = Partial<ChatRuleOptions> & DoorOptions;
+export type ChatRequestOptions = Partial<ChatRuleOptions> & ValidationOptions;
 
 /** Everything: a runtime applies its own limits in {@link admitChatRequest}. */
 const NO_LIMITS: ChatRuleOptions = {
@@ -27,7 +27,7 @@ const INT64_MAX = 2n ** 63n - 1n;
 
 /** Checks a request and brings it into its one form. Throws `INVALID_REQUEST` with all faults. */
 export function validateChatRequest(input: unknown, options: ChatRequestOptions = {}): ValidChatRequest {
-  return atTheDoor(input, () => normalizeChatRequest(checkChatRequest(input, options)));
+  return readingInput(input, () => normalizeChatRequest(checkChatRequest(input, options)));
 }
 
 /** Checks a request. Throws `INVALID_REQUEST` with all faults. */
@@ -35,7 +35,7 @@ export function checkChatRequest(
   input: unknown,
   options: ChatRequestOptions = {},
 ): Checked<ChatCompletionRequest> {
-  return atTheDoor(input, () => {
+  return readingInput(input, () => {
     check(input, options);
     return input as Checked<ChatCompletionRequest>;
   });

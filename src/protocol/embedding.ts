@@ -1,10 +1,10 @@
-/** The door for embeddings: any input -> texts and what their vectors should be like. */
+/** Validation of embeddings: any input -> texts and what their vectors should be like. */
 import type { Checked } from './checked.ts';
 import { fault, throwFaults } from './faults.ts';
 import { fills } from './generated/fills.ts';
 import type { EmbeddingRequest } from './generated/request-types.ts';
 import type { GivenPrompt } from './text-completion.ts';
-import { type Complete, checkRequest, type DoorOptions } from './validate.ts';
+import { type Complete, checkRequest, type ValidationOptions } from './validate.ts';
 
 /** A valid request: every field with its default. `truncate_prompt_tokens` is -1 for as many as the model takes, null for all. */
 export type ValidEmbeddingRequest = Omit<Complete['EmbeddingRequest'], 'input'> & {
@@ -13,7 +13,10 @@ export type ValidEmbeddingRequest = Omit<Complete['EmbeddingRequest'], 'input'> 
 };
 
 /** Checks a request. Throws `INVALID_REQUEST` with all faults. */
-export function checkEmbeddingRequest(input: unknown, options: DoorOptions = {}): Checked<EmbeddingRequest> {
+export function checkEmbeddingRequest(
+  input: unknown,
+  options: ValidationOptions = {},
+): Checked<EmbeddingRequest> {
   const request = checkRequest('EmbeddingRequest', input, options);
   const { input: texts } = request;
   if (typeof texts !== 'string') {

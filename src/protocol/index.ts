@@ -1,4 +1,4 @@
-/** The wire: request types and the door that checks them, response types. */
+/** The wire: request types and their validation, response types. */
 
 export { checkCallOptions, isTraceId } from './call-options.ts';
 export {
@@ -46,10 +46,10 @@ export {
 } from './trajectory-requests.ts';
 export type * from './valid-chat-request.ts';
 export {
-  atTheDoor,
   type Complete,
   checkArguments,
   checkRequest,
-  type DoorOptions,
+  readingInput,
+  type ValidationOptions,
   withDefaults,
 } from './validate.ts';

@@ -1,4 +1,4 @@
-/** The doors for models and checkpoints: any input -> a valid request with its defaults, or one error that lists every fault. */
+/** Validation of models and checkpoints: any input -> a valid request with its defaults, or one error that lists every fault. */
 import { fault, throwFaults } from './faults.ts';
 import type {
   CheckpointDeleteRequest,
@@ -8,7 +8,7 @@ import type {
 } from './generated/request-types.ts';
 import type { TrainingJobStatus } from './resources.ts';
 import type { ValidAdapter } from './valid-chat-request.ts';
-import { atTheDoor, checkRequest, type DoorOptions } from './validate.ts';
+import { checkRequest, readingInput, type ValidationOptions } from './validate.ts';
 
 /** A valid request to create a model. */
 export type ValidModelCreateRequest = {
@@ -44,7 +44,7 @@ export type ValidJobListQuery = ValidListQuery & {
 /** Checks the request for a new model. Throws `INVALID_REQUEST` with all faults. */
 export function validateModelCreateRequest(
   input: unknown,
-  options: DoorOptions = {},
+  options: ValidationOptions = {},
 ): ValidModelCreateRequest {
   const request = checkRequest('ModelCreateRequest', input, options);
   const { base_model, name, return_existing } = request;
@@ -78,7 +78,7 @@ export function validateModelExport(input: unknown): ValidModelExport {
 /** Checks which checkpoints are to be deleted. Throws `INVALID_REQUEST` with all faults. */
 export function validateCheckpointDeleteRequest(
   input: unknown,
-  options: DoorOptions = {},
+  options: ValidationOptions = {},
 ): CheckpointDeleteRequest {
   return checkRequest('CheckpointDeleteRequest', input, options);
 }
@@ -97,17 +97,17 @@ export function validateDetokenizeRequest(ids: unknown, options: unknown = {}): 
 function withArgument(name: string, value: unknown, options: unknown): unknown {
   if (typeof options !== 'object' || options === null)
     throwFaults([fault(['options'], 'type', 'an object', options)]);
-  return { ...atTheDoor(options, () => ({ ...(options as object) })), [name]: value };
+  return { ...readingInput(options, () => ({ ...(options as object) })), [name]: value };
 }
 
 /** Checks which page of a list is wanted; nothing at all is the first page. Throws `INVALID_REQUEST` with all faults. */
-export function validateListQuery(input: unknown, options: DoorOptions = {}): ValidListQuery {
+export function validateListQuery(input: unknown, options: ValidationOptions = {}): ValidListQuery {
   const { after, limit, order } = checkRequest('ListQuery', input ?? {}, options);
   return { after: after ?? null, limit: limit ?? 20, order: order ?? 'desc' };
 }
 
 /** Checks which page of the training jobs is wanted. Throws `INVALID_REQUEST` with all faults. */
-export function validateJobListQuery(input: unknown, options: DoorOptions = {}): ValidJobListQuery {
+export function validateJobListQuery(input: unknown, options: ValidationOptions = {}): ValidJobListQuery {
   const { after, limit, order, model_id, status } = checkRequest('JobListQuery', input ?? {}, options);
   return {
     after: after ?? null,

@@ -1,4 +1,4 @@
-/** The door for text completion requests: any input -> valid prompts and the chat request that says how they are continued. */
+/** Validation of text completion requests: any input -> valid prompts and the chat request that says how they are continued. */
 import type { ErrorDetail } from '../errors.ts';
 import { admitChatRequest, type ChatRequestOptions, checkChatRequest } from './chat-completion.ts';
 import type { Checked } from './checked.ts';

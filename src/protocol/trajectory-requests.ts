@@ -1,4 +1,4 @@
-/** The doors for training jobs and logs: any input -> a valid request, or one error that lists every fault. */
+/** Validation of training jobs and logs: any input -> a valid request, or one error that lists every fault. */
 import type { ErrorDetail } from '../errors.ts';
 import type { Checked, CheckedLogRequest } from './checked.ts';
 import { fault, invalidRequest, throwFaults } from './faults.ts';
@@ -11,19 +11,19 @@ import type {
 } from './generated/request-types.ts';
 import { isJsonObject } from './json.ts';
 import { freeFormFault } from './rules/free-form.ts';
-import { atTheDoor, type DoorOptions, schemaFaults, unknownFields } from './validate.ts';
+import { readingInput, schemaFaults, unknownFields, type ValidationOptions } from './validate.ts';
 
 /** Checks the request for a training job. Throws `INVALID_REQUEST` with all faults. */
 export function validateTrainingJobRequest(
   input: unknown,
-  options: DoorOptions = {},
+  options: ValidationOptions = {},
 ): Checked<TrainingJobRequest> {
   return validateGroups('TrainingJobRequest', input, options) as Checked<TrainingJobRequest>;
 }
 
 /** Checks the form of a request for supervised training. Throws `INVALID_REQUEST` with all faults. */
 export function checkSftRequest(input: unknown): void {
-  atTheDoor(input, () => {
+  readingInput(input, () => {
     const found = schemaFaults('SftRequest', input, 'ignore'); // a message may have fields for its template
     if (found.count > 0) throw invalidRequest(found);
     const { data } = input as { data: readonly object[] };
@@ -32,7 +32,7 @@ export function checkSftRequest(input: unknown): void {
 }
 
 /** Checks a log request and fills in its split. Throws `INVALID_REQUEST` with all faults. */
-export function validateLogRequest(input: unknown, options: DoorOptions = {}): CheckedLogRequest {
+export function validateLogRequest(input: unknown, options: ValidationOptions = {}): CheckedLogRequest {
   const request = validateGroups('LogRequest', input, options) as Checked<LogRequest>;
   return { ...request, split: request.split ?? 'val' };
 }
@@ -40,9 +40,9 @@ export function validateLogRequest(input: unknown, options: DoorOptions = {}): C
 function validateGroups(
   name: 'TrainingJobRequest' | 'LogRequest',
   input: unknown,
-  options: DoorOptions,
+  options: ValidationOptions,
 ): unknown {
-  return atTheDoor(input, () => {
+  return readingInput(input, () => {
     const found = schemaFaults(name, input, unknownFields(options), options.onDropped);
     if (found.count > 0) throw invalidRequest(found);
     throwFaults(freeFormFaults((input as LogRequest).trajectory_groups));

@@ -1,4 +1,4 @@
-/** The chat completion request after the door: every field present, every value legal, one form for each thing. */
+/** The chat completion request after the validation: every field present, every value legal, one form for each thing. */
 
 import type { FunctionTool, GrammarInputFormat, JsonObject } from './generated/request-types.ts';
 import type { LogitsProcessor } from './logits-processor.ts';

@@ -13,7 +13,7 @@ type Validator = ((input: unknown) => boolean) & { errors?: readonly SchemaError
 const validators = compiled as unknown as Readonly<Record<string, Validator>>;
 
 /** How a request came. */
-export type DoorOptions = {
+export type ValidationOptions = {
   /** Over HTTP: unknown fields are ignored. Default false: they are faults. */
   readonly wire?: boolean;
   /** With `wire`, for an input that no one else uses: unknown fields are deleted from it. */
@@ -61,9 +61,9 @@ type Requests = {
 export function checkRequest<Name extends keyof Requests>(
   name: Name,
   input: unknown,
-  options: DoorOptions,
+  options: ValidationOptions,
 ): Requests[Name] {
-  return atTheDoor(input, () => {
+  return readingInput(input, () => {
     const faults = schemaFaults(name, input, unknownFields(options), options.onDropped);
     if (faults.count > 0) throw invalidRequest(faults);
     return input as Requests[Name];
@@ -79,7 +79,7 @@ export function checkArguments<Name extends keyof Arguments>(
   input: unknown,
   at: readonly string[] = [],
 ): Arguments[Name] {
-  return atTheDoor(input, () => {
+  return readingInput(input, () => {
     const faults = schemaFaults(name, input, 'fault');
     if (faults.count > 0) throw invalidRequest(at.length === 0 ? faults : under(at, faults));
     return input as Arguments[Name];
@@ -132,8 +132,8 @@ function dropField(
   onDropped?.(`${instancePath.slice(1).replaceAll('/', '.')}.${name}`.replace(/^\./, ''));
 }
 
-/** What the options of a door say of unknown fields. */
-export function unknownFields({ wire, dropUnknown, refuseUnknown }: DoorOptions): UnknownFields {
+/** How validation treats unknown fields. */
+export function unknownFields({ wire, dropUnknown, refuseUnknown }: ValidationOptions): UnknownFields {
   if (!wire || refuseUnknown) return 'fault';
   return dropUnknown ? 'drop' : 'ignore';
 }
@@ -158,7 +158,7 @@ function isMisspelt(name: string, known: readonly string[]): boolean {
 }
 
 /** Checks an input. What the input itself throws while it is read, a getter for example, becomes a fault at its place. */
-export function atTheDoor<T>(input: unknown, check: () => T): T {
+export function readingInput<T>(input: unknown, check: () => T): T {
   try {
     return check();
   } catch (error) {

@@ -1,4 +1,4 @@
-/** The door of supervised training: any input -> a valid request, or one error that lists every fault. */
+/** Validation of supervised training: any input -> a valid request, or one error that lists every fault. */
 import { checkSftRequest, type SftConfig, withDefaults } from '../protocol/index.ts';
 import type { SftExample, SftSettings } from './sft.ts';
 

@@ -1,7 +1,7 @@
 /** A specification and a vocabulary -> a compiled constraint with its matchers. Each specification is compiled once per vocabulary. */
 import { fromNative, OnpolicyError } from '../errors.ts';
 import type { Handle, NativeModel, NativeSpec } from '../native/index.ts';
-import { grammarAddon, loadAddon, openGrammar, type Say } from '../native/index.ts';
+import { grammarAddon, loadAddon, type Notice, openGrammar } from '../native/index.ts';
 import { type CallerPaths, OWN_PATHS, toSpecError } from './spec-error.ts';
 import type { Constraint, Matcher, StructuredOutputs, Vocabulary } from './types.ts';
 import { kindOf, toNativeSpec, validateStructuredOutputs } from './validate.ts';
@@ -57,9 +57,9 @@ export async function readVocabulary(ggufPath: string): Promise<Vocabulary> {
   return await whenRead(grammar.readVocabulary(ggufPath));
 }
 
-/** @internal The vocabulary of a loaded GGUF model. `say`: see {@link openGrammar}. */
-export async function modelVocabulary(model: NativeModel, say?: Say): Promise<Vocabulary> {
-  const grammar = await openGrammar(say);
+/** @internal The vocabulary of a loaded GGUF model. `notice`: see {@link openGrammar}. */
+export async function modelVocabulary(model: NativeModel, notice?: Notice): Promise<Vocabulary> {
+  const grammar = await openGrammar(notice);
   const tokens = loadAddon().modelTokens(model);
   return await whenRead(
     tokens.then(({ bytes, offsets, ends, specials, mergesById }) =>

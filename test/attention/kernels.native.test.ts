@@ -1,7 +1,7 @@
 /** Kernels of attention and adapters against 64-bit sums: each set of instructions that this processor has, all with the same bits. */
 import { describe, expect, it } from 'vitest';
 import { loadAddon } from '../../src/native/index.ts';
-import { halfBits, toHalf } from '../products/formats.ts';
+import { halfBits, toHalf } from '../matmul/formats.ts';
 import { normals } from '../rl/tiny-model.ts';
 
 const addon = loadAddon();

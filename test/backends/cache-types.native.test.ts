@@ -153,7 +153,7 @@ describe('mmap and mlock', () => {
     ['read and locked', { mlock: true, mmap: false }],
   ])('%s weights answer the same', async (_, model) => {
     await using plain = await open({});
-    await using runtime = await open({ ...model, products: 'plain' });
+    await using runtime = await open({ ...model, kernels: 'plain' });
     expect((await ask(runtime)).choices[0]!.message.content!.slice(0, 20)).toBe(
       (await ask(plain)).choices[0]!.message.content!.slice(0, 20),
     );

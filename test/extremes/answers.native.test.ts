@@ -1,5 +1,5 @@
 /**
- * Completions of extremes that the door takes -> answers of the embedded model, in process and over HTTP: none fails on its
+ * Completions of extremes that the entry point takes -> answers of the embedded model, in process and over HTTP: none fails on its
  * own side, and what was asked for has its effect. `ONPOLICY_DRAWS=2000000` asks more.
  */
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -10,8 +10,8 @@ import {
   validateChatRequest,
 } from '../../src/protocol/index.ts';
 import { createRuntime, type Runtime } from '../../src/runtime.ts';
-import { problemOf } from './doors.ts';
 import { type Draw, inWords, random } from './draws.ts';
+import { problemOf } from './entry-points.ts';
 import { COMPLETION } from './forms.ts';
 
 const REQUESTS = Math.ceil(Number(process.env['ONPOLICY_DRAWS'] ?? 100_000) / 100);
@@ -80,7 +80,7 @@ async function ask(request: ChatCompletionRequest, overHttp: boolean): Promise<s
   }
 }
 
-/** Whether the door takes it, and it is no more work than a test should ask for. */
+/** Whether the entry point takes it, and it is no more work than a test should ask for. */
 function isShort({ input }: Draw): boolean {
   try {
     const { n, max_completion_tokens, truncate_prompt_tokens } = validateChatRequest(input, {
@@ -92,7 +92,7 @@ function isShort({ input }: Draw): boolean {
   }
 }
 
-it('answers what the doors let through', { timeout: 120_000 + 100 * REQUESTS }, async () => {
+it('answers what the entry points let through', { timeout: 120_000 + 100 * REQUESTS }, async () => {
   const problems: string[] = [];
   const draws = random(COMPLETION, 7);
   let asked = 0;

@@ -12,6 +12,7 @@ const model = {
   slidingWindow: 'full',
   mmap: true,
   mlock: false,
+  kernels: 'auto',
   products: 'auto',
   chatTemplate: 'x',
   toolFormat: 'hermes',

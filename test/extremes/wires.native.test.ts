@@ -16,8 +16,8 @@ import { toChat as responseToChat } from '../../src/wires/responses/to-chat.ts';
 import { EXACT_MODEL } from '../answer/fields/model.ts';
 import { writeTinyBert } from '../models/tiny-bert.ts';
 import { validText } from '../protocol/request.ts';
-import { problemOf } from './doors.ts';
 import { inWords, random } from './draws.ts';
+import { problemOf } from './entry-points.ts';
 import * as forms from './forms.ts';
 
 const REQUESTS = Math.ceil(Number(process.env['ONPOLICY_DRAWS'] ?? 100_000) / 500); // of each API
@@ -53,7 +53,7 @@ type Wire = {
   readonly path: string;
   readonly form: typeof forms.TEXT;
   readonly ask: (request: never) => Promise<unknown>;
-  /** Tokens and choices that it asks for. Throws where the door refuses it. */
+  /** Tokens and choices that it asks for. Throws where the entry point refuses it. */
   readonly size: (request: Fields) => { readonly tokens: number | null; readonly choices: number };
   readonly more: Fields;
 };
@@ -146,7 +146,7 @@ async function overHttp(wire: Wire, request: Fields): Promise<Outcome> {
   return { code: answer.error?.code ?? text, problem: response.status < 500 && isPlaced ? null : text };
 }
 
-/** Whether it is no more work than a test should ask for, or refused at the door. Null: it is more. */
+/** Whether it is no more work than a test should ask for, or refused at the entry point. Null: it is more. */
 function verdict({ size }: Wire, request: Fields): 'short' | 'refused' | null {
   try {
     const { tokens, choices } = size(request);
@@ -175,7 +175,7 @@ it.each(WIRES.map((wire) => [wire.path, wire] as const))('%s', { timeout: 300_00
       const here = await inProcess(wire, request);
       const say = (problem: string): number => problems.push(`${inWords(draw)}: ${problem}`);
       if (here.problem) say(here.problem);
-      if (expected === 'refused' && !here.code) say('was refused by its door, and answered');
+      if (expected === 'refused' && !here.code) say('was refused by its entry point, and answered');
       // What only in process is an error, an unknown field, may be more work than a test should ask for.
       const isIgnored = 'unknown_field' in request;
       if (isIgnored && expected === 'refused') {

@@ -1,4 +1,4 @@
-/** How often a request is checked on its way through this process: at its first door only. */
+/** How often a request is checked on its way through this process: once only. */
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';

@@ -75,9 +75,9 @@ describe('an isolated runtime', () => {
     let parts = 0;
     for await (const { object } of text) parts += object === 'text_completion' ? 1 : 0;
     expect(parts).toBeGreaterThan(1);
-    const { generatedTokens, products } = runtime.stats();
+    const { generatedTokens, kernels } = runtime.stats();
     expect(generatedTokens).toBe(12);
-    expect(products).toHaveLength(1);
+    expect(kernels).toHaveLength(1);
     expect(runtime.mediaStats()).toEqual({ encodes: 0, running: 0, cachedBytes: 0 });
     const message = await runtime.createMessage({
       model: '',

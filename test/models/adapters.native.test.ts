@@ -19,7 +19,7 @@ import { randomAdapter } from '../rl/random-adapter.ts';
 import { normals } from '../rl/tiny-model.ts';
 
 const root = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-hot-swap-'));
-const models = new Models({ ...checkOptions({ gpu: false }), say: () => {} }, null, {});
+const models = new Models({ ...checkOptions({ gpu: false }), notice: () => {} }, null, {});
 const messages = [{ role: 'user', content: 'Tell me a story.' }];
 let newest = 0;
 let arrivals = 0;

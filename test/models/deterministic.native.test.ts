@@ -15,7 +15,7 @@ import { normals, type TinyModel, writeTinyModel } from '../rl/tiny-model.ts';
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-deterministic-'));
 const EMBEDDED = fileURLToPath(new URL('../../models/', import.meta.url));
 const CASES = Number(process.env['ONPOLICY_CASES'] ?? 6);
-const [BEST] = loadAddon().productKernels();
+const [BEST] = loadAddon().matmulKernels();
 
 const tiny = (more: Partial<TinyModel>): TinyModel => ({
   architecture: 'qwen3',
@@ -179,7 +179,13 @@ describe.skipIf(BEST === undefined)('deterministic', () => {
   });
 
   it.each<[string, string, RuntimeOptions, string]>([
-    ['q8_0', 'products', { model: { path: '', products: 'plain' } }, 'model.products: expected auto with'],
+    ['q8_0', 'kernels', { model: { path: '', kernels: 'plain' } }, 'model.kernels: expected auto with'],
+    [
+      'q8_0',
+      'their former name',
+      { model: { path: '', products: 'plain' } },
+      'model.kernels: expected auto with',
+    ],
     [
       'q8_0',
       'cacheType',

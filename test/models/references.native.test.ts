@@ -1,4 +1,4 @@
-/** What names a model, of requests and of options -> the model that answers. And the tokenizer's doors. */
+/** What names a model, of requests and of options -> the model that answers. And the methods of the tokenizer. */
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connect, serve } from '../../src/http/index.ts';

@@ -138,7 +138,7 @@ it('a request with a few odd fields is valid or refused', () => {
 });
 
 it('any JSON and any value is valid or refused', () => {
-  const doors = [
+  const checks = [
     validateChatRequest,
     validateTrainingJobRequest,
     validateLogRequest,
@@ -146,8 +146,8 @@ it('any JSON and any value is valid or refused', () => {
     validateModelCreateRequest,
   ];
   fc.assert(
-    fc.property(fc.oneof(fc.jsonValue(), fc.anything()), fc.constantFrom(...doors), (input, door) =>
-      holds(() => door(input, { wire: true })),
+    fc.property(fc.oneof(fc.jsonValue(), fc.anything()), fc.constantFrom(...checks), (input, check) =>
+      holds(() => check(input, { wire: true })),
     ),
     { numRuns: 1000 },
   );

@@ -72,7 +72,7 @@ describe('the schemas', () => {
   });
 
   it.each(Object.entries(fields).filter(([, { default: value }]) => value !== undefined))(
-    'have the default of %s that the door fills in',
+    'have the default of %s that validation fills in',
     (field, schema) => {
       expect((valid({}) as Record<string, unknown>)[field]).toEqual(schema.default);
     },

@@ -91,7 +91,7 @@ describe('our own types', () => {
     expectTypeOf<ResponseMessage>().toExtend<Message>();
   });
 
-  it('leave nothing optional after the door', () => {
+  it('leave nothing optional after validation', () => {
     expectTypeOf<ValidChatRequest>().toExtend<Required<ValidChatRequest>>();
     expectTypeOf<ChatMessage>().toEqualTypeOf<Required<ChatMessage>>();
     expectTypeOf<undefined>().not.toExtend<ValidChatRequest[keyof ValidChatRequest]>();

@@ -65,7 +65,7 @@ describe('token ids', () => {
     ).toEqual([]);
   });
 
-  it('are checked later when the vocabulary is not known at the door', () => {
+  it('are checked later when the vocabulary is not known at validation', () => {
     const later = valid(request);
     expect(() => checkVocabulary(later, 12)).not.toThrow();
     expect(() => checkVocabulary(later, 10)).toThrow(

@@ -1,4 +1,4 @@
-/** The door for text completions: what is taken, what it becomes, and what is refused by the caller's path. */
+/** Validation of text completions: what is taken, what it becomes, and what is refused by the caller's path. */
 import { describe, expect, it } from 'vitest';
 import type { OnpolicyError } from '../../src/errors.ts';
 import { definitions } from '../../src/protocol/schemas/index.ts';

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { OnpolicyError } from '../../src/errors.ts';
 import {
-  type DoorOptions,
+  type ValidationOptions,
   validateCheckpointDeleteRequest,
   validateListQuery,
   validateLogRequest,
@@ -45,9 +45,9 @@ const job = {
 };
 
 function messages(
-  check: (input: unknown, options?: DoorOptions) => unknown,
+  check: (input: unknown, options?: ValidationOptions) => unknown,
   input: unknown,
-  options?: DoorOptions,
+  options?: ValidationOptions,
 ): string[] {
   try {
     check(input, options);

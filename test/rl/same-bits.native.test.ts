@@ -17,7 +17,7 @@ const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-same-bits-'));
 afterAll(() => fs.rmSync(folder, { recursive: true }));
 const EMBEDDED = fileURLToPath(new URL('../../models/onpolicy-tiny.gguf', import.meta.url));
 const why = whyNoBareEngine();
-const [KERNELS] = loadAddon().productKernels();
+const [KERNELS] = loadAddon().matmulKernels();
 
 const SIZES: TinyModel = { architecture: 'qwen3', type: 'q8_0', vocabularySize: 331 };
 const MODELS: Record<string, Partial<TinyModel>> = {

@@ -250,7 +250,7 @@ describe('a job', () => {
     await expect(runtime.trainingJobs.cancel(unknown)).rejects.toMatchObject({ code: 'NOT_FOUND' });
   });
 
-  it('is refused at the door when it could not work, with the path of the faulty value', async () => {
+  it('is refused at validation when it could not work, with the path of the faulty value', async () => {
     const model = await register();
     const message = { role: 'assistant', content: 'Hi' };
     const sampled = { message, finish_reason: 'stop', token_ids: [5, 6] };

@@ -7,10 +7,10 @@ import {
   loadAddon,
   type NativeProjector,
   type NativeRowSampler,
+  type Notice,
   openDecoder,
   openGrammar,
   openLibraries,
-  type Say,
 } from '../../native/index.ts';
 import type { Gpu } from '../../protocol/index.ts';
 import type { SamplingDefaults } from '../../sampling/index.ts';
@@ -40,7 +40,7 @@ export type OnnxOptions = {
   /** CPU threads; null: one per core, one for a tiny model. */
   readonly threads: number | null;
   /** Gets a line about what takes long. Default: standard error. */
-  readonly say?: Say;
+  readonly notice?: Notice;
   readonly signal?: AbortSignal;
 };
 
@@ -61,7 +61,7 @@ export async function loadOnnx(options: OnnxOptions): Promise<LoadedModel> {
     })) as Decoder;
     if (options.signal?.aborted) throw new OnpolicyError('ABORTED', `loading ${options.path} was aborted`);
     const tokenizer = await createTokenizer(folder, decoder.vocabSize);
-    return new OnnxModel({ folder, decoder, tokenizer, thread, isTiny, settings, say: options.say });
+    return new OnnxModel({ folder, decoder, tokenizer, thread, isTiny, settings, notice: options.notice });
   } catch (error) {
     await thread.close();
     throw error;
@@ -104,13 +104,13 @@ class OnnxModel implements LoadedModel {
   readonly supportsSmallWindow = false;
   readonly supportsUnifiedKv = false;
   readonly prefersUnifiedKv = false;
-  readonly products = 'plain';
+  readonly kernels = 'plain';
   readonly isTiny: boolean;
   readonly #decoder: Decoder;
   readonly #thread: Thread;
   readonly #folder: ModelFolder;
   readonly #settings: SessionSettings;
-  readonly #say: Say | undefined;
+  readonly #notice: Notice | undefined;
   #vocabulary: Vocabulary | null = null;
 
   constructor({
@@ -120,7 +120,7 @@ class OnnxModel implements LoadedModel {
     thread,
     isTiny,
     settings,
-    say,
+    notice,
   }: {
     folder: ModelFolder;
     decoder: Decoder;
@@ -128,7 +128,7 @@ class OnnxModel implements LoadedModel {
     thread: Thread;
     isTiny: boolean;
     settings: SessionSettings;
-    say: Say | undefined;
+    notice: Notice | undefined;
   }) {
     this.fingerprint = `onpolicy-onnx-${folder.name}-${path.basename(folder.file, '.onnx')}`;
     this.files = folder.weightFiles;
@@ -144,11 +144,11 @@ class OnnxModel implements LoadedModel {
     this.#thread = thread;
     this.#folder = folder;
     this.#settings = settings;
-    this.#say = say;
+    this.#notice = notice;
   }
 
   async vocabulary(): Promise<Vocabulary> {
-    await openGrammar(this.#say);
+    await openGrammar(this.#notice);
     this.#vocabulary ??= toVocabulary(this.tokenizer);
     return this.#vocabulary;
   }
@@ -163,11 +163,11 @@ class OnnxModel implements LoadedModel {
     return new OnnxBackend(this.#decoder, limits, { thread: this.#thread, sampler, logits, abort });
   }
 
-  async openVision(say: Say): Promise<NativeProjector | null> {
+  async openVision(notice: Notice): Promise<NativeProjector | null> {
     const { folder, vision } = this.#folder;
     if (!vision) return null;
     await openLibraries(false); // the decoder of picture files needs them
-    await openDecoder(say);
+    await openDecoder(notice);
     return await OnnxProjector.open(folder, vision, this.tokenizer, this.#settings);
   }
 

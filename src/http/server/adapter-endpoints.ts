@@ -15,9 +15,9 @@ const PATHS = new PathTranslation({
 
 /** `POST /v1/load_lora_adapter`. */
 export async function loadAdapter(context: RequestContext): Promise<WireResponse> {
-  const { request, settings, service, door, call } = context;
+  const { request, settings, service, validation, call } = context;
   requireFolders(context);
-  const body = checkRequest('AdapterLoadBody', await readJson(request, settings), door);
+  const body = checkRequest('AdapterLoadBody', await readJson(request, settings), validation);
   const { lora_name: name, lora_path, base_model_name: base, load_inplace: loadInPlace } = body;
   requireModel(context, { model: base });
   const path = await requireAdapterFile(context, lora_path, 'lora_path');
@@ -31,9 +31,13 @@ export async function loadAdapter(context: RequestContext): Promise<WireResponse
 
 /** `POST /v1/unload_lora_adapter`. */
 export async function unloadAdapter(context: RequestContext): Promise<WireResponse> {
-  const { request, settings, service, door } = context;
+  const { request, settings, service, validation } = context;
   requireFolders(context);
-  const { lora_name: name } = checkRequest('AdapterUnloadBody', await readJson(request, settings), door);
+  const { lora_name: name } = checkRequest(
+    'AdapterUnloadBody',
+    await readJson(request, settings),
+    validation,
+  );
   if (!service.adapters) throw unsupported('adapters');
   if (!(await service.adapters.unload(name)))
     throw new OnpolicyError(

@@ -35,13 +35,13 @@ export async function checkChatBody(
   body: unknown,
   context: RequestContext,
 ): Promise<Checked<ChatCompletionRequest>> {
-  const { settings, door } = context;
+  const { settings, validation } = context;
   renameOldFields(body);
   const { messages } = (body ?? {}) as { messages?: unknown };
   const count = Array.isArray(messages) ? messages.length : 0;
   if (count > settings.maxMessages) throw tooMany('messages', count, settings.maxMessages);
   const { maxLogprobs, maxChoices } = settings;
-  const checked = checkChatRequest(body, { ...door, maxLogprobs, maxChoices });
+  const checked = checkChatRequest(body, { ...validation, maxLogprobs, maxChoices });
   const { request_id } = checked;
   if (isTraceId(request_id)) context.setRequestId(request_id);
   await requireModelAndAdapters(context, checked);

@@ -1,6 +1,6 @@
 /** One request with all that an endpoint needs to answer it. */
 import { OnpolicyError } from '../../errors.ts';
-import type { DoorOptions, Scope } from '../../protocol/index.ts';
+import type { Scope, ValidationOptions } from '../../protocol/index.ts';
 import type { Outcome } from './event-stream.ts';
 import type { HandlerSettings, Servable } from './handler-options.ts';
 import type { RequestMetrics } from './metrics.ts';
@@ -10,7 +10,7 @@ import type { WireRequest, WireResponse } from './wire.ts';
 export type RequestContext = {
   readonly request: WireRequest;
   /** How bodies are checked. Only the endpoint holds a body: its unknown fields are deleted. */
-  readonly door: DoorOptions;
+  readonly validation: ValidationOptions;
   /** The segment at `{id}` in the path. */
   readonly id: string;
   readonly scopes: readonly Scope[];

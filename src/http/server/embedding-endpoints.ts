@@ -8,12 +8,12 @@ import { json, type WireResponse } from './wire.ts';
 
 /** `POST /v1/embeddings`. */
 export async function createEmbeddings(context: RequestContext): Promise<WireResponse> {
-  const { request, settings, service, door, call, charge } = context;
+  const { request, settings, service, validation, call, charge } = context;
   const body = await readJson(request, settings);
   const { input } = (body ?? {}) as { input?: unknown };
   if (Array.isArray(input) && typeof input[0] !== 'number' && input.length > settings.maxInputs)
     throw tooMany('input', input.length, settings.maxInputs);
-  const checked = checkEmbeddingRequest(body, door);
+  const checked = checkEmbeddingRequest(body, validation);
   requireModel(context, checked);
   const { embed } = innerOf(service);
   if (!embed) throw unsupported('embeddings');

@@ -60,7 +60,7 @@ export const endpointHandlers: Readonly<Record<EndpointName, EndpointHandler>> =
   },
   createModel: async (context) => {
     const body = await readJson(context.request, context.settings);
-    const valid = validateModelCreateRequest(body, context.door);
+    const valid = validateModelCreateRequest(body, context.validation);
     return json(await preview(context, 'models').create(valid, context.call));
   },
   listModels: async (context) =>
@@ -70,7 +70,7 @@ export const endpointHandlers: Readonly<Record<EndpointName, EndpointHandler>> =
   logTrajectories: async (context) => {
     const body = await readJson(context.request, context.settings);
     limitTrajectories(body, context.settings);
-    const request = validateLogRequest(body, context.door);
+    const request = validateLogRequest(body, context.validation);
     preview(context, 'models');
     return json(await innerOf(context.service).log!(context.id, request, context.call));
   },
@@ -78,7 +78,7 @@ export const endpointHandlers: Readonly<Record<EndpointName, EndpointHandler>> =
     json(await preview(context, 'checkpoints').list(context.id, listQuery(context), context.call)),
   deleteCheckpoints: async (context) => {
     const body = await readJson(context.request, context.settings);
-    const { steps } = validateCheckpointDeleteRequest(body, context.door);
+    const { steps } = validateCheckpointDeleteRequest(body, context.validation);
     return json(await preview(context, 'checkpoints').delete(context.id, { steps }, context.call));
   },
   showReport: async ({ service, id, request }) => {
@@ -97,7 +97,7 @@ export const endpointHandlers: Readonly<Record<EndpointName, EndpointHandler>> =
   createTrainingJob: async (context) => {
     const body = await readJson(context.request, context.settings);
     limitTrajectories(body, context.settings);
-    const request = validateTrainingJobRequest(body, context.door);
+    const request = validateTrainingJobRequest(body, context.validation);
     const { service, call } = context;
     const { train } = innerOf(service);
     if (!train) throw unsupported('training');

@@ -3,11 +3,11 @@ import { randomUUID } from 'node:crypto';
 import { OnpolicyError } from '../../errors.ts';
 import {
   type AccessEntry,
-  type DoorOptions,
   fault,
   type HandlerOptions,
   isTraceId,
   throwFaults,
+  type ValidationOptions,
 } from '../../protocol/index.ts';
 import { limitTime } from '../time-limits.ts';
 import { type Authorizer, allows, type Client, createAuthorizer } from './auth.ts';
@@ -72,7 +72,7 @@ export class RequestHandler {
     };
     const toError = (error: unknown): OnpolicyError => this.#toError(error, signal, requestId);
     const ignored: string[] = [];
-    const door = this.#doorOf(ignored);
+    const validation = this.#validationOf(ignored);
     let isStream = false;
     const beginStream: RequestContext['beginStream'] = () => {
       isStream = true;
@@ -80,7 +80,7 @@ export class RequestHandler {
     };
     const response = await this.#answer(endpoints, {
       request,
-      door,
+      validation,
       id,
       setRequestId: (id) => {
         requestId = id;
@@ -104,7 +104,7 @@ export class RequestHandler {
   }
 
   /** How bodies are checked. `ignored` receives the paths of unknown fields. */
-  #doorOf(ignored: string[]): DoorOptions {
+  #validationOf(ignored: string[]): ValidationOptions {
     return this.#settings.unknownFields === 'refuse'
       ? { wire: true, refuseUnknown: true }
       : { wire: true, dropUnknown: true, onDropped: (path) => ignored.push(path) };

@@ -10,20 +10,20 @@ import { json, type WireResponse } from './wire.ts';
 
 /** `POST /v1/messages`. */
 export async function createMessage(context: RequestContext): Promise<WireResponse> {
-  const { service, call, door } = context;
+  const { service, call, validation } = context;
   const body = await readBody(context);
-  const answer = await create(service, body, call, door);
+  const answer = await create(service, body, call, validation);
   return answerResponse(answer, context, MESSAGE_EVENTS);
 }
 
 /** `POST /v1/messages/count_tokens`. */
 export async function countTokens(context: RequestContext): Promise<WireResponse> {
-  const { service, call, door } = context;
+  const { service, call, validation } = context;
   const body = await readBody(context);
   const { renderPrompt } = service;
   if (!renderPrompt) throw unsupported('prompts');
   const renders = { renderPrompt: renderPrompt.bind(service) };
-  return json(await countMessageTokens(renders, body, call, door));
+  return json(await countMessageTokens(renders, body, call, validation));
 }
 
 /** Reads a body, within the limits of the server. */

@@ -10,14 +10,14 @@ import { json, type WireResponse } from './wire.ts';
 
 /** `POST /v1/responses`. */
 export async function createResponse(context: RequestContext): Promise<WireResponse> {
-  const { request, service, settings, call, door } = context;
+  const { request, service, settings, call, validation } = context;
   const body = await readJson(request, settings);
   const { input, model, adapters, speculation, request_id } = (body ?? {}) as Record<string, unknown>;
   const count = Array.isArray(input) ? input.length : 0;
   if (count > settings.maxMessages) throw tooMany('input', count, settings.maxMessages);
   await requireModelAndAdapters(context, { model, adapters, speculation });
   if (isTraceId(request_id)) context.setRequestId(request_id);
-  const answer = await responsesOf(service).answer(body, call, door);
+  const answer = await responsesOf(service).answer(body, call, validation);
   return answerResponse(answer, context, responseEvents());
 }
 

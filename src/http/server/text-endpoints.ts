@@ -10,11 +10,11 @@ import type { WireResponse } from './wire.ts';
 
 /** `POST /v1/completions`. */
 export async function createTextCompletion(context: RequestContext): Promise<WireResponse> {
-  const { request, settings, service, door, call } = context;
+  const { request, settings, service, validation, call } = context;
   const body = await readJson(request, settings);
   renameOldFields(body);
   const { maxLogprobs, maxChoices } = settings;
-  const options = { ...door, maxLogprobs, maxChoices };
+  const options = { ...validation, maxLogprobs, maxChoices };
   const checked = checkTextCompletionRequest(body, options);
   const { request_id, prompt, n, best_of } = checked;
   const prompts = typeof prompt === 'string' || typeof prompt[0] === 'number' ? 1 : prompt.length;

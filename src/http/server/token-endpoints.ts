@@ -19,9 +19,9 @@ export async function tokenize(context: RequestContext): Promise<WireResponse> {
 
 /** `POST /detokenize`. */
 export async function detokenize(context: RequestContext): Promise<WireResponse> {
-  const { service, door } = context;
+  const { service, validation } = context;
   const body = await readJson(context.request, context.settings);
-  const { tokens, model } = checkRequest('DetokenizeBody', body, door);
+  const { tokens, model } = checkRequest('DetokenizeBody', body, validation);
   requireModel(context, { model });
   if (!service.detokenize) throw unsupported('tokens');
   const options = model ? { model } : {};
@@ -30,8 +30,12 @@ export async function detokenize(context: RequestContext): Promise<WireResponse>
 }
 
 async function tokenizeText(body: unknown, context: RequestContext): Promise<TokenizeResponse> {
-  const { service, door } = context;
-  const { prompt, model, add_special_tokens, return_token_strs } = checkRequest('TokenizeBody', body, door);
+  const { service, validation } = context;
+  const { prompt, model, add_special_tokens, return_token_strs } = checkRequest(
+    'TokenizeBody',
+    body,
+    validation,
+  );
   requireModel(context, { model });
   if (!service.tokenize || !service.contextSize) throw unsupported('tokens');
   const own = model ? { model } : {};
@@ -44,7 +48,11 @@ async function tokenizeText(body: unknown, context: RequestContext): Promise<Tok
 async function tokenizeChat(body: object, context: RequestContext): Promise<TokenizeResponse> {
   const { service, call } = context;
   const { return_token_strs: wantsTexts, ...chat } = body as Record<string, unknown>;
-  const options = checkRequest('TokenizeBody', { prompt: '', return_token_strs: wantsTexts }, context.door);
+  const options = checkRequest(
+    'TokenizeBody',
+    { prompt: '', return_token_strs: wantsTexts },
+    context.validation,
+  );
   const checked = await checkChatBody(chat, context);
   const { render } = innerOf(service);
   if (!render) throw unsupported('prompts');

@@ -19,7 +19,7 @@ export type ChatRule = {
   readonly name: string;
   /** A rule runs only when none of these fields is faulty by itself. */
   readonly reads: readonly (keyof ChatCompletionRequest)[];
-  /** It depends on the options of one runtime: a request that another door has checked is checked for it again. */
+  /** It depends on the options of one runtime: a request that was validated elsewhere is checked for it again. */
   readonly isLimit?: true;
   readonly check: (
     request: ChatCompletionRequest,

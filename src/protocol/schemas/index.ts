@@ -1,4 +1,4 @@
-/** All definitions of the protocol, and which of them are validated at the door. */
+/** All definitions of the protocol, and which of them are validated at the validation. */
 import { adapterDefinitions } from './adapter.ts';
 import { chatCompletionDefinitions } from './chat-completion.ts';
 import { embeddingDefinitions } from './embedding.ts';

@@ -269,7 +269,7 @@ export const rlDefinitions: Definitions = {
       threads,
       arithmetic: {
         description:
-          '`exact` multiplies in 32-bit floats with what quantized weights stand for. `engine`: products as the engine computes them, so that log-probabilities agree with it; these round activations too. `exact` takes 4 bytes a weight.',
+          '`exact` multiplies in 32-bit floats with what quantized weights stand for. `engine`: matmuls as the engine computes them, so that log-probabilities agree with it; these round activations too. `exact` takes 4 bytes a weight.',
         enum: ['engine', 'exact'],
         default: 'engine',
       },

@@ -3,13 +3,13 @@ import { AnswerStream } from '../../answer/index.ts';
 import {
   type ChatCompletionRequest,
   checkRequest,
-  type DoorOptions,
   type MessageCountRequest,
   type MessageRequest,
   type MessageResponse,
   type MessageStreamEvent,
   type MessageTokensCount,
   type RenderedPrompt,
+  type ValidationOptions,
 } from '../../protocol/index.ts';
 import type { CallOptions, Completions } from '../../service.ts';
 import { answerWithin } from '../answer-within.ts';
@@ -43,9 +43,9 @@ export async function createMessage(
   service: Pick<Completions, 'createCompletion'>,
   input: unknown,
   options: CallOptions = {},
-  door: DoorOptions = {},
+  validation: ValidationOptions = {},
 ): Promise<MessageResponse | MessageStream> {
-  const request = checkRequest('MessageRequest', input, door);
+  const request = checkRequest('MessageRequest', input, validation);
   const { chat, paths } = toChat(request);
   const usage = { include_usage: true, continuous_usage_stats: true };
   const asked = request.stream ? { ...chat, stream: true, stream_options: usage } : chat;
@@ -63,9 +63,9 @@ export async function countMessageTokens(
   service: Renders,
   input: unknown,
   options: CallOptions = {},
-  door: DoorOptions = {},
+  validation: ValidationOptions = {},
 ): Promise<MessageTokensCount> {
-  const request: MessageCountRequest = checkRequest('MessageCountRequest', input, door);
+  const request: MessageCountRequest = checkRequest('MessageCountRequest', input, validation);
   const { chat, paths } = toChat(request);
   const { max_completion_tokens: _, ...counted } = chat;
   const { count } = await paths.run(() => service.renderPrompt(counted, options));

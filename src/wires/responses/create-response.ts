@@ -7,13 +7,13 @@ import {
   type ChatCompletionChunk,
   type ChatCompletionRequest,
   checkRequest,
-  type DoorOptions,
   type Message,
   type ResponseDeletion,
   type ResponseItemList,
   type ResponseObject,
   type ResponseRequest,
   type ResponseStreamEvent,
+  type ValidationOptions,
 } from '../../protocol/index.ts';
 import type { CallOptions, Completions } from '../../service.ts';
 import { answerWithin } from '../answer-within.ts';
@@ -49,12 +49,12 @@ export interface ResponsesResource {
 
 type Asked = Pick<Completions, 'createCompletion'>;
 
-/** The same, with a door for bodies. */
+/** The same, with options of validation for bodies. */
 export type Responses = ResponsesResource & {
   readonly answer: (
     input: unknown,
     options?: CallOptions,
-    door?: DoorOptions,
+    validation?: ValidationOptions,
   ) => Promise<ResponseObject | ResponseStream>;
 };
 
@@ -72,15 +72,15 @@ export function responsesOf(service: Asked): Responses {
 
 function makeResponses(service: Asked): Responses {
   const store = new ResponseStore();
-  const answer: Responses['answer'] = async (input, options = {}, door = {}) => {
-    const request = checkRequest('ResponseRequest', input, door);
+  const answer: Responses['answer'] = async (input, options = {}, validation = {}) => {
+    const request = checkRequest('ResponseRequest', input, validation);
     const { previous_response_id: previous } = request;
     const earlier = previous == null ? [] : store.get(previous, 'previous_response_id').messages;
     const { chat, history, paths } = toChat(request, earlier);
     const asked = request.stream ? { ...chat, stream: true, stream_options: { include_usage: true } } : chat;
     const answered = await paths
       .run(() => ask(service, asked, request, options))
-      .catch((error: unknown) => failStream(error, request, options, door));
+      .catch((error: unknown) => failStream(error, request, options, validation));
     const keep = (response: ResponseObject): void => {
       if (request.store === false) return;
       const items =
@@ -119,10 +119,10 @@ function failStream(
   error: unknown,
   { stream, model }: ResponseRequest,
   { traceId }: CallOptions,
-  door: DoorOptions,
+  validation: ValidationOptions,
 ): ChatCompletionStream {
   const isOverflow = error instanceof OnpolicyError && error.code === 'CONTEXT_OVERFLOW';
-  if (!door.wire || !stream || !isOverflow) throw error;
+  if (!validation.wire || !stream || !isOverflow) throw error;
   const id = `chatcmpl-${traceId ?? randomUUID()}`;
   const created = Math.floor(Date.now() / 1000);
   async function* chunks(): AsyncGenerator<ChatCompletionChunk> {

@@ -1,4 +1,4 @@
-/** Beam search through the public door equals a search through every continuation, in 200 random cases. */
+/** Beam search through the public API equals a search through every continuation, in 200 random cases. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createRuntime, type Runtime } from '../../../src/runtime.ts';
 import { randomNumbers } from '../../fakes/random-numbers.ts';

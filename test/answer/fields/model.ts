@@ -1,4 +1,4 @@
-/** The embedded model behind the public door, and answers that a request forces it to give. */
+/** The embedded model behind the public API, and answers that a request forces it to give. */
 import path from 'node:path';
 import type {
   ChatCompletion,

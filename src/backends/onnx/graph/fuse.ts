@@ -80,8 +80,8 @@ function findLayer(links: Links, index: number): Layer | null {
 
 /** The rotated tensor of which `turned` is a part. */
 function findRotatedWith(links: Links, turned: GraphNode): Rotated | null {
-  for (const product of links.users(turned.outputs[0]!))
-    for (const sum of links.users(product.outputs[0]!)) {
+  for (const matmul of links.users(turned.outputs[0]!))
+    for (const sum of links.users(matmul.outputs[0]!)) {
       const found = findRotated(links, sum.outputs[0]!);
       if (found) return found;
     }

@@ -1,7 +1,7 @@
 /** The nodes of a graph -> indexes by output and input, to find patterns. */
 import type { GraphNode } from './graph-file.ts';
 
-/** Operators that may stand between a product and what it is made of, or used for. */
+/** Operators that may stand between a matmul and what it is made of, or used for. */
 const SMALL = new Set(['Add', 'Cast', 'Div', 'Expand', 'Mul', 'Reshape', 'Transpose', 'Unsqueeze', 'Where']);
 
 /** Nodes by what they make and use. */

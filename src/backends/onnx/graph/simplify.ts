@@ -1,8 +1,8 @@
 /** Operators of a decoder -> fewer operators: each costs some microseconds at every token. */
 import { type GraphFile, type GraphNode, MICROSOFT, makeNode } from './graph-file.ts';
 import { Links } from './links.ts';
+import { joinMatmuls } from './matmuls.ts';
 import { fuseNorms } from './norms.ts';
-import { joinProducts } from './products.ts';
 import { HIDDEN_RANK, ranksOf } from './ranks.ts';
 
 /** The same nodes, simplified. `flat`: the name of the shape that puts the last dimensions together. */
@@ -11,22 +11,22 @@ export function simplify(
   { floats, weights }: GraphFile,
   flat: string,
 ): GraphNode[] {
-  const products = joinProducts(fuseProducts(nodes), weights);
-  return dropReshapes(fuseSums(fuseNorms(products, floats)), flat);
+  const matmuls = joinMatmuls(fuseMatmuls(nodes), weights);
+  return dropReshapes(fuseSums(fuseNorms(matmuls, floats)), flat);
 }
 
 /** Products of bytes, scaled: four operators -> one. */
-function fuseProducts(nodes: readonly GraphNode[]): GraphNode[] {
+function fuseMatmuls(nodes: readonly GraphNode[]): GraphNode[] {
   const links = new Links(nodes);
   return nodes.map((node) => {
     if (node.opType !== 'Mul') return node;
     for (const side of [0, 1]) {
-      const product = links.maker(links.maker(node.inputs[side], 'Cast')?.inputs[0], 'MatMulInteger');
+      const matmul = links.maker(links.maker(node.inputs[side], 'Cast')?.inputs[0], 'MatMulInteger');
       const scales = links.maker(node.inputs[1 - side], 'Mul')?.inputs;
-      const quantized = links.maker(product?.inputs[0], 'DynamicQuantizeLinear')?.outputs;
+      const quantized = links.maker(matmul?.inputs[0], 'DynamicQuantizeLinear')?.outputs;
       const place = scales?.indexOf(quantized?.[1] ?? '') ?? -1;
-      if (!product || place < 0) continue;
-      const [left, right, ...zeros] = product.inputs as [string, string];
+      if (!matmul || place < 0) continue;
+      const [left, right, ...zeros] = matmul.inputs as [string, string];
       const inputs = [left, right, scales![place]!, scales![1 - place]!, ...zeros];
       return makeNode('MatMulIntegerToFloat', inputs, node.outputs, {}, MICROSOFT);
     }

@@ -1,0 +1,69 @@
+// Kernels for AVX2.
+#include "matmul/kernels.h"
+
+#include <type_traits>
+#include <utility>
+
+#ifdef ONPOLICY_X86_PRODUCTS
+#include <immintrin.h>
+
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("f16c,fma,avx2"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("f16c,fma,avx2")
+#endif
+
+namespace onpolicy::matmul {
+namespace {
+
+constexpr bool kSubtractsWide = true;
+constexpr int kTileTokens = 4;
+constexpr int TileVectors(int tokens) { return tokens <= 2 ? 2 : 1; }
+
+// Two products of bytes are added in 16 bits: both sides must not be large. Weights of 8 bits are therefore multiplied as their
+// size, 128 at most, by activations with their sign. Those of up to 6 bits fit as they are, and so do sums over some steps.
+template <int kLargest, int kStep>
+void Dot(__m256i& dots, __m256i& held, __m256i weights, __m256i x) {
+  constexpr bool kIsWide = kLargest == 255;
+  constexpr int kHeldSteps = kIsWide ? 1 : 32767 / (2 * 127 * kLargest);
+  if (kIsWide) {
+    weights = _mm256_xor_si256(weights, _mm256_set1_epi8(static_cast<char>(0x80)));
+    x = _mm256_sign_epi8(x, weights);
+    weights = _mm256_abs_epi8(weights);
+  }
+  const __m256i products = _mm256_maddubs_epi16(weights, x);
+  held = kStep % kHeldSteps == 0 ? products : _mm256_add_epi16(held, products);
+  if ((kStep + 1) % kHeldSteps == 0) dots = _mm256_add_epi32(dots, _mm256_madd_epi16(held, _mm256_set1_epi16(1)));
+  asm("" : "+x"(dots));  // compilers would keep the products of all steps to add them as a tree: more than there are registers
+}
+
+#include "matmul/avx2-body.h"
+
+bool IsSupported() {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+}
+
+constexpr Kernels kKernels = {"avx2", IsSupported, Round, kTileTokens, {ONPOLICY_PRODUCT_FORMATS(ONPOLICY_TILES)}};
+
+}  // namespace
+
+const Kernels* const kAvx2Kernels = &kKernels;
+
+}  // namespace onpolicy::matmul
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+
+#else
+
+namespace onpolicy::matmul {
+
+const Kernels* const kAvx2Kernels = nullptr;
+
+}  // namespace onpolicy::matmul
+
+#endif

@@ -1,0 +1,93 @@
+// Kernels for AVX-512 with 8-bit dot products: a step of a panel is one register.
+#include "matmul/kernels.h"
+
+#include <type_traits>
+#include <utility>
+
+#ifdef ONPOLICY_X86_PRODUCTS
+#include <immintrin.h>
+
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("f16c,fma,avx512f,avx512bw,avx512vl,avx512dq,avx512vnni"))), \
+                             apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("f16c,fma,avx512f,avx512bw,avx512vl,avx512dq,avx512vnni")
+// GCC 12 takes undefined vectors in its own headers, which are meant, for mistakes.
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
+
+namespace onpolicy::matmul {
+namespace {
+
+using Bytes = __m512i;
+using Ints = __m512i;
+using Floats = __m512;
+constexpr int kLanes = 16;
+constexpr bool kSubtractsWide = false;
+constexpr int kTileTokens = kMostTokens;
+constexpr int TileVectors(int) { return 1; }
+
+Bytes LoadBytes(const uint8_t* from) { return _mm512_loadu_si512(from); }
+template <int kMask>
+Bytes LowBits(Bytes v) { return _mm512_and_si512(v, _mm512_set1_epi8(kMask)); }
+template <int kBits>
+Bytes Shifted(Bytes v) { return _mm512_srli_epi16(v, kBits); }
+template <int kBits>
+Bytes ShiftedLeft(Bytes v) { return _mm512_slli_epi16(v, kBits); }
+Bytes Joined(Bytes a, Bytes b) { return _mm512_or_si512(a, b); }
+Ints SetInts(int32_t value) { return _mm512_set1_epi32(value); }
+template <int, int>
+void Dot(Ints& dots, Ints&, Bytes weights, Ints x) { dots = _mm512_dpbusd_epi32(dots, weights, x); }
+Floats ToFloats(Ints v) { return _mm512_cvtepi32_ps(v); }
+Floats SetFloats(float value) { return _mm512_set1_ps(value); }
+Floats LoadFloats(const float* from) { return _mm512_loadu_ps(from); }
+void StoreFloats(Floats v, float* to) { _mm512_storeu_ps(to, v); }
+Floats Multiply(Floats a, Floats b) { return _mm512_mul_ps(a, b); }
+Floats Plus(Floats a, Floats b) { return _mm512_add_ps(a, b); }
+Floats Added(Floats a, Floats b, Floats sum) { return _mm512_fmadd_ps(a, b, sum); }
+Floats Subtracted(Floats a, Floats b, Floats sum) { return _mm512_fnmadd_ps(a, b, sum); }
+__m128i LoadRow(const uint8_t* from) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from)); }
+Floats WidenHalves(const uint8_t* from) {
+  return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
+}
+Floats RoundedToHalf(Floats x) {
+  return _mm512_cvtph_ps(_mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+Floats WidenUpper(const uint8_t* from) {
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from))), 16));
+}
+Floats WidenUnsigned(const uint8_t* from) { return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(LoadRow(from))); }
+Floats WidenSigned(const uint8_t* from) { return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(LoadRow(from))); }
+
+#include "matmul/kernel-body.h"
+
+bool IsSupported() {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vnni");
+}
+
+constexpr Kernels kKernels = {"avx512", IsSupported, Round, kTileTokens, {ONPOLICY_PRODUCT_FORMATS(ONPOLICY_TILES)}};
+
+}  // namespace
+
+const Kernels* const kAvx512Kernels = &kKernels;
+
+}  // namespace onpolicy::matmul
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+
+#else
+
+namespace onpolicy::matmul {
+
+const Kernels* const kAvx512Kernels = nullptr;
+
+}  // namespace onpolicy::matmul
+
+#endif

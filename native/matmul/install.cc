@@ -1,0 +1,139 @@
+#include "matmul/install.h"
+
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "base/stay-loaded.h"
+#include "matmul/buffer-type.h"
+
+namespace onpolicy::matmul {
+namespace {
+
+Installation g_installation;
+
+// Whether the list holds what ggml-cpu has on these processors. With AMX its matmuls are ggml's, which uses the matrix unit.
+bool IsExpected(const std::vector<ggml_backend_buffer_type_t>& list, ggml_backend_dev_t cpu, std::string* problem) {
+  for (ggml_backend_buffer_type_t type : list) {
+    const char* name = type && type->device == cpu && type->iface.get_name ? type->iface.get_name(type) : nullptr;
+    if (name && std::strcmp(name, "CPU_REPACK") == 0) continue;
+    if (name && std::strcmp(name, "AMX") == 0) return false;
+    *problem = std::string("the engine has an unexpected buffer type ") + (name ? name : "of no name");
+    return false;
+  }
+  return true;
+}
+
+// Matmuls of each format on two threads, in ours and in ggml's own buffer type.
+class SelfTest {
+ public:
+  SelfTest(const EngineFunctions& engine, ggml_backend_t backend) : engine_(engine), backend_(backend) {}
+
+  bool Agrees(ggml_backend_buffer_type_t ours, const Format& format) const {
+    for (const Shape& shape : kShapes)
+      if (!Agrees(ours, format, shape)) return false;
+    return true;
+  }
+
+ private:
+  // Panels that are whole and not, tokens of one group and of several, odd numbers of blocks.
+  struct Shape { int64_t groups, rows, tokens; };
+  static constexpr Shape kShapes[] = {{1, 3, 1}, {3, 5 * kPanel + 3, 5}, {5, 2 * kPanel, 29}};
+  static constexpr double kTolerance = 0.02;  // what 8-bit activations make of differently chosen scales
+
+  bool Agrees(ggml_backend_buffer_type_t ours, const Format& format, const Shape& shape) const {
+    const int64_t width = format.group * shape.groups;
+    std::vector<float> numbers(static_cast<size_t>(width * (shape.rows + shape.tokens)));
+    uint32_t state = 1;
+    for (float& number : numbers) {
+      state = state * 1664525u + 1013904223u;
+      number = static_cast<float>(state >> 8) * 0x1p-23f - 1;
+    }
+    const float* x = numbers.data() + width * shape.rows;
+    std::vector<uint8_t> weights(static_cast<size_t>(shape.rows * format.row_bytes(width)));
+    engine_.ggml_quantize_chunk(format.type, numbers.data(), weights.data(), 0, shape.rows, width, nullptr);
+    const std::vector<float> expected = Matmul(engine_.ggml_backend_cpu_buffer_type(), format, shape, weights, x);
+    const std::vector<float> got = Matmul(ours, format, shape, weights, x);
+    double error = 0, size = 0;
+    for (size_t i = 0; i < expected.size(); ++i) {
+      error += (got[i] - expected[i]) * (got[i] - expected[i]);
+      size += expected[i] * expected[i];
+    }
+    return !got.empty() && size > 0 && error < kTolerance * kTolerance * size;
+  }
+
+  // (tokens, rows), empty if it cannot be computed.
+  std::vector<float> Matmul(ggml_backend_buffer_type_t type, const Format& format, const Shape& shape,
+                             const std::vector<uint8_t>& weights, const float* x) const {
+    ggml_init_params params{4 * engine_.ggml_tensor_overhead() + engine_.ggml_graph_overhead(), nullptr, /*no_alloc=*/true};
+    ggml_context* context = engine_.ggml_init(params);
+    ggml_tensor* w = engine_.ggml_new_tensor_2d(context, format.type, format.group * shape.groups, shape.rows);
+    ggml_tensor* activations = engine_.ggml_new_tensor_2d(context, GGML_TYPE_F32, w->ne[0], shape.tokens);
+    ggml_tensor* y = engine_.ggml_mul_mat(context, w, activations);
+    std::vector<float> result;
+    std::vector<ggml_backend_buffer_t> buffers;
+    const auto place = [&](ggml_backend_buffer_type_t where, ggml_tensor* tensor) {
+      buffers.push_back(engine_.ggml_backend_buft_alloc_buffer(where, 2 * engine_.ggml_nbytes(tensor) + 4096));
+      engine_.ggml_backend_tensor_alloc(buffers.back(), tensor, engine_.ggml_backend_buffer_get_base(buffers.back()));
+    };
+    place(type, w);
+    place(engine_.ggml_backend_cpu_buffer_type(), activations);
+    place(engine_.ggml_backend_cpu_buffer_type(), y);
+    engine_.ggml_backend_tensor_set(w, weights.data(), 0, weights.size());
+    engine_.ggml_backend_tensor_set(activations, x, 0, engine_.ggml_nbytes(activations));
+    ggml_cgraph* graph = engine_.ggml_new_graph(context);
+    engine_.ggml_build_forward_expand(graph, y);
+    if (engine_.ggml_backend_graph_compute(backend_, graph) == GGML_STATUS_SUCCESS) {
+      result.resize(static_cast<size_t>(shape.rows * shape.tokens));
+      engine_.ggml_backend_tensor_get(y, result.data(), 0, result.size() * sizeof(float));
+    }
+    for (ggml_backend_buffer_t buffer : buffers) engine_.ggml_backend_buffer_free(buffer);
+    engine_.ggml_free(context);
+    return result;
+  }
+
+  const EngineFunctions& engine_;
+  const ggml_backend_t backend_;
+};
+
+Installation TryInstall(ggml_backend_dev_t cpu) {
+  Installation result;
+  const Kernels* kernels = BestKernels();
+  if (!kernels) return result;
+  EngineFunctions engine;
+  if (!FindEngineFunctions(cpu, &engine, &result.problem)) return result;
+  // The engine gets pointers into this addon and keeps them until the process ends.
+  if (!StayLoaded()) {
+    result.problem = "the addon could not be kept in memory";
+    return result;
+  }
+  ggml_backend_reg_t reg = engine.ggml_backend_dev_backend_reg(cpu);
+  if (reg->api_version != GGML_BACKEND_API_VERSION) {
+    result.problem = "the engine's backends have version " + std::to_string(reg->api_version);
+    return result;
+  }
+  auto& list = engine.extra_buffer_types();
+  if (!IsExpected(list, cpu, &result.problem)) return result;
+  ggml_backend_buffer_type_t type = MakeBufferType(cpu, engine, *kernels);
+  list.insert(list.begin(), type);
+  ggml_backend_t backend = engine.ggml_backend_dev_init(cpu, nullptr);
+  engine.ggml_backend_cpu_set_n_threads(backend, 2);
+  for (const Format& format : kFormats)
+    if (result.problem.empty() && !SelfTest(engine, backend).Agrees(type, format))
+      result.problem = "a matmul by " + std::string(kernels->name) + " differs from the engine's";
+  engine.ggml_backend_free(backend);
+  if (result.problem.empty()) result.kernels = kernels->name;
+  else list.erase(list.begin());
+  return result;
+}
+
+}  // namespace
+
+const Installation& Install(ggml_backend_dev_t cpu) {
+  g_installation = TryInstall(cpu);
+  return g_installation;
+}
+
+const Installation& Installed() { return g_installation; }
+
+}  // namespace onpolicy::matmul

@@ -1,0 +1,280 @@
+// What every set of kernels includes inside its namespace, to be compiled for its instructions: packed blocks -> the vectors that tiles
+// multiply, tiles, and the loop that rounds activations. The set defines its vectors and what is done with them:
+//   Bytes, Ints, Floats         vectors of kLanes rows: four bytes, a 32-bit integer or float of each
+//   kTileVectors(tokens)        how many of them a tile holds for so many tokens: all rows of a panel or a part
+//   LoadBytes, LowBits<mask>(bytes), Shifted<bits>(bytes): to the right, in 16 bits; Joined(a, b): bits of either
+//   WidenHalves, WidenUpper, WidenUnsigned, WidenSigned: 16-bit floats, upper halves of floats and 8-bit integers in memory -> Floats
+//   Dot<largest, step>(dots, held, weights, four bytes of a token for all rows): adds a step's products to dots, or to what is held of
+//                               them; with weights of at most `largest`: those of 255 are signed ones plus 128
+//   kSubtractsWide              whether products of 8-bit weights leave out the 128: then nothing is subtracted for it
+//   RoundedToHalf               Floats -> the nearest 16-bit floats, as Floats
+// README.md says what a tile computes.
+
+#include "matmul/round-body.h"
+
+// The nearest number in the upper 16 bits, an even one of two; not a number stays so.
+float RoundedToUpper(float x) {
+  uint32_t bits;
+  __builtin_memcpy(&bits, &x, 4);
+  if ((bits & 0x7FFFFFFF) > 0x7F800000) return x;
+  bits = (bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000;
+  __builtin_memcpy(&x, &bits, 4);
+  return x;
+}
+
+// The 32 values from x on of each token are rounded to the type of the weights, as ggml does it.
+void RoundFloats(const float* x, size_t stride, int tokens, const Format& format, int32_t* rows) {
+  for (int t = 0; t < tokens; ++t) {
+    float rounded[kBlock];
+    for (int64_t i = 0; i < kBlock; i += kLanes) {
+      const Floats values = LoadFloats(OfToken(x, stride, t) + i);
+      StoreFloats(format.type == GGML_TYPE_F16 ? RoundedToHalf(values) : values, rounded + i);
+    }
+    if (format.type == GGML_TYPE_BF16)
+      for (float& value : rounded) value = RoundedToUpper(value);
+    for (int64_t i = 0; i < kBlock; ++i) __builtin_memcpy(rows + i * tokens + t, rounded + i, 4);
+  }
+}
+
+void Round(const void* x, size_t stride, int tokens, int64_t first, int64_t last, const Format& format, int32_t* group) {
+  const int64_t numbers = RowsOf(format.terms) * tokens;  // of a block
+  const bool are_floats = format.terms == Terms::kFloats;
+  const int64_t together = are_floats ? 1 : kRoundedBlocks / tokens;
+  for (int64_t b = first; b < last; b += together) {
+    const float* const values = static_cast<const float*>(x) + b * kBlock;
+    int32_t* const rows = group + b * numbers;
+    const int blocks = static_cast<int>(last - b < together ? last - b : together);
+    if (are_floats) RoundFloats(values, stride, tokens, format, rows);
+    else RoundBlocks({values, stride, tokens, blocks, rows, numbers}, format);
+  }
+}
+
+// A panel's blocks, from a row on: the weights of each step and their scales, `row` rows further.
+template <typename Type>
+class Blocks;
+
+// Of types with values and scales in each block.
+template <typename Type>
+class Plain {
+ public:
+  Plain(const uint8_t* panel, int64_t row) : panel_(panel), row_(row) {}
+  const uint8_t* At(int64_t b, int row) const { return panel_ + b * Type::kStride + (row_ + row) * 4; }
+  Floats Scale(int64_t b, int, int row) const {
+    return WidenHalves(panel_ + (b + 1) * Type::kStride - kHalfBytes + (row_ + row) * 2);
+  }
+
+ private:
+  const uint8_t* panel_;
+  const int64_t row_;
+};
+
+template <>
+class Blocks<Q8_0> : public Plain<Q8_0> {
+ public:
+  using Plain::Plain;
+  template <int kStep>
+  Bytes Weights(int64_t b, int row) const { return LoadBytes(At(b, row) + kStep * kStepBytes); }
+};
+
+// Step v is in the low, v + 4 in the high halves of bytes.
+template <int kStep>
+Bytes FourBits(const uint8_t* block) {
+  const Bytes both = LoadBytes(block + kStep % 4 * kStepBytes);
+  if constexpr (kStep < 4) return LowBits<15>(both);
+  else return LowBits<15>(Shifted<4>(both));
+}
+
+template <>
+class Blocks<Q4_0> : public Plain<Q4_0> {
+ public:
+  using Plain::Plain;
+  template <int kStep>
+  Bytes Weights(int64_t b, int row) const { return FourBits<kStep>(At(b, row)); }
+};
+
+// Of types in groups with scales of scales.
+template <typename Type>
+class Grouped {
+ public:
+  Grouped(const uint8_t* panel, int64_t row) : panel_(panel), row_(row) {}
+  const uint8_t* At(int64_t b, int row) const { return Block(b) + (row_ + row) * 4; }
+
+ protected:
+  // The product of two numbers of each row: 16 bits at a place of the group, 8 bits at one of the block.
+  template <bool kIsSigned>
+  Floats Scaled(int64_t b, int64_t in_group, int64_t in_block, int row) const {
+    const uint8_t* bytes = Block(b) + in_block + row_ + row;
+    return Multiply(WidenHalves(Group(b) + in_group + (row_ + row) * 2), kIsSigned ? WidenSigned(bytes) : WidenUnsigned(bytes));
+  }
+
+ private:
+  const uint8_t* Group(int64_t b) const { return panel_ + b / Type::kGroupBlocks * Type::kStride; }
+  const uint8_t* Block(int64_t b) const { return Group(b) + Type::kFirstBlockAt + b % Type::kGroupBlocks * Type::kBlockStride; }
+  const uint8_t* panel_;
+  const int64_t row_;
+};
+
+template <>
+class Blocks<Q4_K> : public Grouped<Q4_K> {
+ public:
+  using Grouped::Grouped;
+  template <int kStep>
+  Bytes Weights(int64_t b, int row) const { return FourBits<kStep>(At(b, row)); }
+  Floats Scale(int64_t b, int, int row) const { return Scaled<false>(b, 0, Q4_K::kScalesAt, row); }
+  Floats Minimum(int64_t b, int row) const { return Scaled<false>(b, kHalfBytes, Q4_K::kMinimaAt, row); }
+};
+
+template <>
+class Blocks<Q6_K> : public Grouped<Q6_K> {
+ public:
+  using Grouped::Grouped;
+  template <int kStep>
+  Bytes Weights(int64_t b, int row) const {
+    const Bytes pairs = LoadBytes(At(b, row) + kStep % 2 * kStepBytes);
+    const Bytes low = FourBits<kStep>(At(b, row) + Q6_K::kLowAt);
+    constexpr int kRight = kStep / 2 * 2 - 4;  // from where the step's pair is to bit 4
+    if constexpr (kRight < 0) return Joined(low, LowBits<48>(ShiftedLeft<-kRight>(pairs)));
+    else return Joined(low, LowBits<48>(Shifted<kRight>(pairs)));
+  }
+  Floats Scale(int64_t b, int part, int row) const { return Scaled<true>(b, 0, Q6_K::kScalesAt + part * kPanel, row); }
+};
+
+#define ONPOLICY_INLINED __attribute__((always_inline))
+
+// Calls `work` with each constant of [0, kCount).
+template <int kCount, typename Work>
+inline ONPOLICY_INLINED void Repeat(const Work& work) {
+  [&]<int... kIndices>(std::integer_sequence<int, kIndices...>) ONPOLICY_INLINED {
+    (work(std::integral_constant<int, kIndices>()), ...);
+  }(std::make_integer_sequence<int, kCount>());
+}
+
+// With each block: the next lines of what the input says is multiplied next.
+inline ONPOLICY_INLINED void FetchAhead(const TileInput& input, const uint8_t** ahead) {
+  constexpr int kSecondCache = 2;
+  for (int64_t line = 0; line < input.ahead_lines; ++line, *ahead += kLineBytes) __builtin_prefetch(*ahead, 0, kSecondCache);
+}
+
+// kVectors vectors of rows x kTokens tokens, from a row on. All sums stay in registers.
+template <typename Type, int kVectors, int kTokens>
+void RunRows(const TileInput& input, int64_t row) {
+  constexpr Terms kTerms = Type::kTerms;
+  constexpr bool kStartsAtZero = kTerms == Terms::kMinimum || (Type::kLargest == 255 && kSubtractsWide);
+  constexpr int kParts = kTerms == Terms::kHalves ? 2 : 1, kPartSteps = kSteps / kParts;
+  const Blocks<Type> panel(input.panel, row);
+  float* const y = input.y + row;
+  Floats sums[kVectors][kTokens];
+#pragma GCC unroll 2
+  for (int v = 0; v < kVectors; ++v)
+#pragma GCC unroll 8
+    for (int t = 0; t < kTokens; ++t)
+      sums[v][t] = SetFloats(0);
+  const int32_t* group = input.group;
+  const uint8_t* ahead = input.ahead;
+  for (int64_t b = 0; b < input.blocks; ++b, group += RowsOf(kTerms) * kTokens) {
+    const auto* scales = reinterpret_cast<const float*>(group + kScaleRow * kTokens);
+    FetchAhead(input, &ahead);
+    Repeat<kParts>([&](auto part) ONPOLICY_INLINED {
+      Ints dots[kVectors][kTokens], held[kVectors][kTokens];
+#pragma GCC unroll 8
+      for (int t = 0; t < kTokens; ++t) {
+        const Ints start = SetInts(kStartsAtZero ? 0 : group[(kSumRow + part) * kTokens + t]);
+#pragma GCC unroll 2
+        for (int v = 0; v < kVectors; ++v) dots[v][t] = start;
+      }
+      Repeat<kPartSteps>([&](auto i) ONPOLICY_INLINED {
+        constexpr int kStep = decltype(part)::value * kPartSteps + decltype(i)::value;
+#pragma GCC unroll 2
+        for (int v = 0; v < kVectors; ++v) {
+          const Bytes weights = panel.template Weights<kStep>(b, v * kLanes);
+#pragma GCC unroll 8
+          for (int t = 0; t < kTokens; ++t)
+            Dot<Type::kLargest, decltype(i)::value>(dots[v][t], held[v][t], weights, SetInts(group[kStep * kTokens + t]));
+        }
+      });
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) {
+        const Floats scale = panel.Scale(b, part, v * kLanes);
+#pragma GCC unroll 8
+        for (int t = 0; t < kTokens; ++t)
+          sums[v][t] = Added(ToFloats(dots[v][t]), Multiply(scale, SetFloats(scales[t])), sums[v][t]);
+      }
+    });
+    if constexpr (kTerms == Terms::kMinimum)
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) {
+        const Floats minimum = panel.Minimum(b, v * kLanes);
+#pragma GCC unroll 8
+        for (int t = 0; t < kTokens; ++t) sums[v][t] = Subtracted(minimum, SetFloats(scales[kTokens + t]), sums[v][t]);
+      }
+  }
+#pragma GCC unroll 2
+  for (int v = 0; v < kVectors; ++v)
+#pragma GCC unroll 8
+    for (int t = 0; t < kTokens; ++t) StoreFloats(sums[v][t], y + t * input.stride + v * kLanes);
+}
+
+template <typename Type>
+Floats LoadNumbers(const uint8_t* from) {
+  if constexpr (std::is_same_v<Type, F16>) return WidenHalves(from);
+  else if constexpr (std::is_same_v<Type, BF16>) return WidenUpper(from);
+  else return LoadFloats(reinterpret_cast<const float*>(from));
+}
+
+// A panel of numbers x kTokens tokens. A block has sums of its own, which are then added: those of the next one need not wait for them.
+template <typename Type, int kTokens>
+void RunFloats(const TileInput& input) {
+  constexpr int kVectors = kPanel / kLanes;
+  constexpr int64_t kColumnBytes = kPanel * Type::kNumberBytes, kVectorBytes = kLanes * Type::kNumberBytes;
+  Floats sums[kVectors][kTokens];
+#pragma GCC unroll 2
+  for (int v = 0; v < kVectors; ++v)
+#pragma GCC unroll 8
+    for (int t = 0; t < kTokens; ++t)
+      sums[v][t] = SetFloats(0);
+  const auto* x = reinterpret_cast<const float*>(input.group);
+  const uint8_t *column = input.panel, *ahead = input.ahead;
+  for (int64_t b = 0; b < input.blocks; ++b) {
+    FetchAhead(input, &ahead);
+    Floats parts[kVectors][kTokens];
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v)
+#pragma GCC unroll 8
+      for (int t = 0; t < kTokens; ++t) parts[v][t] = SetFloats(0);
+#pragma GCC unroll 4
+    for (int64_t i = 0; i < kBlock; ++i, x += kTokens, column += kColumnBytes) {
+      Floats weights[kVectors];
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) weights[v] = LoadNumbers<Type>(column + v * kVectorBytes);
+#pragma GCC unroll 8
+      for (int t = 0; t < kTokens; ++t)
+#pragma GCC unroll 2
+        for (int v = 0; v < kVectors; ++v) parts[v][t] = Added(weights[v], SetFloats(x[t]), parts[v][t]);
+    }
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; ++v)
+#pragma GCC unroll 8
+      for (int t = 0; t < kTokens; ++t) sums[v][t] = Plus(sums[v][t], parts[v][t]);
+  }
+#pragma GCC unroll 2
+  for (int v = 0; v < kVectors; ++v)
+#pragma GCC unroll 8
+    for (int t = 0; t < kTokens; ++t) StoreFloats(sums[v][t], input.y + t * input.stride + v * kLanes);
+}
+
+template <typename Type, int kTokens>
+void RunTile(const TileInput& input) {
+  if constexpr (Type::kTerms == Terms::kFloats) {
+    RunFloats<Type, kTokens>(input);
+  } else {
+    constexpr int kVectors = TileVectors(kTokens);
+    for (int64_t row = 0; row < kPanel; row += kVectors * kLanes) RunRows<Type, kVectors, kTokens>(input, row);
+  }
+}
+
+// The tiles of a type, by tokens - 1.
+template <typename Type, int... kIndices>
+constexpr std::array<RunTileFunction*, kMostTokens> TilesOf(std::integer_sequence<int, kIndices...>) {
+  return {RunTile<Type, kIndices + 1>...};
+}
+#define ONPOLICY_TILES(name) TilesOf<name>(std::make_integer_sequence<int, kTileTokens>()),

@@ -1,0 +1,59 @@
+// A set of vector instructions -> the inner loops of matmuls. Every set gives the same bits, for any number of tokens.
+#pragma once
+#include <array>
+
+#include "matmul/types.h"
+
+#if defined(__x86_64__) && defined(__linux__)
+#define ONPOLICY_X86_PRODUCTS
+#endif
+
+namespace onpolicy::matmul {
+
+// Rounded activations of a group of tokens: for each block `RowsOf` rows of 32-bit numbers, one a token. They are the steps
+// of four signed bytes, the scale (float), then by kind of terms
+//   kOffset   -offset * sum(x)
+//   kHalves   -offset * sum(x) of the first half, of the second
+//   kMinimum  scale * sum(x) (float)
+// Of kFloats: a row a value (float), rounded to the type of the weights.
+constexpr int64_t kScaleRow = kSteps, kSumRow = kSteps + 1;
+constexpr int64_t RowsOf(Terms terms) {
+  if (terms == Terms::kFloats) return kBlock;
+  return terms == Terms::kHalves ? kSteps + 3 : kSteps + 2;
+}
+
+constexpr int kMostTokens = 8;  // of a group
+constexpr int64_t kLineBytes = 64;  // of a cache
+
+// A panel and a group of tokens.
+struct TileInput {
+  const uint8_t* panel;
+  int64_t blocks;
+  const int32_t* group;
+  float* y;        // (tokens, kPanel) sums
+  int64_t stride;  // floats from token to token
+  const uint8_t* ahead;  // `ahead_lines` lines from here on are fetched into the cache with each block
+  int64_t ahead_lines;
+};
+using RunTileFunction = void(const TileInput& input);
+
+struct Kernels {
+  const char* name;
+  bool (*is_supported)();
+  // Rounds the blocks [first, last) of a group of tokens to 8 bits as ggml does for Q8_0. x: `stride` bytes from token to token.
+  void (*round)(const void* x, size_t stride, int tokens, int64_t first, int64_t last, const Format& format,
+                int32_t* group);
+  int most_tokens;  // of a group
+  std::array<std::array<RunTileFunction*, kMostTokens>, kFormatCount> tiles;  // by type, and tokens - 1
+};
+
+// The fastest set of this processor; null when there is none.
+const Kernels* BestKernels();
+
+// The sets that this build contains, the fastest first; null where one is for another architecture.
+extern const Kernels* const kAvx512Kernels;
+extern const Kernels* const kAvxVnniKernels;
+extern const Kernels* const kAvx2Kernels;
+inline const std::array kAllKernels = {kAvx512Kernels, kAvxVnniKernels, kAvx2Kernels};
+
+}  // namespace onpolicy::matmul

@@ -1,0 +1,109 @@
+#include "matmul/matmul.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace onpolicy::matmul {
+namespace {
+
+constexpr int64_t kCachedBytes = 512 << 10;  // of rounded activations: half of a small second cache
+
+// Tokens in the fewest groups, about equal.
+struct Groups {
+  int64_t tokens, count;
+  Groups(const Kernels& kernels, int64_t all) : tokens(all), count((all + kernels.most_tokens - 1) / kernels.most_tokens) {}
+  int64_t First(int64_t group) const { return tokens * group / count; }
+};
+
+// Lines of the next panel to fetch with each block, so that its groups fetch all of it. The processor does it better for one group,
+// which is a single stream of memory.
+int64_t LinesAhead(int64_t panel_bytes, int64_t blocks, int64_t groups) {
+  const int64_t share = blocks * groups * kLineBytes;
+  return groups > 1 ? (panel_bytes + share - 1) / share : 0;
+}
+
+// Matmuls of the last panel, whose rows past `rows` are zeros that y has no room for.
+void MultiplyLastPanel(RunTileFunction* run, TileInput input, int64_t tokens, int64_t rows) {
+  float spare[kMostTokens * kPanel];
+  float* const y = std::exchange(input.y, spare);
+  const int64_t stride = std::exchange(input.stride, kPanel);
+  run(input);
+  for (int64_t t = 0; t < tokens; ++t)
+    std::memcpy(y + t * stride, spare + t * kPanel, static_cast<size_t>(rows) * sizeof(float));
+}
+
+}  // namespace
+
+size_t RoundedBytes(const Format& format, int64_t width, int64_t tokens) {
+  return static_cast<size_t>(width / kBlock * RowsOf(format.terms) * tokens) * sizeof(int32_t);
+}
+
+size_t PackedBytes(const Format& format, int64_t width, int64_t rows) {
+  return static_cast<size_t>((rows + kPanel - 1) / kPanel) * format.panel_bytes(width);
+}
+
+void PackPanels(const PackedMatrix& matrix, const void* rows, int64_t first, int64_t last, uint8_t* packed) {
+  const Format& format = *matrix.format;
+  const size_t bytes = format.panel_bytes(matrix.width);
+  for (int64_t panel = first; panel < last; ++panel)
+    format.pack(static_cast<const uint8_t*>(rows) + panel * kPanel * format.row_bytes(matrix.width), matrix.width,
+                std::min(kPanel, matrix.rows - panel * kPanel), packed + static_cast<size_t>(panel) * bytes);
+}
+
+void UnpackPanels(const PackedMatrix& matrix, int64_t first, int64_t last, void* rows) {
+  const Format& format = *matrix.format;
+  const size_t bytes = format.panel_bytes(matrix.width);
+  for (int64_t panel = first; panel < last; ++panel)
+    format.unpack(matrix.panels + static_cast<size_t>(panel) * bytes, matrix.width,
+                  std::min(kPanel, matrix.rows - panel * kPanel),
+                  static_cast<uint8_t*>(rows) + panel * kPanel * format.row_bytes(matrix.width));
+}
+
+void RoundBlocks(const Kernels& kernels, const Format& format, int64_t width, const Activations& activations, int64_t first,
+                 int64_t last, int32_t* rounded) {
+  const int64_t numbers = width / kBlock * RowsOf(format.terms);  // of a token
+  const Groups groups(kernels, activations.tokens);
+  for (int64_t i = 0; i < groups.count; ++i) {
+    const int64_t token = groups.First(i);
+    kernels.round(static_cast<const char*>(activations.x) + static_cast<size_t>(token) * activations.stride, activations.stride,
+                  static_cast<int>(groups.First(i + 1) - token), first, last, format, rounded + token * numbers);
+  }
+}
+
+void MultiplyPanels(const Kernels& kernels, const PackedMatrix& matrix, const int32_t* rounded, int64_t tokens,
+                    int64_t first, int64_t last, float* y, int64_t stride) {
+  const Format& format = *matrix.format;
+  const size_t bytes = format.panel_bytes(matrix.width);
+  const int64_t numbers = matrix.blocks() * RowsOf(format.terms);  // of a token
+  const auto& tiles = kernels.tiles[static_cast<size_t>(format.index)];
+  const Groups groups(kernels, tokens);
+  // Groups whose activations stay in the cache while all panels pass, each from its beginning to its end: a stream of memory.
+  const int64_t group_bytes = numbers * kernels.most_tokens * static_cast<int64_t>(sizeof(int32_t));
+  const int64_t cached = std::max<int64_t>(1, kCachedBytes / group_bytes);
+  TileInput input{};
+  input.blocks = matrix.blocks();
+  input.stride = stride;
+  for (int64_t from = 0; from < groups.count; from += cached) {
+    const int64_t end = std::min(groups.count, from + cached);
+    const int64_t lines = LinesAhead(static_cast<int64_t>(bytes), matrix.blocks(), end - from);
+    for (int64_t panel = first; panel < last; ++panel) {
+      input.panel = matrix.panels + static_cast<size_t>(panel) * bytes;
+      const uint8_t* const next = input.panel + bytes;
+      input.ahead = next;
+      const int64_t rows = matrix.rows - panel * kPanel;
+      for (int64_t i = from; i < end; ++i) {
+        const int64_t token = groups.First(i), count = groups.First(i + 1) - token;
+        input.group = rounded + token * numbers;
+        input.y = y + token * stride + panel * kPanel;
+        input.ahead_lines = input.ahead < next + bytes ? lines : 0;
+        RunTileFunction* run = tiles[static_cast<size_t>(count - 1)];
+        if (rows >= kPanel) run(input);
+        else MultiplyLastPanel(run, input, count, rows);
+        input.ahead += matrix.blocks() * lines * kLineBytes;
+      }
+    }
+  }
+}
+
+}  // namespace onpolicy::matmul

@@ -1,0 +1,42 @@
+// Packed weights, activations -> matmuls: y = W x, by one set of kernels. Threads share a matmul by blocks to round, then by
+// panels to multiply. The order of a sum depends on the row's width only: not on the other tokens, threads or instructions.
+#pragma once
+#include "matmul/kernels.h"
+
+namespace onpolicy::matmul {
+
+struct PackedMatrix {
+  const Format* format;
+  const uint8_t* panels;
+  int64_t width, rows;
+
+  int64_t blocks() const { return width / kBlock; }
+  int64_t panel_count() const { return (rows + kPanel - 1) / kPanel; }
+};
+
+// Columns of 32-bit floats, `stride` bytes apart.
+struct Activations {
+  const void* x;
+  size_t stride;
+  int64_t tokens;
+};
+
+// Room that the rounded activations of a matmul take; they begin at a multiple of 64 bytes.
+size_t RoundedBytes(const Format& format, int64_t width, int64_t tokens);
+
+// Bytes of a packed matrix.
+size_t PackedBytes(const Format& format, int64_t width, int64_t rows);
+
+// Packs or unpacks the panels [first, last) of a matrix; `rows` is its first row as ggml has it.
+void PackPanels(const PackedMatrix& matrix, const void* rows, int64_t first, int64_t last, uint8_t* packed);
+void UnpackPanels(const PackedMatrix& matrix, int64_t first, int64_t last, void* rows);
+
+// Rounds the blocks [first, last) of all tokens.
+void RoundBlocks(const Kernels& kernels, const Format& format, int64_t width, const Activations& activations, int64_t first,
+                 int64_t last, int32_t* rounded);
+
+// Multiplies the panels [first, last). y: columns of (rows), `stride` floats apart.
+void MultiplyPanels(const Kernels& kernels, const PackedMatrix& matrix, const int32_t* rounded, int64_t tokens,
+                    int64_t first, int64_t last, float* y, int64_t stride);
+
+}  // namespace onpolicy::matmul

@@ -1,0 +1,109 @@
+// Packed matmuls for JavaScript: which kernels there are, and one matmul by each of them, to check and to time them.
+#include <napi.h>
+
+#include <chrono>
+#include <memory>
+#include <new>
+
+#include "base/threads.h"
+#include "napi/arguments.h"
+#include "napi/async-task.h"
+#include "napi/kernel-sets.h"
+#include "napi/register.h"
+#include "matmul/matmul.h"
+
+namespace onpolicy {
+namespace {
+
+namespace np = matmul;
+
+// matmulKernels() -> the names of the kernels that this processor runs, the fastest first.
+Napi::Value MatmulKernels(const Napi::CallbackInfo& info) { return SupportedSets(info.Env(), np::kAllKernels); }
+
+constexpr std::align_val_t kCacheLine{64};
+struct AlignedFree {
+  void operator()(void* memory) const { ::operator delete(memory, kCacheLine); }
+};
+using Aligned = std::unique_ptr<void, AlignedFree>;
+Aligned Allocate(size_t bytes) { return Aligned(::operator new(bytes + 8192, kCacheLine)); }
+
+struct ProductRequest {
+  const np::Kernels* kernels = nullptr;
+  const np::Format* format = nullptr;
+  int64_t width = 0, rows = 0, tokens = 0;
+  std::vector<uint8_t> weights;
+  std::vector<float> x, y;
+  int threads = 1;
+  int rounds = 1;
+  std::vector<float> seconds;  // (rounds)
+};
+
+// Every thread takes its share of the blocks, then of the panels.
+void Multiply(ProductRequest& request) {
+  const np::Format& format = *request.format;
+  const Aligned packed = Allocate(np::PackedBytes(format, request.width, request.rows));
+  const Aligned rounded = Allocate(np::RoundedBytes(format, request.width, request.tokens));
+  const np::PackedMatrix matrix{&format, static_cast<const uint8_t*>(packed.get()), request.width, request.rows};
+  np::PackPanels(matrix, request.weights.data(), 0, matrix.panel_count(), static_cast<uint8_t*>(packed.get()));
+  request.y.assign(static_cast<size_t>(request.rows * request.tokens), 0);
+  const auto share = [&](const auto& work, int64_t count) {
+    OnThreads(request.threads, [&](int i) { work(count * i / request.threads, count * (i + 1) / request.threads); });
+  };
+  for (int round = 0; round < request.rounds; ++round) {
+    const auto start = std::chrono::steady_clock::now();
+    share([&](int64_t first, int64_t last) {
+      np::RoundBlocks(*request.kernels, format, request.width,
+                      {request.x.data(), static_cast<size_t>(request.width) * sizeof(float), request.tokens}, first, last,
+                      static_cast<int32_t*>(rounded.get()));
+    }, matrix.blocks());
+    share([&](int64_t first, int64_t last) {
+      np::MultiplyPanels(*request.kernels, matrix, static_cast<const int32_t*>(rounded.get()), request.tokens, first, last,
+                         request.y.data(), request.rows);
+    }, matrix.panel_count());
+    request.seconds.push_back(std::chrono::duration<float>(std::chrono::steady_clock::now() - start).count());
+  }
+  np::UnpackPanels(matrix, 0, matrix.panel_count(), request.weights.data());
+}
+
+// packedMatmul({ kernels, type, width, rows, weights, x, threads, rounds }) -> Promise<{ y, weights, seconds }>. `type`: of ggml;
+// weights: (rows, width) in it; x: (tokens, width); y: (tokens, rows); the returned weights are packed and unpacked.
+Napi::Value PackedMatmul(const Napi::CallbackInfo& info) {
+  const Fields options(info[0]);
+  auto request = std::make_shared<ProductRequest>();
+  request->kernels = ReadKernels(options, np::kAllKernels, "matmulKernels()");
+  request->format = np::FormatOf(static_cast<ggml_type>(options.Integer("type")));
+  if (!request->format) RefuseField(info.Env(), "type", "a type of ggml that can be packed");
+  request->width = options.Integer("width", 1);
+  request->rows = options.Integer("rows", 1);
+  request->weights = ReadVector<uint8_t>(options["weights"], "weights");
+  request->x = ReadVector<float>(options["x"], "x");
+  request->threads = options.Integer("threads", 1, 64);
+  request->rounds = options.Integer("rounds", 1);
+  request->tokens = static_cast<int64_t>(request->x.size()) / request->width;
+  if (request->width % request->format->group != 0 || request->tokens < 1 ||
+      static_cast<int64_t>(request->x.size()) != request->tokens * request->width ||
+      static_cast<int64_t>(request->weights.size()) != request->rows * request->format->row_bytes(request->width))
+    RefuseField(info.Env(), "weights", "whole rows of `width` values, as x has");
+  return AsyncTask::Run(
+      info.Env(), Napi::Object::New(info.Env()),
+      [request] {
+        Multiply(*request);
+        return Status{};
+      },
+      [request](Napi::Env env) -> Napi::Value {
+        Napi::Object result = Napi::Object::New(env);
+        result.Set("y", ToArray(env, request->y));
+        result.Set("weights", ToArray(env, request->weights));
+        result.Set("seconds", ToArray(env, request->seconds));
+        return result;
+      });
+}
+
+}  // namespace
+
+void RegisterMatmul(Napi::Env env, Napi::Object exports) {
+  exports.Set("matmulKernels", Napi::Function::New(env, MatmulKernels));
+  exports.Set("packedMatmul", Napi::Function::New(env, PackedMatmul));
+}
+
+}  // namespace onpolicy

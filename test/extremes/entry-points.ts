@@ -1,0 +1,207 @@
+/** Every entry point of the library -> what it says of an input: refused as it should be, taken, or a fault of the entry. */
+import { OnpolicyError } from '../../src/errors.ts';
+import { connect, createHandler, createPool } from '../../src/http/index.ts';
+import { checkServeOptions } from '../../src/http/server/serve.ts';
+import {
+  checkCallOptions,
+  checkChatRequest,
+  checkEmbeddingRequest,
+  checkRequest,
+  checkTextCompletionRequest,
+  checkVocabulary,
+  toValidEmbedding,
+  type ValidationOptions,
+  validateChatRequest,
+  validateCheckpointDeleteRequest,
+  validateDetokenizeRequest,
+  validateListQuery,
+  validateLogRequest,
+  validateModelCreateRequest,
+  validateTokenizeRequest,
+  validateTrainingJobRequest,
+} from '../../src/protocol/index.ts';
+import { validateSftRequest } from '../../src/rl/index.ts';
+import { checkOptions } from '../../src/runtime-options.ts';
+import { toChat } from '../../src/wires/messages/to-chat.ts';
+import { toChat as responseToChat } from '../../src/wires/responses/to-chat.ts';
+import { createMemoryService } from '../fakes/memory-service.ts';
+import { validText } from '../protocol/request.ts';
+import type { Draw, Form } from './draws.ts';
+import * as forms from './forms.ts';
+import * as options from './option-forms.ts';
+
+/** A entry point, and inputs to vary for it. */
+export type EntryPoint = {
+  readonly name: string;
+  readonly form: Form;
+  readonly check: (input: object) => unknown;
+  /** It takes what comes out of JSON. */
+  readonly isWire?: true;
+};
+
+const WIRE = { wire: true } as const;
+const service = createMemoryService();
+
+/** The whole entry point of the messages API: its own schema, and that of the chat completion. */
+function checkMessage(input: object, validation: ValidationOptions): void {
+  const { chat, paths } = toChat(checkRequest('MessageRequest', input, validation));
+  paths.runNow(() => validateChatRequest(chat));
+}
+
+/** The whole entry point of the responses API. */
+function checkResponse(input: object, validation: ValidationOptions): void {
+  const { chat, paths } = responseToChat(checkRequest('ResponseRequest', input, validation), []);
+  paths.runNow(() => validateChatRequest(chat));
+}
+
+/** All of them. */
+export const ENTRY_POINTS: readonly EntryPoint[] = [
+  {
+    name: 'completion',
+    form: forms.COMPLETION,
+    check: (input) => checkVocabulary(validateChatRequest(input), 512),
+  },
+  {
+    name: 'completion over HTTP',
+    form: forms.COMPLETION,
+    check: (input) => checkChatRequest(input, { ...WIRE, maxLogprobs: 20, maxChoices: 128 }),
+    isWire: true,
+  },
+  { name: 'text completion', form: forms.TEXT, check: (input) => validText(input) },
+  {
+    name: 'text completion over HTTP',
+    form: forms.TEXT,
+    check: (input) => checkTextCompletionRequest(input, { ...WIRE, maxLogprobs: 20, maxChoices: 128 }),
+    isWire: true,
+  },
+  { name: 'message', form: forms.MESSAGE, check: (input) => checkMessage(input, {}) },
+  {
+    name: 'message over HTTP',
+    form: forms.MESSAGE,
+    check: (input) => checkMessage(input, WIRE),
+    isWire: true,
+  },
+  { name: 'response', form: forms.RESPONSE, check: (input) => checkResponse(input, {}) },
+  {
+    name: 'response over HTTP',
+    form: forms.RESPONSE,
+    check: (input) => checkResponse(input, WIRE),
+    isWire: true,
+  },
+  { name: 'train', form: forms.TRAINING, check: (input) => validateTrainingJobRequest(input) },
+  {
+    name: 'train over HTTP',
+    form: forms.TRAINING,
+    check: (input) => validateTrainingJobRequest(input, WIRE),
+    isWire: true,
+  },
+  { name: 'sft', form: forms.SFT, check: (input) => validateSftRequest(input as never) },
+  { name: 'log', form: forms.LOG, check: (input) => validateLogRequest(input) },
+  {
+    name: 'log over HTTP',
+    form: forms.LOG,
+    check: (input) => validateLogRequest(input, WIRE),
+    isWire: true,
+  },
+  { name: 'models.create', form: forms.MODEL, check: (input) => validateModelCreateRequest(input) },
+  { name: 'list', form: forms.LIST, check: (input) => validateListQuery(input) },
+  {
+    name: 'checkpoints.delete',
+    form: forms.DELETION,
+    check: (input) => validateCheckpointDeleteRequest(input),
+  },
+  {
+    name: 'tokenize',
+    form: forms.TOKENIZE,
+    check: (input) => {
+      const { text, ...options } = input as { text: unknown };
+      return validateTokenizeRequest(text, options);
+    },
+  },
+  {
+    name: 'detokenize',
+    form: forms.DETOKENIZE,
+    check: (input) => {
+      const { ids, ...options } = input as { ids: unknown };
+      return validateDetokenizeRequest(ids, options);
+    },
+  },
+  {
+    name: 'embeddings',
+    form: forms.EMBEDDING,
+    check: (input) => toValidEmbedding(checkEmbeddingRequest(input)),
+  },
+  {
+    name: 'an adapter with a name',
+    form: forms.ADAPTER_LOAD,
+    check: (input) => checkRequest('AdapterLoadRequest', input, {}),
+  },
+  {
+    name: 'tokenize over HTTP',
+    form: forms.TOKENIZE_BODY,
+    check: (input) => checkRequest('TokenizeBody', input, WIRE),
+    isWire: true,
+  },
+  {
+    name: 'detokenize over HTTP',
+    form: forms.DETOKENIZE_BODY,
+    check: (input) => checkRequest('DetokenizeBody', input, WIRE),
+    isWire: true,
+  },
+  { name: 'options of a call', form: options.CALL, check: checkCallOptions },
+  { name: 'options of a runtime', form: options.RUNTIME, check: (input) => checkOptions(input as never) },
+  {
+    name: 'options of a handler',
+    form: options.HANDLER,
+    check: (input) => createHandler(service, input as never),
+  },
+  {
+    name: 'options of a server',
+    form: options.SERVER,
+    check: (input) => checkServeOptions(input as never),
+  },
+  { name: 'options of a client', form: options.CLIENT, check: (input) => connect(input as never).close() },
+  { name: 'options of a pool', form: options.POOL, check: (input) => createPool([service], input as never) },
+];
+
+/** What a entry point did with a draw. `problem`: what it must not do. */
+export type Verdict = { readonly isTaken: boolean; readonly problem: string | null };
+
+/** Longest that a entry point may hold up its caller. */
+const MOST_MS = 1000;
+
+/** Passes a draw to a entry point. */
+export function judge(entry: EntryPoint, { input }: Draw): Verdict {
+  const given = entry.isWire ? (JSON.parse(JSON.stringify(input)) as object) : (input as object);
+  const start = process.cpuUsage(); // the clock also counts what other programs do
+  let isTaken = false;
+  let problem: string | null = null;
+  try {
+    entry.check(given);
+    isTaken = true;
+  } catch (error) {
+    problem = problemOf(error);
+  }
+  const ms = process.cpuUsage(start).user / 1000;
+  return { isTaken, problem: ms > MOST_MS ? `computed for ${ms.toFixed(0)} ms` : problem };
+}
+
+/** What is wrong with an error: it must be ours, the caller's fault, and say where. */
+export function problemOf(error: unknown): string | null {
+  if (!(error instanceof OnpolicyError)) return `threw ${inText(error)}`;
+  const { param, detail, status, code, message } = error;
+  const isPlaced = param
+    ? true
+    : detail !== undefined && detail.length > 1 && detail.every(({ loc }) => loc.length > 0);
+  if (status >= 500) return `was a failure of its own: ${code} ${message.slice(0, 200)}`;
+  if (!isPlaced) return `named no field: ${code} ${message.slice(0, 200)}`;
+  return message.length > 1000 ? `said ${message.length} characters` : null;
+}
+
+function inText(thrown: unknown): string {
+  try {
+    return thrown instanceof Error ? `${thrown.name}: ${thrown.message.slice(0, 200)}` : String(thrown);
+  } catch {
+    return 'what cannot be shown';
+  }
+}
