@@ -34,7 +34,7 @@ export function createScriptedService() {
         throw new OnpolicyError('ABORTED', 'the request was aborted');
       };
       try {
-        fit(request, tokens, service.contextSize);
+        requireRoom(request, tokens, service.contextSize);
       } catch (error) {
         entry.error = error;
         throw error;
@@ -53,10 +53,10 @@ export function createScriptedService() {
       const stop = AbortSignal.any([controller.signal, ...(signal ? [signal] : [])]);
       return {
         async *[Symbol.asyncIterator]() {
-          let waitMs = 0; // the first chunk comes at once
+          let place = 0; // the first chunk comes at once, the next one when the prompt is read
           for (const chunk of chunksOf({ id, model: request.model ?? MODEL }, reply, usage)) {
-            await sleep(waitMs, undefined, { signal: stop }).catch(() => {});
-            waitMs = waitMs === 0 ? (reply.readMs ?? 0) : (reply.pieceMs ?? 0);
+            const waitMs = place++ === 1 ? (reply.readMs ?? 0) : (reply.pieceMs ?? 0);
+            if (waitMs > 0) await sleep(waitMs, undefined, { signal: stop }).catch(() => {});
             if (stop.aborted) {
               service.aborted += 1;
               throw new OnpolicyError('ABORTED', 'the request was aborted');
@@ -77,12 +77,16 @@ function tokensOf({ messages, tools }) {
   return Math.ceil((JSON.stringify(messages).length + JSON.stringify(tools ?? []).length) / 4);
 }
 
-function fit({ max_completion_tokens: wanted }, tokens, contextSize) {
+function requireRoom({ max_completion_tokens: wanted }, tokens, contextSize) {
   const left = contextSize - tokens;
   if (left < 1)
-    throw new OnpolicyError('CONTEXT_OVERFLOW', `messages: the prompt has ${tokens} tokens; the context holds ${contextSize}`, {
-      param: 'messages',
-    });
+    throw new OnpolicyError(
+      'CONTEXT_OVERFLOW',
+      `messages: the prompt has ${tokens} tokens; the context holds ${contextSize}`,
+      {
+        param: 'messages',
+      },
+    );
   if (wanted != null && wanted > left)
     throw new OnpolicyError('CONTEXT_OVERFLOW', `max_completion_tokens: ${wanted} tokens do not fit`, {
       param: 'max_completion_tokens',
@@ -95,7 +99,12 @@ function usageOf(prompt_tokens, { text = '', calls = [] }) {
 }
 
 function toolCall({ name, arguments: given }, index, id) {
-  return { index, id: `call_${id}_${index}`, type: 'function', function: { name, arguments: JSON.stringify(given) } };
+  return {
+    index,
+    id: `call_${id}_${index}`,
+    type: 'function',
+    function: { name, arguments: JSON.stringify(given) },
+  };
 }
 
 function wholeOf({ id, model }, { text = '', calls = [] }, usage) {

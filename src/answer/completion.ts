@@ -51,6 +51,8 @@ export type PreparedCompletion = {
 type Run = {
   /** Prompt tokens that the prefix cache saved. */
   readonly cachedTokens: number;
+  /** Resolves when they are known; null: its choices are not known before they are done. */
+  readonly placed: Promise<void> | null;
   stop(): void;
 };
 
@@ -86,9 +88,20 @@ export class Completion {
     return this.#choices;
   }
 
-  /** Whether there will be as many choices as there are now. */
-  get isCountKnown(): boolean {
-    return this.#prepared.lengthPenalty === null;
+  /** Waits until the number of choices is known, and, for at most `waitMs`, what the prefix cache saves. Ends early with the completion. */
+  async begun(waitMs: number): Promise<void> {
+    const { placed } = this.#run;
+    if (placed === null) {
+      while (this.#touched.size === 0 && !this.isEnded) await this.#changed();
+      return;
+    }
+    if (this.isEnded) return;
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, waitMs);
+    });
+    await Promise.race([placed, this.#changed(), late]);
+    clearTimeout(timer);
   }
 
   /** Prompt tokens that the prefix cache saved. */
@@ -232,6 +245,10 @@ export class Completion {
 function runSamplers(prepared: PreparedCompletion, choices: readonly Choice[]): Run {
   const { engine, group, samplers, promptScores, savedPrompt, hooks, matchers, rules } = prepared;
   const { speculations, shift, thinkingBudget: budget } = prepared;
+  let onPlaced = (): void => {};
+  const placed = new Promise<void>((resolve) => {
+    onPlaced = resolve;
+  });
   const room = shift ? shift.contextSize - group.prompt.length : Infinity;
   const sequences = samplers.map(
     (sampler, index) =>
@@ -239,6 +256,7 @@ function runSamplers(prepared: PreparedCompletion, choices: readonly Choice[]): 
         promptScores: index === 0 ? promptScores : null,
         savedPrompt: index === 0 ? savedPrompt : null,
         hook: hooks[index] ?? null,
+        onPlaced,
         maxOutputs: Math.min(rules.maxTokens, room),
         speculation: speculations[index] ?? null,
       }),
@@ -248,6 +266,7 @@ function runSamplers(prepared: PreparedCompletion, choices: readonly Choice[]): 
       new ChoiceRun(engine, choice, sequences[index]!, { matcher: matchers[index] ?? null, budget, shift }),
   );
   return {
+    placed,
     get cachedTokens() {
       return runs[0]!.cachedTokens;
     },

@@ -26,13 +26,13 @@ export type UsageReport = {
 export class AnswerStream<Part> implements AsyncIterable<Part> {
   readonly #chunks: AsyncIterator<Part>;
   readonly #stop: () => void;
-  /** @internal A part that says nothing new, for a reader who would take silence for a failure; null: there is none. */
-  readonly idlePart: () => Part | null;
+  /** @internal Parts that say nothing new, for a reader who would take silence for a failure. */
+  readonly idleParts: () => readonly Part[];
 
-  constructor(chunks: AsyncIterator<Part>, stop: () => void, idlePart: () => Part | null = () => null) {
+  constructor(chunks: AsyncIterator<Part>, stop: () => void, idleParts: () => readonly Part[] = () => []) {
     this.#chunks = chunks;
     this.#stop = stop;
-    this.idlePart = idlePart;
+    this.idleParts = idleParts;
   }
 
   /** The parts, in the order of the wire. */
@@ -57,6 +57,9 @@ export type ScoredChunk = ChatCompletionChunk & {
   readonly prompt_logprobs?: readonly (PromptLogprobs | null)[];
 };
 
+/** Milliseconds that the first chunk waits to tell what the prefix cache saved. It comes before the prompt is read, which may take minutes. */
+const OPENING_MS = 500;
+
 /** The chunks of a completion. Leaving them stops it. */
 export function toChunks(
   header: AnswerHeader,
@@ -75,9 +78,10 @@ export function toChunks(
   };
   return bufferedIterator({
     next: async () => {
-      if (!hasBegun && completion.isCountKnown && !completion.error) {
-        hasBegun = true; // at once: a long prompt may be read for minutes
-        return openingChunks(header, completion, usage);
+      if (!hasBegun) {
+        hasBegun = true;
+        await completion.begun(OPENING_MS);
+        if (!completion.error) return openingChunks(header, completion, usage);
       }
       const changed = await completion.changes();
       if (changed === null) {
@@ -85,8 +89,7 @@ export function toChunks(
         hasEnded = true;
         return [toChunk(header, [], { usage: toUsage(header, completion) })];
       }
-      const chunks = hasBegun ? [] : openingChunks(header, completion, usage);
-      hasBegun = true;
+      const chunks: ChatCompletionChunk[] = [];
       for (const choice of changed) {
         const delta = deltaChoice(header, choice);
         const more = { ...counted(header, usage, choice), ...takeScores(choice) };

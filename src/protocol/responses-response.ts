@@ -44,18 +44,12 @@ export interface ResponseObject {
     | 'none'
     | 'auto'
     | 'required'
-    | { type: 'function' | 'custom'; name: string }
+    | { type: 'function' | 'custom'; name: string; namespace?: string | null | undefined }
     | { type: 'allowed_tools'; mode: 'auto' | 'required'; tools: Record<string, unknown>[] };
   /** Of the request. */
   tools: (
-    | {
-        type: 'function';
-        name: string;
-        description?: string | null;
-        parameters: Record<string, unknown> | null;
-        strict: boolean | null;
-      }
-    | { type: 'custom'; name: string; description?: string; format?: ResponseCustomFormat }
+    | ResponseShownTool
+    | { type: 'namespace'; name: string; description: string; tools: ResponseShownTool[] }
   )[];
   /** Of the request. */
   // biome-ignore lint/suspicious/noExplicitAny: the caller's own form
@@ -69,6 +63,17 @@ export interface ResponseObject {
   /** Always false. */
   background: false;
 }
+
+/** A tool of a request. */
+export type ResponseShownTool =
+  | {
+      type: 'function';
+      name: string;
+      description?: string | null;
+      parameters: Record<string, unknown> | null;
+      strict: boolean | null;
+    }
+  | { type: 'custom'; name: string; description?: string; format?: ResponseCustomFormat };
 
 /** What the input of a custom tool may be. */
 export type ResponseCustomFormat =
@@ -146,6 +151,8 @@ export interface ResponseCallOutput {
   call_id: string;
   /** What is called. */
   name: string;
+  /** The namespace of the tool, where it has one. */
+  namespace?: string;
   /** JSON text of the arguments. */
   arguments: string;
   /** How far it is. */
@@ -162,6 +169,8 @@ export interface ResponseCustomCallOutput {
   call_id: string;
   /** What is called. */
   name: string;
+  /** The namespace of the tool, where it has one. */
+  namespace?: string;
   /** The text that it is called with. */
   input: string;
   /** How far it is. */

@@ -92,8 +92,8 @@ export function toEventStream(
   let cut: (reason: unknown) => void = () => {};
   const onSilence = (): void => {
     if (!give) return;
-    const part = chunks.idlePart();
-    give(part === null ? COMMENT : format.event(part));
+    const parts = chunks.idleParts?.() ?? []; // a service of the caller's may give any iterable
+    give(parts.length === 0 ? COMMENT : parts.map(format.event).join(''));
   };
   const silence = setTimeout(onSilence, SILENCE_MS).unref();
   const finish = (outcome: Outcome): void => {

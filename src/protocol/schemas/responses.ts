@@ -1,6 +1,6 @@
 /** Requests of OpenAI's responses API. Sampling fields of chats may stand beside its own. */
 import { chatFields, EXTRA_FIELDS } from './messages.ts';
-import { noEffect } from './response-tools.ts';
+import { namespace, noEffect } from './response-tools.ts';
 import { byField, type Definitions, orNull, ref, type Schema } from './schema.ts';
 
 /** Fields of this API that change nothing here. */
@@ -58,6 +58,7 @@ const items: Definitions = {
           'custom_tool_call',
           'custom_tool_call_output',
           'reasoning',
+          'item_reference',
         ],
       },
     },
@@ -70,10 +71,11 @@ const items: Definitions = {
       custom_tool_call: 'ResponseCustomCallItem',
       custom_tool_call_output: 'ResponseCustomResultItem',
       reasoning: 'ResponseReasoningInput',
+      item_reference: 'ResponseItemReference',
     }),
     else: ref('ResponseInputMessage'),
     tsType:
-      'ResponseInputMessage | ResponseFunctionCallItem | ResponseFunctionResultItem | ResponseCustomCallItem | ResponseCustomResultItem | ResponseReasoningInput',
+      'ResponseInputMessage | ResponseFunctionCallItem | ResponseFunctionResultItem | ResponseCustomCallItem | ResponseCustomResultItem | ResponseReasoningInput | ResponseItemReference',
   },
   ResponseInputMessage: {
     description: 'A message. Those of an answer can be given back as they are.',
@@ -146,7 +148,7 @@ const items: Definitions = {
       name: { description: 'What was called.', type: 'string', minLength: 1 },
       arguments: { description: 'JSON text of the arguments.', type: 'string' },
       caller: noEffect,
-      namespace: noEffect,
+      namespace,
     },
   ),
   ResponseFunctionResultItem: resultItem('function_call_output', 'The result of a call.'),
@@ -159,7 +161,7 @@ const items: Definitions = {
       name: { description: 'What was called.', type: 'string', minLength: 1 },
       input: { description: 'The text that it was called with.', type: 'string' },
       caller: noEffect,
-      namespace: noEffect,
+      namespace,
     },
   ),
   ResponseCustomResultItem: resultItem('custom_tool_call_output', 'The result of a call of a custom tool.'),
@@ -172,6 +174,15 @@ const items: Definitions = {
     summary: noEffect,
     encrypted_content: { description: 'No effect: thoughts are not encrypted here.' },
   }),
+  ResponseItemReference: {
+    description: 'An item of a stored response, by its id.',
+    required: ['type', 'id'],
+    properties: {
+      type: { description: 'Kind of the item.', const: 'item_reference' },
+      id: { description: 'Its id.', type: 'string', minLength: 1 },
+    },
+    additionalProperties: false,
+  },
   ResponseReasoningText: {
     description: 'A piece of thoughts.',
     type: 'object',

@@ -51,11 +51,8 @@ export async function createMessage(
   const asked = request.stream ? { ...chat, stream: true, stream_options: usage } : chat;
   const { answer, isFull } = await paths.run(() => answerWithin(service, asked, options));
   if (!(Symbol.asyncIterator in answer)) return toMessage(answer, isFull);
-  return new MessageStream(
-    toEvents(answer, isFull),
-    () => answer.abort(),
-    () => ({ type: 'ping' }),
-  );
+  const { events, idleEvents } = toEvents(answer, isFull);
+  return new MessageStream(events, () => answer.abort(), idleEvents);
 }
 
 /** Counts the tokens of a request's prompt. */

@@ -21,6 +21,7 @@ import { ResponseStore } from './response-store.ts';
 import { outputMessages, toChat } from './to-chat.ts';
 import { toEvents } from './to-events.ts';
 import { beginResponse, endResponse, toItems } from './to-response.ts';
+import { namesOfTools, withoutServerTools } from './tools.ts';
 
 /** The events of one response. */
 export class ResponseStream extends AnswerStream<ResponseStreamEvent> {}
@@ -73,13 +74,15 @@ export function responsesOf(service: Asked): Responses {
 function makeResponses(service: Asked): Responses {
   const store = new ResponseStore();
   const answer: Responses['answer'] = async (input, options = {}, validation = {}) => {
-    const request = checkRequest('ResponseRequest', input, validation);
+    const own = withoutServerTools(input, validation);
+    const given = own.paths.runNow(() => checkRequest('ResponseRequest', own.body, validation));
+    const request = { ...given, input: store.resolve(given.input) };
     const { previous_response_id: previous } = request;
     const earlier = previous == null ? [] : store.get(previous, 'previous_response_id').messages;
-    const { chat, history, paths } = toChat(request, earlier);
+    const { chat, history, paths } = own.paths.runNow(() => toChat(request, earlier));
     const asked = request.stream ? { ...chat, stream: true, stream_options: { include_usage: true } } : chat;
-    const answered = await paths
-      .run(() => ask(service, asked, request, options))
+    const answered = await own.paths
+      .run(() => paths.run(() => ask(service, asked, request, options)))
       .catch((error: unknown) => failStream(error, request, options, validation));
     const keep = (response: ResponseObject): void => {
       if (request.store === false) return;
@@ -90,11 +93,16 @@ function makeResponses(service: Asked): Responses {
       store.add({ response, input: items, messages: [...history, ...outputMessages(response.output)] });
     };
     if (Symbol.asyncIterator in answered) {
-      const { events, idleEvent } = toEvents(answered, request, keep);
-      return new ResponseStream(events, () => answered.abort(), idleEvent);
+      const { events, idleEvents } = toEvents(answered, request, keep);
+      return new ResponseStream(events, () => answered.abort(), idleEvents);
     }
     const isCut = answered.choices[0]!.finish_reason === 'length';
-    const response = endResponse(beginResponse(request, answered), toItems(answered), isCut, answered.usage);
+    const response = endResponse(
+      beginResponse(request, answered),
+      toItems(answered, namesOfTools(request.tools)),
+      isCut,
+      answered.usage,
+    );
     keep(response);
     return response;
   };

@@ -23,10 +23,11 @@ import {
   newReasoning,
   textPart,
 } from './to-response.ts';
+import { type CalledTool, namesOfTools } from './tools.ts';
 
 /**
  * The events of a stream. Where the answer fails once it has begun, `response.failed` comes before the error is thrown. `onEnd` takes the whole
- * response before its last event is given. `idleEvent`: one that says nothing new.
+ * response before its last event is given. `idleEvents`: what says nothing new.
  */
 export function toEvents(
   chunks: ChatCompletionStream,
@@ -34,7 +35,7 @@ export function toEvents(
   onEnd: (response: ResponseObject) => void,
 ): {
   readonly events: AsyncIterator<ResponseStreamEvent>;
-  readonly idleEvent: () => ResponseStreamEvent | null;
+  readonly idleEvents: () => ResponseStreamEvent[];
 } {
   const writer = new EventWriter(request);
   const source = chunks[Symbol.asyncIterator]();
@@ -59,12 +60,13 @@ export function toEvents(
     },
     leave: () => chunks.abort(),
   });
-  return { events, idleEvent: () => numbered(writer.idle())[0] ?? null };
+  return { events, idleEvents: () => numbered(writer.idle()) };
 }
 
 /** Opens and closes items as the kind of what comes changes. */
 class EventWriter {
   readonly #request: ResponseRequest;
+  readonly #called: (name: string) => CalledTool;
   readonly #output: ResponseOutputItem[] = [];
   #response: ResponseObject | null = null;
   #open: ResponseOutputItem | null = null; // the last item, until it is closed
@@ -75,6 +77,7 @@ class EventWriter {
 
   constructor(request: ResponseRequest) {
     this.#request = request;
+    this.#called = namesOfTools(request.tools);
   }
 
   push(chunk: ChatCompletionChunk): ResponseEventBody[] {
@@ -187,8 +190,8 @@ class EventWriter {
 
   #beginCall({ index, id, type, function: called, custom }: ToolCallDelta): void {
     this.#call = index;
-    if (type === 'custom') this.#begin(newCustomCall(id ?? '', custom?.name ?? ''));
-    else this.#begin(newCall(id ?? '', called?.name ?? ''));
+    if (type === 'custom') this.#begin(newCustomCall(id ?? '', this.#called(custom?.name ?? '')));
+    else this.#begin(newCall(id ?? '', this.#called(called?.name ?? '')));
   }
 
   #addToCall({ function: called, custom }: ToolCallDelta): void {

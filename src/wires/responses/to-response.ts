@@ -3,14 +3,18 @@ import { randomUUID } from 'node:crypto';
 import type {
   ChatCompletion,
   ResponseCustomFormat,
+  ResponseCustomTool,
+  ResponseFunctionTool,
   ResponseObject,
   ResponseOutputItem,
   ResponseRequest,
+  ResponseShownTool,
   ResponseTool,
   ResponseUsage,
   TokenLogprob,
   Usage,
 } from '../../protocol/index.ts';
+import type { CalledTool } from './tools.ts';
 
 /** The response of a request that runs. */
 export function beginResponse(
@@ -46,6 +50,12 @@ export function beginResponse(
 }
 
 function toShownTool(tool: ResponseTool): ResponseObject['tools'][number] {
+  if (tool.type === 'namespace')
+    return { ...tool, description: String(tool.description ?? ''), tools: tool.tools.map(toShownInner) };
+  return toShownInner(tool);
+}
+
+function toShownInner(tool: ResponseFunctionTool | ResponseCustomTool): ResponseShownTool {
   const { name } = tool;
   if (tool.type === 'custom')
     return {
@@ -91,7 +101,10 @@ export function endResponse(
 }
 
 /** The items of a whole answer. */
-export function toItems({ choices }: ChatCompletion): ResponseOutputItem[] {
+export function toItems(
+  { choices }: ChatCompletion,
+  called: (name: string) => CalledTool,
+): ResponseOutputItem[] {
   const { message, logprobs, finish_reason } = choices[0]!;
   const { reasoning, content, tool_calls } = message;
   const items: ResponseOutputItem[] = [];
@@ -110,9 +123,13 @@ export function toItems({ choices }: ChatCompletion): ResponseOutputItem[] {
   for (const call of tool_calls)
     items.push(
       call.type === 'custom'
-        ? { ...newCustomCall(call.id, call.custom.name), input: call.custom.input, status: 'completed' }
+        ? {
+            ...newCustomCall(call.id, called(call.custom.name)),
+            input: call.custom.input,
+            status: 'completed',
+          }
         : {
-            ...newCall(call.id, call.function.name),
+            ...newCall(call.id, called(call.function.name)),
             arguments: call.function.arguments,
             status: 'completed',
           },
@@ -135,13 +152,13 @@ export function newMessage(): Extract<ResponseOutputItem, { type: 'message' }> {
 /** A call that begins. */
 export function newCall(
   callId: string,
-  name: string,
+  called: CalledTool,
 ): Extract<ResponseOutputItem, { type: 'function_call' }> {
   return {
     id: idOf('fc'),
     type: 'function_call',
     call_id: callId,
-    name,
+    ...called,
     arguments: '',
     status: 'in_progress',
   };
@@ -150,13 +167,13 @@ export function newCall(
 /** A call of a custom tool that begins. */
 export function newCustomCall(
   callId: string,
-  name: string,
+  called: CalledTool,
 ): Extract<ResponseOutputItem, { type: 'custom_tool_call' }> {
   return {
     id: idOf('ctc'),
     type: 'custom_tool_call',
     call_id: callId,
-    name,
+    ...called,
     input: '',
     status: 'in_progress',
   };
