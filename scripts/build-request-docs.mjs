@@ -45,7 +45,7 @@ const SECTIONS = {
     "The body of `POST /v1/messages`, and the argument of `createMessage`: [Anthropic's messages](wires.md#anthropics-messages).",
   MessageTurn: 'An item of `messages` of a `MessageRequest`.',
   MessageThinking: 'The value of `thinking`.',
-  MessageTool: 'An item of `tools` of a `MessageRequest`.',
+  MessageCustomTool: 'An item of `tools` of a `MessageRequest`.',
   MessageToolChoice: 'The value of `tool_choice` of a `MessageRequest`.',
   MessageOutputConfig: 'The value of `output_config`.',
   MessageTextBlock: 'A block of a `MessageTurn`, and of `system`.',
@@ -103,7 +103,9 @@ const FORMS = {
   Speculation: 'false, `"auto"`, or `SpeculationSettings`',
   Prediction: '`{ type: "content", content }`; `content` is a text, or a list of `{ type: "text", text }`',
   MessageBlock:
-    '`{ type: "text", text }`, `{ type: "image", source }`, `{ type: "document", source }` of plain text, `{ type: "thinking", thinking }`, `MessageToolUseBlock` or `MessageToolResultBlock`',
+    '`{ type: "text", text }`, `{ type: "image", source }`, `{ type: "document", source }` of plain text, `{ type: "thinking", thinking }`, `MessageToolUseBlock`, `MessageToolResultBlock`, `{ type: "redacted_thinking" }` or what a tool of Anthropic\'s servers did',
+  MessageTool:
+    'a `MessageCustomTool`, or `{ type: "bash_20250124", name }` of the kinds `bash_*`, `text_editor_*` and `memory_*`',
   ResponseInputItem:
     'a `ResponseInputMessage`, `ResponseFunctionCallItem`, `ResponseFunctionResultItem`, `ResponseCustomCallItem`, `ResponseCustomResultItem`, `ResponseReasoningInput` or `ResponseItemReference`; the items of an answer fit',
   ResponseTool: 'a `ResponseFunctionTool` or a `ResponseCustomTool`',
