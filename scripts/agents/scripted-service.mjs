@@ -1,75 +1,73 @@
-/** Rules of an imagined model -> a service whose answers they give, behind the real HTTP server. */
+// Rules of an imagined model -> a service that answers by them, behind the real HTTP server.
 import { setTimeout as sleep } from 'node:timers/promises';
+import { contextOverflow } from '../../dist/errors.js';
 import { OnpolicyError } from '../../dist/index.js';
 
 /** What the model is called. */
 export const MODEL = 'scripted';
 
 /**
- * A service that answers by `reply(request)`, which returns `{ text }`, `{ calls: [{ name, arguments }] }`, and with either `readMs`, the
- * time to read the prompt. A prompt of more than `contextSize` tokens overflows, as in a runtime.
+ * A service that answers by `reply(request)`, which returns `{ text }`, `{ calls: [{ name, arguments }] }` or `{ error }`, with `readMs`
+ * where its prompt takes time to read. A prompt of more than `contextSize` tokens overflows, unless `isExempt(request)`.
  */
 export function createScriptedService() {
-  const seen = [];
-  const service = {
-    seen,
-    contextSize: 1_000_000,
-    reply: () => ({ text: 'ok' }),
-    aborted: 0,
-  };
+  const service = { running: 0, aborted: 0, seen: [] };
+  service.reset = () =>
+    Object.assign(service, {
+      contextSize: 1_000_000,
+      isExempt: () => false,
+      reply: () => ({ text: 'Yes.' }),
+      seen: [],
+    });
+  service.reset();
   service.api = {
     servedModels: () => [MODEL],
     contextSize: async () => service.contextSize,
-    renderPrompt: async (request) => {
-      const count = tokensOf(request);
-      return { prompt: '', prompt_token_ids: [], count, max_model_len: service.contextSize };
-    },
-    async createCompletion(request, { signal } = {}) {
-      const tokens = tokensOf(request);
-      const entry = { request, tokens, error: null };
-      seen.push(entry);
-      const check = () => {
-        if (!signal?.aborted) return;
-        service.aborted += 1;
-        throw new OnpolicyError('ABORTED', 'the request was aborted');
-      };
+    renderPrompt: async (request) => ({
+      prompt: '',
+      prompt_token_ids: [],
+      count: tokensOf(request),
+      max_model_len: service.contextSize,
+    }),
+    createCompletion: async (request, { signal } = {}) => {
+      const entry = { request, tokens: tokensOf(request), reply: null, error: null };
+      service.seen.push(entry);
       try {
-        requireRoom(request, tokens, service.contextSize);
+        if (!service.isExempt(request)) requireRoom(request, entry.tokens, service.contextSize);
+        entry.reply = service.reply(request);
+        if (entry.reply.error) throw entry.reply.error;
       } catch (error) {
         entry.error = error;
         throw error;
       }
-      const reply = service.reply(request, entry);
-      entry.reply = reply;
-      if (reply.error) throw reply.error;
-      const id = `chatcmpl-${seen.length}`;
-      const usage = usageOf(tokens, reply);
-      if (!request.stream) {
-        await sleep(reply.readMs ?? 0, undefined, { signal }).catch(() => {});
-        check();
-        return wholeOf({ id, model: request.model ?? MODEL }, reply, usage);
-      }
+      const header = { id: `chatcmpl-${service.seen.length}`, model: request.model ?? MODEL };
       const controller = new AbortController();
       const stop = AbortSignal.any([controller.signal, ...(signal ? [signal] : [])]);
-      return {
-        async *[Symbol.asyncIterator]() {
-          let place = 0; // the first chunk comes at once, the next one when the prompt is read
-          for (const chunk of chunksOf({ id, model: request.model ?? MODEL }, reply, usage)) {
-            const waitMs = place++ === 1 ? (reply.readMs ?? 0) : (reply.pieceMs ?? 0);
-            if (waitMs > 0) await sleep(waitMs, undefined, { signal: stop }).catch(() => {});
-            if (stop.aborted) {
-              service.aborted += 1;
-              throw new OnpolicyError('ABORTED', 'the request was aborted');
-            }
-            yield chunk;
-          }
-        },
-        abort: () => controller.abort(),
-      };
+      const chunks = readChunks(service, chunksOf(header, entry), entry.reply, stop);
+      if (request.stream) return { [Symbol.asyncIterator]: () => chunks, abort: () => controller.abort() };
+      for await (const _ of chunks);
+      return wholeOf(header, entry);
     },
     close: async () => {},
   };
   return service;
+}
+
+/** The chunks in their time: the first one at once, the next one when the prompt is read. */
+async function* readChunks(service, chunks, { readMs = 0 }, signal) {
+  service.running += 1;
+  try {
+    for (const [i, chunk] of chunks.entries()) {
+      if (i === 1 && readMs > 0) await sleep(readMs, undefined, { signal }).catch(() => {});
+      if (signal.aborted) {
+        service.aborted += 1;
+        throw new OnpolicyError('ABORTED', 'the request was aborted');
+      }
+      yield chunk;
+    }
+  } finally {
+    service.running -= 1;
+  }
 }
 
 /** About four characters are a token. */
@@ -77,50 +75,37 @@ function tokensOf({ messages, tools }) {
   return Math.ceil((JSON.stringify(messages).length + JSON.stringify(tools ?? []).length) / 4);
 }
 
-function requireRoom({ max_completion_tokens: wanted }, tokens, contextSize) {
-  const left = contextSize - tokens;
-  if (left < 1)
-    throw new OnpolicyError(
-      'CONTEXT_OVERFLOW',
-      `messages: the prompt has ${tokens} tokens; the context holds ${contextSize}`,
-      {
-        param: 'messages',
-      },
-    );
-  if (wanted != null && wanted > left)
-    throw new OnpolicyError('CONTEXT_OVERFLOW', `max_completion_tokens: ${wanted} tokens do not fit`, {
-      param: 'max_completion_tokens',
+function requireRoom({ max_completion_tokens: wanted }, prompt_tokens, max_model_len) {
+  const use = { prompt_tokens, max_model_len };
+  if (prompt_tokens >= max_model_len) throw contextOverflow('messages', 'the prompt is too long', use);
+  if (wanted != null && prompt_tokens + wanted > max_model_len)
+    throw contextOverflow('max_completion_tokens', 'it does not fit', {
+      ...use,
+      max_completion_tokens: wanted,
     });
 }
 
-function usageOf(prompt_tokens, { text = '', calls = [] }) {
+function usageOf({ tokens: prompt_tokens, reply: { text = '', calls = [] } }) {
   const completion_tokens = Math.ceil((text.length + JSON.stringify(calls).length) / 4);
   return { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens };
 }
 
-function toolCall({ name, arguments: given }, index, id) {
+function toCall({ name, arguments: given }, index, id) {
   return {
-    index,
     id: `call_${id}_${index}`,
     type: 'function',
     function: { name, arguments: JSON.stringify(given) },
   };
 }
 
-function wholeOf({ id, model }, { text = '', calls = [] }, usage) {
+function wholeOf({ id, model }, entry) {
+  const { text = '', calls = [] } = entry.reply;
   const message = {
     role: 'assistant',
     content: text,
     refusal: null,
-    annotations: null,
-    audio: null,
-    function_call: null,
-    tool_calls: calls.map((call, i) => {
-      const { index: _, ...rest } = toolCall(call, i, id);
-      return rest;
-    }),
     reasoning: null,
-    reasoning_content: null,
+    tool_calls: calls.map((call, i) => toCall(call, i, id)),
   };
   const finish_reason = calls.length > 0 ? 'tool_calls' : 'stop';
   return {
@@ -128,21 +113,30 @@ function wholeOf({ id, model }, { text = '', calls = [] }, usage) {
     object: 'chat.completion',
     created: Math.floor(Date.now() / 1000),
     model,
-    choices: [{ index: 0, message, logprobs: null, finish_reason, stop_reason: null, token_ids: null }],
-    usage,
+    choices: [{ index: 0, message, logprobs: null, finish_reason, stop_reason: null }],
+    usage: usageOf(entry),
   };
 }
 
-function* chunksOf({ id, model }, { text = '', calls = [] }, usage) {
-  const header = { id, object: 'chat.completion.chunk', created: Math.floor(Date.now() / 1000), model };
+function chunksOf({ id, model }, entry) {
+  const { text = '', calls = [] } = entry.reply;
+  const usage = usageOf(entry);
+  const header = {
+    id,
+    object: 'chat.completion.chunk',
+    created: Math.floor(Date.now() / 1000),
+    model,
+    usage,
+  };
   const chunk = (delta, finish_reason = null) => ({
     ...header,
     choices: [{ index: 0, delta, logprobs: null, finish_reason }],
-    usage,
   });
-  yield chunk({ role: 'assistant', content: '' });
-  for (const content of text.match(/[\s\S]{1,4000}/g) ?? []) yield chunk({ content });
-  for (const [i, call] of calls.entries()) yield chunk({ tool_calls: [toolCall(call, i, id)] });
-  yield chunk({}, calls.length > 0 ? 'tool_calls' : 'stop');
-  yield { ...header, choices: [], usage };
+  return [
+    chunk({ role: 'assistant', content: '' }),
+    ...(text.match(/[\s\S]{1,4000}/g) ?? []).map((content) => chunk({ content })),
+    ...calls.map((call, index) => chunk({ tool_calls: [{ index, ...toCall(call, index, id) }] })),
+    chunk({}, calls.length > 0 ? 'tool_calls' : 'stop'),
+    { ...header, choices: [] },
+  ];
 }
