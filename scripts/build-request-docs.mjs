@@ -107,10 +107,10 @@ const FORMS = {
   MessageTool:
     'a `MessageCustomTool`, or `{ type: "bash_20250124", name }` of the kinds `bash_*`, `text_editor_*` and `memory_*`',
   ResponseInputItem:
-    'a `ResponseInputMessage`, `ResponseFunctionCallItem`, `ResponseFunctionResultItem`, `ResponseCustomCallItem`, `ResponseCustomResultItem`, `ResponseReasoningInput` or `ResponseItemReference`; the items of an answer fit',
+    'a `ResponseInputMessage`, `ResponseFunctionCallItem`, `ResponseFunctionResultItem`, `ResponseCustomCallItem`, `ResponseCustomResultItem`, `ResponseReasoningInput` or `ResponseItemReference`; the items of an answer fit. Also [what other servers add](wires.md#openais-responses)',
   ResponseTool: 'a `ResponseFunctionTool` or a `ResponseCustomTool`',
   ResponseInputPart:
-    '`{ type: "input_text", text }`, `{ type: "output_text", text }`, `{ type: "refusal", refusal }`, or `{ type: "input_image", image_url }`',
+    '`{ type: "input_text", text }`, `{ type: "output_text", text }`, `{ type: "refusal", refusal }`, `{ type: "input_image", image_url }`, or `{ type: "input_file", filename, file_data }` of text',
   ResponseReasoningText: '`{ type: "reasoning_text", text }`',
   MessageResultBlock: 'the blocks `text`, `image` and `document`',
   LogitsProcessorItem:

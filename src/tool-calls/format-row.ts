@@ -24,7 +24,17 @@ export type ToolCallSyntax = {
 };
 
 /** How arguments are written. */
-export type ArgumentStyle = 'json' | 'qwen_xml' | 'glm_xml' | 'minimax_xml' | 'deepseek_xml';
+export type ArgumentStyle =
+  | 'json'
+  | 'qwen_xml'
+  | 'seed_xml'
+  | 'glm_xml'
+  | 'hunyuan_xml'
+  | 'minimax_xml'
+  | 'minicpm_xml'
+  | 'deepseek_xml'
+  | 'python'
+  | 'gemma';
 
 /** A text or pattern that stands in a chat template. */
 export type Sign = string | RegExp;

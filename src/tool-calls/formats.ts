@@ -30,6 +30,15 @@ const JSON_OBJECT = {
   end: '}',
   separator: ', ',
 } as const;
+/** `NAME(KEY=VALUE, ...)`. */
+const PYTHON_CALL = {
+  begin: '',
+  name: 'plain',
+  middle: ['('],
+  arguments: 'python',
+  end: ')',
+  separator: ', ',
+} as const;
 const NAMED = { name: 'plain', arguments: 'json', separator: '' } as const;
 
 /**
@@ -56,6 +65,15 @@ const FORMATS = {
   },
   gemma4: {
     reads: gemmaCalls('<|tool_call>', '<tool_call|>', '<|"|>'),
+    writes: {
+      begin: '<|tool_call>call:',
+      name: 'plain',
+      middle: ['{'],
+      arguments: 'gemma',
+      end: '}<tool_call|>',
+      separator: '',
+      trigger: '<|tool_call>',
+    },
     seenBy: [['<|tool_call>']],
   },
   functiongemma: {
@@ -64,6 +82,12 @@ const FORMATS = {
   },
   gemma_tool_code: {
     reads: fencedPythonCalls('```tool_code', '```'),
+    writes: {
+      ...PYTHON_CALL,
+      section: { begin: '```tool_code\n', end: '\n```' },
+      separator: '\n',
+      trigger: '```tool_code',
+    },
     seenBy: [['```tool_code']],
   },
   kimi_k2: {
@@ -161,6 +185,15 @@ const FORMATS = {
       valueEnds: ['</parameter>'],
       sections: { begins: ['<seed:tool_call>'], ends: ['</seed:tool_call>'] },
     }),
+    writes: {
+      begin: '<seed:tool_call>\n<function=',
+      name: 'plain',
+      middle: ['>\n'],
+      arguments: 'seed_xml',
+      end: '\n</function>\n</seed:tool_call>',
+      separator: '\n',
+      trigger: '<seed:tool_call>',
+    },
     seenBy: [['<seed:tool_call>']],
   },
   qwen3_coder: {
@@ -200,6 +233,15 @@ const FORMATS = {
       valueEnds: ['</param>'],
       hasCdata: true,
     }),
+    writes: {
+      begin: '<function name="',
+      name: 'plain',
+      middle: ['">'],
+      arguments: 'minicpm_xml',
+      end: '</function>',
+      separator: '\n',
+      trigger: '<function name="',
+    },
     seenBy: [['<function name=', '<param name=']],
   },
   minimax_m2: {
@@ -236,6 +278,16 @@ const FORMATS = {
       valueBegin: '<arg_value:opensource>',
       valueEnds: ['</arg_value:opensource>'],
     }),
+    writes: {
+      section: { begin: '<tool_calls:opensource>\n', end: '\n</tool_calls:opensource>' },
+      begin: '<tool_call:opensource>',
+      name: 'plain',
+      middle: ['<tool_sep:opensource>\n'],
+      arguments: 'hunyuan_xml',
+      end: '</tool_call:opensource>',
+      separator: '\n',
+      trigger: '<tool_calls:opensource>',
+    },
     seenBy: [[/<tool_sep(?:\{\})?(?::opensource)?>/]],
   },
   /** MiniMax M3: nested elements. */
@@ -293,6 +345,11 @@ const FORMATS = {
   },
   lfm2: {
     reads: pythonListCalls('<|tool_call_start|>', '<|tool_call_end|>'),
+    writes: {
+      ...PYTHON_CALL,
+      section: { begin: '<|tool_call_start|>[', end: ']<|tool_call_end|>' },
+      trigger: '<|tool_call_start|>',
+    },
     seenBy: [[/<\|tool_call_start\|>|<\|tool_list_start\|>|List of tools: \[/]],
   },
   nemotron: {
@@ -311,7 +368,7 @@ const FORMATS = {
     seenBy: [['<tool_calls>']],
   },
   gigachat: {
-    reads: jsonCalls({ begins: ['<|function_call|>'] }),
+    reads: jsonCalls({ begins: ['<|function_call|>', 'function call<|role_sep|>'] }),
     writes: {
       ...JSON_OBJECT,
       begin: '<|function_call|>{"name": ',
@@ -333,6 +390,7 @@ const FORMATS = {
   },
   pythonic: {
     reads: barePythonCalls(),
+    writes: { ...PYTHON_CALL, section: { begin: '[', end: ']' }, trigger: null },
     seenBy: [[/\[func_name1?\(/]],
   },
   llama3_json: {

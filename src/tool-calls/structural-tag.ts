@@ -63,6 +63,9 @@ export function toolCallStructuralTag(
       param: 'tool_choice',
     });
   }
+  if (syntax.arguments === 'python' || syntax.arguments === 'gemma') {
+    if (!chosen.every((tool) => hasWordKeys(tool.function.parameters))) return null;
+  }
   const special = options.specialTokens ?? new Set();
   const calls = chosen.map((tool) => callTag(syntax, tool, special));
   const single = typeof choice === 'object';
@@ -141,7 +144,7 @@ function callTag(
   begin.push(...textFormats(text, special));
   const style = syntax.arguments === 'json' ? {} : { style: syntax.arguments };
   const content: StructuralFormat[] = tool.text
-    ? textArgument(syntax, tool.text)
+    ? textArgument(syntax, tool.text, special)
     : [{ type: 'json_schema', json_schema: schema, ...style }];
   return tag(begin, content, textFormats(syntax.end, special));
 }
@@ -150,14 +153,23 @@ function callTag(
 function textArgument(
   { arguments: style }: ToolCallSyntax,
   { argument, syntax, definition }: TextArgument,
+  special: ReadonlySet<string>,
 ): StructuralFormat[] {
-  const escaped = style === 'json' ? { json_escaped: true as const } : {};
+  const escaped = style === 'json' || style === 'python' ? { json_escaped: true as const } : {};
   const text: StructuralFormat =
     syntax === 'regex'
       ? { type: 'regex', pattern: definition, ...escaped }
       : { type: 'grammar', grammar: definition, syntax, ...escaped };
   const [begin, end] = AROUND_TEXT[style](argument);
-  return [{ type: 'const_string', value: begin }, text, { type: 'const_string', value: end }];
+  return [...textFormats(begin, special), text, ...textFormats(end, special)];
+}
+
+/** Whether all keys of a schema can be written without quotes. */
+function hasWordKeys(schema: unknown): boolean {
+  if (typeof schema !== 'object' || schema === null) return true;
+  const { properties } = schema as { properties?: unknown };
+  const keys = typeof properties === 'object' && properties !== null ? Object.keys(properties) : [];
+  return keys.every((key) => /^[A-Za-z_][\w.-]*$/.test(key)) && Object.values(schema).every(hasWordKeys);
 }
 
 /** What stands before and behind an argument that is a text. */
@@ -166,6 +178,14 @@ const AROUND_TEXT: Readonly<Record<ArgumentStyle, (name: string) => readonly [be
     json: (name) => [`{${JSON.stringify(name)}: "`, '"}'],
     qwen_xml: (name) => [`<parameter=${name}>\n`, '\n</parameter>'],
     glm_xml: (name) => [`<arg_key>${name}</arg_key>\n<arg_value>`, '</arg_value>'],
+    seed_xml: (name) => [`<parameter=${name}>`, '</parameter>'],
+    hunyuan_xml: (name) => [
+      `<arg_key:opensource>${name}</arg_key:opensource>\n<arg_value:opensource>`,
+      '</arg_value:opensource>',
+    ],
+    minicpm_xml: (name) => [`<param name="${name}">`, '</param>'],
+    python: (name) => [`${name}="`, '"'],
+    gemma: (name) => [`${name}:<|"|>`, '<|"|>'],
     minimax_xml: (name) => [`<parameter name="${name}">`, '</parameter>'],
     deepseek_xml: (name) => [`<｜DSML｜parameter name="${name}" string="true">`, '</｜DSML｜parameter>'],
   };

@@ -17,6 +17,12 @@ const ARGUMENTS = {
   glm_xml: '\n<arg_key>city</arg_key>\n<arg_value>Paris</arg_value>\n',
   minimax_xml: '<parameter name="city">Paris</parameter>',
   deepseek_xml: '<｜DSML｜parameter name="city" string="true">Paris</｜DSML｜parameter>',
+  seed_xml: '<parameter=city>Paris</parameter>',
+  hunyuan_xml:
+    '<arg_key:opensource>city</arg_key:opensource><arg_value:opensource>Paris</arg_value:opensource>',
+  minicpm_xml: '<param name="city">Paris</param>',
+  python: 'city="Paris"',
+  gemma: 'city:<|"|>Paris<|"|>',
 } as const;
 
 /** Writes the shortest text that a tag allows, with the city Paris for a schema. */
@@ -93,7 +99,7 @@ it('covers the families that people use', () => {
       'granite',
     ]),
   );
-  for (const format of ['pythonic', 'gemma4'] as const)
+  for (const format of ['functiongemma', 'cohere'] as const)
     expect(toolCallStructuralTag(format, TOOLS, 'required', true)).toBeNull();
 });
 

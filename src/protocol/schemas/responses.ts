@@ -1,5 +1,6 @@
 /** Requests of OpenAI's responses API. Sampling fields of chats may stand beside its own. */
 import { chatFields, EXTRA_FIELDS } from './messages.ts';
+import { HISTORY_ITEMS } from './response-history.ts';
 import { namespace, noEffect } from './response-tools.ts';
 import { byField, type Definitions, orNull, ref, type Schema } from './schema.ts';
 
@@ -59,6 +60,7 @@ const items: Definitions = {
           'custom_tool_call_output',
           'reasoning',
           'item_reference',
+          ...Object.keys(HISTORY_ITEMS),
         ],
       },
     },
@@ -72,10 +74,11 @@ const items: Definitions = {
       custom_tool_call_output: 'ResponseCustomResultItem',
       reasoning: 'ResponseReasoningInput',
       item_reference: 'ResponseItemReference',
+      ...HISTORY_ITEMS,
     }),
     else: ref('ResponseInputMessage'),
     tsType:
-      'ResponseInputMessage | ResponseFunctionCallItem | ResponseFunctionResultItem | ResponseCustomCallItem | ResponseCustomResultItem | ResponseReasoningInput | ResponseItemReference',
+      'ResponseInputMessage | ResponseFunctionCallItem | ResponseFunctionResultItem | ResponseCustomCallItem | ResponseCustomResultItem | ResponseReasoningInput | ResponseHostedCallItem | ResponseHostedResultItem | ResponseMcpCallItem | ResponseCompactionItem | ResponseServerItem | ResponseItemReference',
   },
   ResponseInputMessage: {
     description: 'A message. Those of an answer can be given back as they are.',
@@ -98,12 +101,13 @@ const items: Definitions = {
     description: 'A piece of a message.',
     type: 'object',
     required: ['type'],
-    properties: { type: { enum: ['input_text', 'output_text', 'refusal', 'input_image'] } },
+    properties: { type: { enum: ['input_text', 'output_text', 'refusal', 'input_image', 'input_file'] } },
     ...byField('type', {
       input_text: 'ResponseTextPart',
       output_text: 'ResponseTextPart',
       refusal: 'ResponseRefusalPart',
       input_image: 'ResponseImagePart',
+      input_file: 'ResponseFilePart',
     }),
   },
   ResponseTextPart: {
@@ -135,6 +139,21 @@ const items: Definitions = {
       image_url: { description: 'A data URL.', type: 'string', minLength: 1 },
       detail: { description: 'How closely to look.', type: ['string', 'null'] },
       file_id: onlyNull('Files are not kept here.'),
+      prompt_cache_breakpoint: noEffect,
+    },
+    additionalProperties: false,
+  },
+  ResponseFilePart: {
+    description:
+      'A file. A file of text is text; of others the model gets the name, and that it cannot read them.',
+    required: ['type'],
+    properties: {
+      type: { description: 'Kind of the part.', const: 'input_file' },
+      file_data: orNull('string', { description: 'A data URL, or Base64 of text in UTF-8.' }),
+      filename: orNull('string', { description: 'Stands before the text.' }),
+      file_id: orNull('string', { description: 'Not read: files are not kept here.' }),
+      file_url: orNull('string', { description: 'Not read: nothing is downloaded.' }),
+      detail: noEffect,
       prompt_cache_breakpoint: noEffect,
     },
     additionalProperties: false,
@@ -171,8 +190,15 @@ const items: Definitions = {
       type: ['array', 'null'],
       items: ref('ResponseReasoningText'),
     },
-    summary: noEffect,
-    encrypted_content: { description: 'No effect: thoughts are not encrypted here.' },
+    encrypted_content: orNull('string', {
+      description:
+        'Without content: the thoughts of an answer of this server. Those of other servers say nothing here.',
+    }),
+    summary: {
+      description: 'Without both: stands for the thoughts.',
+      type: ['array', 'null'],
+      items: ref('ResponseReasoningText'),
+    },
   }),
   ResponseItemReference: {
     description: 'An item of a stored response, by its id.',
@@ -188,7 +214,7 @@ const items: Definitions = {
     type: 'object',
     required: ['type', 'text'],
     properties: {
-      type: { description: 'Kind of the part.', const: 'reasoning_text' },
+      type: { description: 'Kind of the part.', enum: ['reasoning_text', 'summary_text', 'text'] },
       text: { description: 'The thoughts.', type: 'string' },
     },
     additionalProperties: false,
@@ -234,7 +260,8 @@ export const responsesDefinitions: Definitions = {
         bounds: 'at most `maxLogprobs`',
       }),
       include: {
-        description: '`message.output_text.logprobs` reports log-probabilities. Others have no effect.',
+        description:
+          '`message.output_text.logprobs` reports log-probabilities, `reasoning.encrypted_content` the thoughts in a form to give back. Others have no effect.',
         type: ['array', 'null'],
         items: { type: 'string' },
       },
@@ -313,7 +340,10 @@ export const responsesDefinitions: Definitions = {
         type: ['integer', 'null'],
         minimum: 0,
       },
-      summary: noEffect,
+      summary: {
+        description: 'Returns the thoughts as the summary of a `reasoning` item, not as its content.',
+        enum: ['auto', 'concise', 'detailed', null],
+      },
       generate_summary: noEffect,
       context: noEffect,
       mode: noEffect,

@@ -1,18 +1,17 @@
 /** Requests of the messages API -> messages or events, of any service that answers chat completions. */
 import { AnswerStream } from '../../answer/index.ts';
 import {
-  type ChatCompletionRequest,
   checkRequest,
   type MessageCountRequest,
   type MessageRequest,
   type MessageResponse,
   type MessageStreamEvent,
   type MessageTokensCount,
-  type RenderedPrompt,
   type ValidationOptions,
 } from '../../protocol/index.ts';
 import type { CallOptions, Completions } from '../../service.ts';
 import { answerWithin } from '../answer-within.ts';
+import type { Renders } from '../renders.ts';
 import { toChat } from './to-chat.ts';
 import { toEvents } from './to-events.ts';
 import { toMessage } from './to-message.ts';
@@ -32,11 +31,6 @@ export interface CreateMessage {
   /** As the request's `stream` says. */
   (request: MessageRequest, options?: CallOptions): Promise<MessageResponse | MessageStream>;
 }
-
-/** What renders prompts. */
-type Renders = {
-  renderPrompt(request: ChatCompletionRequest, options?: CallOptions): Promise<RenderedPrompt>;
-};
 
 /** Answers a request by a service. */
 export async function createMessage(

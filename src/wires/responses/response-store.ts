@@ -6,6 +6,7 @@ import type {
   ResponseItemReference,
   ResponseObject,
   ResponseRequest,
+  ResponseStoredItem,
 } from '../../protocol/index.ts';
 
 /** An item that is no reference to one. */
@@ -14,7 +15,7 @@ export type ResponseItem = Exclude<ResponseInputItem, ResponseItemReference>;
 /** A response, its own input, and the chat up to its end. */
 export type StoredResponse = {
   readonly response: ResponseObject;
-  readonly input: readonly ResponseItem[];
+  readonly input: readonly ResponseStoredItem[];
   readonly messages: readonly Message[];
 };
 
@@ -35,7 +36,7 @@ export class ResponseStore {
     this.#remove(id);
     this.#kept.set(id, { stored, characters });
     this.#characters += characters;
-    for (const item of itemsOf(stored)) if (item.id) this.#items.set(item.id, { item, owner: id });
+    for (const [itemId, item] of itemsOf(stored)) this.#items.set(itemId, { item, owner: id });
     for (const [oldest] of this.#kept) {
       if (this.#kept.size <= MOST_RESPONSES && this.#characters <= MOST_CHARACTERS) return;
       this.#remove(oldest);
@@ -74,13 +75,13 @@ export class ResponseStore {
     const found = this.#kept.get(id);
     if (!found) return;
     this.#kept.delete(id);
-    for (const { id: itemId } of itemsOf(found.stored))
-      if (itemId && this.#items.get(itemId)?.owner === id) this.#items.delete(itemId);
+    for (const [itemId] of itemsOf(found.stored))
+      if (this.#items.get(itemId)?.owner === id) this.#items.delete(itemId);
     this.#characters -= found.characters;
   }
 }
 
-/** Items that can be referred to. */
-function itemsOf({ response, input }: StoredResponse): readonly ResponseItem[] {
-  return [...input, ...(response.output as readonly ResponseItem[])];
+/** Items that can be referred to, by their ids. */
+function itemsOf({ response, input }: StoredResponse): [id: string, item: ResponseItem][] {
+  return [...input, ...response.output].map((item) => [item.id, item as ResponseItem]);
 }

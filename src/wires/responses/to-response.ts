@@ -7,6 +7,7 @@ import type {
   ResponseFunctionTool,
   ResponseObject,
   ResponseOutputItem,
+  ResponseReasoningOutput,
   ResponseRequest,
   ResponseShownTool,
   ResponseTool,
@@ -14,7 +15,11 @@ import type {
   TokenLogprob,
   Usage,
 } from '../../protocol/index.ts';
-import type { CalledTool } from './tools.ts';
+import { seal } from './sealed-text.ts';
+import { type CalledTool, namesOfTools } from './tools.ts';
+
+/** A piece of thoughts. */
+export type ThoughtsPart = ResponseReasoningOutput['summary' | 'content'][number];
 
 /** The response of a request that runs. */
 export function beginResponse(
@@ -36,6 +41,10 @@ export function beginResponse(
     instructions: request.instructions ?? null,
     previous_response_id: request.previous_response_id ?? null,
     max_output_tokens: request.max_output_tokens ?? null,
+    reasoning: {
+      effort: request.reasoning?.effort ?? null,
+      summary: request.reasoning?.summary ?? null,
+    },
     temperature: request.temperature ?? null,
     top_p: request.top_p ?? null,
     parallel_tool_calls: request.parallel_tool_calls ?? true,
@@ -101,19 +110,16 @@ export function endResponse(
 }
 
 /** The items of a whole answer. */
-export function toItems(
-  { choices }: ChatCompletion,
-  called: (name: string) => CalledTool,
-): ResponseOutputItem[] {
+export function toItems(request: ResponseRequest, { choices }: ChatCompletion): ResponseOutputItem[] {
   const { message, logprobs, finish_reason } = choices[0]!;
   const { reasoning, content, tool_calls } = message;
   const items: ResponseOutputItem[] = [];
-  if (reasoning)
-    items.push({
-      ...newReasoning(),
-      content: [{ type: 'reasoning_text', text: reasoning }],
-      status: 'completed',
-    });
+  const called = namesOfTools(request.tools);
+  if (reasoning) {
+    const item = newReasoning();
+    thoughtsPart(item, request).text = reasoning;
+    items.push({ ...item, ...sealedThoughts(item, request), status: 'completed' });
+  }
   if (content || (tool_calls.length === 0 && !reasoning))
     items.push({
       ...newMessage(),
@@ -140,8 +146,33 @@ export function toItems(
 }
 
 /** An item of thoughts that begins. */
-export function newReasoning(): Extract<ResponseOutputItem, { type: 'reasoning' }> {
+export function newReasoning(): ResponseReasoningOutput {
   return { id: idOf('rs'), type: 'reasoning', status: 'in_progress', summary: [], content: [] };
+}
+
+/** Adds the part that the thoughts stand in: of the summary if the request asks for one, else of the content. */
+export function thoughtsPart(
+  { summary, content }: ResponseReasoningOutput,
+  { reasoning }: ResponseRequest,
+): ThoughtsPart {
+  const isSummary = (reasoning?.summary ?? null) !== null;
+  if (isSummary) summary.push({ type: 'summary_text', text: '' });
+  else content.push({ type: 'reasoning_text', text: '' });
+  return (isSummary ? summary : content)[0]!;
+}
+
+/** The text of thoughts. */
+export function thoughtsOf({ summary, content }: ResponseReasoningOutput): string {
+  return [...summary, ...content].map(({ text }) => text).join('');
+}
+
+/** The field that has whole thoughts for a client which gives them back unread. */
+export function sealedThoughts(
+  item: ResponseReasoningOutput,
+  { include }: ResponseRequest,
+): Pick<ResponseReasoningOutput, 'encrypted_content'> {
+  if (!include?.includes('reasoning.encrypted_content')) return {};
+  return { encrypted_content: seal(thoughtsOf(item)) };
 }
 
 /** A message that begins. */
@@ -187,11 +218,13 @@ export function textPart(
   return { type: 'output_text', text, annotations: [], logprobs: [...logprobs] };
 }
 
-function idOf(kind: string): string {
+/** A new id. */
+export function idOf(kind: string): string {
   return `${kind}_${randomUUID().replaceAll('-', '')}`;
 }
 
-function toUsage(usage: Usage | null): ResponseUsage {
+/** Tokens of a request. */
+export function toUsage(usage: Usage | null): ResponseUsage {
   return {
     input_tokens: usage?.prompt_tokens ?? 0,
     input_tokens_details: {

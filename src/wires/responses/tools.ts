@@ -25,10 +25,12 @@ export function withoutServerTools(
   { dropUnknown, onDropped }: ValidationOptions,
 ): { readonly body: unknown; readonly paths: PathTranslation } {
   const paths = new PathTranslation();
-  const tools = (body as { tools?: unknown } | null)?.tools;
+  const { tools, tool_choice: choice } = (body ?? {}) as { tools?: unknown; tool_choice?: unknown };
   if (!dropUnknown || !Array.isArray(tools)) return { body, paths };
   const own = tools.flatMap((tool: unknown, i) => (isServerTool(tool) ? [] : [i]));
   if (own.length === tools.length) return { body, paths };
+  if (own.length === 0 && choice === 'required')
+    throwFaults([fault(['tool_choice'], 'conflict', 'at least one tool that the caller runs', choice)]);
   for (const tool of tools) if (isServerTool(tool)) onDropped?.(`tools.${(tool as { type: string }).type}`);
   for (const [to, from] of own.entries()) paths.note(`tools.${to}`, `tools.${from}`);
   return { body: { ...(body as object), tools: own.map((i) => tools[i] as unknown) }, paths };

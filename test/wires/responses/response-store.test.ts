@@ -31,7 +31,7 @@ it('resolves references to items, also where an earlier response that has one is
   const store = new ResponseStore();
   const item = newCall('call_1', { name: 'look' });
   store.add(stored('r0', '', [item]));
-  store.add({ ...stored('r1'), input: [item] });
+  store.add({ ...stored('r1'), input: [{ ...item }] });
   store.delete('r0');
   const question = { role: 'user' as const, content: 'Hi' };
   const input = [question, { type: 'item_reference' as const, id: item.id }];

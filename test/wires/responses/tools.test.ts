@@ -92,7 +92,12 @@ it.each<[object, string, number, string]>([
     400,
     'got "image_generation"',
   ],
-  [{ tool_choice: 'required', tools: [TOOLS[0]] }, 'tool_choice', 400, 'tools'],
+  [
+    { tool_choice: 'required', tools: [TOOLS[0]] },
+    'tool_choice',
+    400,
+    'at least one tool that the caller runs',
+  ],
   [{ tools: [TOOLS[0], { type: 'funktion', name: 'a' }] }, 'tools.1.type', 400, 'got "funktion"'],
   [{ tools: [TOOLS[0], { ...fn('a'), parameters: 'none' }] }, 'tools.1.parameters', 400, 'got "none"'],
   [{ tools: [fn('agents__close'), TOOLS[2]] }, 'tools.1.tools.0.name', 400, 'a name that no other tool has'],
