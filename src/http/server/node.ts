@@ -111,8 +111,7 @@ async function send(
 ): Promise<void> {
   if (typeof body !== 'string') {
     outgoing.writeHead(status, headers);
-    const isEvents = headers['content-type']?.startsWith('text/event-stream');
-    signs.send = () => void outgoing.write(isEvents ? ':\n\n' : ' ');
+    signs.send = () => void outgoing.write(body.idle);
     return await sendEvents(body, outgoing);
   }
   outgoing.writeHead(

@@ -1,8 +1,14 @@
 /** Tools of OpenAI's responses API, and the choice among them. */
-import { acceptedFrom, byField, type Definitions, ref } from './schema.ts';
+import { acceptedFrom, byField, type Definitions, ref, type Schema } from './schema.ts';
 
 /** A field of that API that changes nothing here. */
 export const noEffect = acceptedFrom('OpenAI');
+
+/** Where a tool is found. */
+export const namespace: Schema = {
+  description: 'The namespace of the tool; absent or null: it has none.',
+  type: ['string', 'null'],
+};
 
 /** Their definitions. */
 export const responseToolDefinitions: Definitions = {
@@ -10,8 +16,33 @@ export const responseToolDefinitions: Definitions = {
     description: 'What the model may call.',
     type: 'object',
     required: ['type'],
-    properties: { type: { enum: ['function', 'custom'] } },
-    ...byField('type', { function: 'ResponseFunctionTool', custom: 'ResponseCustomTool' }),
+    properties: { type: { enum: ['function', 'custom', 'namespace'] } },
+    ...byField('type', {
+      function: 'ResponseFunctionTool',
+      custom: 'ResponseCustomTool',
+      namespace: 'ResponseNamespaceTool',
+    }),
+  },
+  ResponseNamespaceTool: {
+    description:
+      'Tools under a common name. The model sees each as `namespace__tool`; its calls have both names.',
+    required: ['type', 'name', 'tools'],
+    properties: {
+      type: { description: 'Kind of the tool.', const: 'namespace' },
+      name: { description: 'Stands before the names of its tools.', type: 'string', minLength: 1 },
+      description: noEffect,
+      tools: {
+        description: 'Its tools.',
+        type: 'array',
+        items: {
+          type: 'object',
+          required: ['type'],
+          properties: { type: { enum: ['function', 'custom'] } },
+          ...byField('type', { function: 'ResponseFunctionTool', custom: 'ResponseCustomTool' }),
+        },
+      },
+    },
+    additionalProperties: false,
   },
   ResponseFunctionTool: {
     description: 'A function that the model may call.',
@@ -102,6 +133,7 @@ export const responseToolDefinitions: Definitions = {
     properties: {
       type: { description: 'Kind of the tool.', const: 'function' },
       name: { description: 'Its name.', type: 'string', minLength: 1 },
+      namespace,
     },
     additionalProperties: false,
   },
@@ -111,6 +143,7 @@ export const responseToolDefinitions: Definitions = {
     properties: {
       type: { description: 'Kind of the tool.', const: 'custom' },
       name: { description: 'Its name.', type: 'string', minLength: 1 },
+      namespace,
     },
     additionalProperties: false,
   },

@@ -1,7 +1,7 @@
 /** Requests of OpenAI's responses API. Sampling fields of chats may stand beside its own. */
 import { chatFields, EXTRA_FIELDS } from './messages.ts';
 import { HISTORY_ITEMS } from './response-history.ts';
-import { noEffect } from './response-tools.ts';
+import { namespace, noEffect } from './response-tools.ts';
 import { byField, type Definitions, orNull, ref, type Schema } from './schema.ts';
 
 /** Fields of this API that change nothing here. */
@@ -59,6 +59,7 @@ const items: Definitions = {
           'custom_tool_call',
           'custom_tool_call_output',
           'reasoning',
+          'item_reference',
           ...Object.keys(HISTORY_ITEMS),
         ],
       },
@@ -72,11 +73,12 @@ const items: Definitions = {
       custom_tool_call: 'ResponseCustomCallItem',
       custom_tool_call_output: 'ResponseCustomResultItem',
       reasoning: 'ResponseReasoningInput',
+      item_reference: 'ResponseItemReference',
       ...HISTORY_ITEMS,
     }),
     else: ref('ResponseInputMessage'),
     tsType:
-      'ResponseInputMessage | ResponseFunctionCallItem | ResponseFunctionResultItem | ResponseCustomCallItem | ResponseCustomResultItem | ResponseReasoningInput | ResponseHostedCallItem | ResponseHostedResultItem | ResponseMcpCallItem | ResponseCompactionItem | ResponseServerItem',
+      'ResponseInputMessage | ResponseFunctionCallItem | ResponseFunctionResultItem | ResponseCustomCallItem | ResponseCustomResultItem | ResponseReasoningInput | ResponseHostedCallItem | ResponseHostedResultItem | ResponseMcpCallItem | ResponseCompactionItem | ResponseServerItem | ResponseItemReference',
   },
   ResponseInputMessage: {
     description: 'A message. Those of an answer can be given back as they are.',
@@ -165,7 +167,7 @@ const items: Definitions = {
       name: { description: 'What was called.', type: 'string', minLength: 1 },
       arguments: { description: 'JSON text of the arguments.', type: 'string' },
       caller: noEffect,
-      namespace: noEffect,
+      namespace,
     },
   ),
   ResponseFunctionResultItem: resultItem('function_call_output', 'The result of a call.'),
@@ -178,7 +180,7 @@ const items: Definitions = {
       name: { description: 'What was called.', type: 'string', minLength: 1 },
       input: { description: 'The text that it was called with.', type: 'string' },
       caller: noEffect,
-      namespace: noEffect,
+      namespace,
     },
   ),
   ResponseCustomResultItem: resultItem('custom_tool_call_output', 'The result of a call of a custom tool.'),
@@ -198,6 +200,15 @@ const items: Definitions = {
       items: ref('ResponseReasoningText'),
     },
   }),
+  ResponseItemReference: {
+    description: 'An item of a stored response, by its id.',
+    required: ['type', 'id'],
+    properties: {
+      type: { description: 'Kind of the item.', const: 'item_reference' },
+      id: { description: 'Its id.', type: 'string', minLength: 1 },
+    },
+    additionalProperties: false,
+  },
   ResponseReasoningText: {
     description: 'A piece of thoughts.',
     type: 'object',
