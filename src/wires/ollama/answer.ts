@@ -1,7 +1,8 @@
 /** Requests of Ollama's API -> their answers as parts or as a whole, of any service that answers completions. */
-import { AnswerStream } from '../../answer/index.ts';
+import { AnswerStream, type ChatCompletionStream } from '../../answer/index.ts';
 import { OnpolicyError } from '../../errors.ts';
 import type {
+  ChatCompletionRequest,
   OllamaChatPart,
   OllamaChatRequest,
   OllamaEmbedRequest,
@@ -10,6 +11,7 @@ import type {
   OllamaGenerateRequest,
 } from '../../protocol/index.ts';
 import type { CallOptions, Completions } from '../../service.ts';
+import { answerWithin } from '../answer-within.ts';
 import { type Form, nanoseconds, type Piece, toParts } from './to-parts.ts';
 import { toChat, toEmbedding, toPromptChat, toText } from './to-request.ts';
 
@@ -38,7 +40,7 @@ export async function answerChat(
 ): Promise<AnswerStream<OllamaChatPart>> {
   const { request, paths } = toChat(asked);
   const began = performance.now();
-  const chunks = await paths.run(() => service.createCompletion({ ...request, stream: true }, options));
+  const chunks = await paths.run(() => streamChat(service, request, options));
   const parts = toParts(chunks, model, asMessage, { began, loaded: performance.now() });
   return new AnswerStream(parts, () => chunks.abort());
 }
@@ -55,7 +57,7 @@ export async function answerPrompt(
   const ask = async () => {
     if (!isText) {
       const { request, paths } = toPromptChat(asked);
-      return await paths.run(() => service.createCompletion({ ...request, stream: true }, options));
+      return await paths.run(() => streamChat(service, request, options));
     }
     if (!service.createTextCompletion)
       throw new OnpolicyError('UNSUPPORTED', 'this service has no text completions');
@@ -65,6 +67,16 @@ export async function answerPrompt(
   const chunks = await ask();
   const parts = toParts(chunks, model, asResponse, { began, loaded: performance.now() });
   return new AnswerStream(parts, () => chunks.abort());
+}
+
+/** With as many tokens as asked for, or as the context has left. */
+async function streamChat(
+  service: Pick<Completions, 'createCompletion'>,
+  request: ChatCompletionRequest,
+  options: CallOptions,
+): Promise<ChatCompletionStream> {
+  const { answer } = await answerWithin(service, { ...request, stream: true }, options);
+  return answer as ChatCompletionStream;
 }
 
 /** All parts of a stream as one. */

@@ -120,6 +120,11 @@ describe("Ollama's client", () => {
     expect(raw.logprobs).toHaveLength(3);
   });
 
+  it('may ask for more tokens than the context has left', async () => {
+    const options = { temperature: 0, num_predict: 10_000 };
+    expect(await client.chat({ ...CAPITAL, options })).toMatchObject({ message: { content: LIMA } });
+  });
+
   it('is told when an answer is cut, and ends what it aborts', async () => {
     const cut = await client.chat({ ...CAPITAL, options: { temperature: 0, num_predict: 3 } });
     expect(cut).toMatchObject({ done_reason: 'length', eval_count: 3 });
