@@ -3,6 +3,7 @@
 //   --at FOLDER         where they are installed, kept for the next run; else a temporary folder
 //   --only claude,codex, --cases question,abort    some of the clients, some of the cases
 //   --slow-ms 400000    how long the slow prompt is read
+//   --second-turn       tokens and times of two turns on the embedded model, in place of the cases
 import { spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -12,6 +13,7 @@ import { serve } from '../dist/index.js';
 import { CASES } from './agents/cases.mjs';
 import { CLIENTS } from './agents/clients.mjs';
 import { createScriptedService } from './agents/scripted-service.mjs';
+import { secondTurn } from './agents/second-turn.mjs';
 
 const { values } = parseArgs({
   options: {
@@ -19,6 +21,7 @@ const { values } = parseArgs({
     only: { type: 'string' },
     cases: { type: 'string' },
     'slow-ms': { type: 'string', default: '25000' },
+    'second-turn': { type: 'boolean', default: false },
   },
 });
 const KEY = 'secret';
@@ -29,12 +32,34 @@ const folder = path.resolve(values.at ?? fs.mkdtempSync(path.join(os.tmpdir(), '
 
 try {
   install(clients.flatMap(({ packages }) => packages));
-  const rows = await Promise.all(clients.map((client) => tryClient(client)));
-  process.stdout.write(
-    `| | version | ${cases.join(' | ')} |\n|${'---|'.repeat(cases.length + 2)}\n${rows.join('\n')}\n`,
-  );
+  process.stdout.write(values['second-turn'] ? await turnTable() : await caseTable());
 } finally {
   if (!values.at) fs.rmSync(folder, { recursive: true, force: true });
+}
+
+async function caseTable() {
+  const rows = await Promise.all(clients.map((client) => tryClient(client)));
+  return `| | version | ${cases.join(' | ')} |\n|${'---|'.repeat(cases.length + 2)}\n${rows.join('\n')}\n`;
+}
+
+async function turnTable() {
+  const rows = [];
+  for (const client of clients) {
+    const turns = await secondTurn(
+      (prompt, options) => run(client, prompt, options),
+      newHome(client, 'turns'),
+    );
+    const cells = turns.map(({ prompt, cached, firstMs }) => `${prompt} | ${cached} | ${firstMs} ms`);
+    rows.push(`| ${client.name} | ${cells.join(' | ')} |`);
+  }
+  const turn = (name) => `${name}: tokens | cached | first token`;
+  return `| | ${turn('first turn')} | ${turn('second turn')} |\n|${'---|'.repeat(7)}\n${rows.join('\n')}\n`;
+}
+
+function newHome({ id }, name) {
+  const home = path.join(folder, 'homes', `${id}-${name.replaceAll(' ', '-')}`);
+  fs.rmSync(home, { recursive: true, force: true });
+  return home;
 }
 
 function install(packages) {
@@ -57,8 +82,7 @@ async function tryClient(client) {
   const cells = [];
   for (const name of cases) {
     service.reset();
-    const home = path.join(folder, 'homes', `${client.id}-${name.replaceAll(' ', '-')}`);
-    fs.rmSync(home, { recursive: true, force: true });
+    const home = newHome(client, name);
     const ask = (prompt, options) => run(client, prompt, { url: running.url, home, ...options });
     const problem = await CASES[name]({ ask, service, server, client, slowMs });
     process.stderr.write(`${client.name}, ${name}: ${problem || 'passes'}\n`);

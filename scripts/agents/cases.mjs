@@ -58,7 +58,7 @@ export const CASES = {
     if (ms > 20_000) return `it tried for ${Math.round(ms / 1000)} s, ${tries} times`;
     return /401|key|auth|token/i.test(text) || code !== 0 ? '' : `it said ${text.slice(-200)}`;
   },
-  429: async ({ ask, service }) => {
+  'busy server': async ({ ask, service }) => {
     let left = 2;
     service.reply = () =>
       left-- > 0

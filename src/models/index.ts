@@ -8,8 +8,9 @@ export { type MessageFormat, type MessagePlan, PLAIN_TEXT, planMessage } from '.
 export type { ModelCard } from './model-card.ts';
 export { type FindRegistered, leaseModel, type ModelLease } from './model-lease.ts';
 export { templateFor } from './model-template.ts';
-export { Models, type NamedModels, namedModels, type ResidentModel } from './models.ts';
+export { Models, type ResidentModel } from './models.ts';
 export { type NamedAdapter, NamedAdapters } from './named-adapters.ts';
+export { type NamedModels, namedModels } from './named-models.ts';
 export type { Placement } from './placement.ts';
 export type { ResidentState } from './residency.ts';
 export { type RunningModel, requireGguf } from './running-model.ts';
