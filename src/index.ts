@@ -42,6 +42,9 @@ export type {
 export type { Device, Kernels } from './native/index.ts';
 export type {
   AdapterOption,
+  BatchOptions,
+  BatchProgress,
+  BatchUrl,
   CacheType,
   Gpu,
   HubOptions,
@@ -75,6 +78,7 @@ export type {
   Completions,
   ConnectedService,
   ModelsResource,
+  PooledService,
   Service,
   TrainingJob,
   TrainingJobsResource,

@@ -1,7 +1,7 @@
 /** Path -> its endpoints, one per method. */
 
 import type { Scope } from '../../protocol/index.ts';
-import type { ErrorForm } from '../wire-errors.ts';
+import type { ErrorForm } from '../../wires/index.ts';
 
 /** Names of the endpoints. */
 export type EndpointName =
@@ -29,6 +29,15 @@ export type EndpointName =
   | 'ollamaLoaded'
   | 'ollamaPull'
   | 'ollamaVersion'
+  | 'createFile'
+  | 'listFiles'
+  | 'retrieveFile'
+  | 'deleteFile'
+  | 'readFileContent'
+  | 'createBatch'
+  | 'listBatches'
+  | 'retrieveBatch'
+  | 'cancelBatch'
   | 'renderPrompt'
   | 'tokenize'
   | 'detokenize'
@@ -93,6 +102,15 @@ const ROWS: readonly Row[] = [
   ['ollamaLoaded', 'GET', '/api/ps', ['complete', 'read']],
   ['ollamaPull', 'POST', '/api/pull', ['complete']],
   ['ollamaVersion', 'GET', '/api/version', null],
+  ['createFile', 'POST', '/v1/files', ['complete']],
+  ['listFiles', 'GET', '/v1/files', ['complete']],
+  ['retrieveFile', 'GET', '/v1/files/{id}', ['complete']],
+  ['deleteFile', 'DELETE', '/v1/files/{id}', ['complete']],
+  ['readFileContent', 'GET', '/v1/files/{id}/content', ['complete']],
+  ['createBatch', 'POST', '/v1/batches', ['complete']],
+  ['listBatches', 'GET', '/v1/batches', ['complete']],
+  ['retrieveBatch', 'GET', '/v1/batches/{id}', ['complete']],
+  ['cancelBatch', 'POST', '/v1/batches/{id}/cancel', ['complete']],
   ['renderPrompt', 'POST', '/v1/chat/completions/render', ['complete']],
   ['tokenize', 'POST', '/tokenize', ['complete']],
   ['detokenize', 'POST', '/detokenize', ['complete']],

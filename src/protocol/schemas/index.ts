@@ -1,5 +1,6 @@
 /** All definitions of the protocol, and which of them are validated at the validation. */
 import { adapterDefinitions } from './adapter.ts';
+import { batchDefinitions, batchRequestDefinitions } from './batch.ts';
 import { chatCompletionDefinitions, FIELD_GROUPS } from './chat-completion.ts';
 import { embeddingDefinitions } from './embedding.ts';
 import { httpDefinitions } from './http.ts';
@@ -48,6 +49,7 @@ export const definitions: Definitions = {
   ...responseHistoryDefinitions,
   ...responseToolDefinitions,
   ...embeddingDefinitions,
+  ...batchRequestDefinitions,
 };
 
 /** Definitions of arguments of functions, which no request has. Their types go into a file of their own. */
@@ -59,6 +61,7 @@ export const argumentDefinitions: Definitions = {
   ...httpDefinitions,
   ...storeDefinitions,
   ...specificationDefinitions,
+  ...batchDefinitions,
 };
 
 /** Definitions that get a compiled validator, beside those of arguments. */
@@ -81,6 +84,7 @@ export const validated = [
   'AdapterUnloadBody',
   'TextCompletionRequest',
   'EmbeddingRequest',
+  'BatchRequest',
   'MessageRequest',
   'MessageCountRequest',
   'OllamaChatRequest',
