@@ -40,11 +40,13 @@ const SECTIONS = {
   ResponseCustomCallItem: 'An item of `input`.',
   ResponseCustomResultItem: 'An item of `input`.',
   ResponseReasoningInput: 'An item of `input`.',
+  ResponseItemReference: 'An item of `input`.',
   ResponseText: 'The value of `text`.',
   ResponseTextFormat: 'The value of `format` of a `ResponseText`.',
   ResponseReasoning: 'The value of `reasoning`.',
   ResponseFunctionTool: 'An item of `tools` of a `ResponseRequest`.',
   ResponseCustomTool: 'An item of `tools` of a `ResponseRequest`.',
+  ResponseNamespaceTool: 'An item of `tools` of a `ResponseRequest`.',
   ResponseInputFormat: 'The value of `format` of a `ResponseCustomTool`.',
   ResponseAllowedTools: 'A value of `tool_choice` of a `ResponseRequest`.',
   ResponseFunctionChoice: 'A value of `tool_choice` of a `ResponseRequest`, and an item of `tools` there.',
@@ -78,7 +80,7 @@ const FORMS = {
   FunctionCall: '`{ name, arguments }`; `arguments` is JSON text',
   FunctionChoice: '`"none"`, `"auto"`, or `{ name }`',
   ResponseFormat:
-    '`{ type: "text" }`, `{ type: "json_object" }`, `{ type: "json_schema", json_schema: { name, schema } }`, or `{ type: "structural_tag", format }`',
+    '`{ type: "text" }`, `{ type: "json_object" }`, also with a `schema`, `{ type: "json_schema", json_schema: { name, schema } }`, or `{ type: "structural_tag", format }`',
   Speculation: 'false, `"auto"`, or `SpeculationSettings`',
   Prediction: '`{ type: "content", content }`; `content` is a text, or a list of `{ type: "text", text }`',
   MessageBlock:
@@ -86,7 +88,7 @@ const FORMS = {
   MessageTool:
     'a `MessageCustomTool`, or `{ type: "bash_20250124", name }` of the kinds `bash_*`, `text_editor_*` and `memory_*`',
   ResponseInputItem:
-    'a `ResponseInputMessage`, `ResponseFunctionCallItem`, `ResponseFunctionResultItem`, `ResponseCustomCallItem`, `ResponseCustomResultItem` or `ResponseReasoningInput`; the items of an answer fit. Also [what other servers add](wires.md#openais-responses)',
+    'a `ResponseInputMessage`, `ResponseFunctionCallItem`, `ResponseFunctionResultItem`, `ResponseCustomCallItem`, `ResponseCustomResultItem`, `ResponseReasoningInput` or `ResponseItemReference`; the items of an answer fit. Also [what other servers add](wires.md#openais-responses)',
   ResponseTool: 'a `ResponseFunctionTool` or a `ResponseCustomTool`',
   ResponseInputPart:
     '`{ type: "input_text", text }`, `{ type: "output_text", text }`, `{ type: "refusal", refusal }`, `{ type: "input_image", image_url }`, or `{ type: "input_file", filename, file_data }` of text',

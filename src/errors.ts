@@ -112,6 +112,27 @@ export function errorAt(param: string, code: ErrorCode, reason: string, cause?: 
   });
 }
 
+/** Tokens of a request that do not fit into a context: of its prompt, of the context, and of the answer, where the request says how many. */
+export type ContextUse = {
+  readonly prompt_tokens: number;
+  readonly max_model_len: number;
+  readonly max_completion_tokens?: number;
+};
+
+/** The error of a request at `param` that does not fit into the context. */
+export function contextOverflow(param: string, message: string, use: ContextUse): OnpolicyError {
+  const msg = `${param}: ${message}`;
+  const detail = [{ loc: param.split('.'), msg, type: 'context', ctx: use }];
+  return new OnpolicyError('CONTEXT_OVERFLOW', msg, { detail });
+}
+
+/** What such an error says, also one of another process; null: it does not. */
+export function contextUse({ detail }: OnpolicyError): ContextUse | null {
+  const { prompt_tokens, max_model_len } = (detail?.[0]?.ctx ?? {}) as Partial<ContextUse>;
+  const isKnown = typeof prompt_tokens === 'number' && typeof max_model_len === 'number';
+  return isKnown ? (detail![0]!.ctx as ContextUse) : null;
+}
+
 /** What only the file system says, also where the error names no file. */
 const FILE_CODES = ['ENOSPC', 'EDQUOT', 'EFBIG', 'EIO', 'EROFS', 'EISDIR'];
 

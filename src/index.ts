@@ -32,6 +32,7 @@ export type { MediaStats } from './media/index.ts';
 export type {
   AdaptersResource,
   ExportModel,
+  ModelCard,
   ModelExport,
   NamedAdapter,
   Placement,

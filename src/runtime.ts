@@ -9,6 +9,7 @@ import type { MediaStats } from './media/index.ts';
 import {
   type AdaptersResource,
   adaptersResource,
+  type ModelCard,
   Models,
   modelExporter,
   NamedAdapters,
@@ -215,6 +216,12 @@ export class Runtime extends CheckedTrainingService {
   /** Whether a reference is such a name, a model file that exists, or the URI of one. */
   hasModel(reference: string): boolean {
     return this.#models.has(reference);
+  }
+
+  /** What is known of a model, named as in a request, loaded or not; null: its files are not here. */
+  async modelCard(model?: string | null): Promise<ModelCard | null> {
+    this.#requireOpen();
+    return await this.#models.card(model || null);
   }
 
   /** Models that are in memory, being loaded, or waiting for memory. */

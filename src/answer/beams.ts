@@ -82,6 +82,9 @@ export class BeamRun {
     engine.submit(this.#root, this.#listen(this.#beams[0]!));
   }
 
+  /** Its choices are known when it is done. */
+  readonly placed = null;
+
   /** Prompt tokens that the prefix cache saved. */
   get cachedTokens(): number {
     return Math.max(0, this.#root.cachedTokens);

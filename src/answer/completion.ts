@@ -53,6 +53,8 @@ export type PreparedCompletion = {
 type Run = {
   /** Prompt tokens that the prefix cache saved. */
   readonly cachedTokens: number;
+  /** Resolves when they are known; null: its choices are not known before they are done. */
+  readonly placed: Promise<void> | null;
   stop(): void;
 };
 
@@ -86,6 +88,22 @@ export class Completion {
   /** One per choice, by index. With beam search there may be fewer than asked for, known when the first has something. */
   get choices(): readonly Choice[] {
     return this.#choices;
+  }
+
+  /** Waits until the number of choices is known, and, for at most `waitMs`, what the prefix cache saves. Ends early with the completion. */
+  async begun(waitMs: number): Promise<void> {
+    const { placed } = this.#run;
+    if (placed === null) {
+      while (this.#touched.size === 0 && !this.isEnded) await this.#changed();
+      return;
+    }
+    if (this.isEnded) return;
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, waitMs);
+    });
+    await Promise.race([placed, this.#changed(), late]);
+    clearTimeout(timer);
   }
 
   /** Prompt tokens that the prefix cache saved. */
@@ -229,6 +247,10 @@ export class Completion {
 function runSamplers(prepared: PreparedCompletion, choices: readonly Choice[]): Run {
   const { engine, group, samplers, promptScores, savedPrompt, hooks, matchers, rules } = prepared;
   const { speculations, shift, thinkingBudget: budget, coversReasoning } = prepared;
+  let onPlaced = (): void => {};
+  const placed = new Promise<void>((resolve) => {
+    onPlaced = resolve;
+  });
   const room = shift ? shift.contextSize - group.prompt.length : Infinity;
   const sequences = samplers.map(
     (sampler, index) =>
@@ -236,6 +258,7 @@ function runSamplers(prepared: PreparedCompletion, choices: readonly Choice[]): 
         promptScores: index === 0 ? promptScores : null,
         savedPrompt: index === 0 ? savedPrompt : null,
         hook: hooks[index] ?? null,
+        onPlaced,
         maxOutputs: Math.min(rules.maxTokens, room),
         speculation: speculations[index] ?? null,
       }),
@@ -250,6 +273,7 @@ function runSamplers(prepared: PreparedCompletion, choices: readonly Choice[]): 
       }),
   );
   return {
+    placed,
     get cachedTokens() {
       return runs[0]!.cachedTokens;
     },

@@ -29,11 +29,6 @@ export type ConstraintPlan = {
   readonly unused: ConstraintSpec | null;
 };
 
-/** `response_format` as the caller wrote it. */
-const FORMAT_PATHS: CallerPaths = {
-  of: (field) => (field === 'json' ? 'response_format.json_schema.schema' : 'response_format'),
-};
-
 /**
  * Decides what constrains an answer. Forced calls of formats that no grammar can describe are written as plain JSON. With
  * `auto`, a tool that is `strict` makes calls a constraint wherever the model begins one, if the format tells them from text.
@@ -58,7 +53,11 @@ export function planConstraint(request: ValidChatRequest, format: MessageFormat)
     if (tag) return { constraint: calls(tag), coversReasoning: false, format, unused: null };
   }
   if (choice !== 'required' && typeof choice !== 'object') {
-    const paths = request.constraint_field === 'response_format' ? FORMAT_PATHS : OWN_PATHS;
+    const from = request.constraint_field;
+    const paths =
+      from === 'structured_outputs'
+        ? OWN_PATHS
+        : { of: (field: string) => (field === 'json' ? from : 'response_format') };
     const texts = choice === 'auto' ? tools.filter(({ text }: ToolDefinition) => text) : [];
     const unused = texts.length > 0 ? calls(toolCallStructuralTag('json', texts, 'required', true)!) : null;
     return { constraint: own && { spec: own, paths }, coversReasoning: false, format, unused };

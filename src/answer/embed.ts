@@ -1,6 +1,6 @@
 /** A checked request for embeddings on a loaded model -> the vectors of its texts. */
 import { atField } from '../common/index.ts';
-import { OnpolicyError } from '../errors.ts';
+import { contextOverflow } from '../errors.ts';
 import type { EmbeddingModel } from '../models/index.ts';
 import {
   type EmbeddingResponse,
@@ -54,10 +54,10 @@ async function toTokens(
   const last = ids.at(-1)!;
   if (kept !== ids && isText && addSpecial && tokenizer.isSpecial(last)) kept[most - 1] = last;
   if (kept.length <= contextSize) return kept;
-  throw new OnpolicyError(
-    'CONTEXT_OVERFLOW',
-    `${path}: expected at most ${contextSize} tokens, got ${kept.length}; truncate_prompt_tokens: -1 cuts longer texts`,
-    { param: path },
+  throw contextOverflow(
+    path,
+    `expected at most ${contextSize} tokens, got ${kept.length}; truncate_prompt_tokens: -1 cuts longer texts`,
+    { prompt_tokens: kept.length, max_model_len: contextSize },
   );
 }
 

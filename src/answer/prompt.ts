@@ -1,6 +1,6 @@
 /** A request's messages -> rendered text -> token ids that fit the context. */
 import { atField } from '../common/index.ts';
-import { OnpolicyError } from '../errors.ts';
+import { contextOverflow, OnpolicyError } from '../errors.ts';
 import { type MediaModel, type MediaPart, type PlacedMedia, refuse } from '../media/index.ts';
 import type { ValidChatRequest } from '../protocol/index.ts';
 import type { ReasoningFormat } from '../reasoning/index.ts';
@@ -8,6 +8,7 @@ import type { ChatTemplate } from '../template/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
 import { type ContextShift, tokensToDrop, withoutDropped } from './context-shift.ts';
 import { closeReasoning, effortVariables } from './effort.ts';
+import { hugePromptError } from './huge-prompt.ts';
 import { MediaMarkers } from './media-markers.ts';
 import { toTemplateMessage } from './template-message.ts';
 
@@ -52,7 +53,8 @@ export async function buildPrompt(request: ValidChatRequest, context: PromptCont
   const { tokenizer, contextSize } = context;
   const hasMedia = request.messages.some(({ content }) => content.some(({ type }) => type === 'media'));
   const markers = new MediaMarkers(hasMedia ? context.media?.placeholder : null);
-  const text = closeReasoning(render(request, context, markers), request, context.reasoning);
+  const rendered = await renderWithin(request, context, markers);
+  const text = closeReasoning(rendered, request, context.reasoning);
   const addSpecial = request.add_special_tokens;
   const encoded = await encode(text, markers, addSpecial, context);
   const isCut = addSpecial && request.truncate_prompt_tokens !== null;
@@ -61,6 +63,19 @@ export async function buildPrompt(request: ValidChatRequest, context: PromptCont
   const needsHead = request.context_shift && request.n_keep === null;
   const head = needsHead ? await headTokens(request, cut.ids, context) : 0;
   return { text, ...fitContext(request, 'messages', cut, { contextSize, head }) };
+}
+
+/** More text than a template may take is more than a context holds, mostly. */
+async function renderWithin(
+  request: ValidChatRequest,
+  context: PromptContext,
+  markers: MediaMarkers,
+): Promise<string> {
+  try {
+    return render(request, context, markers);
+  } catch (error) {
+    throw await hugePromptError(error, request, context);
+  }
 }
 
 /** A prompt that is tokens already, in place of messages. */
@@ -250,27 +265,28 @@ function outputLimit(
     throw new OnpolicyError('INVALID_REQUEST', `${param}: the prompt is empty`, { param });
   }
   const left = contextSize - promptTokens;
+  const use = { prompt_tokens: promptTokens, max_model_len: contextSize };
   if (left === 0 && request.truncate_prompt_tokens === -1)
-    throw new OnpolicyError(
-      'CONTEXT_OVERFLOW',
-      `max_completion_tokens: expected with truncate_prompt_tokens -1 and a prompt of more than the ${contextSize} tokens ` +
+    throw contextOverflow(
+      'max_completion_tokens',
+      `expected with truncate_prompt_tokens -1 and a prompt of more than the ${contextSize} tokens ` +
         'of the context: it says how much room to leave',
-      { param: 'max_completion_tokens' },
+      use,
     );
   if (left < 1)
-    throw new OnpolicyError(
-      'CONTEXT_OVERFLOW',
-      `${field}: the prompt has ${promptTokens} tokens; the context holds ${contextSize}, at least one of them for ` +
+    throw contextOverflow(
+      field,
+      `the prompt has ${promptTokens} tokens; the context holds ${contextSize}, at least one of them for ` +
         `the answer. Shorten ${field === 'messages' ? 'the messages' : 'it'} by ${1 - left} tokens`,
-      { param: field },
+      use,
     );
   const wanted = request.max_completion_tokens;
   if (wanted !== null && wanted > left)
-    throw new OnpolicyError(
-      'CONTEXT_OVERFLOW',
-      `max_completion_tokens: ${wanted} tokens do not fit: the prompt has ${promptTokens} and the context holds ` +
+    throw contextOverflow(
+      'max_completion_tokens',
+      `${wanted} tokens do not fit: the prompt has ${promptTokens} and the context holds ` +
         `${contextSize}; at most ${left} fit`,
-      { param: 'max_completion_tokens' },
+      { ...use, max_completion_tokens: wanted },
     );
   const maxTokens = wanted ?? left;
   if (request.min_tokens > maxTokens)

@@ -26,10 +26,13 @@ export type UsageReport = {
 export class AnswerStream<Part> implements AsyncIterable<Part> {
   readonly #chunks: AsyncIterator<Part>;
   readonly #stop: () => void;
+  /** @internal Parts that say nothing new, for a reader who would take silence for a failure. */
+  readonly idleParts: () => readonly Part[];
 
-  constructor(chunks: AsyncIterator<Part>, stop: () => void) {
+  constructor(chunks: AsyncIterator<Part>, stop: () => void, idleParts: () => readonly Part[] = () => []) {
     this.#chunks = chunks;
     this.#stop = stop;
+    this.idleParts = idleParts;
   }
 
   /** The parts, in the order of the wire. */
@@ -54,6 +57,9 @@ export type ScoredChunk = ChatCompletionChunk & {
   readonly prompt_logprobs?: readonly (PromptLogprobs | null)[];
 };
 
+/** Milliseconds that the first chunk waits to tell what the prefix cache saved. It comes before the prompt is read, which may take minutes. */
+const OPENING_MS = 500;
+
 /** The chunks of a completion. Leaving them stops it. */
 export function toChunks(
   header: AnswerHeader,
@@ -72,14 +78,18 @@ export function toChunks(
   };
   return bufferedIterator({
     next: async () => {
+      if (!hasBegun) {
+        hasBegun = true;
+        await completion.begun(OPENING_MS);
+        if (!completion.error) return openingChunks(header, completion, usage);
+      }
       const changed = await completion.changes();
       if (changed === null) {
         if (hasEnded || !usage.atEnd) return null;
         hasEnded = true;
         return [toChunk(header, [], { usage: toUsage(header, completion) })];
       }
-      const chunks = hasBegun ? [] : openingChunks(header, completion, usage);
-      hasBegun = true;
+      const chunks: ChatCompletionChunk[] = [];
       for (const choice of changed) {
         const delta = deltaChoice(header, choice);
         const more = { ...counted(header, usage, choice), ...takeScores(choice) };

@@ -25,9 +25,11 @@ export {
   type Pooling,
   stateFacts,
   toBase,
+  toShape,
 } from './memory.ts';
 export type { ContextLimits, LoadedModel } from './model.ts';
 export {
+  describeOnnx,
   describeOnnxEmbedding,
   fetchModel,
   isOnnxModel,

@@ -48,6 +48,8 @@ export type SequenceExtras = {
   readonly savedPrompt?: SavedPrompt | null;
   /** Tokens that it samples at most. Default: no known limit. */
   readonly maxOutputs?: number;
+  /** Called when it first runs: `cachedTokens` is known. */
+  readonly onPlaced?: () => void;
   /** What drafts for it. Not together with a hook or a sampler that returns candidates. */
   readonly speculation?: Speculation | null;
 };
@@ -65,6 +67,7 @@ export class Sequence {
   readonly hook: LogitsHook | null;
   readonly savedPrompt: SavedPrompt | null;
   readonly maxOutputs: number;
+  readonly onPlaced: () => void;
   readonly speculation: Speculation | null;
   #tokens: Int32Array; // (capacity) prompt, then sampled tokens
   #length: number;
@@ -97,6 +100,7 @@ export class Sequence {
     this.hook = extras.hook ?? null;
     this.savedPrompt = extras.savedPrompt ?? null;
     this.maxOutputs = extras.maxOutputs ?? Infinity;
+    this.onPlaced = extras.onPlaced ?? (() => {});
     this.speculation = extras.speculation ?? null;
     this.#tokens = new Int32Array(group.prompt.length + 64);
     this.#tokens.set(group.prompt);

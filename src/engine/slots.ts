@@ -420,7 +420,9 @@ export class Slots {
     else this.#layouts.delete(slot);
     sequence.slot = slot;
     sequence.computed = computed;
-    if (sequence.cachedTokens < 0) sequence.cachedTokens = computed;
+    if (sequence.cachedTokens >= 0) return;
+    sequence.cachedTokens = computed;
+    sequence.onPlaced();
   }
 
   #copy(from: number, to: number, length: number): void {

@@ -6,6 +6,7 @@ export { type ExportModel, type ModelExport, modelExporter } from './export-mode
 export { planLoad } from './load-model.ts';
 export { totalBytes } from './memory-need.ts';
 export { type MessageFormat, type MessagePlan, PLAIN_TEXT, planMessage } from './message-format.ts';
+export type { ModelCard } from './model-card.ts';
 export { type FindRegistered, leaseModel, type ModelLease } from './model-lease.ts';
 export { templateFor } from './model-template.ts';
 export { Models, type ResidentModel } from './models.ts';

@@ -342,7 +342,8 @@ export function contextLimits(
   });
 }
 
-function contextSizeOf(options: ModelOptions, serving: ServingOptions, contextLength: number): number {
+/** Tokens of prompt and answer together at most. */
+export function contextSizeOf(options: ModelOptions, serving: ServingOptions, contextLength: number): number {
   return Math.min(limitsOf(options, serving).contextSize ?? DEFAULT_CONTEXT_SIZE, contextLength);
 }
 

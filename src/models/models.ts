@@ -13,6 +13,7 @@ import { closeDraft, DRAFT_FIELD, type DraftModel, loadDraft, planDraft } from '
 import type { EmbeddingModel } from './embedding-model.ts';
 import { loadModel, planLoad, unloadModel } from './load-model.ts';
 import { type MemoryNeed, totalBytes } from './memory-need.ts';
+import { type ModelCard, readCard } from './model-card.ts';
 import { findProjector, resolveFile } from './model-files.ts';
 import { EMBEDDED_MODEL, EMBEDDED_NAME, type NamedModels, namedModels } from './named-models.ts';
 import { Residency, type Resident, type ResidentState } from './residency.ts';
@@ -69,6 +70,7 @@ export class Models {
   readonly #files = new Map<string, Shared<string>>(); // by path or URI
   readonly #byFile = new Map<string, Resident<InMemory>>(); // and options
   readonly #residency: Residency<InMemory>;
+  readonly #cards = new Map<string, { readonly mtimeMs: number; readonly card: Promise<ModelCard> }>(); // by file and options
   readonly #arrivals = new Arrivals<ModelOptions | string>();
   #unloadedStats: EngineStats = sumStats([]);
   #unloadedMedia: MediaStats = sumMediaStats([]);
@@ -212,6 +214,26 @@ export class Models {
   has(reference: string): boolean {
     if (this.names().includes(reference) || reference.startsWith('hf:')) return true;
     return reference !== '' && fs.existsSync(path.resolve(reference));
+  }
+
+  /** What is known of a model, loaded or not; null: its files are not here or are damaged. Downloads nothing. */
+  async card(reference: string | null): Promise<ModelCard | null> {
+    const options = this.#optionsOf(reference);
+    const serving = { ...this.#options, hub: { ...this.#options.hub, offline: true }, onProgress: null };
+    const { signal } = new AbortController();
+    try {
+      const file = await resolveFile(options.path, serving.hub, null, signal);
+      const { mtimeMs } = fs.statSync(file);
+      const key = keyOf(file, options);
+      let known = this.#cards.get(key);
+      if (known?.mtimeMs !== mtimeMs) {
+        known = { mtimeMs, card: readCard(file, options, serving) };
+        this.#cards.set(key, known);
+      }
+      return await known.card;
+    } catch {
+      return null;
+    }
   }
 
   /** Every model that is loaded now and answers. */

@@ -35,6 +35,7 @@ export { faultOfSpeculation } from './rules/sampling.ts';
 export { type ConstraintKind, givenConstraints } from './rules/structured.ts';
 export { tokenIdFaults } from './rules/vocabulary.ts';
 export { EXTRA_FIELDS } from './schemas/messages.ts';
+export { SAME_OPTIONS } from './schemas/ollama.ts';
 export {
   admitTextCompletionRequest,
   checkTextCompletionRequest,

@@ -33,7 +33,7 @@ export function normalizeChatRequest(request: ChatCompletionRequest): ValidChatR
     seed: toSeed(given.seed),
     stop: typeof given.stop === 'string' ? [given.stop] : [...given.stop],
     structured_outputs: format ?? toConstraint(given.structured_outputs ?? {}),
-    constraint_field: format ? ('response_format' as const) : ('structured_outputs' as const),
+    constraint_field: constraintField(format && given.response_format),
     logits_processors: given.logits_processors.map(toProcessor),
     inference_xargs: given.inference_xargs ?? {},
     stream_options: toStreamOptions(given.stream_options),
@@ -109,12 +109,17 @@ function toConstraint(given: StructuredOutputs): ValidStructuredOutputs | null {
   return { ...filled, json_object: filled.json_object || null };
 }
 
+function constraintField(format: ResponseFormat | null): ValidChatRequest['constraint_field'] {
+  if (!format) return 'structured_outputs';
+  return format.type === 'json_object' ? 'response_format.schema' : 'response_format.json_schema.schema';
+}
+
 function fromResponseFormat(format: ResponseFormat): ValidStructuredOutputs | null {
   switch (format.type) {
     case 'text':
       return null;
     case 'json_object':
-      return toConstraint({ json_object: true });
+      return toConstraint(format.schema ? { json: format.schema } : { json_object: true });
     case 'json_schema':
       return toConstraint({ json: format.json_schema.schema ?? null });
     case 'structural_tag':

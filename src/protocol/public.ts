@@ -7,6 +7,7 @@ export type * from './generated/request-types.ts';
 export type { LogitsProcessor, NextLogits } from './logits-processor.ts';
 export type { Pixels } from './media-bytes.ts';
 export type * from './messages-response.ts';
+export type * from './ollama-response.ts';
 export type * from './resources.ts';
 export type * from './responses-response.ts';
 export type * from './text-completion-response.ts';

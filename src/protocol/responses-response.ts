@@ -49,18 +49,12 @@ export interface ResponseObject {
     | 'none'
     | 'auto'
     | 'required'
-    | { type: 'function' | 'custom'; name: string }
+    | { type: 'function' | 'custom'; name: string; namespace?: string | null | undefined }
     | { type: 'allowed_tools'; mode: 'auto' | 'required'; tools: Record<string, unknown>[] };
   /** Of the request. */
   tools: (
-    | {
-        type: 'function';
-        name: string;
-        description?: string | null;
-        parameters: Record<string, unknown> | null;
-        strict: boolean | null;
-      }
-    | { type: 'custom'; name: string; description?: string; format?: ResponseCustomFormat }
+    | ResponseShownTool
+    | { type: 'namespace'; name: string; description: string; tools: ResponseShownTool[] }
   )[];
   /** Of the request. */
   // biome-ignore lint/suspicious/noExplicitAny: the caller's own form
@@ -74,6 +68,17 @@ export interface ResponseObject {
   /** Always false. */
   background: false;
 }
+
+/** A tool of a request. */
+export type ResponseShownTool =
+  | {
+      type: 'function';
+      name: string;
+      description?: string | null;
+      parameters: Record<string, unknown> | null;
+      strict: boolean | null;
+    }
+  | { type: 'custom'; name: string; description?: string; format?: ResponseCustomFormat };
 
 /** What the input of a custom tool may be. */
 export type ResponseCustomFormat =
@@ -153,6 +158,8 @@ export interface ResponseCallOutput {
   call_id: string;
   /** What is called. */
   name: string;
+  /** The namespace of the tool, where it has one. */
+  namespace?: string;
   /** JSON text of the arguments. */
   arguments: string;
   /** How far it is. */
@@ -169,6 +176,8 @@ export interface ResponseCustomCallOutput {
   call_id: string;
   /** What is called. */
   name: string;
+  /** The namespace of the tool, where it has one. */
+  namespace?: string;
   /** The text that it is called with. */
   input: string;
   /** How far it is. */

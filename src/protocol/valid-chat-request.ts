@@ -16,8 +16,11 @@ type Normalized = {
   readonly stop: readonly string[];
   /** The constraint of `structured_outputs` or of `response_format`; null when nothing is constrained. */
   readonly structured_outputs: ValidStructuredOutputs | null;
-  /** The field that the constraint came from, for errors about it. */
-  readonly constraint_field: 'structured_outputs' | 'response_format';
+  /** Where the constraint came from, or its schema, for errors about it. */
+  readonly constraint_field:
+    | 'structured_outputs'
+    | 'response_format.schema'
+    | 'response_format.json_schema.schema';
   readonly logits_processors: readonly ValidLogitsProcessor[];
   readonly inference_xargs: Readonly<Record<string, string | number | readonly (string | number)[]>>;
   /** Both false without `stream_options`; the second only with the first. */

@@ -6,6 +6,8 @@ export {
   createMessage,
   MessageStream,
 } from './messages/create-message.ts';
+export { answerChat, answerPrompt, embedTexts, wholeOf } from './ollama/answer.ts';
+export { toSeconds } from './ollama/to-request.ts';
 export {
   type ResponseStream,
   type ResponsesResource,

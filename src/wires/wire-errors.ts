@@ -1,17 +1,20 @@
 /** An error <-> its status and body on the wire. Endpoints of completions and preview endpoints have different forms. */
-import { type ErrorCode, type ErrorDetail, errorCodes, OnpolicyError } from '../errors.ts';
+import { contextUse, type ErrorCode, type ErrorDetail, errorCodes, OnpolicyError } from '../errors.ts';
 
 /**
  * `completion`: `{ error: { message, type, param, code } }`. `messages`: the same with `type: 'error'` and the types of Anthropic's API.
- * `preview`: `{ detail }`.
+ * `ollama`: `{ error }`, a text. `preview`: `{ detail }`.
  */
-export type ErrorForm = 'completion' | 'messages' | 'preview';
+export type ErrorForm = 'completion' | 'messages' | 'ollama' | 'preview';
 
 /** Header with the error's code, in both forms. */
 export const CODE_HEADER = 'x-error-code';
 
 /** Data of the last event in a stream. */
 export const STREAM_END = '[DONE]';
+
+/** What the wires call `CONTEXT_OVERFLOW`. */
+const OVERFLOW = 'context_length_exceeded';
 
 /** Limits of the value that a fault sends back. */
 const MAX_INPUT_CHARACTERS = 1000;
@@ -22,18 +25,19 @@ export type WireError = {
   readonly message: string;
   readonly type: string;
   readonly param: string | null;
-  readonly code: ErrorCode;
+  readonly code: ErrorCode | typeof OVERFLOW;
   readonly detail?: readonly ErrorDetail[];
 };
 
 /** The error object of an error. */
 export function toWireError(error: OnpolicyError): WireError {
-  const { message, param, code, status, detail } = error;
+  const { param, code, status, detail } = error;
+  const isOverflow = code === 'CONTEXT_OVERFLOW';
   return {
-    message,
+    message: isOverflow ? overflowMessage(error) : error.message,
     type: errorType(status),
     param: param ?? null,
-    code,
+    code: isOverflow ? OVERFLOW : code,
     ...(detail ? { detail: detail.map(shownDetail) } : {}),
   };
 }
@@ -41,14 +45,36 @@ export function toWireError(error: OnpolicyError): WireError {
 /** The status and body of an error. */
 export function toErrorBody(error: OnpolicyError, form: ErrorForm): { status: number; body: object } {
   if (form === 'completion') return { status: error.status, body: { error: toWireError(error) } };
+  if (form === 'ollama') return { status: error.status, body: { error: error.message } };
   if (form === 'messages') {
     const type = messagesErrorType(error.status);
-    return { status: error.status, body: { type: 'error', error: { ...toWireError(error), type } } };
+    const own = error.code === 'CONTEXT_OVERFLOW' ? { message: longPromptMessage(error) } : {};
+    return { status: error.status, body: { type: 'error', error: { ...toWireError(error), type, ...own } } };
   }
   if (error.code !== 'INVALID_REQUEST') return { status: error.status, body: { detail: error.message } };
   const loc = error.param === undefined ? [] : error.param.split('.');
   const detail = error.detail ?? [{ loc, msg: error.message, type: 'value' }];
   return { status: 422, body: { detail: detail.map(shownDetail) } };
+}
+
+/** By this text, clients of OpenAI's APIs see that they must shorten the conversation. */
+function overflowMessage(error: OnpolicyError): string {
+  const use = contextUse(error);
+  if (!use) return `The input exceeds the context window of this model. ${error.message}`;
+  const { prompt_tokens, max_model_len, max_completion_tokens: wanted } = use;
+  const most = `This model's maximum context length is ${max_model_len} tokens. However, `;
+  return wanted === undefined
+    ? `${most}your messages resulted in ${prompt_tokens} tokens. Please reduce the length of the messages.`
+    : `${most}you requested ${prompt_tokens + wanted} tokens (${prompt_tokens} in the messages, ${wanted} in the completion). ` +
+        'Please reduce the length of the messages or completion.';
+}
+
+/** The same for clients of Anthropic's API. */
+function longPromptMessage(error: OnpolicyError): string {
+  const use = contextUse(error);
+  return use
+    ? `prompt is too long: ${use.prompt_tokens} tokens > ${use.max_model_len} maximum`
+    : `prompt is too long: ${error.message}`;
 }
 
 /** The error of a server's response. `code`: its header {@link CODE_HEADER}, null if missing. */
@@ -88,6 +114,7 @@ export function fromWireError(
 }
 
 function knownCode(code: unknown): ErrorCode | null {
+  if (code === OVERFLOW) return 'CONTEXT_OVERFLOW';
   return errorCodes.find((known) => known === code) ?? null;
 }
 

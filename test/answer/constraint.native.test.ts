@@ -97,6 +97,21 @@ describe('structured outputs', () => {
     }
   });
 
+  it('json_object with a schema gives what fits it', async () => {
+    const schema = {
+      type: 'object',
+      properties: { age: { type: 'integer' } },
+      required: ['age'],
+      additionalProperties: false,
+    };
+    const { choices } = await ask({ response_format: { type: 'json_object', schema }, temperature: 0 });
+    expect(JSON.parse(choices[0]!.message.content!)).toMatchObject({ age: expect.any(Number) as number });
+    const faulty = { type: 'json_object' as const, schema: { type: 'nothing' } };
+    await expect(ask({ response_format: faulty })).rejects.toMatchObject({
+      param: expect.stringMatching(/^response_format\.schema/) as string,
+    });
+  });
+
   it('json_object gives an object', async () => {
     const { choices } = await ask({ response_format: { type: 'json_object' }, temperature: 0 });
     expect(JSON.parse(choices[0]!.message.content!)).toBeTypeOf('object');

@@ -93,6 +93,19 @@ describe('buildPrompt', () => {
     const built = build(fields, contextSize);
     await expect(built).rejects.toMatchObject({ code, message: expect.stringContaining(message) });
   });
+
+  it.each([
+    ['a full context', 'a'.repeat(1e7), 2 ** 22, 'CONTEXT_OVERFLOW', 1e7],
+    ['the budget, where the text may fit', 'a'.repeat(1e7), 2e7, 'TEMPLATE_FAILED', undefined],
+  ])('says of ten million characters: %s', async (_, content, contextSize, code, tokens) => {
+    const template = compileChatTemplate('{% for m in messages %}{{ m.content + "." }}{% endfor %}');
+    const context = { template, tokenizer: byteTokenizer, contextSize, media: null, reasoning: null };
+    const built = buildPrompt(valid({ messages: [{ role: 'user', content }] }), context);
+    const detail = tokens
+      ? [{ ctx: { prompt_tokens: tokens, max_model_len: contextSize } }]
+      : [{ type: 'Budget' }];
+    await expect(built).rejects.toMatchObject({ code, detail });
+  });
 });
 
 describe('a prompt that may be shifted', () => {

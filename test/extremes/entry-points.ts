@@ -23,7 +23,7 @@ import {
 import { validateSftRequest } from '../../src/rl/index.ts';
 import { checkOptions } from '../../src/runtime-options.ts';
 import { toChat } from '../../src/wires/messages/to-chat.ts';
-import { toChat as responseToChat } from '../../src/wires/responses/to-chat.ts';
+import { type ResolvedRequest, toChat as responseToChat } from '../../src/wires/responses/to-chat.ts';
 import { createMemoryService } from '../fakes/memory-service.ts';
 import { validText } from '../protocol/request.ts';
 import type { Draw, Form } from './draws.ts';
@@ -50,7 +50,10 @@ function checkMessage(input: object, validation: ValidationOptions): void {
 
 /** The whole entry point of the responses API. */
 function checkResponse(input: object, validation: ValidationOptions): void {
-  const { chat, paths } = responseToChat(checkRequest('ResponseRequest', input, validation), []);
+  const { chat, paths } = responseToChat(
+    checkRequest('ResponseRequest', input, validation) as ResolvedRequest,
+    [],
+  );
   paths.runNow(() => validateChatRequest(chat));
 }
 

@@ -12,7 +12,7 @@ import { createHandler, type Handler } from '../../src/http/index.ts';
 import { checkEmbeddingRequest, checkRequest, validateChatRequest } from '../../src/protocol/index.ts';
 import { createRuntime, type Runtime } from '../../src/runtime.ts';
 import { toChat } from '../../src/wires/messages/to-chat.ts';
-import { toChat as responseToChat } from '../../src/wires/responses/to-chat.ts';
+import { type ResolvedRequest, toChat as responseToChat } from '../../src/wires/responses/to-chat.ts';
 import { EXACT_MODEL } from '../answer/fields/model.ts';
 import { writeTinyBert } from '../models/tiny-bert.ts';
 import { validText } from '../protocol/request.ts';
@@ -85,7 +85,8 @@ const WIRES: readonly Wire[] = [
     path: '/v1/responses',
     form: forms.RESPONSE,
     ask: (request) => runtime.createResponse(request),
-    size: (request) => chatSize(responseToChat(checkRequest('ResponseRequest', request, {}), []).chat),
+    size: (request) =>
+      chatSize(responseToChat(checkRequest('ResponseRequest', request, {}) as ResolvedRequest, []).chat),
     more: { seed: 5, stream: false },
   },
   {

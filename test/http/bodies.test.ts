@@ -1,8 +1,11 @@
 /** Bodies of requests -> responses: their limits, and fields that nobody knows. */
+import zlib from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { createHandler } from '../../src/http/index.ts';
 import { ask, HELLO, openHandler } from './exchange.ts';
 
+/** Newer releases of Node have it. */
+const { zstdCompressSync: ZSTD } = zlib as { zstdCompressSync?: (text: Buffer) => Buffer };
 const ID = '00000000-0000-4000-8000-000000000000';
 
 describe('bodies', () => {
@@ -20,8 +23,41 @@ describe('bodies', () => {
       expect((await post(body)).status, body).toBe(400);
     expect((await post(HELLO, { 'content-type': 'text/html' })).status).toBe(400);
     expect((await post(HELLO, { 'content-type': 'application/x-www-form-urlencoded' })).status).toBe(400);
-    expect((await post(HELLO, { 'content-encoding': 'gzip' })).status).toBe(400);
     expect((await post(HELLO, { 'content-type': 'application/json; charset=utf-8' })).status).toBe(200);
+  });
+
+  it.each<[string, (text: Buffer) => Buffer]>([
+    ['gzip', zlib.gzipSync],
+    ['GZIP', zlib.gzipSync],
+    ['deflate', zlib.deflateSync],
+    ['br', zlib.brotliCompressSync],
+    ...(ZSTD ? [['zstd', ZSTD] as [string, (text: Buffer) => Buffer]] : []),
+  ])('may be compressed: %s', async (encoding, compress) => {
+    const send = async (body: Buffer) => {
+      const headers = { 'content-type': 'application/json', 'content-encoding': encoding };
+      const url = 'http://localhost/v1/chat/completions';
+      const response = await handler(
+        new Request(url, { method: 'POST', headers, body: new Uint8Array(body) }),
+      );
+      return [response.status, (await response.json()) as { error?: { message: string } }] as const;
+    };
+    const bytes = (value: unknown) => compress(Buffer.from(JSON.stringify(value)));
+    expect((await send(bytes(HELLO)))[0]).toBe(200);
+    const bomb = { messages: [{ role: 'user', content: 'x'.repeat(10_000_000) }] };
+    expect((await send(bytes(bomb)))[0]).toBe(413);
+    const [status, { error }] = await send(Buffer.from(JSON.stringify(HELLO)));
+    expect([status, error!.message]).toEqual([400, 'the body is not compressed as Content-Encoding says']);
+    expect((await send(bytes(HELLO).subarray(0, -6)))[0]).toBe(400);
+  });
+
+  it('name what they may be compressed with', async () => {
+    const { status, body } = await post(HELLO, { 'content-encoding': 'compress' });
+    expect(status).toBe(400);
+    expect(body).toMatchObject({
+      error: {
+        message: expect.stringMatching(/^Content-Encoding: expected gzip, .*got compress$/) as string,
+      },
+    });
   });
 
   it('need no type', async () => {

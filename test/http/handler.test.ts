@@ -47,7 +47,6 @@ describe('paths', () => {
   it('that lead nowhere, and methods that are not there', async () => {
     const { handler } = openHandler();
     for (const path of [
-      '/',
       '/v1',
       '/v1/chat',
       '/v1/chat/completions/x',
@@ -73,6 +72,12 @@ describe('paths', () => {
     }
     const { status, headers } = await ask(handler, 'HEAD', '/v1/chat/completions');
     expect([status, headers.get('allow')]).toEqual([405, 'POST']);
+  });
+
+  it('may begin with two slashes', async () => {
+    expect((await ask(openHandler().handler, 'GET', '//health')).status).toBe(200);
+    const { handler } = openHandler({ basePath: '/api' });
+    expect((await ask(handler, 'GET', '//api/health')).status).toBe(200);
   });
 
   it('may lie below another one', async () => {

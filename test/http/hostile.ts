@@ -15,6 +15,7 @@ const FIELDS = [
   ...['stream_options', 'logit_bias', 'max_tokens', 'response_format', 'structured_outputs', 'documents'],
   ...['chat_template', 'chat_template_kwargs', 'priority', 'request_id', 'bad_words', 'allowed_token_ids'],
   ...['logits_processors', 'inference_xargs', 'kv_transfer_params', 'trajectory_groups', 'model_id', 'steps'],
+  ...['input', 'prompt', 'options', 'format', 'images', 'keep_alive', 'think', 'suffix', 'reasoning'],
   ...['base_model', 'name', 'split', '__proto__', 'constructor', 'toString', '', 'x'.repeat(5000), '\u0000'],
 ];
 const LITERALS = [
@@ -42,6 +43,8 @@ const LITERALS = [
   ],
 ];
 const PATHS = [
+  ...['/api/chat', '/api/generate', '/api/embed', '/api/show', '/api/pull', '/api/tags', '/v1/messages'],
+  ...['/v1/responses', '/v1/responses/compact', '/v1/responses/x?stream=true&starting_after=-1'],
   ...['/v1/chat/completions', '/v1/chat/completions', '/v1/chat/completions/', '/v1/preview/training-jobs'],
   ...[
     '/v1/preview/models',

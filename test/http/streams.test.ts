@@ -1,6 +1,7 @@
 /** Streams over a socket: slow readers, readers that leave, errors on the way, the server's end. */
 import { once } from 'node:events';
 import http from 'node:http';
+import net from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { connect, type ServeOptions, type Server, serve } from '../../src/http/index.ts';
@@ -112,6 +113,28 @@ describe('a request that is no stream', () => {
   });
 });
 
+describe('a client that has closed its side', () => {
+  it.each([
+    ['HTTP/1.1', false],
+    ['HTTP/1.1', true],
+    ['HTTP/1.0', false],
+    ['HTTP/1.0', true],
+  ])('gets its answer: %s, stream %s', async (version, stream) => {
+    const { server, service } = await open({ pieces: Array(10).fill('x'), pieceMs: 40 });
+    const body = JSON.stringify({ ...HELLO, stream });
+    const { port } = new URL(server.url);
+    const socket = net.connect({ port: Number(port), host: '127.0.0.1', allowHalfOpen: true });
+    socket.end(
+      `POST /v1/chat/completions ${version}\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    );
+    let text = '';
+    for await (const part of socket) text += part;
+    expect(text).toContain('HTTP/1.1 200 OK');
+    expect(text).toContain(stream ? 'data: [DONE]' : '"content":"xxxxxxxxxx"');
+    expect(service.made()).toBe(10);
+  });
+});
+
 describe('closing the server', () => {
   it('lets what runs finish, and takes nothing new', async () => {
     const { server } = await open({ pieces: Array(20).fill('x'), pieceMs: 10 });
@@ -157,6 +180,23 @@ describe('listening', () => {
     const { server } = await open();
     const port = Number(new URL(server.url).port);
     await expect(serve(createMemoryService(), { port })).rejects.toMatchObject({ code: 'NETWORK_FAILED' });
+  });
+
+  it('takes targets in the absolute form, and paths with two slashes', async () => {
+    const { server } = await open();
+    const { port } = new URL(server.url);
+    for (const [path, status] of [
+      [`http://127.0.0.1:${port}/health`, 200],
+      ['//health', 200],
+      ['http://elsewhere.example/v1/models', 401], // its host counts: who has no token asks this machine by its name
+      ['ftp:', 400],
+      ['http://', 400],
+    ] as const) {
+      const request = http.request({ port, path }).end();
+      const [response] = (await once(request, 'response')) as [http.IncomingMessage];
+      response.resume();
+      expect(response.statusCode, path).toBe(status);
+    }
   });
 
   it('answers a Host header that cannot be read', async () => {

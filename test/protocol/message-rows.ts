@@ -27,6 +27,14 @@ export const MESSAGE_ROWS: Record<string, Row> = {
       [{ type: 'text' }, null],
       [{ type: 'json_object' }, { ...nothing, json_object: true }],
       [
+        { type: 'json_object', schema: null },
+        { ...nothing, json_object: true },
+      ],
+      [
+        { type: 'json_object', schema: { type: 'object' } },
+        { ...nothing, json: { type: 'object' } },
+      ],
+      [
         { type: 'json_schema', json_schema: { name: 'x', schema: { type: 'object' }, strict: true } },
         { ...nothing, json: { type: 'object' } },
       ],
@@ -50,6 +58,7 @@ export const MESSAGE_ROWS: Record<string, Row> = {
         { type: 'json' },
         '.type: expected "text", "json_object", "json_schema" or "structural_tag", got "json"',
       ],
+      [{ type: 'json_object', schema: 'object' }, '.schema: expected an object or null, got "object"'],
       [{ type: 'json_schema' }, '.json_schema: this field is required, got nothing'],
       [{ type: 'json_schema', json_schema: {} }, '.json_schema.name: this field is required, got nothing'],
       [

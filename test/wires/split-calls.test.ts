@@ -46,7 +46,7 @@ const IN_ORDER = ['Well.', 'f0 {"a": 1}', 'And', 'f1 {"b": 2}', 'so.'];
 
 it('of a response', async () => {
   let response: ResponseObject | null = null;
-  const iterator = toResponseEvents(chunks(), { input: 'x' }, (ended) => {
+  const { events: iterator } = toResponseEvents(chunks(), { input: 'x' }, (ended) => {
     response = ended;
   });
   while (!(await iterator.next()).done);
@@ -60,7 +60,7 @@ it('of a response', async () => {
 
 it('of a message', async () => {
   const blocks: string[] = [];
-  const iterator = toMessageEvents(chunks(), false);
+  const { events: iterator } = toMessageEvents(chunks(), false);
   for (let read = await iterator.next(); !read.done; read = await iterator.next()) {
     const event = read.value;
     if (event.type === 'content_block_start')

@@ -68,6 +68,11 @@ export function isOnnxModel(file: string): boolean {
   return true; // a GGUF model is a file: whatever is wrong with this folder is said in terms of ONNX
 }
 
+/** What a folder says of the texts of its model. Fails as {@link readFolder}. */
+export function describeOnnx(reference: string): Pick<ModelFolder, 'contextLength' | 'chatTemplate'> {
+  return readFolder(reference);
+}
+
 /** Reads a folder, or that of a graph. Fails with `MODEL_INVALID`, or `UNSUPPORTED` for models that do not generate text. */
 export function readFolder(reference: string): ModelFolder {
   const isGraph = reference.endsWith('.onnx');

@@ -103,6 +103,7 @@ function toBody(bytes: AsyncIterable<Uint8Array>, { call, beginStream }: Request
   const onAbort = (): void => fail(call.signal.reason);
   call.signal.addEventListener('abort', onAbort);
   return {
+    idle: '',
     async read() {
       try {
         const { done, value } = await parts.next();

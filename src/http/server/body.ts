@@ -1,4 +1,7 @@
 /** A request's body -> parsed JSON, within limits of size and time. */
+import { kMaxLength } from 'node:buffer';
+import { promisify } from 'node:util';
+import zlib from 'node:zlib';
 import { OnpolicyError } from '../../errors.ts';
 import { limitTime } from '../time-limits.ts';
 import type { HandlerSettings } from './handler-options.ts';
@@ -6,6 +9,20 @@ import type { WireBody, WireRequest } from './wire.ts';
 
 /** Types of JSON; `text/plain` is what `fetch` adds where a caller gives no type. */
 const JSON_TYPE = /^(application\/([\w.+-]+\+)?json|text\/plain)\s*(;|$)/i;
+
+type Decompress = (bytes: Uint8Array, options: { maxOutputLength: number }) => Promise<Uint8Array>;
+
+/** Releases of Node from 22.15 have it. */
+const { zstdDecompress } = zlib as { zstdDecompress?: typeof zlib.gunzip };
+
+/** What a body may be compressed with. */
+const ENCODINGS: ReadonlyMap<string, Decompress> = new Map([
+  ['gzip', promisify(zlib.gunzip) as Decompress],
+  ['x-gzip', promisify(zlib.gunzip) as Decompress],
+  ['deflate', promisify(zlib.inflate) as Decompress],
+  ['br', promisify(zlib.brotliDecompress) as Decompress],
+  ...(zstdDecompress ? [['zstd', promisify(zstdDecompress) as Decompress] as const] : []),
+]);
 
 /** Reads and parses a body. Throws `TOO_LARGE`, `TIMEOUT`, `ABORTED`, and `INVALID_REQUEST` if it is not JSON. */
 export async function readJson(
@@ -18,10 +35,16 @@ export async function readJson(
       'INVALID_REQUEST',
       `Content-Type: expected application/json, got ${type.slice(0, 100)}`,
     );
-  if (!/^(identity)?$/i.test(header('content-encoding') ?? ''))
-    throw new OnpolicyError('INVALID_REQUEST', 'Content-Encoding: a body must not be compressed');
+  const encoding = header('content-encoding')?.trim().toLowerCase() || 'identity';
+  const decompress = ENCODINGS.get(encoding);
+  if (!decompress && encoding !== 'identity')
+    throw new OnpolicyError(
+      'INVALID_REQUEST',
+      `Content-Encoding: expected ${[...ENCODINGS.keys()].join(', ')} or identity, got ${encoding.slice(0, 100)}`,
+    );
   if (Number(header('content-length')) > maxBodyBytes) throw tooLarge(maxBodyBytes);
-  const text = await readText(body, maxBodyBytes, bodyTimeoutMs);
+  const sent = await readBytes(body, maxBodyBytes, bodyTimeoutMs);
+  const text = decode(decompress ? await inflate(sent, decompress, maxBodyBytes) : sent);
   try {
     return JSON.parse(text) as unknown;
   } catch (error) {
@@ -32,7 +55,7 @@ export async function readJson(
   }
 }
 
-async function readText(body: WireBody, maxBytes: number, timeoutMs: number): Promise<string> {
+async function readBytes(body: WireBody, maxBytes: number, timeoutMs: number): Promise<Uint8Array> {
   const parts: Uint8Array[] = [];
   let bytes = 0;
   const onPart = (part: Uint8Array): void => {
@@ -55,8 +78,23 @@ async function readText(body: WireBody, maxBytes: number, timeoutMs: number): Pr
   } finally {
     stopClock();
   }
+  return parts.length === 1 ? parts[0]! : Buffer.concat(parts, bytes);
+}
+
+async function inflate(sent: Uint8Array, decompress: Decompress, maxBytes: number): Promise<Uint8Array> {
   try {
-    return UTF8.decode(parts.length === 1 ? parts[0] : Buffer.concat(parts, bytes));
+    return await decompress(sent, { maxOutputLength: Math.min(maxBytes, kMaxLength) });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge(maxBytes);
+    throw new OnpolicyError('INVALID_REQUEST', 'the body is not compressed as Content-Encoding says', {
+      cause: error,
+    });
+  }
+}
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return UTF8.decode(bytes);
   } catch {
     throw new OnpolicyError('INVALID_REQUEST', 'the body is not UTF-8 text');
   }

@@ -1,6 +1,5 @@
 /** An authorized request -> the response of its endpoint. */
 import { innerOf } from '../../checked-service.ts';
-import { OnpolicyError } from '../../errors.ts';
 import {
   validateCheckpointDeleteRequest,
   validateLogRequest,
@@ -27,7 +26,9 @@ import { createEmbeddings } from './embedding-endpoints.ts';
 import type { HandlerSettings } from './handler-options.ts';
 import { jobQuery, listQuery } from './list-query.ts';
 import { countTokens, createMessage } from './message-endpoints.ts';
-import { servedModels } from './model-access.ts';
+import { listServedModels, retrieveServedModel } from './model-list.ts';
+import { ollamaChat, ollamaEmbed, ollamaEmbeddings, ollamaGenerate } from './ollama-endpoints.ts';
+import { ollamaLoaded, ollamaPull, ollamaShow, ollamaTags, ollamaVersion } from './ollama-model-endpoints.ts';
 import {
   compactResponse,
   countInputTokens,
@@ -62,6 +63,20 @@ export const endpointHandlers: Readonly<Record<EndpointName, EndpointHandler>> =
   retrieveResponse,
   deleteResponse,
   listInputItems,
+  ollamaRoot: async () => ({
+    status: 200,
+    headers: { 'content-type': 'text/plain; charset=utf-8' },
+    body: 'Ollama is running', // what clients of its API look for
+  }),
+  ollamaChat,
+  ollamaGenerate,
+  ollamaEmbed,
+  ollamaEmbeddings,
+  ollamaTags,
+  ollamaShow,
+  ollamaLoaded,
+  ollamaPull,
+  ollamaVersion,
   createFile,
   listFiles,
   retrieveFile,
@@ -76,12 +91,8 @@ export const endpointHandlers: Readonly<Record<EndpointName, EndpointHandler>> =
   detokenize,
   loadAdapter,
   unloadAdapter,
-  listServedModels: async (context) => json({ object: 'list', data: await servedModels(context) }),
-  retrieveServedModel: async (context) => {
-    const found = (await servedModels(context)).find(({ id }) => id === context.id);
-    if (!found) throw new OnpolicyError('MODEL_NOT_FOUND', `there is no model ${context.id.slice(0, 200)}`);
-    return json(found);
-  },
+  listServedModels,
+  retrieveServedModel,
   listLoadedModels: async ({ service }) => {
     if (!service.loaded) throw unsupported('what is loaded');
     return json({ object: 'list', data: service.loaded() });

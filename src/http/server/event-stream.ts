@@ -1,7 +1,8 @@
 /** Chunks of a completion -> server-sent events. Requests no chunk before the reader asks for it. */
 import type { AnswerStream } from '../../answer/index.ts';
 import { OnpolicyError } from '../../errors.ts';
-import { type ErrorForm, STREAM_END, toErrorBody, toWireError } from '../../wires/index.ts';
+import type { ResponseStreamEvent } from '../../protocol/index.ts';
+import { STREAM_END, toErrorBody, toWireError } from '../../wires/index.ts';
 
 /** How a stream ended; `left`: its reader disconnected. */
 export type Outcome = 'complete' | 'failed' | 'left';
@@ -22,6 +23,8 @@ export type EventStreamHooks = {
 export type EventStream = {
   /** The next part; null after the last. One call at a time. */
   readonly read: () => Promise<string | Uint8Array | null>;
+  /** A sign of life between events, which readers skip; empty where there is none. */
+  readonly idle: string;
   /** The reader has disconnected: ends the request. */
   readonly leave: () => void;
   /** Registers the function that disconnects a reader who has stopped reading. */
@@ -30,47 +33,95 @@ export type EventStream = {
 
 /** How the parts of an answer become events. */
 export type EventFormat = {
+  /** The type of the response. */
+  readonly type: string;
+  /** A sign of life between events, which readers skip. */
+  readonly idle: string;
   readonly event: (part: unknown) => string;
   /** Follows the last part; empty: nothing does. */
   readonly end: string;
   readonly failure: (error: OnpolicyError) => string;
 };
 
+/** What formats of server-sent events share; readers skip comments. */
+const EVENTS = { type: 'text/event-stream; charset=utf-8', idle: ': still here\n\n' };
+
 /** Parts without a name, then `[DONE]`. */
-const CHUNKS: EventFormat = {
+export const chunkEvents: EventFormat = {
+  ...EVENTS,
   event: (part) => event(JSON.stringify(part)),
   end: event(STREAM_END),
   failure: (error) => event(JSON.stringify({ error: toWireError(error) })) + event(STREAM_END),
 };
 
-/** Events that are named by their `type`. An error is one named `error`, in the form of the endpoint. */
-export function namedEvents(form: ErrorForm): EventFormat {
-  const named = (type: string, part: unknown): string => `event: ${type}\n${event(JSON.stringify(part))}`;
+/** Events of the messages API, named by their `type`. */
+export const MESSAGE_EVENTS: EventFormat = {
+  ...EVENTS,
+  event: (part) => named((part as { type: string }).type, part),
+  end: '',
+  failure: (error) => named('error', toErrorBody(error, 'messages').body),
+};
+
+/** Events of one stream of the responses API: named by their `type`, an error numbered like the others. */
+export function responseEvents(): EventFormat {
+  let next = 0;
   return {
-    event: (part) => named((part as { type: string }).type, part),
+    ...EVENTS,
+    event: (part) => {
+      const { type, sequence_number } = part as ResponseStreamEvent;
+      next = sequence_number + 1;
+      return named(type, part);
+    },
     end: '',
-    failure: (error) => named('error', toErrorBody(error, form).body),
+    failure: (error) => {
+      const shown = toWireError(error);
+      const { code, message, param } = shown;
+      return named('error', { type: 'error', sequence_number: next, code, message, param, error: shown });
+    },
   };
 }
 
-/** Makes one event per part; an error is an event, too. */
+/** Parts as lines of JSON. */
+export const jsonLines: EventFormat = {
+  type: 'application/x-ndjson',
+  idle: ' ',
+  event: (part) => `${JSON.stringify(part)}\n`,
+  end: '',
+  failure: (error) => `${JSON.stringify(toErrorBody(error, 'ollama').body)}\n`,
+};
+
+/** An event, and how the stream has ended with it. */
+type Made = { readonly text: string; readonly outcome: Outcome | null };
+
+/** Milliseconds of silence after which a sign of life is sent. */
+const SILENCE_MS = 10_000;
+
+/** Makes one event per part; an error is an event, too. In silence there are signs of life. */
 export function toEventStream(
   chunks: AnswerStream<unknown>,
   { signal, toError, onEnd, onChunk }: EventStreamHooks,
-  format: EventFormat = CHUNKS,
+  format: EventFormat,
 ): EventStream {
   const iterator = chunks[Symbol.asyncIterator]();
   let isOver = false;
-  let isReading = false;
+  let next: Promise<Made> | null = null; // the next event, until it is given
+  let give: ((text: string | null) => void) | null = null; // to the reader, while it waits
   let isCut = false;
   let cut: (reason: unknown) => void = () => {};
+  const onSilence = (): void => {
+    if (!give) return;
+    const parts = chunks.idleParts?.() ?? []; // a service of the caller's may give any iterable
+    give(parts.length === 0 ? format.idle : parts.map(format.event).join(''));
+  };
+  const silence = setTimeout(onSilence, SILENCE_MS).unref();
   const finish = (outcome: Outcome): void => {
     isOver = true;
+    clearTimeout(silence);
     signal.removeEventListener('abort', onAbort);
     onEnd(outcome);
   };
   const onAbort = (): void => {
-    if (isReading || isOver) return; // the chunks themselves will end with the error
+    if (give || isOver) return; // the chunks themselves will end with the error
     isCut = true;
     finish(outcomeOf(signal.reason));
     chunks.abort();
@@ -78,26 +129,38 @@ export function toEventStream(
   };
   signal.addEventListener('abort', onAbort);
   if (signal.aborted) onAbort();
+  const make = async (): Promise<Made> => {
+    try {
+      const { done, value } = await iterator.next();
+      if (done) return { text: format.end, outcome: 'complete' };
+      onChunk?.(value);
+      return { text: format.event(value), outcome: null };
+    } catch (error) {
+      const shown = toError(error);
+      return { text: format.failure(shown), outcome: outcomeOf(shown) };
+    }
+  };
+  const onMade = ({ text, outcome }: Made): void => {
+    if (!give) return; // a sign of life is on its way: the next call takes it
+    next = null;
+    if (isOver) return give(null); // the reader disconnected meanwhile
+    if (outcome !== null) finish(outcome);
+    give(text || null);
+  };
   return {
-    async read() {
-      if (isOver) return null;
-      isReading = true;
-      let text: string;
-      let outcome: Outcome | null = null;
-      try {
-        const { done, value } = await iterator.next();
-        if (!done) onChunk?.(value);
-        text = done ? format.end : format.event(value);
-        if (done) outcome = 'complete';
-      } catch (error) {
-        const shown = toError(error);
-        text = format.failure(shown);
-        outcome = outcomeOf(shown);
-      }
-      isReading = false;
-      if (isOver) return null; // the reader disconnected meanwhile
-      if (outcome !== null) finish(outcome);
-      return text || null;
+    idle: format.idle,
+    read() {
+      if (isOver) return Promise.resolve(null);
+      silence.refresh();
+      next ??= make();
+      const made = next;
+      return new Promise((resolve) => {
+        give = (text) => {
+          give = null;
+          resolve(text);
+        };
+        void made.then(onMade);
+      });
     },
     leave() {
       if (isOver) return;
@@ -113,6 +176,10 @@ export function toEventStream(
 
 function outcomeOf(error: unknown): Outcome {
   return error instanceof OnpolicyError && error.code === 'ABORTED' ? 'left' : 'failed';
+}
+
+function named(type: string, part: unknown): string {
+  return `event: ${type}\n${event(JSON.stringify(part))}`;
 }
 
 function event(data: string): string {

@@ -1,7 +1,7 @@
 /** What a caller gives to `createHandler` -> checked options with their defaults filled in. */
 
 import type { EngineStats } from '../../engine/index.ts';
-import type { AdaptersResource, ResidentModel } from '../../models/index.ts';
+import type { AdaptersResource, ModelCard, ResidentModel } from '../../models/index.ts';
 import {
   type ChatCompletionRequest,
   type Complete,
@@ -32,6 +32,12 @@ export type Servable = Completions &
     detokenize?(ids: readonly number[], options?: { model?: string }): Promise<string>;
     /** Limit on the tokens of a model's prompt and answer together. */
     contextSize?(model?: string | null): Promise<number>;
+    /** What is known of a model, loaded or not; null: its files are not here. */
+    modelCard?(model?: string | null): Promise<ModelCard | null>;
+    /** Loads nothing: finds the files of a model, or downloads them. */
+    download?(model: string, options?: CallOptions): Promise<string>;
+    /** Unloads a model as soon as no request uses it. */
+    unload?(model: string): Promise<boolean>;
     /** Named LoRA adapters. */
     readonly adapters?: AdaptersResource;
     /** Models that are in memory, being loaded, or waiting for memory. */

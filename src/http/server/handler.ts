@@ -62,7 +62,7 @@ export class RequestHandler {
     const traceId = traceIdOf(request);
     let requestId = traceId;
     const { signal, close } = this.#open(request);
-    const path = withoutBase(request.url.pathname, this.#settings.basePath);
+    const path = withoutBase(withOneSlash(request.url.pathname), this.#settings.basePath);
     const { endpoints, id } = findEndpoints(path);
     this.#metrics.begin();
     const end = (status: number): void => {
@@ -230,6 +230,11 @@ function methodOf({ method }: WireRequest): string {
 function traceIdOf(request: WireRequest): string {
   const given = request.header('x-request-id');
   return isTraceId(given) ? given : randomUUID();
+}
+
+/** Clients whose base URL ends with a slash put a path behind it that begins with one. */
+function withOneSlash(path: string): string {
+  return path.startsWith('//') ? path.replace(/^\/+/, '/') : path;
 }
 
 function withoutBase(path: string, base: string): string {

@@ -3,7 +3,7 @@ import { isTraceId } from '../../protocol/index.ts';
 import { countMessageTokens, createMessage as create } from '../../wires/index.ts';
 import { readJson } from './body.ts';
 import { type RequestContext, tooMany, unsupported } from './context.ts';
-import { namedEvents } from './event-stream.ts';
+import { MESSAGE_EVENTS } from './event-stream.ts';
 import { requireModelAndAdapters } from './model-access.ts';
 import { answerResponse } from './stream-response.ts';
 import { json, type WireResponse } from './wire.ts';
@@ -13,7 +13,7 @@ export async function createMessage(context: RequestContext): Promise<WireRespon
   const { service, call, validation } = context;
   const body = await readBody(context);
   const answer = await create(service, body, call, validation);
-  return answerResponse(answer, context, namedEvents('messages'));
+  return answerResponse(answer, context, MESSAGE_EVENTS);
 }
 
 /** `POST /v1/messages/count_tokens`. */

@@ -1,8 +1,7 @@
-/** The models and adapters of a service -> those that a token may use, and the list of them. */
+/** The models and adapters of a service -> those that a token may use. */
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { OnpolicyError } from '../../errors.ts';
-import type { Model } from '../../protocol/index.ts';
 import { allows } from './auth.ts';
 import type { RequestContext } from './context.ts';
 
@@ -57,40 +56,8 @@ function requireName(context: Access, name: unknown, field: string): void {
   });
 }
 
-/** Models that completions can name: those with a name, then the registered ones. */
-export async function servedModels(context: RequestContext): Promise<{ id: string }[]> {
-  const { service, call } = context;
-  const card = { object: 'model', created: 0, owned_by: 'onpolicy' };
-  const adapters = service.adapters?.list() ?? [];
-  const isAdapter = new Set(adapters.map(({ name }) => name));
-  const names = namedModels(context).filter((id) => !isAdapter.has(id));
-  const named = names.map((id) => ({ id, ...card }));
-  const registered: Model[] = [];
-  for (let after: string | null = null; service.models; ) {
-    const page = await service.models.list({ order: 'asc', limit: 100, after }, call);
-    registered.push(...page.data);
-    if (!page.has_more || page.last_id === null) break;
-    after = page.last_id;
-  }
-  return [
-    ...named,
-    ...adapters.map(({ name, path: root, base }) => ({
-      id: name,
-      ...card,
-      root,
-      parent: base ?? names[0] ?? null,
-    })),
-    ...registered.map(({ id, name, created }) => ({
-      id: name ?? id,
-      object: 'model',
-      created,
-      owned_by: 'onpolicy',
-    })),
-  ];
-}
-
 /** Models with a name: those of the service, then those of the option `models`, then adapters. */
-function namedModels({ service, settings }: Pick<RequestContext, 'service' | 'settings'>): string[] {
+export function namedModels({ service, settings }: Pick<RequestContext, 'service' | 'settings'>): string[] {
   const adapters = (service.adapters?.list() ?? []).map(({ name }) => name);
   return [...new Set([...(service.servedModels?.() ?? []), ...settings.models, ...adapters])];
 }

@@ -9,18 +9,47 @@ export function createListener(handle: (request: WireRequest) => Promise<WireRes
   return (incoming, outgoing) => {
     outgoing.on('error', () => {}); // `close` reports a client that disconnects
     const request = fromIncoming(incoming, outgoing);
-    if (request) void handle(request).then((answer) => send(answer, outgoing));
+    const signs = signHalfClosed(incoming, outgoing);
+    if (request) void handle(request).then((answer) => send(answer, outgoing, signs));
     else {
       const error = new OnpolicyError('INVALID_REQUEST', 'the request cannot be read');
-      void send(errorResponse(error, 'completion'), outgoing);
+      void send(errorResponse(error, 'completion'), outgoing, signs);
     }
   };
+}
+
+/** What a client that has closed its side is sent while it waits; it skips it. */
+type Signs = { send: () => void };
+
+/** Milliseconds between the first signs; each pause is twice as long as the one before. */
+const FIRST_PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 10_000;
+
+/** A client that closes its side still reads, or is gone. Only a refused write tells, so it is sent signs of life. */
+function signHalfClosed(incoming: IncomingMessage, outgoing: ServerResponse): Signs {
+  const isOld = incoming.httpVersion === '1.0';
+  const signs: Signs = { send: () => (isOld ? null : outgoing.writeContinue()) };
+  let timer: NodeJS.Timeout | undefined;
+  const sign = (pause: number): void => {
+    if (outgoing.writableEnded) return;
+    signs.send();
+    timer = setTimeout(() => sign(Math.min(2 * pause, LONGEST_PAUSE_MS)), pause).unref();
+  };
+  const onEnd = (): void => sign(FIRST_PAUSE_MS);
+  incoming.socket.once('end', onEnd);
+  outgoing.once('close', () => {
+    clearTimeout(timer);
+    incoming.socket.off('end', onEnd);
+  });
+  return signs;
 }
 
 /** Returns null for an invalid request, for example with a wrong Host header. */
 function fromIncoming(incoming: IncomingMessage, outgoing: ServerResponse): WireRequest | null {
   const { headers, socket } = incoming;
-  const url = toUrl(`http://${headers.host ?? 'localhost'}${incoming.url}`);
+  const target = incoming.url ?? '/';
+  // The absolute form names its host itself; a path may begin with two slashes.
+  const url = toUrl(target.startsWith('/') ? `http://${headers.host ?? 'localhost'}${target}` : target);
   if (!url) return null;
   return {
     method: incoming.method ?? 'GET',
@@ -76,9 +105,14 @@ function bodyOf(incoming: IncomingMessage): WireBody {
   };
 }
 
-async function send({ status, headers, body }: WireResponse, outgoing: ServerResponse): Promise<void> {
+async function send(
+  { status, headers, body }: WireResponse,
+  outgoing: ServerResponse,
+  signs: Signs,
+): Promise<void> {
   if (typeof body !== 'string') {
     outgoing.writeHead(status, headers);
+    signs.send = () => void outgoing.write(body.idle);
     return await sendEvents(body, outgoing);
   }
   outgoing.writeHead(

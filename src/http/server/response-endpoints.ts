@@ -3,7 +3,7 @@ import { fault, isTraceId, throwFaults } from '../../protocol/index.ts';
 import { responsesOf } from '../../wires/index.ts';
 import { readJson } from './body.ts';
 import { type RequestContext, tooMany } from './context.ts';
-import { namedEvents } from './event-stream.ts';
+import { responseEvents } from './event-stream.ts';
 import { listQuery } from './list-query.ts';
 import { requireModelAndAdapters } from './model-access.ts';
 import { answerResponse } from './stream-response.ts';
@@ -13,7 +13,7 @@ import { json, type WireResponse } from './wire.ts';
 export async function createResponse(context: RequestContext): Promise<WireResponse> {
   const { service, call, validation } = context;
   const answer = await responsesOf(service).answer(await readBody(context), call, validation);
-  return answerResponse(answer, context, namedEvents('completion'));
+  return answerResponse(answer, context, responseEvents());
 }
 
 /** `POST /v1/responses/input_tokens`. */
@@ -39,7 +39,7 @@ export async function retrieveResponse(context: RequestContext): Promise<WireRes
   if (after !== undefined && !/^\d{1,9}$/.test(after))
     throwFaults([fault(['starting_after'], 'type', 'the number of an event', after)]);
   const events = responsesOf(service).replay(id, after === undefined ? 0 : Number(after) + 1);
-  return answerResponse(events, { ...context, charge: () => {} }, namedEvents('completion'));
+  return answerResponse(events, { ...context, charge: () => {} }, responseEvents());
 }
 
 /** `DELETE /v1/responses/{id}`. */

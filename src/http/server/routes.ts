@@ -19,6 +19,16 @@ export type EndpointName =
   | 'retrieveResponse'
   | 'deleteResponse'
   | 'listInputItems'
+  | 'ollamaRoot'
+  | 'ollamaChat'
+  | 'ollamaGenerate'
+  | 'ollamaEmbed'
+  | 'ollamaEmbeddings'
+  | 'ollamaTags'
+  | 'ollamaShow'
+  | 'ollamaLoaded'
+  | 'ollamaPull'
+  | 'ollamaVersion'
   | 'createFile'
   | 'listFiles'
   | 'retrieveFile'
@@ -65,6 +75,7 @@ type Row = readonly [name: EndpointName, method: string, path: string, scopes: r
 
 const PREVIEW = '/v1/preview/';
 const MESSAGES = '/v1/messages';
+const OLLAMA = '/api/';
 
 const ROWS: readonly Row[] = [
   ['health', 'GET', '/health', null],
@@ -81,6 +92,16 @@ const ROWS: readonly Row[] = [
   ['retrieveResponse', 'GET', '/v1/responses/{id}', ['complete']],
   ['deleteResponse', 'DELETE', '/v1/responses/{id}', ['complete']],
   ['listInputItems', 'GET', '/v1/responses/{id}/input_items', ['complete']],
+  ['ollamaRoot', 'GET', '/', null],
+  ['ollamaChat', 'POST', '/api/chat', ['complete']],
+  ['ollamaGenerate', 'POST', '/api/generate', ['complete']],
+  ['ollamaEmbed', 'POST', '/api/embed', ['complete']],
+  ['ollamaEmbeddings', 'POST', '/api/embeddings', ['complete']],
+  ['ollamaTags', 'GET', '/api/tags', ['complete', 'read']],
+  ['ollamaShow', 'POST', '/api/show', ['complete', 'read']],
+  ['ollamaLoaded', 'GET', '/api/ps', ['complete', 'read']],
+  ['ollamaPull', 'POST', '/api/pull', ['complete']],
+  ['ollamaVersion', 'GET', '/api/version', null],
   ['createFile', 'POST', '/v1/files', ['complete']],
   ['listFiles', 'GET', '/v1/files', ['complete']],
   ['retrieveFile', 'GET', '/v1/files/{id}', ['complete']],
@@ -161,6 +182,7 @@ export function findEndpoints(path: string): Found {
 /** The form of errors at a path, unknown paths included. */
 export function formOf(path: string): ErrorForm {
   if (path.startsWith(PREVIEW)) return 'preview';
+  if (path.startsWith(OLLAMA)) return 'ollama';
   return path === MESSAGES || path.startsWith(`${MESSAGES}/`) ? 'messages' : 'completion';
 }
 

@@ -35,6 +35,7 @@ export async function serve(service: Servable, options: ServeOptions = {}): Prom
   const { port, host, graceMs, ...handlerOptions } = checkServeOptions(options);
   const handler = new RequestHandler(service, withTokens(handlerOptions));
   const server = http.createServer(createListener((request) => handler.handle(request)));
+  Object.assign(server, { httpAllowHalfOpen: true }); // who has closed its side may still read
   const listening = await listen(server, port, host);
   void handler.resumeBatches();
   let closed: Promise<void> | null = null;

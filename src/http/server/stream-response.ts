@@ -1,7 +1,7 @@
 /** An answer -> the response that sends it, as a whole or as a stream. Its tokens count for the limits of its client. */
 import type { AnswerStream } from '../../answer/index.ts';
 import type { RequestContext } from './context.ts';
-import { type EventFormat, toEventStream } from './event-stream.ts';
+import { chunkEvents, type EventFormat, toEventStream } from './event-stream.ts';
 import { json, type WireResponse } from './wire.ts';
 
 /** What answers and chunks say of their tokens. */
@@ -15,7 +15,7 @@ type Usage = {
 export function answerResponse(
   answer: object | AnswerStream<unknown>,
   context: RequestContext,
-  format?: EventFormat,
+  format: EventFormat = chunkEvents,
 ): WireResponse {
   if (Symbol.asyncIterator in answer) return eventStreamResponse(answer, context, format);
   context.charge(tokensOf(answer));
@@ -26,7 +26,7 @@ export function answerResponse(
 function eventStreamResponse(
   parts: AnswerStream<unknown>,
   { call, toError, beginStream, charge }: RequestContext,
-  format?: EventFormat,
+  format: EventFormat,
 ): WireResponse {
   let charged = 0;
   const onChunk = (part: unknown): void => {
@@ -37,7 +37,7 @@ function eventStreamResponse(
   return {
     status: 200,
     headers: {
-      'content-type': 'text/event-stream; charset=utf-8',
+      'content-type': format.type,
       'cache-control': 'no-cache',
       'x-accel-buffering': 'no',
     },
@@ -50,8 +50,14 @@ function tokensOf(part: unknown): number {
   return total_tokens ?? input_tokens + output_tokens;
 }
 
-/** The last event of the responses API has the whole response in it. */
+/** The last event of the responses API has the whole response in it, the last line of Ollama's the counts. */
 function usageOf(part: unknown): Usage | null | undefined {
-  const { usage, response } = part as { usage?: Usage | null; response?: { usage?: Usage | null } };
+  const { usage, response, prompt_eval_count, eval_count } = part as {
+    usage?: Usage | null;
+    response?: { usage?: Usage | null };
+    prompt_eval_count?: number;
+    eval_count?: number;
+  };
+  if (eval_count !== undefined) return { input_tokens: prompt_eval_count ?? 0, output_tokens: eval_count };
   return usage ?? response?.usage;
 }

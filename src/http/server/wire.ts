@@ -1,6 +1,6 @@
 /** A request and its response as the endpoints see them, whatever server they came through. */
 
-import type { OnpolicyError } from '../../errors.ts';
+import type { ErrorCode, OnpolicyError } from '../../errors.ts';
 import { CODE_HEADER, type ErrorForm, toErrorBody } from '../../wires/index.ts';
 import type { EventStream } from './event-stream.ts';
 
@@ -40,11 +40,24 @@ export function json(body: unknown, status = 200, headers: Record<string, string
   return { status, headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) };
 }
 
+/** Errors that the same request may not meet again. Clients that try again by themselves are told of all others. */
+const PASSING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'BACKEND_FAILED',
+  'CLOSED',
+  'CONFLICT',
+  'NETWORK_FAILED',
+  'OUT_OF_MEMORY',
+  'OVERLOADED',
+  'STORE_FAILED',
+  'TIMEOUT',
+]);
+
 /** The response for an error. */
 export function errorResponse(error: OnpolicyError, form: ErrorForm): WireResponse {
   const { status, body } = toErrorBody(error, form);
   const headers: Record<string, string> = { [CODE_HEADER]: error.code };
   if (status === 401) headers['www-authenticate'] = 'Bearer';
+  if (!PASSING.has(error.code)) headers['x-should-retry'] = 'false';
   if (status === 503 || status === 429)
     headers['retry-after'] = String(Math.ceil((error.retryAfterMs ?? 1000) / 1000));
   if (status === 408 || status === 413) headers['connection'] = 'close'; // the rest of the body is not read

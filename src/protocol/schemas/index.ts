@@ -9,6 +9,7 @@ import { messageDefinitions } from './message.ts';
 import { messagesDefinitions } from './messages.ts';
 import { modelDefinitions } from './model.ts';
 import { modelOptionDefinitions } from './model-options.ts';
+import { ollamaDefinitions } from './ollama.ts';
 import { responseHistoryDefinitions } from './response-history.ts';
 import { responseToolDefinitions } from './response-tools.ts';
 import { responsesDefinitions } from './responses.ts';
@@ -43,6 +44,7 @@ export const definitions: Definitions = {
   ...tokenizerDefinitions,
   ...textCompletionDefinitions,
   ...messagesDefinitions,
+  ...ollamaDefinitions,
   ...responsesDefinitions,
   ...responseHistoryDefinitions,
   ...responseToolDefinitions,
@@ -85,6 +87,11 @@ export const validated = [
   'BatchRequest',
   'MessageRequest',
   'MessageCountRequest',
+  'OllamaChatRequest',
+  'OllamaEmbedRequest',
+  'OllamaEmbeddingsRequest',
+  'OllamaGenerateRequest',
+  'OllamaModelRequest',
   'ResponseRequest',
   'ListQuery',
   'JobListQuery',

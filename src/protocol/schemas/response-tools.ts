@@ -14,15 +14,37 @@ import {
 /** A field of that API that changes nothing here. */
 export const noEffect = acceptedFrom('OpenAI');
 
+/** Where a tool is found. */
+export const namespace = orNull('string', 'The namespace of the tool; absent or null: it has none.');
+
 /** Their definitions. */
 export const responseToolDefinitions: Definitions = {
   ResponseTool: {
     description: 'What the model may call.',
     type: 'object',
     required: ['type'],
-    properties: { type: { enum: ['function', 'custom'] } },
-    ...byField('type', { function: 'ResponseFunctionTool', custom: 'ResponseCustomTool' }),
+    properties: { type: { enum: ['function', 'custom', 'namespace'] } },
+    ...byField('type', {
+      function: 'ResponseFunctionTool',
+      custom: 'ResponseCustomTool',
+      namespace: 'ResponseNamespaceTool',
+    }),
   },
+  ResponseNamespaceTool: branch(
+    'Tools under a common name. The model sees each as `namespace__tool`; its calls have both names.',
+    ['type', 'name', 'tools'],
+    {
+      type: { description: 'Kind of the tool.', const: 'namespace' },
+      name: string('Stands before the names of its tools.', { minLength: 1 }),
+      description: noEffect,
+      tools: list('Its tools.', {
+        type: 'object',
+        required: ['type'],
+        properties: { type: { enum: ['function', 'custom'] } },
+        ...byField('type', { function: 'ResponseFunctionTool', custom: 'ResponseCustomTool' }),
+      }),
+    },
+  ),
   ResponseFunctionTool: branch('A function that the model may call.', ['type', 'name'], {
     type: { description: 'Kind of the tool.', const: 'function' },
     name: string('Name that the model calls it by.', { minLength: 1 }),
@@ -87,9 +109,11 @@ export const responseToolDefinitions: Definitions = {
   ResponseFunctionChoice: branch('One function.', ['type', 'name'], {
     type: { description: 'Kind of the tool.', const: 'function' },
     name: string('Its name.', { minLength: 1 }),
+    namespace,
   }),
   ResponseCustomChoice: branch('One custom tool.', ['type', 'name'], {
     type: { description: 'Kind of the tool.', const: 'custom' },
     name: string('Its name.', { minLength: 1 }),
+    namespace,
   }),
 };

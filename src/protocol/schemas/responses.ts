@@ -1,7 +1,7 @@
 /** Requests of OpenAI's responses API. Sampling fields of chats may stand beside its own. */
 import { chatFields, EXTRA_FIELDS } from './messages.ts';
 import { HISTORY_ITEMS } from './response-history.ts';
-import { noEffect } from './response-tools.ts';
+import { namespace, noEffect } from './response-tools.ts';
 import {
   branch,
   byField,
@@ -70,6 +70,7 @@ const items: Definitions = {
           'custom_tool_call',
           'custom_tool_call_output',
           'reasoning',
+          'item_reference',
           ...Object.keys(HISTORY_ITEMS),
         ],
       },
@@ -83,11 +84,12 @@ const items: Definitions = {
       custom_tool_call: 'ResponseCustomCallItem',
       custom_tool_call_output: 'ResponseCustomResultItem',
       reasoning: 'ResponseReasoningInput',
+      item_reference: 'ResponseItemReference',
       ...HISTORY_ITEMS,
     }),
     else: ref('ResponseInputMessage'),
     tsType:
-      'ResponseInputMessage | ResponseFunctionCallItem | ResponseFunctionResultItem | ResponseCustomCallItem | ResponseCustomResultItem | ResponseReasoningInput | ResponseHostedCallItem | ResponseHostedResultItem | ResponseMcpCallItem | ResponseCompactionItem | ResponseServerItem',
+      'ResponseInputMessage | ResponseFunctionCallItem | ResponseFunctionResultItem | ResponseCustomCallItem | ResponseCustomResultItem | ResponseReasoningInput | ResponseHostedCallItem | ResponseHostedResultItem | ResponseMcpCallItem | ResponseCompactionItem | ResponseServerItem | ResponseItemReference',
   },
   ResponseInputMessage: branch(
     'A message. Those of an answer can be given back as they are.',
@@ -158,7 +160,7 @@ const items: Definitions = {
       name: string('What was called.', { minLength: 1 }),
       arguments: string('JSON text of the arguments.'),
       caller: noEffect,
-      namespace: noEffect,
+      namespace,
     },
   ),
   ResponseFunctionResultItem: resultItem('function_call_output', 'The result of a call.'),
@@ -171,7 +173,7 @@ const items: Definitions = {
       name: string('What was called.', { minLength: 1 }),
       input: string('The text that it was called with.'),
       caller: noEffect,
-      namespace: noEffect,
+      namespace,
     },
   ),
   ResponseCustomResultItem: resultItem('custom_tool_call_output', 'The result of a call of a custom tool.'),
@@ -182,6 +184,10 @@ const items: Definitions = {
       'Without content: the thoughts of an answer of this server. Those of other servers say nothing here.',
     ),
     summary: listOrNull('Without both: stands for the thoughts.', ref('ResponseReasoningText')),
+  }),
+  ResponseItemReference: branch('An item of a stored response, by its id.', ['type', 'id'], {
+    type: { description: 'Kind of the item.', const: 'item_reference' },
+    id: string('Its id.', { minLength: 1 }),
   }),
   ResponseReasoningText: object('A piece of thoughts.', ['type', 'text'], {
     type: oneOf('Kind of the part.', ['reasoning_text', 'summary_text', 'text']),
@@ -279,7 +285,11 @@ export const responsesDefinitions: Definitions = {
       type: oneOf('Kind of the format.', ['text', 'json_object', 'json_schema']),
       name: orNull('string', 'No effect.'),
       description: orNull('string', 'No effect.'),
-      schema: { description: 'With `json_schema`: the schema.', type: 'object', tsType: 'JsonObject' },
+      schema: {
+        description: 'The schema. Required with `json_schema`.',
+        type: 'object',
+        tsType: 'JsonObject',
+      },
       strict: orNull('boolean', 'No effect: the answer always follows the schema.'),
     },
     if: { required: ['type'], properties: { type: { const: 'json_schema' } } },

@@ -152,7 +152,7 @@ export function flag(isOn: boolean, description: string): Schema {
 }
 
 /** A field that a client of another API may send and that changes nothing here. */
-export function acceptedFrom(client: 'Anthropic' | 'OpenAI' | 'vLLM'): Schema {
+export function acceptedFrom(client: 'Anthropic' | 'Ollama' | 'OpenAI' | 'vLLM'): Schema {
   return { description: `Accepted from ${client} clients; no effect.` };
 }
 

@@ -86,8 +86,13 @@ export const structuredDefinitions: Definitions = {
     type: { description: 'Kind of the format.', const: 'text' },
     json_schema: { description: 'No effect beside the type `text`.' },
   }),
-  JsonObjectResponseFormat: branch('Any JSON object.', ['type'], {
+  JsonObjectResponseFormat: branch('Any JSON object, or one that fits a schema.', ['type'], {
     type: { description: 'Kind of the format.', const: 'json_object' },
+    schema: {
+      description: 'A JSON Schema, as with `json_schema`. Absent or null: any object.',
+      type: ['object', 'null'],
+      tsType: 'JsonObject | null',
+    },
   }),
   JsonSchemaResponseFormat: branch('JSON that fits a schema.', ['type', 'json_schema'], {
     type: { description: 'Kind of the format.', const: 'json_schema' },

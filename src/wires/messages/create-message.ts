@@ -1,9 +1,6 @@
 /** Requests of the messages API -> messages or events, of any service that answers chat completions. */
-import { AnswerStream, type ChatCompletionStream } from '../../answer/index.ts';
-import { OnpolicyError } from '../../errors.ts';
+import { AnswerStream } from '../../answer/index.ts';
 import {
-  type ChatCompletion,
-  type ChatCompletionRequest,
   checkRequest,
   type MessageCountRequest,
   type MessageRequest,
@@ -13,6 +10,7 @@ import {
   type ValidationOptions,
 } from '../../protocol/index.ts';
 import type { CallOptions, Completions } from '../../service.ts';
+import { answerWithin } from '../answer-within.ts';
 import type { Renders } from '../renders.ts';
 import { toChat } from './to-chat.ts';
 import { toEvents } from './to-events.ts';
@@ -45,9 +43,10 @@ export async function createMessage(
   const { chat, paths } = toChat(request);
   const usage = { include_usage: true, continuous_usage_stats: true };
   const asked = request.stream ? { ...chat, stream: true, stream_options: usage } : chat;
-  const { answer, isFull } = await paths.run(() => fill(service, asked, options));
+  const { answer, isFull } = await paths.run(() => answerWithin(service, asked, options));
   if (!(Symbol.asyncIterator in answer)) return toMessage(answer, isFull);
-  return new MessageStream(toEvents(answer, isFull), () => answer.abort());
+  const { events, idleEvents } = toEvents(answer, isFull);
+  return new MessageStream(events, () => answer.abort(), idleEvents);
 }
 
 /** Counts the tokens of a request's prompt. */
@@ -62,20 +61,4 @@ export async function countMessageTokens(
   const { max_completion_tokens: _, ...counted } = chat;
   const { count } = await paths.run(() => service.renderPrompt(counted, options));
   return { input_tokens: count };
-}
-
-/** Answers with as many tokens as asked for, or as the context has left: `isFull`. */
-async function fill(
-  service: Pick<Completions, 'createCompletion'>,
-  chat: ChatCompletionRequest,
-  options: CallOptions,
-): Promise<{ answer: ChatCompletion | ChatCompletionStream; isFull: boolean }> {
-  try {
-    return { answer: await service.createCompletion(chat, options), isFull: false };
-  } catch (error) {
-    const isTooMuch = error instanceof OnpolicyError && error.code === 'CONTEXT_OVERFLOW';
-    if (!isTooMuch || error.param !== 'max_completion_tokens') throw error;
-    const { max_completion_tokens: _, ...rest } = chat;
-    return { answer: await service.createCompletion(rest, options), isFull: true };
-  }
 }

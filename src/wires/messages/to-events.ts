@@ -13,12 +13,15 @@ import type {
 import { splitCalls } from '../split-calls.ts';
 import { emptyMessage, endOf, toUsage, UNSIGNED } from './to-message.ts';
 
-/** The events of a stream. `isFull`: it may go on to the end of the context only. */
-export function toEvents(chunks: ChatCompletionStream, isFull: boolean): AsyncIterator<MessageStreamEvent> {
+/** The events of a stream. `isFull`: it may go on to the end of the context only. `idleEvents`: what says nothing new. */
+export function toEvents(
+  chunks: ChatCompletionStream,
+  isFull: boolean,
+): { readonly events: AsyncIterator<MessageStreamEvent>; readonly idleEvents: () => MessageStreamEvent[] } {
   const events = new EventWriter(isFull);
   const source = chunks[Symbol.asyncIterator]();
   let isOver = false;
-  return bufferedIterator({
+  const iterator = bufferedIterator({
     next: async () => {
       if (isOver) return null;
       const { done, value } = await source.next();
@@ -28,7 +31,13 @@ export function toEvents(chunks: ChatCompletionStream, isFull: boolean): AsyncIt
     },
     leave: () => chunks.abort(),
   });
+  return { events: iterator, idleEvents: () => events.idle() };
 }
+
+/** Signs of life of which the last one is more than a ping: Claude Code waits five minutes for another event. */
+const PINGS = 12;
+
+const EMPTY_TEXT: MessageResponseBlock = { type: 'text', text: '', citations: [] };
 
 /** Opens and closes blocks as the kind of what comes changes. */
 class EventWriter {
@@ -39,6 +48,7 @@ class EventWriter {
   #hasCalls = false;
   #end: ReturnType<typeof endOf> | null = null;
   #usage: Usage | null = null;
+  #pings = 0; // since the last event
 
   constructor(isFull: boolean) {
     this.#isFull = isFull;
@@ -47,6 +57,7 @@ class EventWriter {
   push(chunk: ChatCompletionChunk): MessageStreamEvent[] {
     const events: MessageStreamEvent[] = [];
     this.#usage = chunk.usage ?? this.#usage;
+    this.#pings = 0;
     if (!this.#hasBegun) {
       this.#hasBegun = true;
       const message = { ...emptyMessage(chunk.id, chunk.model), usage: toUsage(chunk.usage ?? null) };
@@ -57,6 +68,18 @@ class EventWriter {
     this.#readDelta(choice.delta, events);
     if (choice.finish_reason)
       this.#end = endOf(choice.finish_reason, choice.stop_reason, this.#hasCalls, this.#isFull);
+    return events;
+  }
+
+  /** A ping; after some, nothing added to the open block, which is a text where none is. */
+  idle(): MessageStreamEvent[] {
+    this.#pings += 1;
+    if (!this.#hasBegun || this.#pings % PINGS !== 0) return [{ type: 'ping' }];
+    const events: MessageStreamEvent[] = [];
+    if (this.#open === null) this.#begin('text', EMPTY_TEXT, events);
+    if (this.#open === 'thinking') this.#add({ type: 'thinking_delta', thinking: '' }, events);
+    else if (this.#open === 'text') this.#add({ type: 'text_delta', text: '' }, events);
+    else this.#add({ type: 'input_json_delta', partial_json: '' }, events);
     return events;
   }
 
@@ -92,7 +115,7 @@ class EventWriter {
       this.#add({ type: 'thinking_delta', thinking }, events);
     }
     if (content) {
-      this.#begin('text', { type: 'text', text: '', citations: [] }, events);
+      this.#begin('text', EMPTY_TEXT, events);
       this.#add({ type: 'text_delta', text: content }, events);
     }
     for (const call of begun) {

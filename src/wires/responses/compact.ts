@@ -1,5 +1,4 @@
 /** A conversation -> its messages of the user, and a summary of all of it that its model writes. */
-import { OnpolicyError } from '../../errors.ts';
 import {
   type ChatCompletion,
   type ChatCompletionRequest,
@@ -21,18 +20,14 @@ const SUMMARY_TOKENS = 1024;
 
 /** `ask`: gets a whole answer, without the oldest messages if they do not fit. */
 export async function compact(
-  { chat, history }: TranslatedResponse,
+  { chat, history }: Pick<TranslatedResponse, 'chat' | 'history'>,
   ask: (request: ChatCompletionRequest) => Promise<ChatCompletion>,
 ): Promise<ResponseCompaction> {
   if (history.length === 0) throwFaults([fault(['input'], 'length', 'a conversation', [])]);
   const { tools: _, tool_choice: _choice, response_format: _format, ...rest } = chat;
-  const asked = { ...rest, messages: [...chat.messages, { role: 'user' as const, content: TASK }] };
-  const { created, choices, usage } = await ask({ ...asked, max_completion_tokens: SUMMARY_TOKENS }).catch(
-    (error: unknown) => {
-      if (error instanceof OnpolicyError && error.code === 'CONTEXT_OVERFLOW') return ask(asked);
-      throw error;
-    },
-  );
+  const messages = [...chat.messages, { role: 'user' as const, content: TASK }];
+  const asked = { ...rest, messages, max_completion_tokens: SUMMARY_TOKENS };
+  const { created, choices, usage } = await ask(asked);
   const text = HEADING + (choices[0]!.message.content ?? '');
   return {
     id: idOf('resp'),

@@ -1,8 +1,10 @@
 /** Requests of the responses API -> responses or events, of any service that answers chat completions. */
-import { AnswerStream, type ChatCompletionStream } from '../../answer/index.ts';
+import { randomUUID } from 'node:crypto';
+import { AnswerStream, ChatCompletionStream } from '../../answer/index.ts';
 import { OnpolicyError } from '../../errors.ts';
 import {
   type ChatCompletion,
+  type ChatCompletionChunk,
   type ChatCompletionRequest,
   checkRequest,
   type ListQuery,
@@ -17,13 +19,15 @@ import {
   type ValidationOptions,
 } from '../../protocol/index.ts';
 import type { CallOptions, Completions } from '../../service.ts';
+import { answerWithin } from '../answer-within.ts';
 import type { Renders } from '../renders.ts';
 import { compact } from './compact.ts';
 import { pageOf, storedItems } from './input-items.ts';
 import { ResponseStore } from './response-store.ts';
-import { outputMessages, type TranslatedResponse, toChat } from './to-chat.ts';
+import { outputMessages, type ResolvedRequest, type TranslatedResponse, toChat } from './to-chat.ts';
 import { replayEvents, toEvents } from './to-events.ts';
 import { beginResponse, endResponse, toItems } from './to-response.ts';
+import { withoutServerTools } from './tools.ts';
 
 /** The events of one response. */
 export class ResponseStream extends AnswerStream<ResponseStreamEvent> {}
@@ -84,28 +88,41 @@ export function responsesOf(service: Asked): Responses {
   return responses;
 }
 
+/** A request of a body, and what is asked for it. `run`: does the work; its errors are about the caller's paths. */
+type ReadRequest = Omit<TranslatedResponse, 'paths'> & {
+  readonly request: ResolvedRequest;
+  readonly run: <Result>(work: () => Promise<Result>) => Promise<Result>;
+};
+
 function makeResponses(service: Asked): Responses {
   const store = new ResponseStore();
-  const read = (
-    input: unknown,
-    validation: ValidationOptions,
-  ): TranslatedResponse & { request: ResponseRequest } => {
-    const request = checkRequest('ResponseRequest', input, validation);
-    const { previous_response_id: previous } = request;
-    const earlier = previous == null ? [] : store.get(previous, 'previous_response_id').messages;
-    return { request, ...toChat(request, earlier) };
+  const read = (input: unknown, validation: ValidationOptions): ReadRequest => {
+    const own = withoutServerTools(input, validation);
+    return own.paths.runNow(() => {
+      const given = checkRequest('ResponseRequest', own.body, validation);
+      const request = { ...given, input: store.resolve(given.input) };
+      const { previous_response_id: previous } = request;
+      const earlier = previous == null ? [] : store.get(previous, 'previous_response_id').messages;
+      const translated = toChat(request, earlier);
+      const run: ReadRequest['run'] = (work) => own.paths.run(() => translated.paths.run(work));
+      return { ...translated, request, run };
+    });
   };
   const answer: Responses['answer'] = async (input, options = {}, validation = {}) => {
-    const { request, chat, history, paths } = read(input, validation);
+    const { request, chat, history, run } = read(input, validation);
     const asked = request.stream ? { ...chat, stream: true, stream_options: { include_usage: true } } : chat;
-    const answered = await paths.run(() => ask(service, asked, request, options));
+    const answered = await run(() => ask(service, asked, request, options)).catch((error: unknown) =>
+      failStream(error, request, options, validation),
+    );
     const keep = (response: ResponseObject): void => {
       if (request.store === false) return;
       const messages = [...history, ...outputMessages(response.output)];
       store.add({ response, input: storedItems(request.input), messages });
     };
-    if (Symbol.asyncIterator in answered)
-      return new ResponseStream(toEvents(answered, request, keep), () => answered.abort());
+    if (Symbol.asyncIterator in answered) {
+      const { events, idleEvents } = toEvents(answered, request, keep);
+      return new ResponseStream(events, () => answered.abort(), idleEvents);
+    }
     const isCut = answered.choices[0]!.finish_reason === 'length';
     const response = endResponse(
       beginResponse(request, answered),
@@ -134,9 +151,10 @@ function makeResponses(service: Asked): Responses {
       return new ResponseStream(rest, () => {});
     },
     countInputTokens: async (input, options = {}, validation = {}) => {
-      const { chat, paths } = read(withInput(input), validation);
+      const { chat, run } = read(withInput(input), validation);
       if (!service.renderPrompt) throw new OnpolicyError('UNSUPPORTED', 'this service has no prompts');
-      const { count } = await paths.run(() => service.renderPrompt!(chat, options));
+      const { max_completion_tokens: _, ...counted } = chat;
+      const { count } = await run(() => service.renderPrompt!(counted, options));
       return { object: 'response.input_tokens', input_tokens: count };
     },
     compact: async (input, options = {}, validation = {}) => {
@@ -144,9 +162,27 @@ function makeResponses(service: Asked): Responses {
       const request = { truncation: 'auto' } as const;
       const whole = (chat: ChatCompletionRequest) =>
         ask(service, chat, request, options) as Promise<ChatCompletion>;
-      return await translated.paths.run(() => compact(translated, whole));
+      return await translated.run(() => compact(translated, whole));
     },
   };
+}
+
+/** Over HTTP a stream of input that does not fit begins and fails: some clients see the code of the error only there. */
+function failStream(
+  error: unknown,
+  { stream, model }: ResolvedRequest,
+  { traceId }: CallOptions,
+  validation: ValidationOptions,
+): ChatCompletionStream {
+  const isOverflow = error instanceof OnpolicyError && error.code === 'CONTEXT_OVERFLOW';
+  if (!validation.wire || !stream || !isOverflow) throw error;
+  const id = `chatcmpl-${traceId ?? randomUUID()}`;
+  const created = Math.floor(Date.now() / 1000);
+  async function* chunks(): AsyncGenerator<ChatCompletionChunk> {
+    yield { id, object: 'chat.completion.chunk', created, model: model ?? '', choices: [] };
+    throw error;
+  }
+  return new ChatCompletionStream(chunks(), () => {});
 }
 
 /** Conversations may be given by `previous_response_id` alone. */
@@ -164,7 +200,7 @@ async function ask(
 ): Promise<ChatCompletion | ChatCompletionStream> {
   for (let dropped = 1, messages = chat.messages; ; dropped *= 2) {
     try {
-      return await service.createCompletion({ ...chat, messages }, options);
+      return (await answerWithin(service, { ...chat, messages }, options)).answer;
     } catch (error) {
       const isTooLong = error instanceof OnpolicyError && error.code === 'CONTEXT_OVERFLOW';
       const shorter = isTooLong && truncation === 'auto' ? withoutOldest(messages, dropped) : messages;

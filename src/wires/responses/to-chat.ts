@@ -7,18 +7,21 @@ import {
   type Message,
   PathTranslation,
   type ResponseCustomChoice,
-  type ResponseCustomTool,
   type ResponseFunctionChoice,
-  type ResponseInputItem,
   type ResponseInputPart,
   type ResponseOutputItem,
   type ResponseRequest,
-  type ResponseTool,
-  type Tool,
   type ToolCall,
 } from '../../protocol/index.ts';
 import { type ToolItem, toExchange } from './history.ts';
+import type { ResponseItem } from './response-store.ts';
 import { unseal } from './sealed-text.ts';
+import { flatName, toTools } from './tools.ts';
+
+/** A request whose input has no references to items. */
+export type ResolvedRequest = Omit<ResponseRequest, 'input'> & {
+  readonly input: string | readonly ResponseItem[];
+};
 
 /** A translated request. `history`: its messages without the instructions. */
 export type TranslatedResponse = {
@@ -28,12 +31,13 @@ export type TranslatedResponse = {
 };
 
 /** Translates. `earlier`: what stands before the input. */
-export function toChat(request: ResponseRequest, earlier: readonly Message[]): TranslatedResponse {
+export function toChat(request: ResolvedRequest, earlier: readonly Message[]): TranslatedResponse {
   const { input, instructions, text, reasoning, tools, tool_choice: choice, top_logprobs, include } = request;
   const paths = new PathTranslation({
     max_completion_tokens: 'max_output_tokens',
     reasoning_effort: 'reasoning.effort',
     'response_format.json_schema.schema': 'text.format.schema',
+    'response_format.schema': 'text.format.schema',
     response_format: 'text.format',
     'tool_choice.function.name': 'tool_choice.name',
     'tool_choice.custom.name': 'tool_choice.name',
@@ -55,7 +59,7 @@ export function toChat(request: ResponseRequest, earlier: readonly Message[]): T
     top_k: request.top_k,
     max_completion_tokens: request.max_output_tokens,
     parallel_tool_calls: request.parallel_tool_calls ?? true,
-    ...(tools ? { tools: tools.map((tool, i) => toTool(tool, i, paths)) } : {}),
+    ...(tools ? { tools: toTools(tools, paths) } : {}),
     ...(choice ? { tool_choice: toToolChoice(choice) } : {}),
     ...(format ? { response_format: toFormat(format) } : {}),
     ...(effort === null
@@ -69,15 +73,19 @@ export function toChat(request: ResponseRequest, earlier: readonly Message[]): T
 
 /** The items of an answer as messages of the chat that goes on. */
 export function outputMessages(items: readonly ResponseOutputItem[]): Message[] {
-  return toMessages(items as readonly ResponseInputItem[], 0, new PathTranslation());
+  return toMessages(items as readonly ResponseItem[], 0, new PathTranslation());
 }
 
 function toToolChoice(
   choice: NonNullable<ResponseRequest['tool_choice']>,
 ): NonNullable<ChatCompletionRequest['tool_choice']> {
   if (typeof choice === 'string') return choice;
-  const named = ({ type, name }: ResponseFunctionChoice | ResponseCustomChoice) =>
-    type === 'custom' ? { type, custom: { name } } : { type: 'function' as const, function: { name } };
+  const named = (tool: ResponseFunctionChoice | ResponseCustomChoice) => {
+    const name = flatName(tool);
+    return tool.type === 'custom'
+      ? { type: tool.type, custom: { name } }
+      : { type: 'function' as const, function: { name } };
+  };
   if (choice.type !== 'allowed_tools') return named(choice);
   return { type: 'allowed_tools', allowed_tools: { mode: choice.mode, tools: choice.tools.map(named) } };
 }
@@ -85,42 +93,16 @@ function toToolChoice(
 function toFormat(
   format: NonNullable<NonNullable<ResponseRequest['text']>['format']>,
 ): NonNullable<ChatCompletionRequest['response_format']> {
-  if (format.type !== 'json_schema') return { type: format.type };
+  if (format.type === 'json_object') return { type: 'json_object', schema: format.schema ?? null };
+  if (format.type === 'text') return { type: 'text' };
   return { type: 'json_schema', json_schema: { name: format.name ?? 'answer', schema: format.schema! } };
-}
-
-function toTool(tool: ResponseTool, index: number, paths: PathTranslation): Tool {
-  if (tool.type === 'custom') return toCustomTool(tool, index, paths);
-  const { name, description, parameters, strict } = tool;
-  paths.note(`tools.${index}.function`, `tools.${index}`);
-  const more = { ...(description == null ? {} : { description }), ...(strict == null ? {} : { strict }) };
-  return { type: 'function', function: { name, ...(parameters ? { parameters } : {}), ...more } };
-}
-
-function toCustomTool(
-  { name, description, format }: ResponseCustomTool,
-  index: number,
-  paths: PathTranslation,
-): Tool {
-  paths.note(`tools.${index}.custom`, `tools.${index}`);
-  paths.note(`tools.${index}.custom.format.grammar`, `tools.${index}.format`);
-  const isGrammar = format?.type === 'grammar';
-  const grammar = isGrammar ? { syntax: format.syntax!, definition: format.definition! } : null;
-  return {
-    type: 'custom',
-    custom: {
-      name,
-      ...(description == null ? {} : { description }),
-      ...(grammar ? { format: { type: 'grammar', grammar } } : {}),
-    },
-  };
 }
 
 /** What is being gathered into one message of the assistant. */
 type Turn = { role: 'assistant'; content: ContentPart[]; tool_calls?: ToolCall[]; reasoning?: string };
 
 /** Thoughts, text and calls that follow each other are one message of the assistant. */
-function toMessages(input: ResponseRequest['input'], start: number, paths: PathTranslation): Message[] {
+function toMessages(input: ResolvedRequest['input'], start: number, paths: PathTranslation): Message[] {
   if (typeof input === 'string') {
     paths.note(`messages.${start}`, 'input');
     return [{ role: 'user', content: input }];
@@ -192,15 +174,16 @@ function thoughtsIn({
   content,
   encrypted_content,
   summary,
-}: Extract<ResponseInputItem, { type: 'reasoning' }>): string {
+}: Extract<ResponseItem, { type: 'reasoning' }>): string {
   if (content?.length) return content.map(({ text }) => text).join('');
   return unseal(encrypted_content) ?? (summary ?? []).map(({ text }) => text).join('\n\n');
 }
 
 function toCall(
-  item: Extract<ResponseInputItem, { type: 'function_call' | 'custom_tool_call' }>,
+  item: Extract<ResponseItem, { type: 'function_call' | 'custom_tool_call' }>,
 ): ToolCall & { type: 'function' | 'custom' } {
-  const { call_id: id, name } = item;
+  const id = item.call_id;
+  const name = flatName(item);
   return item.type === 'custom_tool_call'
     ? { id, type: 'custom', custom: { name, input: item.input } }
     : { id, type: 'function', function: { name, arguments: item.arguments } };

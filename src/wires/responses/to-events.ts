@@ -29,16 +29,20 @@ import {
   thoughtsOf,
   thoughtsPart,
 } from './to-response.ts';
+import { type CalledTool, namesOfTools } from './tools.ts';
 
 /**
  * The events of a stream. Where the answer fails once it has begun, `response.failed` comes before the error is thrown. `onEnd` takes the whole
- * response before its last event is given.
+ * response before its last event is given. `idleEvents`: what says nothing new.
  */
 export function toEvents(
   chunks: ChatCompletionStream,
   request: ResponseRequest,
   onEnd: (response: ResponseObject) => void,
-): AsyncIterator<ResponseStreamEvent> {
+): {
+  readonly events: AsyncIterator<ResponseStreamEvent>;
+  readonly idleEvents: () => ResponseStreamEvent[];
+} {
   const writer = new EventWriter(request);
   const source = chunks[Symbol.asyncIterator]();
   let isOver = false;
@@ -46,7 +50,7 @@ export function toEvents(
   let next = 0;
   const numbered = (events: ResponseEventBody[]): ResponseStreamEvent[] =>
     events.map((event) => ({ ...event, sequence_number: next++ }));
-  return bufferedIterator({
+  const events = bufferedIterator({
     next: async () => {
       if (failure) throw failure.error;
       if (isOver) return null;
@@ -62,6 +66,7 @@ export function toEvents(
     },
     leave: () => chunks.abort(),
   });
+  return { events, idleEvents: () => numbered(writer.idle()) };
 }
 
 /** The events that a response had, with one delta for each of its texts. */
@@ -76,6 +81,7 @@ export function replayEvents(response: ResponseObject): ResponseStreamEvent[] {
 /** Opens and closes items as the kind of what comes changes. */
 class EventWriter {
   readonly #request: ResponseRequest;
+  readonly #called: (name: string) => CalledTool;
   readonly #output: ResponseOutputItem[] = [];
   #response: ResponseObject | null = null;
   #open: ResponseOutputItem | null = null; // the last item, until it is closed
@@ -86,6 +92,7 @@ class EventWriter {
 
   constructor(request: ResponseRequest) {
     this.#request = request;
+    this.#called = namesOfTools(request.tools);
   }
 
   push(chunk: ChatCompletionChunk): ResponseEventBody[] {
@@ -94,6 +101,11 @@ class EventWriter {
     const [choice] = chunk.choices;
     if (choice) this.#readChoice(choice);
     return this.#take();
+  }
+
+  /** What says that the response is still coming; nothing before it has begun. */
+  idle(): ResponseEventBody[] {
+    return this.#response ? [{ type: 'response.in_progress', response: this.#response }] : [];
   }
 
   finish(onEnd: (response: ResponseObject) => void): ResponseEventBody[] {
@@ -148,11 +160,12 @@ class EventWriter {
   fail(error: unknown): ResponseEventBody[] {
     const isStopped = error instanceof OnpolicyError && error.code === 'ABORTED';
     if (!this.#response || isStopped) return [];
-    const message = messageOf(error);
+    const isOverflow = error instanceof OnpolicyError && error.code === 'CONTEXT_OVERFLOW';
+    const code = (isOverflow ? 'context_length_exceeded' : 'server_error') as 'server_error'; // OpenAI sends it, its types lack it
     const response = {
       ...this.#response,
       status: 'failed' as const,
-      error: { code: 'server_error' as const, message },
+      error: { code, message: messageOf(error) },
       output: this.#output,
     };
     return [{ type: 'response.failed', response }];
@@ -245,8 +258,8 @@ class EventWriter {
 
   #beginCall({ index, id, type, function: called, custom }: ToolCallDelta): void {
     this.#call = index;
-    if (type === 'custom') this.#begin(newCustomCall(id ?? '', custom?.name ?? ''));
-    else this.#begin(newCall(id ?? '', called?.name ?? ''));
+    if (type === 'custom') this.#begin(newCustomCall(id ?? '', this.#called(custom?.name ?? '')));
+    else this.#begin(newCall(id ?? '', this.#called(called?.name ?? '')));
   }
 
   #addToCall({ function: called, custom }: Pick<ToolCallDelta, 'function' | 'custom'>): void {

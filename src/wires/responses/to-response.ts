@@ -3,16 +3,20 @@ import { randomUUID } from 'node:crypto';
 import type {
   ChatCompletion,
   ResponseCustomFormat,
+  ResponseCustomTool,
+  ResponseFunctionTool,
   ResponseObject,
   ResponseOutputItem,
   ResponseReasoningOutput,
   ResponseRequest,
+  ResponseShownTool,
   ResponseTool,
   ResponseUsage,
   TokenLogprob,
   Usage,
 } from '../../protocol/index.ts';
 import { seal } from './sealed-text.ts';
+import { type CalledTool, namesOfTools } from './tools.ts';
 
 /** A piece of thoughts. */
 export type ThoughtsPart = ResponseReasoningOutput['summary' | 'content'][number];
@@ -55,6 +59,12 @@ export function beginResponse(
 }
 
 function toShownTool(tool: ResponseTool): ResponseObject['tools'][number] {
+  if (tool.type === 'namespace')
+    return { ...tool, description: String(tool.description ?? ''), tools: tool.tools.map(toShownInner) };
+  return toShownInner(tool);
+}
+
+function toShownInner(tool: ResponseFunctionTool | ResponseCustomTool): ResponseShownTool {
   const { name } = tool;
   if (tool.type === 'custom')
     return {
@@ -104,6 +114,7 @@ export function toItems(request: ResponseRequest, { choices }: ChatCompletion): 
   const { message, logprobs, finish_reason } = choices[0]!;
   const { reasoning, content, tool_calls } = message;
   const items: ResponseOutputItem[] = [];
+  const called = namesOfTools(request.tools);
   if (reasoning) {
     const item = newReasoning();
     thoughtsPart(item, request).text = reasoning;
@@ -118,9 +129,13 @@ export function toItems(request: ResponseRequest, { choices }: ChatCompletion): 
   for (const call of tool_calls)
     items.push(
       call.type === 'custom'
-        ? { ...newCustomCall(call.id, call.custom.name), input: call.custom.input, status: 'completed' }
+        ? {
+            ...newCustomCall(call.id, called(call.custom.name)),
+            input: call.custom.input,
+            status: 'completed',
+          }
         : {
-            ...newCall(call.id, call.function.name),
+            ...newCall(call.id, called(call.function.name)),
             arguments: call.function.arguments,
             status: 'completed',
           },
@@ -168,13 +183,13 @@ export function newMessage(): Extract<ResponseOutputItem, { type: 'message' }> {
 /** A call that begins. */
 export function newCall(
   callId: string,
-  name: string,
+  called: CalledTool,
 ): Extract<ResponseOutputItem, { type: 'function_call' }> {
   return {
     id: idOf('fc'),
     type: 'function_call',
     call_id: callId,
-    name,
+    ...called,
     arguments: '',
     status: 'in_progress',
   };
@@ -183,13 +198,13 @@ export function newCall(
 /** A call of a custom tool that begins. */
 export function newCustomCall(
   callId: string,
-  name: string,
+  called: CalledTool,
 ): Extract<ResponseOutputItem, { type: 'custom_tool_call' }> {
   return {
     id: idOf('ctc'),
     type: 'custom_tool_call',
     call_id: callId,
-    name,
+    ...called,
     input: '',
     status: 'in_progress',
   };

@@ -178,6 +178,24 @@ describe("Anthropic's client", () => {
     );
   });
 
+  it('lists models, page by page', async () => {
+    const listed = await client.models.list();
+    const { id, display_name, type, max_input_tokens, created_at } = listed.data[0]!;
+    expect([id, display_name, type, max_input_tokens]).toEqual([model, model, 'model', 512]);
+    expect(new Date(created_at).getTime()).toBe(0);
+    expect([listed.has_more, listed.first_id]).toEqual([false, model]);
+    expect((await client.models.retrieve(model)).id).toBe(model);
+    expect((await client.models.list({ limit: 1, after_id: model })).data).toEqual([]);
+    await expect(client.models.list({ limit: 0 })).rejects.toThrow(
+      'limit: expected an integer from 1 to 1000',
+    );
+    const response = await runtime.fetch('http://in-process/v1/models');
+    expect(await response.json()).toMatchObject({
+      object: 'list',
+      data: [{ id: model, max_model_len: 512 }],
+    });
+  });
+
   it('counts tokens as they are used', async () => {
     const { usage } = await client.messages.create(CAPITAL);
     const used = usage.input_tokens + usage.cache_read_input_tokens!;

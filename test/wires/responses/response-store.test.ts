@@ -2,9 +2,10 @@
 import { expect, it } from 'vitest';
 import type { ResponseObject } from '../../../src/protocol/index.ts';
 import { ResponseStore } from '../../../src/wires/responses/response-store.ts';
+import { newCall } from '../../../src/wires/responses/to-response.ts';
 
-const stored = (id: string, text = '') => ({
-  response: { id, output_text: text } as ResponseObject,
+const stored = (id: string, text = '', output: ResponseObject['output'] = []) => ({
+  response: { id, output_text: text, output } as ResponseObject,
   input: [],
   messages: [],
 });
@@ -24,4 +25,17 @@ it('keeps 64 million characters', () => {
   for (let i = 0; i < 4; i++) store.add(stored(`r${i}`, long));
   expect(() => store.get('r0', 'id')).toThrow('r0');
   expect(store.get('r1', 'id').response.id).toBe('r1');
+});
+
+it('resolves references to items, also where an earlier response that has one is gone', () => {
+  const store = new ResponseStore();
+  const item = newCall('call_1', { name: 'look' });
+  store.add(stored('r0', '', [item]));
+  store.add({ ...stored('r1'), input: [{ ...item }] });
+  store.delete('r0');
+  const question = { role: 'user' as const, content: 'Hi' };
+  const input = [question, { type: 'item_reference' as const, id: item.id }];
+  expect(store.resolve(input)).toEqual([question, item]);
+  store.delete('r1');
+  expect(() => store.resolve(input)).toThrow(`input.1.id: there is no stored item ${item.id}`);
 });

@@ -198,7 +198,7 @@ describe("OpenAI's client", () => {
     };
     await expect(client.responses.create(long)).rejects.toMatchObject({
       param: 'input',
-      code: 'CONTEXT_OVERFLOW',
+      code: 'context_length_exceeded',
     });
     expect((await client.responses.create({ ...long, truncation: 'auto' })).output).toHaveLength(1);
   });

@@ -22,7 +22,7 @@ async function eventsOf(
     for (const text of texts) yield chunk(text);
     throw error;
   })();
-  const iterator = toEvents(new ChatCompletionStream(chunks, () => {}), { input: 'x' }, () => {
+  const { events: iterator } = toEvents(new ChatCompletionStream(chunks, () => {}), { input: 'x' }, () => {
     throw new Error('it did not end');
   });
   const events: ResponseStreamEvent[] = [];

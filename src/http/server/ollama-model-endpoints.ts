@@ -1,0 +1,140 @@
+/** Requests of Ollama's API about models -> lists, facts, and downloads. */
+import { createHash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { AnswerStream } from '../../answer/index.ts';
+import { OnpolicyError } from '../../errors.ts';
+import { checkRequest, fault, throwFaults } from '../../protocol/index.ts';
+import { readJson } from './body.ts';
+import { type RequestContext, unsupported } from './context.ts';
+import { jsonLines } from './event-stream.ts';
+import { requireModel } from './model-access.ts';
+import { type ServedModel, servedModels } from './model-list.ts';
+import { ownName } from './ollama-endpoints.ts';
+import { answerResponse } from './stream-response.ts';
+import { json, type WireResponse } from './wire.ts';
+
+/** The version of Ollama whose API this is: clients refuse those that are too old. */
+const API_VERSION = '0.12.6';
+
+/** `GET /api/version`. */
+export async function ollamaVersion(): Promise<WireResponse> {
+  return json({ version: API_VERSION });
+}
+
+/** `GET /api/tags`: the models that requests can name. */
+export async function ollamaTags(context: RequestContext): Promise<WireResponse> {
+  return json({ models: (await servedModels(context)).map(summary) });
+}
+
+/** `GET /api/ps`: those of them that are in memory. */
+export async function ollamaLoaded(context: RequestContext): Promise<WireResponse> {
+  const { service } = context;
+  if (!service.loaded) throw unsupported('what is loaded');
+  const loaded = new Map(service.loaded().map((resident) => [resident.path, resident]));
+  const models = (await servedModels(context)).flatMap((model) => {
+    const resident = loaded.get(model.card?.path ?? '');
+    if (resident?.state !== 'ready') return [];
+    const size = resident.memory?.total ?? 0;
+    const until = { expires_at: NEVER, size_vram: 0, context_length: model.card!.contextSize };
+    return [{ ...summary(model), size, ...until }];
+  });
+  return json({ models });
+}
+
+/** `POST /api/show`. */
+export async function ollamaShow(context: RequestContext): Promise<WireResponse> {
+  const { served, asked } = await readModel(context);
+  if (!served) throw new OnpolicyError('MODEL_NOT_FOUND', `model '${asked}' not found`);
+  const { card } = served;
+  const { details, modified_at } = summary(served);
+  const { 'tokenizer.chat_template': _, ...metadata } = card?.metadata ?? {};
+  return json({
+    license: '',
+    modelfile: '',
+    parameters: card ? `num_ctx ${card.contextSize}` : '',
+    template: card?.chatTemplate ?? '',
+    system: '',
+    details,
+    model_info: { ...metadata, 'general.parameter_count': card?.parameters ?? null },
+    capabilities: card?.capabilities ?? ['completion'],
+    modified_at,
+  });
+}
+
+/** `POST /api/pull`: downloads a model, unless its files are here. */
+export async function ollamaPull(context: RequestContext): Promise<WireResponse> {
+  const { service, call } = context;
+  const { served, own, stream } = await readModel(context);
+  const isHere = served?.card != null;
+  if (!isHere && !service.download) throw unsupported('downloads');
+  const loading = new AbortController();
+  const signal = AbortSignal.any([call.signal, loading.signal]);
+  const done = isHere ? Promise.resolve() : service.download!(own, { signal }).then(() => {});
+  if (stream === false) {
+    await done;
+    return json({ status: 'success' });
+  }
+  const steps = new AnswerStream(pullSteps(done, own), () => loading.abort());
+  return answerResponse(steps, { ...context, charge: () => {} }, jsonLines);
+}
+
+/** When models are unloaded is not known before. */
+const NEVER = '9999-12-31T23:59:59Z';
+
+/** Milliseconds between lines of a download. */
+const STEP_MS = 1000;
+
+async function* pullSteps(done: Promise<void>, model: string): AsyncGenerator<{ status: string }> {
+  const ended = done.then(() => true);
+  ended.catch(() => {}); // it is awaited below
+  yield { status: 'pulling manifest' };
+  while (!(await Promise.race([ended, sleep(STEP_MS, false, { ref: false })])))
+    yield { status: `pulling ${model}` };
+  yield { status: 'success' };
+}
+
+type Named = {
+  readonly asked: string;
+  readonly own: string;
+  readonly served: ServedModel | undefined;
+  readonly stream: boolean | null | undefined;
+};
+
+/** The model of a body, and what is known of it. */
+async function readModel(context: RequestContext): Promise<Named> {
+  const body = await readJson(context.request, context.settings);
+  const { model, name, stream } = checkRequest('OllamaModelRequest', body, context.validation);
+  const asked = model || name || '';
+  if (asked === '') throwFaults([fault(['model'], 'value', 'the name of a model', asked)]);
+  const own = ownName(asked, context)!;
+  requireModel(context, { model: own });
+  const served = (await servedModels(context)).find(({ id }) => id === own);
+  return { asked, own, served, stream };
+}
+
+/** What lists say of a model. */
+function summary({ id, card }: ServedModel) {
+  const { path, bytes = 0, modifiedMs = 0, format = 'gguf', architecture = '' } = card ?? {};
+  return {
+    name: id,
+    model: id,
+    modified_at: new Date(modifiedMs).toISOString(),
+    size: bytes,
+    // Of what tells files apart, not of their bytes: those may be many gigabytes.
+    digest: createHash('sha256').update(`${path} ${bytes} ${modifiedMs}`).digest('hex'),
+    details: {
+      parent_model: '',
+      format,
+      family: architecture,
+      families: architecture === '' ? [] : [architecture],
+      parameter_size: shortNumber(card?.parameters ?? 0),
+      quantization_level: card?.weightType ?? '',
+    },
+  };
+}
+
+/** For example `7.6B`. */
+function shortNumber(count: number): string {
+  if (count >= 1e9) return `${(count / 1e9).toFixed(1)}B`;
+  return count >= 1e6 ? `${(count / 1e6).toFixed(1)}M` : count > 0 ? `${(count / 1e3).toFixed(1)}K` : '';
+}

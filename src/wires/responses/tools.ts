@@ -1,0 +1,113 @@
+/** Tools of a responses request -> those of a chat, where all have one list of names; and back. */
+import {
+  closestName,
+  fault,
+  PathTranslation,
+  type ResponseCustomTool,
+  type ResponseFunctionTool,
+  type ResponseRequest,
+  type Tool,
+  throwFaults,
+  type ValidationOptions,
+} from '../../protocol/index.ts';
+
+type ResponseTools = NonNullable<ResponseRequest['tools']>;
+
+/** Kinds of tools that the caller runs. All others are OpenAI's own. */
+const KINDS = ['function', 'custom', 'namespace'];
+
+/**
+ * A body without the tools of OpenAI's own servers, where unknown fields are dropped; those are told as `tools.web_search`, and
+ * `paths` has the places of the others.
+ */
+export function withoutServerTools(
+  body: unknown,
+  { dropUnknown, onDropped }: ValidationOptions,
+): { readonly body: unknown; readonly paths: PathTranslation } {
+  const paths = new PathTranslation();
+  const { tools, tool_choice: choice } = (body ?? {}) as { tools?: unknown; tool_choice?: unknown };
+  if (!dropUnknown || !Array.isArray(tools)) return { body, paths };
+  const own = tools.flatMap((tool: unknown, i) => (isServerTool(tool) ? [] : [i]));
+  if (own.length === tools.length) return { body, paths };
+  if (own.length === 0 && choice === 'required')
+    throwFaults([fault(['tool_choice'], 'conflict', 'at least one tool that the caller runs', choice)]);
+  for (const tool of tools) if (isServerTool(tool)) onDropped?.(`tools.${(tool as { type: string }).type}`);
+  for (const [to, from] of own.entries()) paths.note(`tools.${to}`, `tools.${from}`);
+  return { body: { ...(body as object), tools: own.map((i) => tools[i] as unknown) }, paths };
+}
+
+/** A kind that is nearly one of ours is misspelt. */
+function isServerTool(tool: unknown): boolean {
+  const { type } = (tool ?? {}) as { type?: unknown };
+  return typeof type === 'string' && closestName(type, KINDS) === null;
+}
+
+type Named = { readonly name: string; readonly namespace?: string | null | undefined };
+
+/** The name of a tool in a chat. */
+export function flatName({ name, namespace }: Named): string {
+  return namespace == null ? name : `${namespace}__${name}`;
+}
+
+/** What a call of a chat is a call of. */
+export type CalledTool = { name: string; namespace?: string };
+
+/** The tools by their names in a chat: those in a namespace have others there. */
+export function namesOfTools(tools: ResponseRequest['tools']): (name: string) => CalledTool {
+  const known = new Map<string, CalledTool>();
+  for (const { tool, namespace } of flattened(tools ?? []))
+    if (namespace !== undefined)
+      known.set(flatName({ name: tool.name, namespace }), { name: tool.name, namespace });
+  return (name) => known.get(name) ?? { name };
+}
+
+/** The tools of a chat. Throws where a name in a namespace is that of another tool as well. */
+export function toTools(tools: ResponseTools, paths: PathTranslation): Tool[] {
+  const names = new Set<string>();
+  return flattened(tools).map(({ tool, namespace, path }, i) => {
+    const name = flatName({ name: tool.name, namespace });
+    if (names.has(name) && namespace !== undefined)
+      throwFaults([fault([...path.split('.'), 'name'], 'conflict', 'a name that no other tool has', name)]);
+    names.add(name);
+    const make = tool.type === 'custom' ? toCustomTool(tool, name) : toFunction(tool, name);
+    paths.note(`tools.${i}.${make.type}`, path);
+    if (make.type === 'custom') paths.note(`tools.${i}.custom.format.grammar`, `${path}.format`);
+    return make;
+  });
+}
+
+type FlatTool = {
+  readonly tool: ResponseFunctionTool | ResponseCustomTool;
+  readonly namespace?: string | undefined;
+  readonly path: string;
+};
+
+function flattened(tools: ResponseTools): FlatTool[] {
+  return tools.flatMap((tool, i): FlatTool[] =>
+    tool.type === 'namespace'
+      ? tool.tools.map((inner, j) => ({
+          tool: inner,
+          namespace: tool.name,
+          path: `tools.${i}.tools.${j}`,
+        }))
+      : [{ tool, path: `tools.${i}` }],
+  );
+}
+
+function toFunction({ description, parameters, strict }: ResponseFunctionTool, name: string): Tool {
+  const more = { ...(description == null ? {} : { description }), ...(strict == null ? {} : { strict }) };
+  return { type: 'function', function: { name, ...(parameters ? { parameters } : {}), ...more } };
+}
+
+function toCustomTool({ description, format }: ResponseCustomTool, name: string): Tool {
+  const isGrammar = format?.type === 'grammar';
+  const grammar = isGrammar ? { syntax: format.syntax!, definition: format.definition! } : null;
+  return {
+    type: 'custom',
+    custom: {
+      name,
+      ...(description == null ? {} : { description }),
+      ...(grammar ? { format: { type: 'grammar', grammar } } : {}),
+    },
+  };
+}
