@@ -50,7 +50,10 @@ function checkMessage(input: object, validation: ValidationOptions): void {
 
 /** The whole entry point of the responses API. */
 function checkResponse(input: object, validation: ValidationOptions): void {
-  const { chat, paths } = responseToChat(checkRequest('ResponseRequest', input, validation) as ResolvedRequest, []);
+  const { chat, paths } = responseToChat(
+    checkRequest('ResponseRequest', input, validation) as ResolvedRequest,
+    [],
+  );
   paths.runNow(() => validateChatRequest(chat));
 }
 

@@ -85,7 +85,8 @@ const WIRES: readonly Wire[] = [
     path: '/v1/responses',
     form: forms.RESPONSE,
     ask: (request) => runtime.createResponse(request),
-    size: (request) => chatSize(responseToChat(checkRequest('ResponseRequest', request, {}) as ResolvedRequest, []).chat),
+    size: (request) =>
+      chatSize(responseToChat(checkRequest('ResponseRequest', request, {}) as ResolvedRequest, []).chat),
     more: { seed: 5, stream: false },
   },
   {
