@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { contextOverflow, type ErrorCode, OnpolicyError } from '../../src/errors.ts';
 import { createHandler } from '../../src/http/index.ts';
 import type { Servable } from '../../src/http/server/handler-options.ts';
-import { fromErrorBody } from '../../src/http/wire-errors.ts';
 import type { ChatCompletionRequest } from '../../src/protocol/index.ts';
+import { fromErrorBody } from '../../src/wires/index.ts';
 import { createMemoryService } from '../fakes/memory-service.ts';
 import { ask, HELLO, openHandler } from './exchange.ts';
 
