@@ -55,7 +55,7 @@ export const CASES = {
     const before = server.refused;
     const { code, ms, text } = await ask('What is the answer?', { key: 'wrong' });
     const tries = server.refused - before;
-    if (ms > 20_000) return `it tried for ${Math.round(ms / 1000)} s, ${tries} times`;
+    if (ms > 60_000 || tries > 3) return `it tried for ${Math.round(ms / 1000)} s, ${tries} times`;
     return /401|key|auth|token/i.test(text) || code !== 0 ? '' : `it said ${text.slice(-200)}`;
   },
   'busy server': async ({ ask, service }) => {

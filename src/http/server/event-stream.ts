@@ -104,14 +104,17 @@ export function toEventStream(
 ): EventStream {
   const iterator = chunks[Symbol.asyncIterator]();
   let isOver = false;
-  let next: Promise<Made> | null = null; // the next event, until it is given
+  let isMaking = false; // the next event
+  let made: Made | null = null; // the next event, which came while a sign of life was on its way
   let give: ((text: string | null) => void) | null = null; // to the reader, while it waits
   let isCut = false;
   let cut: (reason: unknown) => void = () => {};
   const onSilence = (): void => {
-    if (!give) return;
+    const to = give;
+    if (!to) return;
+    give = null;
     const parts = chunks.idleParts?.() ?? []; // a service of the caller's may give any iterable
-    give(parts.length === 0 ? format.idle : parts.map(format.event).join(''));
+    to(parts.length === 0 ? format.idle : parts.map((part) => format.event(part)).join(''));
   };
   const silence = setTimeout(onSilence, SILENCE_MS).unref();
   const finish = (outcome: Outcome): void => {
@@ -129,37 +132,50 @@ export function toEventStream(
   };
   signal.addEventListener('abort', onAbort);
   if (signal.aborted) onAbort();
-  const make = async (): Promise<Made> => {
+  const deliver = ({ text, outcome }: Made): void => {
+    const to = give!;
+    give = null;
+    if (isOver) return to(null); // the reader disconnected meanwhile
+    if (outcome !== null) finish(outcome);
+    to(text || null);
+  };
+  const onMade = (event: Made): void => {
+    isMaking = false;
+    if (give) deliver(event);
+    else made = event;
+  };
+  const onFailure = (error: unknown): void => {
+    const shown = toError(error);
+    onMade({ text: format.failure(shown), outcome: outcomeOf(shown) });
+  };
+  const onPart = ({ done, value }: IteratorResult<unknown>): void => {
     try {
-      const { done, value } = await iterator.next();
-      if (done) return { text: format.end, outcome: 'complete' };
-      onChunk?.(value);
-      return { text: format.event(value), outcome: null };
+      if (!done) onChunk?.(value);
+      onMade(done ? { text: format.end, outcome: 'complete' } : { text: format.event(value), outcome: null });
     } catch (error) {
-      const shown = toError(error);
-      return { text: format.failure(shown), outcome: outcomeOf(shown) };
+      onFailure(error);
     }
   };
-  const onMade = ({ text, outcome }: Made): void => {
-    if (!give) return; // a sign of life is on its way: the next call takes it
-    next = null;
-    if (isOver) return give(null); // the reader disconnected meanwhile
-    if (outcome !== null) finish(outcome);
-    give(text || null);
+  const make = (): void => {
+    isMaking = true;
+    try {
+      Promise.resolve(iterator.next()).then(onPart, onFailure);
+    } catch (error) {
+      onFailure(error);
+    }
   };
   return {
     idle: format.idle,
     read() {
       if (isOver) return Promise.resolve(null);
       silence.refresh();
-      next ??= make();
-      const made = next;
       return new Promise((resolve) => {
-        give = (text) => {
-          give = null;
-          resolve(text);
-        };
-        void made.then(onMade);
+        give = resolve;
+        if (made) {
+          const event = made;
+          made = null;
+          deliver(event);
+        } else if (!isMaking) make();
       });
     },
     leave() {

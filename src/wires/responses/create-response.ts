@@ -99,7 +99,7 @@ function makeResponses(service: Asked): Responses {
   const read = (input: unknown, validation: ValidationOptions): ReadRequest => {
     const own = withoutServerTools(input, validation);
     return own.paths.runNow(() => {
-      const given = checkRequest('ResponseRequest', own.body, validation);
+      const given = checkRequest('ResponseRequest', own.body, own.validation);
       const request = { ...given, input: store.resolve(given.input) };
       const { previous_response_id: previous } = request;
       const earlier = previous == null ? [] : store.get(previous, 'previous_response_id').messages;

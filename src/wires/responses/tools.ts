@@ -17,23 +17,28 @@ type ResponseTools = NonNullable<ResponseRequest['tools']>;
 const KINDS = ['function', 'custom', 'namespace'];
 
 /**
- * A body without the tools of OpenAI's own servers, where unknown fields are dropped; those are told as `tools.web_search`, and
- * `paths` has the places of the others.
+ * A body without the tools of OpenAI's own servers, where unknown fields are dropped; those are told as `tools.web_search`. `paths` has
+ * the places of the others, and `validation` tells them.
  */
 export function withoutServerTools(
   body: unknown,
-  { dropUnknown, onDropped }: ValidationOptions,
-): { readonly body: unknown; readonly paths: PathTranslation } {
+  validation: ValidationOptions,
+): { readonly body: unknown; readonly paths: PathTranslation; readonly validation: ValidationOptions } {
   const paths = new PathTranslation();
+  const { dropUnknown, onDropped } = validation;
   const { tools, tool_choice: choice } = (body ?? {}) as { tools?: unknown; tool_choice?: unknown };
-  if (!dropUnknown || !Array.isArray(tools)) return { body, paths };
+  if (!dropUnknown || !Array.isArray(tools)) return { body, paths, validation };
   const own = tools.flatMap((tool: unknown, i) => (isServerTool(tool) ? [] : [i]));
-  if (own.length === tools.length) return { body, paths };
+  if (own.length === tools.length) return { body, paths, validation };
   if (own.length === 0 && choice === 'required')
     throwFaults([fault(['tool_choice'], 'conflict', 'at least one tool that the caller runs', choice)]);
   for (const tool of tools) if (isServerTool(tool)) onDropped?.(`tools.${(tool as { type: string }).type}`);
   for (const [to, from] of own.entries()) paths.note(`tools.${to}`, `tools.${from}`);
-  return { body: { ...(body as object), tools: own.map((i) => tools[i] as unknown) }, paths };
+  return {
+    body: { ...(body as object), tools: own.map((i) => tools[i] as unknown) },
+    paths,
+    validation: { ...validation, onDropped: (path) => onDropped?.(paths.of(path)) },
+  };
 }
 
 /** A kind that is nearly one of ours is misspelt. */

@@ -1,7 +1,7 @@
 /** OpenAI's client, Vercel's provider for it and its agents, unmodified, on the responses of the embedded model. */
 import { createOpenAI } from '@ai-sdk/openai';
 import { Agent, tool as agentTool, OpenAIProvider, Runner } from '@openai/agents';
-import { generateObject, generateText, stepCountIs, streamText, tool } from 'ai';
+import { generateObject, generateText, type ModelMessage, stepCountIs, streamText, tool } from 'ai';
 import OpenAI, { BadRequestError, NotFoundError } from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -277,6 +277,21 @@ describe("Vercel's provider", () => {
     let streamed = '';
     for await (const part of streamText({ model: provider(), ...PROMPT }).textStream) streamed += part;
     expect(streamed).toBe(LIMA);
+  });
+
+  it('goes on with references to what was answered', async () => {
+    const sent: string[] = [];
+    const fetch: typeof globalThis.fetch = (url, init) => {
+      sent.push(String(init?.body));
+      return runtime.fetch(url, init);
+    };
+    const own = createOpenAI({ fetch, baseURL, apiKey: 'any' })(model); // its default API
+    const messages: ModelMessage[] = [{ role: 'user', content: CAPITAL.input }];
+    const { response } = await generateText({ model: own, messages, temperature: 0, maxRetries: 0 });
+    messages.push(...response.messages, { role: 'user', content: 'What is the capital of Egypt?' });
+    const { text } = await generateText({ model: own, messages, temperature: 0, maxRetries: 0 });
+    expect(sent[1]).toContain('"item_reference"');
+    expect(text).toContain('Cairo');
   });
 
   it('runs tools, whole and streamed', async () => {

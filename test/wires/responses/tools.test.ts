@@ -47,27 +47,30 @@ function openCalling(): { asked: ChatCompletionRequest[]; post: (body: object) =
 
 it('become the tools of a chat, and their calls get their names back', async () => {
   const { asked, post } = openCalling();
-  const { status, headers, body } = await post({});
+  const tools = [...TOOLS, { ...fn('see'), shade: 1 }];
+  const { status, headers, body } = await post({ tools });
   expect(status).toBe(200);
-  expect(headers.get('x-ignored-fields')).toBe('tools.web_search, tools.image_generation');
+  expect(headers.get('x-ignored-fields')).toBe('tools.web_search, tools.image_generation, tools.4.shade');
   expect(asked[0]!.tools).toMatchObject([
     { type: 'function', function: { name: 'look' } },
     { type: 'function', function: { name: 'agents__close', parameters } },
     { type: 'custom', custom: { name: 'agents__tell' } },
+    { type: 'function', function: { name: 'see' } },
   ]);
-  const { output, tools } = body as ResponseObject;
+  const { output, tools: shown } = body as ResponseObject;
   expect(output).toMatchObject([
     { type: 'function_call', namespace: 'agents', name: 'close', call_id: 'call_1' },
   ]);
-  expect(tools).toMatchObject([
+  expect(shown).toMatchObject([
     { name: 'look' },
     { type: 'namespace', name: 'agents', tools: [{ name: 'close' }, { name: 'tell' }] },
+    { name: 'see' },
   ]);
 });
 
-it.each<[string, (output: ResponseObject['output']) => object[], object]>([
-  ['as they are', (output) => output, {}],
-  ['by reference', ([call]) => [{ type: 'item_reference', id: call!.id }], {}],
+it.each<[string, (output: ResponseObject['output']) => object[]]>([
+  ['as they are', (output) => output],
+  ['by reference', ([call]) => [{ type: 'item_reference', id: call!.id }]],
 ])('stand in the next request %s', async (_, toInput) => {
   const { asked, post } = openCalling();
   const { output } = (await post({})).body as ResponseObject;
