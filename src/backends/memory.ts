@@ -173,11 +173,10 @@ function layerCacheBytes(
 }
 
 /** What of the caches of a model cannot be cut. */
-export function stateFacts({ takesBack, slidingWindow, layers }: ModelShape, type: CacheType): StateFacts {
+export function stateFacts({ layers, takesBack, slidingWindow }: ModelShape, type: CacheType): StateFacts {
   const stateBytes = sum(layers.map((layer) => layer.stateBytes));
-  const ofWindow =
-    CACHE_BYTES[type] * sum(layers.map((layer) => (layer.isWindow ? layer.keys + layer.values : 0)));
-  return { stateBytes, takesBack, checkpointSize: stateBytes + slidingWindow * ofWindow };
+  const numbers = sum(layers.map(({ isWindow, keys, values }) => (isWindow ? keys + values : 0)));
+  return { stateBytes, takesBack, checkpointSize: stateBytes + slidingWindow * CACHE_BYTES[type] * numbers };
 }
 
 /** Architectures with a recurrent state that the engine can take back by some tokens. */
