@@ -8,6 +8,7 @@
 #include "mask/matcher.h"
 #include "napi/async-task.h"
 #include "napi/handle.h"
+#include "napi/register.h"
 #include "notations/compile.h"
 
 namespace onpolicy {
@@ -195,9 +196,6 @@ Napi::Value CutMasks(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), static_cast<double>(Constraint::CutMasks()));
 }
 
-// divideWork(divisor): the work of masks from now on, for tests
-void DivideWork(const Napi::CallbackInfo& info) { MaskWalk::DivideWork(std::max(1u, info[0].As<Napi::Number>().Uint32Value())); }
-
 Napi::Value Accept(const Napi::CallbackInfo& info) {
   return Napi::Boolean::New(info.Env(),
                             UnwrapMatcher(info[0])->Accept(info[1].As<Napi::Number>().Uint32Value()));
@@ -221,7 +219,9 @@ Napi::Value Clone(const Napi::CallbackInfo& info) {
   return WrapMatcher(info.Env(), std::shared_ptr<Matcher>(UnwrapMatcher(info[0])->Clone()));
 }
 
-Napi::Object Init(Napi::Env env, Napi::Object exports) {
+}  // namespace
+
+Napi::Object RegisterGrammarAddon(Napi::Env env, Napi::Object exports) {
   // A step of the other addon may still use a matcher when the JavaScript thread that made it ends.
   if (!StayLoaded()) throw Napi::Error::New(env, "the grammar engine could not be kept in memory");
   const auto add = [&](const char* name, Napi::Value (*function)(const Napi::CallbackInfo&)) {
@@ -239,8 +239,6 @@ Napi::Object Init(Napi::Env env, Napi::Object exports) {
   add("fillMask", FillMask);
   add("cutMasks", CutMasks);
   add("accept", Accept);
-  exports.Set("divideWork", Napi::Function::New(env, DivideWork, "divideWork"));
-  add("isMaskCut", Ask<&Matcher::IsMaskCut>);
   add("isComplete", Ask<&Matcher::IsComplete>);
   add("isFinal", Ask<&Matcher::IsFinal>);
   add("forcedTokens", ForcedTokens);
@@ -248,9 +246,5 @@ Napi::Object Init(Napi::Env env, Napi::Object exports) {
   add("cloneMatcher", Clone);
   return exports;
 }
-
-}  // namespace
-
-NODE_API_MODULE(grammar, Init)
 
 }  // namespace onpolicy

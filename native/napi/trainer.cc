@@ -3,7 +3,7 @@
 
 #include <napi.h>
 
-#include "graphs/peak.h"
+#include "graphs/graph.h"
 #include "napi/model.h"
 #include "napi/register.h"
 #include "napi/trainer-handle.h"
@@ -245,28 +245,10 @@ Napi::Value QuantizeModel(const Napi::CallbackInfo& info) {
       [](Napi::Env env) { return env.Undefined(); });
 }
 
-// measureMatMul({ type, in, out, rows, repeats, threads, device }) -> Promise<GFLOP/s>
-Napi::Value MeasurePeak(const Napi::CallbackInfo& info) {
-  const Fields given(info[0]);
-  RequireLibrary(info.Env());
-  auto gflops = std::make_shared<double>(0);
-  return AsyncTask::Run(
-      info.Env(), given.object(),
-      [type = given.Text("type"), in = given.Integer("in", 1), out = given.Integer("out", 1),
-       rows = given.Integer("rows", 1), repeats = given.Integer("repeats"), threads = given.Integer("threads", 1, 512),
-       name = given.Text("device"), gflops] {
-        std::unique_ptr<training::Device> device;
-        if (Status status = training::Device::Open(name, threads, &device); !status.ok()) return status;
-        return training::MeasureMatMul(device.get(), type, in, out, rows, repeats, gflops.get());
-      },
-      [gflops](Napi::Env env) -> Napi::Value { return Napi::Number::New(env, *gflops); });
-}
-
 }  // namespace
 
 void RegisterTrainer(Napi::Env env, Napi::Object exports) {
   exports.Set("openTrainer", Napi::Function::New(env, OpenTrainer, "openTrainer"));
-  exports.Set("measureMatMul", Napi::Function::New(env, MeasurePeak, "measureMatMul"));
   exports.Set("appendTensors", Napi::Function::New(env, AppendTensors, "appendTensors"));
   exports.Set("mergeModel", Napi::Function::New(env, MergeModel, "mergeModel"));
   exports.Set("quantizeModel", Napi::Function::New(env, QuantizeModel, "quantizeModel"));

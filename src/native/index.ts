@@ -24,7 +24,6 @@ export { onDisk } from './on-disk.ts';
 export { ROW_STATUS } from './row-status.ts';
 export {
   SAMPLER_FIELDS,
-  type SampledRow,
   type SamplerHandle,
   type SamplerPlanHandle,
   type SamplerPlanOptions,

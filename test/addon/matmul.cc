@@ -6,11 +6,11 @@
 #include <new>
 
 #include "base/threads.h"
+#include "../../test/addon/entry.h"
+#include "../../test/addon/kernel-sets.h"
+#include "matmul/matmul.h"
 #include "napi/arguments.h"
 #include "napi/async-task.h"
-#include "napi/kernel-sets.h"
-#include "napi/register.h"
-#include "matmul/matmul.h"
 
 namespace onpolicy {
 namespace {
@@ -101,7 +101,7 @@ Napi::Value PackedMatmul(const Napi::CallbackInfo& info) {
 
 }  // namespace
 
-void RegisterMatmul(Napi::Env env, Napi::Object exports) {
+void RegisterMatmulTests(Napi::Env env, Napi::Object exports) {
   exports.Set("matmulKernels", Napi::Function::New(env, MatmulKernels));
   exports.Set("packedMatmul", Napi::Function::New(env, PackedMatmul));
 }
