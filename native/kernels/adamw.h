@@ -14,6 +14,11 @@ struct OptimizerOptions {
   double max_gradient_norm = 0.1;
 };
 
+struct StepResult {
+  double gradient_norm = 0;
+  bool is_applied = false;  // false: the gradients are not finite, and nothing changed
+};
+
 // Sum of squares, in double.
 double SquareOf(const float* values, size_t count);
 

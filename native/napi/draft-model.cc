@@ -35,13 +35,7 @@ Napi::Value CreateDraftModel(const Napi::CallbackInfo& info) {
 }
 
 Napi::Value CloseDraftModel(const Napi::CallbackInfo& info) {
-  return AsyncTask::Run(
-      info.Env(), Napi::Object::New(info.Env()),
-      [model = UnwrapDraftModel(info[0])] {
-        model->Close();
-        return Status::Ok();
-      },
-      [](Napi::Env env) { return env.Undefined(); });
+  return AsyncTask::Run(info.Env(), [model = UnwrapDraftModel(info[0])] { model->Close(); });
 }
 
 }  // namespace onpolicy

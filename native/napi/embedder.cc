@@ -55,13 +55,7 @@ class JsEmbedder : public Napi::ObjectWrap<JsEmbedder> {
   Napi::Value Close(const Napi::CallbackInfo& info) {
     *closing_ = true;
     auto owned = std::make_shared<std::shared_ptr<Embedder>>(std::move(embedder_));
-    return AsyncTask::Run(
-        info.Env(), info.This().As<Napi::Object>(),
-        [owned] {
-          owned->reset();
-          return Status::Ok();
-        },
-        [](Napi::Env env) { return env.Undefined(); });
+    return AsyncTask::Run(info.Env(), info.This().As<Napi::Object>(), [owned] { owned->reset(); });
   }
 
   std::shared_ptr<Embedder> embedder_;

@@ -15,13 +15,11 @@ namespace {
 
 // openLibrary(folder, wantedVersion, extraBackends, largestBuffer) -> Promise<void>
 Napi::Value OpenLibraryAsync(const Napi::CallbackInfo& info) {
-  return AsyncTask::Run(
-      info.Env(), Napi::Object::New(info.Env()),
-      [folder = ReadText(info[0], "folder"), version = ReadText(info[1], "version"),
-       extra = ReadTexts(info[2], "extraBackends"), largest = ReadInteger<size_t>(info[3], "largestBuffer")] {
-        return OpenLibrary(folder, version, extra, largest);
-      },
-      [](Napi::Env env) { return env.Undefined(); });
+  return AsyncTask::Run(info.Env(), [folder = ReadText(info[0], "folder"), version = ReadText(info[1], "version"),
+                                     extra = ReadTexts(info[2], "extraBackends"),
+                                     largest = ReadInteger<size_t>(info[3], "largestBuffer")] {
+    return OpenLibrary(folder, version, extra, largest);
+  });
 }
 
 // devices() -> { name, description, kind: 'cpu' | 'gpu' | 'other', freeBytes, totalBytes }[]

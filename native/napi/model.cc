@@ -165,20 +165,15 @@ Napi::Value LoadModel(const Napi::CallbackInfo& info) {
 }
 
 Napi::Value ModelTokens(const Napi::CallbackInfo& info) {
-  auto tokens = std::make_shared<ConstraintTokens>();
   return AsyncTask::Run(
-      info.Env(), Napi::Object::New(info.Env()),
-      [model = RequireModel(info[0].As<Napi::Object>()), tokens] {
-        *tokens = model->TokensForConstraints();
-        return Status::Ok();
-      },
-      [tokens](Napi::Env env) -> Napi::Value {
+      info.Env(), [model = RequireModel(info[0].As<Napi::Object>())] { return model->TokensForConstraints(); },
+      [](Napi::Env env, const ConstraintTokens& tokens) {
         Napi::Object object = Napi::Object::New(env);
-        object.Set("bytes", ToArray(env, tokens->bytes));
-        object.Set("offsets", ToArray(env, tokens->offsets));
-        object.Set("ends", ToArray(env, tokens->ends));
-        object.Set("specials", ToArray(env, tokens->specials));
-        object.Set("mergesById", tokens->merges_by_id);
+        object.Set("bytes", ToArray(env, tokens.bytes));
+        object.Set("offsets", ToArray(env, tokens.offsets));
+        object.Set("ends", ToArray(env, tokens.ends));
+        object.Set("specials", ToArray(env, tokens.specials));
+        object.Set("mergesById", tokens.merges_by_id);
         return object;
       });
 }

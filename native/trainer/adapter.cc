@@ -30,8 +30,8 @@ void Parameter::Resize(size_t count) {
   for (std::vector<float>* part : {&value, &gradient, &first_moment, &second_moment}) part->assign(count, 0.0f);
 }
 
-Status Adapter::Create(Device* device, Weights* weights, const std::vector<std::string>& modules, int64_t rank,
-                       double alpha, std::unique_ptr<Adapter>* out) {
+std::unique_ptr<Adapter> Adapter::Create(Device* device, Weights* weights, const std::vector<std::string>& modules, int64_t rank,
+                                         double alpha) {
   auto adapter = std::unique_ptr<Adapter>(new Adapter);
   adapter->rank_ = rank;
   adapter->scale_ = static_cast<float>(alpha) / static_cast<float>(rank);
@@ -54,10 +54,9 @@ Status Adapter::Create(Device* device, Weights* weights, const std::vector<std::
       adapter->modules_.push_back(std::move(module));
     }
   if (adapter->modules_.empty())
-    return Status::Fail("INVALID_REQUEST", "modules: none of the names is a linear layer of this model");
-  if (Status status = adapter->arena_->Allocate(); !status.ok()) return status;
-  *out = std::move(adapter);
-  return Status::Ok();
+    throw Failure("INVALID_REQUEST", "modules: none of the names is a linear layer of this model");
+  adapter->arena_->Allocate();
+  return adapter;
 }
 
 void Adapter::Upload() {
@@ -93,23 +92,23 @@ void Adapter::ResetOptimizer() {
     }
 }
 
-bool Adapter::Step(const OptimizerOptions& options, double* gradient_norm) {
+StepResult Adapter::Step(const OptimizerOptions& options) {
   double square = 0;
   for (Module& module : modules_)
     for (Parameter* parameter : {&module.a, &module.b})
       square += SquareOf(parameter->gradient.data(), parameter->gradient.size());
-  *gradient_norm = std::sqrt(square);
-  if (!std::isfinite(*gradient_norm)) {
+  const double norm = std::sqrt(square);
+  if (!std::isfinite(norm)) {
     ZeroGradients();
-    return false;
+    return {norm, false};
   }
-  const AdamW update(options, ++step_count, ClipFactor(*gradient_norm, options.max_gradient_norm));
+  const AdamW update(options, ++step_count, ClipFactor(norm, options.max_gradient_norm));
   for (Module& module : modules_)
     for (Parameter* parameter : {&module.a, &module.b})
       update.Update(parameter->value.data(), parameter->gradient.data(), parameter->first_moment.data(),
                     parameter->second_moment.data(), parameter->value.size());
   ZeroGradients();
-  return true;
+  return {norm, true};
 }
 
 }  // namespace onpolicy::training

@@ -36,9 +36,8 @@ size_t RowMemory::FixedBytes(const Weights& weights, const Need& need) {
   return bytes;
 }
 
-Status RowMemory::Create(Device* device, const Weights& weights, size_t gradient_bytes, const Need& need,
-                         std::unique_ptr<RowMemory>* out) {
-  const std::unique_ptr<RowMemory> former = std::move(*out);
+std::unique_ptr<RowMemory> RowMemory::Create(Device* device, const Weights& weights, size_t gradient_bytes, const Need& need,
+                                             std::unique_ptr<RowMemory> former) {
   auto memory = std::make_unique<RowMemory>();
   memory->need_ = need;
   memory->arena_ = former ? std::move(former->arena_) : std::make_unique<Arena>(device);
@@ -73,10 +72,9 @@ Status RowMemory::Create(Device* device, const Weights& weights, size_t gradient
                               reserve(sizes.hidden, need.size)});
     memory->gradient_outputs_->Reserve(gradient_bytes);
   }
-  if (Status status = memory->arena_->Allocate(); !status.ok()) return status;
-  if (Status status = memory->gradient_outputs_->Allocate(); !status.ok()) return status;
-  *out = std::move(memory);
-  return Status::Ok();
+  memory->arena_->Allocate();
+  memory->gradient_outputs_->Allocate();
+  return memory;
 }
 
 }  // namespace onpolicy::training

@@ -11,13 +11,12 @@
 namespace onpolicy {
 namespace {
 
-// Times one matmul of an (in, out) weight of a type with `rows` activations; `gflops` is the best of `repeats`.
-Status MeasureMatMul(training::Device* device, const std::string& type_name, int64_t in, int64_t out, int64_t rows, int repeats,
-                     double* gflops) {
+// Times one matmul of an (in, out) weight of a type with `rows` activations: GFLOP/s of the best of `repeats`.
+double MeasureMatMul(training::Device* device, const std::string& type_name, int64_t in, int64_t out, int64_t rows, int repeats) {
   const Library& api = Api();
   const ggml_type type = training::TypeNamed(type_name);
   if (type == GGML_TYPE_COUNT || in % api.ggml_blck_size(type) != 0)
-    return Status::Fail("INVALID_REQUEST", "expected whole blocks of a known weight type");
+    throw Failure("INVALID_REQUEST", "expected whole blocks of a known weight type");
   std::vector<float> values(static_cast<size_t>(std::max(in * out, in * rows)));
   uint32_t state = 1;
   for (float& value : values) {
@@ -32,7 +31,7 @@ Status MeasureMatMul(training::Device* device, const std::string& type_name, int
   training::Arena arena(device);
   const training::Slot weight{&arena, arena.Reserve(packed.size())};
   const training::Slot input{&arena, arena.Reserve(static_cast<size_t>(in * rows) * sizeof(float))};
-  if (Status status = arena.Allocate(); !status.ok()) return status;
+  arena.Allocate();
   double best = 0;
   for (int i = 0; i < repeats; ++i) {
     training::Graph graph(8);
@@ -43,29 +42,25 @@ Status MeasureMatMul(training::Device* device, const std::string& type_name, int
     }
     graph.Add(graph.MulMat(w, x));
     const auto start = std::chrono::steady_clock::now();
-    if (Status status = device->Run(graph); !status.ok()) return status;
+    device->Run(graph);
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     best = std::max(best, 2e-9 * static_cast<double>(in * out * rows) / seconds);
   }
-  *gflops = best;
-  return Status::Ok();
+  return best;
 }
 
 // measureMatMul({ type, in, out, rows, repeats, threads, device }) -> Promise<GFLOP/s>
 Napi::Value MeasurePeak(const Napi::CallbackInfo& info) {
   const Fields given(info[0]);
   RequireLibrary(info.Env());
-  auto gflops = std::make_shared<double>(0);
   return AsyncTask::Run(
-      info.Env(), given.object(),
+      info.Env(),
       [type = given.Text("type"), in = given.Integer("in", 1), out = given.Integer("out", 1),
        rows = given.Integer("rows", 1), repeats = given.Integer("repeats"), threads = given.Integer("threads", 1, 512),
-       name = given.Text("device"), gflops] {
-        std::unique_ptr<training::Device> device;
-        if (Status status = training::Device::Open(name, threads, &device); !status.ok()) return status;
-        return MeasureMatMul(device.get(), type, in, out, rows, repeats, gflops.get());
+       name = given.Text("device")] {
+        return MeasureMatMul(training::Device::Open(name, threads).get(), type, in, out, rows, repeats);
       },
-      [gflops](Napi::Env env) -> Napi::Value { return Napi::Number::New(env, *gflops); });
+      Napi::Number::New);
 }
 
 }  // namespace
