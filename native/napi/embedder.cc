@@ -1,6 +1,4 @@
 // Token sequences that JavaScript gives -> checked input for an embedder -> their vectors.
-#include "napi/embedder.h"
-
 #include <atomic>
 
 #include "llama/embedder.h"
@@ -8,6 +6,7 @@
 #include "napi/async-task.h"
 #include "napi/environment.h"
 #include "napi/model.h"
+#include "napi/register.h"
 
 namespace onpolicy {
 namespace {
@@ -64,10 +63,7 @@ class JsEmbedder : public Napi::ObjectWrap<JsEmbedder> {
   int32_t vocab_size_ = 0;
 };
 
-}  // namespace
-
-Napi::Function DefineEmbedder(Napi::Env env) { return JsEmbedder::Define(env); }
-
+// createEmbedder(model, { batchTokens, maxSequences, threads, fusedAttention, isLast }) -> Promise<Embedder>
 Napi::Value CreateEmbedder(const Napi::CallbackInfo& info) {
   const auto owner = info[0].As<Napi::Object>();
   std::shared_ptr<Model> model = RequireModel(owner);
@@ -87,6 +83,13 @@ Napi::Value CreateEmbedder(const Napi::CallbackInfo& info) {
         JsEmbedder::Unwrap(object)->Start(std::move(*embedder), options, model->vocab_size());
         return object;
       });
+}
+
+}  // namespace
+
+void RegisterEmbedder(Napi::Env env, Napi::Object exports) {
+  Environment::Of(env).AddClass("Embedder", JsEmbedder::Define(env));
+  exports.Set("createEmbedder", Napi::Function::New<CreateEmbedder>(env, "createEmbedder"));
 }
 
 }  // namespace onpolicy

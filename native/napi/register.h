@@ -9,11 +9,15 @@ Napi::Object RegisterEngineAddon(Napi::Env env, Napi::Object exports);
 Napi::Object RegisterGrammarAddon(Napi::Env env, Napi::Object exports);
 
 void RegisterEngine(Napi::Env env, Napi::Object exports);
+void RegisterModel(Napi::Env env, Napi::Object exports);
+void RegisterContext(Napi::Env env, Napi::Object exports);
+void RegisterEmbedder(Napi::Env env, Napi::Object exports);
 void RegisterRows(Napi::Env env, Napi::Object exports);
 void RegisterSampler(Napi::Env env, Napi::Object exports);
 void RegisterTrainer(Napi::Env env, Napi::Object exports);
 void RegisterFullTrainer(Napi::Env env, Napi::Object exports);
 void RegisterDrafts(Napi::Env env, Napi::Object exports);
+void RegisterDraftModel(Napi::Env env, Napi::Object exports);
 void RegisterMedia(Napi::Env env, Napi::Object exports);
 void RegisterSystem(Napi::Env env, Napi::Object exports);
 
