@@ -15,11 +15,7 @@ Expressions::Expressions() {
 
 NodeId Expressions::Literal(std::string_view text) {
   NodeId result = kEpsilon;
-  for (size_t i = text.size(); i-- > 0;) {
-    ByteSet set;
-    set.Add(static_cast<uint8_t>(text[i]));
-    result = Concat(Bytes(set), result);
-  }
+  for (size_t i = text.size(); i-- > 0;) result = Concat(Bytes(ByteSet::Of(text.substr(i, 1))), result);
   return result;
 }
 
