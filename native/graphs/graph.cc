@@ -2,6 +2,13 @@
 
 namespace onpolicy::training {
 
+Tensor TensorNamed(ggml_context* tensors, const std::string& name) {
+  const Library& api = Api();
+  Tensor tensor = api.ggml_get_first_tensor(tensors);
+  while (tensor && name != tensor->name) tensor = api.ggml_get_next_tensor(tensors, tensor);
+  return tensor;
+}
+
 ggml_type TypeNamed(const std::string& name) {
   for (int i = 0; i < GGML_TYPE_COUNT; ++i) {
     const char* known = Api().ggml_type_name(static_cast<ggml_type>(i));

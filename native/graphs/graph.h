@@ -19,6 +19,9 @@ constexpr size_t kMaxGraphNodes = 16384;
 
 using Tensor = ggml_tensor*;
 
+// The tensor of a context with this name; null: none.
+Tensor TensorNamed(ggml_context* tensors, const std::string& name);
+
 // The type that ggml calls `name`; GGML_TYPE_COUNT: none.
 ggml_type TypeNamed(const std::string& name);
 

@@ -15,11 +15,12 @@ static NodeId GapOf(RegexPool& pool, const SchemaOptions& options) {
   const NodeId blank = pool.Bytes(ByteSet::Of(" \t\n\r"));
   if (options.whitespace_pattern) {
     CharEncoder plain(pool, TextForm::kPlain);
-    ParseError error;
-    const NodeId gap = ParseRegex(*options.whitespace_pattern, {}, plain, &error);
-    if (!error.ok())
-      throw SpecError(error.unsupported ? "UNSUPPORTED" : "INVALID_REQUEST", "whitespace_pattern",
-                      error.message + " at offset " + std::to_string(error.position), error.position);
+    NodeId gap;
+    try {
+      gap = ParseRegex(*options.whitespace_pattern, {}, plain);
+    } catch (const ParseError& error) {
+      throw SpecError(error.code(), "whitespace_pattern", error.message + " at offset " + std::to_string(error.position), error.position);
+    }
     if (pool.IsLive(pool.And({gap, pool.Not(pool.Repeat(blank, 0, kUnlimited))})))
       throw SpecError("INVALID_REQUEST", "whitespace_pattern", "matches text that is not JSON white space");
     return gap;

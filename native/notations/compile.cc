@@ -45,12 +45,11 @@ Symbol FrontEnd::OneOf(std::vector<uint32_t> tokens, bool inverted) const {
 
 Symbol RegexSymbol(FrontEnd& front, std::string_view pattern, TextForm form) {
   CharEncoder encoder(front.grammar.regex(), form);
-  ParseError error;
-  const NodeId node = ParseRegex(pattern, {}, encoder, &error);
-  if (!error.ok())
-    throw SpecError(error.unsupported ? "UNSUPPORTED" : "INVALID_REQUEST", "offset " + std::to_string(error.position),
-                    error.message, error.position);
-  return front.grammar.Terminal(node);
+  try {
+    return front.grammar.Terminal(ParseRegex(pattern, {}, encoder));
+  } catch (const ParseError& error) {
+    throw SpecError(error.code(), "offset " + std::to_string(error.position), error.message, error.position);
+  }
 }
 
 static Symbol ChoiceSymbol(FrontEnd& front, const std::vector<std::string>& choices) {

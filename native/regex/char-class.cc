@@ -232,9 +232,7 @@ NodeId CharEncoder::Text(std::string_view utf8) {
       parts.push_back(Class({{code, code}}));
     }
   }
-  NodeId node = kEpsilon;
-  for (size_t i = parts.size(); i-- > 0;) node = pool_.Concat(parts[i], node);
-  return node;
+  return pool_.Concat(parts);
 }
 
 }  // namespace onpolicy::grammar

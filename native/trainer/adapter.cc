@@ -1,7 +1,6 @@
 #include "trainer/adapter.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace onpolicy::training {
 namespace {
@@ -78,37 +77,29 @@ void Adapter::Accumulate(int index, float factor, const float* a_gradient, const
 }
 
 void Adapter::ZeroGradients() {
-  for (Module& module : modules_)
-    for (Parameter* parameter : {&module.a, &module.b})
-      std::fill(parameter->gradient.begin(), parameter->gradient.end(), 0.0f);
+  for (Parameter* parameter : Parameters()) std::fill(parameter->gradient.begin(), parameter->gradient.end(), 0.0f);
 }
 
 void Adapter::ResetOptimizer() {
   step_count = 0;
-  for (Module& module : modules_)
-    for (Parameter* parameter : {&module.a, &module.b}) {
-      std::fill(parameter->first_moment.begin(), parameter->first_moment.end(), 0.0f);
-      std::fill(parameter->second_moment.begin(), parameter->second_moment.end(), 0.0f);
-    }
+  for (Parameter* parameter : Parameters())
+    for (std::vector<float>* moment : {&parameter->first_moment, &parameter->second_moment})
+      std::fill(moment->begin(), moment->end(), 0.0f);
 }
 
 StepResult Adapter::Step(const OptimizerOptions& options) {
-  double square = 0;
-  for (Module& module : modules_)
-    for (Parameter* parameter : {&module.a, &module.b})
-      square += SquareOf(parameter->gradient.data(), parameter->gradient.size());
-  const double norm = std::sqrt(square);
-  if (!std::isfinite(norm)) {
-    ZeroGradients();
-    return {norm, false};
-  }
-  const AdamW update(options, ++step_count, ClipFactor(norm, options.max_gradient_norm));
-  for (Module& module : modules_)
-    for (Parameter* parameter : {&module.a, &module.b})
-      update.Update(parameter->value.data(), parameter->gradient.data(), parameter->first_moment.data(),
-                    parameter->second_moment.data(), parameter->value.size());
+  std::vector<Trained> trained;
+  for (Parameter* one : Parameters())
+    trained.push_back({one->value.data(), one->gradient.data(), one->first_moment.data(), one->second_moment.data(), one->value.size()});
+  const StepResult result = Optimize(options, trained, &step_count);
   ZeroGradients();
-  return {norm, true};
+  return result;
+}
+
+std::vector<Parameter*> Adapter::Parameters() {
+  std::vector<Parameter*> parameters;
+  for (Module& module : modules_) parameters.insert(parameters.end(), {&module.a, &module.b});
+  return parameters;
 }
 
 }  // namespace onpolicy::training

@@ -55,6 +55,7 @@ class Adapter {
 
  private:
   Adapter() = default;
+  std::vector<Parameter*> Parameters();
 
   std::vector<Module> modules_;
   std::unique_ptr<Arena> arena_;

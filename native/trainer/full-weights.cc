@@ -1,7 +1,6 @@
 #include "trainer/full-weights.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "kernels/float-transpose.h"
 
@@ -22,13 +21,6 @@ std::vector<Tensor*> Fields(Weights* weights) {
   return fields;
 }
 
-std::vector<Linear*> LinearsOf(Weights* weights) {
-  std::vector<Linear*> linears = {&weights->head};
-  for (Layer& layer : weights->layers)
-    for (Linear* linear : layer.linears()) linears.push_back(linear);
-  return linears;
-}
-
 }  // namespace
 
 std::unique_ptr<FullWeights> FullWeights::Create(Device* device, Weights* weights, bool is_narrow) {
@@ -40,9 +32,9 @@ std::unique_ptr<FullWeights> FullWeights::Create(Device* device, Weights* weight
     full->Add(*weights, *field);
     sources.push_back(*field);
   }
-  for (Linear* linear : LinearsOf(weights)) full->Own(linear->weight).is_multiplied = true;
+  for (Linear* linear : weights->AllLinears()) full->Own(linear->weight).is_multiplied = true;
   full->Place(device, sources);
-  for (Linear* linear : LinearsOf(weights)) {
+  for (Linear* linear : weights->AllLinears()) {
     FullParameter& parameter = full->Own(linear->weight);
     linear->weight = parameter.matmul;
     linear->transposed_type = parameter.transposed->type;
@@ -129,19 +121,13 @@ void FullWeights::ZeroGradients() {
 }
 
 StepResult FullWeights::Step(const OptimizerOptions& options) {
-  double square = 0;
-  for (const FullParameter& parameter : parameters_) square += SquareOf(parameter.gradients(), parameter.count());
-  const double norm = std::sqrt(square);
-  const bool is_finite = std::isfinite(norm);
-  if (is_finite) {
-    const AdamW update(options, ++step_count, ClipFactor(norm, options.max_gradient_norm));
-    for (FullParameter& parameter : parameters_)
-      update.Update(parameter.values(), parameter.gradients(), parameter.first_moment.data(),
-                    parameter.second_moment.data(), parameter.count(), parameter.columns > 1);
-    Refresh();
-  }
+  std::vector<Trained> trained;
+  for (FullParameter& one : parameters_)
+    trained.push_back({one.values(), one.gradients(), one.first_moment.data(), one.second_moment.data(), one.count(), one.columns > 1});
+  const StepResult result = Optimize(options, trained, &step_count);
+  if (result.is_applied) Refresh();
   ZeroGradients();
-  return {norm, is_finite};
+  return result;
 }
 
 }  // namespace onpolicy::training

@@ -8,6 +8,7 @@
 
 #include "base/file-path.h"
 #include "base/threads.h"
+#include "graphs/graph.h"
 #include "graphs/share.h"
 #include "llama/library.h"
 #include "trainer/file-map.h"
@@ -38,13 +39,7 @@ class TensorFile {
   gguf_context* gguf() const { return gguf_.get(); }
   int64_t count() const { return Api().gguf_get_n_tensors(gguf()); }
   const char* DataOf(int64_t i) const { return bytes_->data() + OffsetOf(i); }
-  // Null when there is none of this name.
-  ggml_tensor* Named(const std::string& name) const {
-    const Library& api = Api();
-    ggml_tensor* tensor = api.ggml_get_first_tensor(tensors_.get());
-    while (tensor && name != tensor->name) tensor = api.ggml_get_next_tensor(tensors_.get(), tensor);
-    return tensor;
-  }
+  ggml_tensor* Named(const std::string& name) const { return TensorNamed(tensors_.get(), name); }
   // The numbers of a tensor, of any type.
   std::vector<float> Floats(const ggml_tensor* tensor) const {
     std::vector<float> values(static_cast<size_t>(Api().ggml_nelements(tensor)));

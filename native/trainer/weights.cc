@@ -6,14 +6,6 @@
 namespace onpolicy::training {
 namespace {
 
-// Null when there is none of this name.
-Tensor TensorNamed(ggml_context* tensors, const std::string& name) {
-  const Library& api = Api();
-  Tensor tensor = api.ggml_get_first_tensor(tensors);
-  while (tensor && name != tensor->name) tensor = api.ggml_get_next_tensor(tensors, tensor);
-  return tensor;
-}
-
 // Tensors of a file by name.
 class Finder {
  public:

@@ -69,6 +69,8 @@ class Weights {
   void Widen(Device* device);
   // Fills the transposed copies of the layers and the head. Does nothing the second time.
   void Transpose(Device* device);
+  // The head's and those of all layers.
+  std::vector<Linear*> AllLinears();
   // Offset of a tensor in the file, in bytes.
   size_t OffsetInFile(Tensor tensor) const;
   // Memory that Transpose needs, before and after it ran.
@@ -81,7 +83,6 @@ class Weights {
   void FindTensors();
   void Place(Device* device);
   std::vector<Linear*> TransposedLinears();
-  std::vector<Linear*> AllLinears();
   static ggml_type TransposedType(const Linear& linear);
   static size_t TransposedBytes(const Linear& linear);
   // On a CPU.
