@@ -246,6 +246,10 @@ void RegisterSampler(Napi::Env env, Napi::Object exports) {
   exports.Set("SamplerPlan", SamplerPlanObject::Define(env));
   exports.Set("Sampler", SamplerObject::Define(env));
   exports.Set("uniforms", Napi::Function::New<Uniforms>(env, "uniforms"));
+  Napi::Array fields = Napi::Array::New(env);
+  for (const FloatField& field : kFloats) fields.Set(fields.Length(), field.name);
+  for (const IntegerField& field : kIntegers) fields.Set(fields.Length(), field.name);
+  exports.Set("samplerFields", fields);
 }
 
 }  // namespace onpolicy

@@ -24,7 +24,8 @@ using Header = std::unique_ptr<gguf_context, void (*)(gguf_context*)>;
 // A GGUF file with its tensors' bytes.
 class TensorFile {
  public:
-  explicit TensorFile(const std::string& path) : bytes_(FileMap::Open(path)), gguf_(nullptr, Api().gguf_free), tensors_(nullptr, Api().ggml_free) {
+  explicit TensorFile(const std::string& path)
+      : bytes_(FileMap::Open(path)), gguf_(nullptr, Api().gguf_free), tensors_(nullptr, Api().ggml_free) {
     ggml_context* tensors = nullptr;
     gguf_.reset(Api().gguf_init_from_file(path.c_str(), {.no_alloc = true, .ctx = &tensors}));
     tensors_.reset(tensors);

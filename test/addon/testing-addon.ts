@@ -44,6 +44,8 @@ type TestingAddon = Omit<Addon, 'Sampler'> & {
     ) => TestedSampler);
   /** Log-softmax, rank and the k best of one row for a given token. */
   scoreRow(logits: Float32Array, token: number, k: number): SampledRow;
+  /** Masks may take this part of their work from now on. */
+  divideWork(divisor: number): void;
   /** The kernel variants that this processor runs, the fastest last. All give the same tokens. */
   samplerKernels(): string[];
   /** Matmul kernels for packed weights that this processor has, the fastest first. */

@@ -2,7 +2,7 @@
 import type { ErrorDetail } from '../../errors.ts';
 import { fault } from '../faults.ts';
 import type { StructuredOutputs } from '../generated/request-types.ts';
-import type { ChatRule } from './rule.ts';
+import { type ChatRule, contradiction } from './rule.ts';
 
 /** The fields that constrain; of these at most one may be given. `json_object: false` is not given. */
 export function givenConstraints(structured: StructuredOutputs): string[] {
@@ -38,14 +38,13 @@ export const structuredRules: readonly ChatRule[] = [
       };
     },
   },
-  {
-    name: 'response_format or structured_outputs',
-    reads: ['response_format', 'structured_outputs'],
-    check: ({ response_format, structured_outputs }) =>
-      response_format && response_format.type !== 'text' && structured_outputs
-        ? fault(['response_format'], 'conflict', 'nothing with structured_outputs', response_format)
-        : null,
-  },
+  contradiction(
+    'response_format or structured_outputs',
+    ['response_format', 'structured_outputs'],
+    'nothing with structured_outputs',
+    ({ response_format, structured_outputs }) =>
+      Boolean(response_format && response_format.type !== 'text' && structured_outputs),
+  ),
   {
     name: 'texts of constraints are well formed',
     reads: ['structured_outputs'],
