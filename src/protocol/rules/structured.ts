@@ -4,12 +4,18 @@ import { fault } from '../faults.ts';
 import type { StructuredOutputs } from '../generated/request-types.ts';
 import { type ChatRule, contradiction } from './rule.ts';
 
+/** Fields that constrain. */
+const KINDS = ['json', 'regex', 'choice', 'grammar', 'json_object', 'structural_tag'] as const;
+/** One of them. */
+export type ConstraintKind = (typeof KINDS)[number];
+
 /** The fields that constrain; of these at most one may be given. `json_object: false` is not given. */
-export function givenConstraints(structured: StructuredOutputs): string[] {
-  const { json, regex, choice, grammar, json_object, structural_tag } = structured;
-  return Object.entries({ json, regex, choice, grammar, json_object: json_object || null, structural_tag })
-    .filter(([, value]) => (value ?? null) !== null)
-    .map(([name]) => name);
+export function givenConstraints(
+  structured: { readonly [Kind in ConstraintKind]?: unknown },
+): ConstraintKind[] {
+  return KINDS.filter(
+    (kind) => structured[kind] != null && (kind !== 'json_object' || structured[kind] === true),
+  );
 }
 
 /** What text a constraint must be, by field: the first fault of each is reported. */

@@ -17,7 +17,7 @@ import { runtimeDefinitions } from './runtime.ts';
 import type { Definitions } from './schema.ts';
 import { speculationDefinitions } from './speculation.ts';
 import { storeDefinitions } from './store.ts';
-import { structuredDefinitions } from './structured-outputs.ts';
+import { specificationDefinitions, structuredDefinitions } from './structured-outputs.ts';
 import { textCompletionDefinitions } from './text-completion.ts';
 import { tokenizerDefinitions } from './tokenizer.ts';
 import { toolDefinitions } from './tool.ts';
@@ -56,6 +56,7 @@ export const argumentDefinitions: Definitions = {
   ...runtimeDefinitions,
   ...httpDefinitions,
   ...storeDefinitions,
+  ...specificationDefinitions,
 };
 
 /** Definitions that get a compiled validator, beside those of arguments. */

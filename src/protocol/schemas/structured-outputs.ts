@@ -126,3 +126,37 @@ export const structuredDefinitions: Definitions = {
     },
   ),
 };
+
+const outputs = structuredDefinitions['StructuredOutputs']!.properties!;
+
+/** Definitions of arguments of `onpolicy/structured`. */
+export const specificationDefinitions: Definitions = {
+  ConstraintSpec: object(
+    'The `structured_outputs` of a request: exactly one of the first six fields, and options for JSON.',
+    [],
+    {
+      ...outputs,
+      json: {
+        ...outputs['json'],
+        type: ['string', 'object', 'boolean', 'null'],
+        tsType: 'string | boolean | Readonly<Record<string, unknown>> | null',
+      },
+      structural_tag: {
+        description: 'A structural tag, as an object or as text.',
+        type: ['string', 'object', 'null'],
+        tsType: 'string | Readonly<Record<string, unknown>> | null',
+      },
+      schemas: {
+        ...outputs['schemas'],
+        tsType: 'Readonly<Record<string, Readonly<Record<string, unknown>> | boolean>> | null',
+      },
+      ...Object.fromEntries(
+        ['disable_fallback', 'disable_any_whitespace', 'disable_additional_properties'].map((name) => [
+          name,
+          orNull('boolean', outputs[name]!.description!, { default: false }),
+        ]),
+      ),
+    },
+    { title: 'structured_outputs' },
+  ),
+};
