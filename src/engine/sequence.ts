@@ -28,6 +28,8 @@ export type Group = {
   readonly adapter: number;
   /** Lower is earlier, under the priority policy. */
   readonly priority: number;
+  /** Whether its sequences wait from the next step on while others run or wait. Absent: no. */
+  readonly background?: boolean;
   /** Running number of the request: lower came earlier. */
   readonly arrival: number;
   /** Who asks. Clients share the engine fairly within a priority. Absent: one client. */
