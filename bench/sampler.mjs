@@ -2,7 +2,7 @@
 import { createRequire } from 'node:module';
 import { median, result, waitUntilQuiet } from './measure.mjs';
 
-const addon = createRequire(import.meta.url)('../native/build/Release/onpolicy.node');
+const addon = createRequire(import.meta.url)('../native/build/Release/testing.node');
 
 const VOCABULARIES = [32_000, 151_936, 262_144];
 const ROWS = 16; // different rows in turn: none stays in the processor's private caches

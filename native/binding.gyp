@@ -25,7 +25,15 @@
     ]
   },
   "targets": [
-    { "target_name": "onpolicy", "sources": ["<!@(node sources.cjs onpolicy)"] },
-    { "target_name": "grammar", "sources": ["<!@(node sources.cjs grammar)"] }
+    { "target_name": "base_part", "type": "static_library", "sources": ["<!@(node sources.cjs base)"] },
+    { "target_name": "engine_part", "type": "static_library", "sources": ["<!@(node sources.cjs engine)"] },
+    { "target_name": "grammar_part", "type": "static_library", "sources": ["<!@(node sources.cjs grammar)"] },
+    { "target_name": "onpolicy", "sources": ["napi/onpolicy-entry.cc"], "dependencies": ["engine_part", "base_part"] },
+    { "target_name": "grammar", "sources": ["napi/grammar-entry.cc"], "dependencies": ["grammar_part", "base_part"] },
+    {
+      "target_name": "testing",
+      "sources": ["<!@(node sources.cjs testing)"],
+      "dependencies": ["engine_part", "grammar_part", "base_part"]
+    }
   ]
 }

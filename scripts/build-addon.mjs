@@ -1,5 +1,6 @@
-// Builds the addons, the main one and the grammar engine: llama.cpp's public headers out of node-llama-cpp's own git bundle, then node-gyp.
+// Builds the addons, the main one, the grammar engine and that of the tests: llama.cpp's public headers out of node-llama-cpp's own git bundle, then node-gyp.
 // --without-grammar: leaves the grammar engine for the first request that needs it.
+// --testing: also builds the addon of the tests and benches, which no package has.
 // --if-missing: builds none that is already here (a prebuilt one, or an earlier build of the same sources).
 // --prebuild: also copies them to prebuilds/<platform>-<arch>/ for packing.
 import { spawn, spawnSync } from 'node:child_process';
@@ -27,7 +28,9 @@ const flags = new Set(process.argv.slice(2));
 const ADDONS = {
   onpolicy: 'the addon, which takes about 40 seconds',
   grammar: 'the grammar engine, which takes about half a minute',
+  testing: 'the addon of the tests',
 };
+const ALWAYS = ['onpolicy', ...(process.argv.includes('--without-grammar') ? [] : ['grammar'])];
 /** Another process that builds is waited for: this often, and this long at most. */
 const WAIT = { retries: 1200, minTimeout: 500, maxTimeout: 500, factor: 1 };
 /** llama.cpp's folders of public headers, and ggml's own headers that `native/matmul` needs. */
@@ -45,12 +48,10 @@ const isInstalledPackage = !fs.existsSync(path.join(root, 'src', 'index.ts'));
 
 try {
   requireGlibc();
-  const wanted = Object.keys(ADDONS).filter(
-    (addon) => addon !== 'grammar' || !flags.has('--without-grammar'),
-  );
+  const wanted = [...ALWAYS, ...(flags.has('--testing') ? ['testing'] : [])];
   const missing = () => wanted.filter((addon) => !(flags.has('--if-missing') && isUsable(addon)));
   if (missing().length > 0) await alone(() => build(missing()));
-  if (flags.has('--prebuild')) wanted.forEach(copyToPrebuilds);
+  if (flags.has('--prebuild')) ALWAYS.forEach(copyToPrebuilds);
 } catch (error) {
   process.stderr.write(`onpolicy: ${error.message}\n`);
   process.exitCode = 1;
@@ -85,7 +86,7 @@ function isUsable(addon) {
   return (
     fs.existsSync(builtFile(addon)) &&
     fs.existsSync(stamp) &&
-    fs.readFileSync(stamp, 'utf8') === sourcesHash()
+    fs.readFileSync(stamp, 'utf8') === sourcesHash(addon)
   );
 }
 
@@ -110,7 +111,7 @@ async function build(addons) {
     cwd: native,
     env: { ...process.env, JOBS: String(os.availableParallelism()) },
   });
-  for (const addon of addons) fs.writeFileSync(stampFile(addon), sourcesHash());
+  for (const addon of addons) fs.writeFileSync(stampFile(addon), sourcesHash(addon));
 }
 
 /** One message that names everything missing, before anything is tried. On Windows node-gyp finds the tools itself. */
@@ -133,10 +134,10 @@ function requireTools() {
 }
 
 /** One hash over the native sources and the headers' origin: unchanged means nothing to build. */
-function sourcesHash() {
+function sourcesHash(addon) {
   const hash = createHash('sha256').update(`${process.platform}-${process.arch}`);
-  const files = fs
-    .readdirSync(native, { recursive: true, withFileTypes: true })
+  const files = [native, ...(addon === 'testing' ? [path.join(root, 'test', 'addon')] : [])]
+    .flatMap((folder) => fs.readdirSync(folder, { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isFile() && /\.(cc|h|gyp|cjs)$/.test(entry.name))
     .map((entry) => path.relative(native, path.join(entry.parentPath, entry.name)))
     .filter((file) => !/^(build|include|decoder)[\\/]/.test(file))

@@ -27,7 +27,8 @@ const NEEDED = [
   'native/include/llama.h',
   ...['onpolicy', 'grammar', 'decoder'].map((name) => `${prebuilds}/${name}.node`),
 ];
-const UNWANTED = /^(src|test|bench|scripts\/(?!build-addon\.mjs$)|native\/build|node_modules|dist\/demo)/;
+const UNWANTED =
+  /^(src|test|bench|scripts\/(?!build-addon\.mjs$)|native\/build|node_modules|dist\/demo)|testing\.node$/;
 const COMPILERS = [
   'cc',
   'gcc',

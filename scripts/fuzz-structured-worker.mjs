@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { gunzipSync } from 'node:zlib';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
-const grammar = createRequire(import.meta.url)(path.join(root, 'native/build/Release/grammar.node'));
+const grammar = createRequire(import.meta.url)(path.join(root, 'native/build/Release/testing.node'));
 const KIND = { json: 0, json_object: 0, regex: 1, choice: 2, gbnf: 3, ebnf: 3, lark: 3, structural_tag: 4 };
 const STEP_LIMIT_MS = 20;
 const [firstSeed, seconds, workDivisor] = process.argv.slice(2).map(Number);

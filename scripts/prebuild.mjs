@@ -1,6 +1,6 @@
 // Toolchains of this machine -> prebuilds/<platform>-<arch>/{onpolicy,grammar,decoder}.node, each checked: what it imports has to be on the systems served.
 // `npm run prebuild` makes those whose toolchain is here, `npm run prebuild -- linux-arm64 win32-x64` the named ones,
-// with `--without-decoder` two minutes sooner.
+// with `--without-decoder` two minutes sooner, with `--testing` also the addon of the tests, which no package has.
 import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -8,7 +8,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { checkImports } from './prebuild/imports.mjs';
-import { PARTS } from './prebuild/parts.mjs';
+import { PARTS, TESTING } from './prebuild/parts.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const native = path.join(root, 'native');
@@ -27,7 +27,8 @@ const TARGETS = {
 
 const words = process.argv.slice(2);
 const named = words.filter((word) => !word.startsWith('--'));
-const addons = Object.keys(PARTS).filter((addon) => !words.includes(`--without-${addon}`));
+const parts = { ...PARTS, ...(words.includes('--testing') ? TESTING : {}) };
+const addons = Object.keys(parts).filter((addon) => !words.includes(`--without-${addon}`));
 for (const name of named)
   if (!TARGETS[name]) fail(`expected platforms of ${Object.keys(TARGETS).join(', ')}, got ${name}`);
 
@@ -45,7 +46,7 @@ for (const [name, target] of Object.entries(TARGETS)) {
     continue;
   }
   for (const addon of addons) {
-    const part = PARTS[addon]();
+    const part = parts[addon]();
     const file = path.join(root, 'prebuilds', name, `${addon}.node`);
     if (name !== host) await compile(path.join(native, 'build', name, addon), target, part, file);
     checkImports(file, new Set(part.functions));

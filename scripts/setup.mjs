@@ -1,7 +1,7 @@
 // Makes a fresh clone ready, and does nothing when it is: packages, addon, compiled TypeScript, embedded model.
 // Nothing is downloaded but packages. Output goes to standard error, so that a piped program's own output stays clean.
 // --types: with the types of the package, which nothing that runs needs.
-// --without-grammar: without the grammar engine, which the first request that needs it builds.
+// --without-grammar: without the grammar engine, which the first request that needs it builds, and without the addon of the tests.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
@@ -9,7 +9,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const withTypes = process.argv.includes('--types');
-const addons = process.argv.filter((word) => word === '--without-grammar');
+const addons = process.argv.includes('--without-grammar') ? '--without-grammar' : '--testing';
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 
 requireNode();
@@ -25,7 +25,7 @@ if (!fs.existsSync(path.join(root, 'models', 'onpolicy-tiny.gguf')))
   );
 
 function buildAddon() {
-  return runScript('addon', 'build-addon.mjs', '--if-missing', ...addons);
+  return runScript('addon', 'build-addon.mjs', '--if-missing', addons);
 }
 
 async function compileTypeScript() {

@@ -1,5 +1,6 @@
 // Settings -> speed of forward and backward over one row, and of the matrix product right before and after it.
-import { loadAddon } from '../../dist/native/addon.js';
+import { createRequire } from 'node:module';
+import { openLibrariesOf } from '../../dist/native/libraries.js';
 import { openTrainer } from '../../dist/rl/trainer.js';
 import { report, settingsOfProcess } from '../measure.mjs';
 import { passes, plainRow } from './rows.mjs';
@@ -10,8 +11,10 @@ const FLOP_PER_TOKEN = 2.4e9;
 
 const trainer = await openTrainer({ model, gpu: false, threads });
 const row = plainRow(size);
+const addon = createRequire(import.meta.url)('../../native/build/Release/testing.node');
+await openLibrariesOf(addon, false);
 const peak = () =>
-  loadAddon().measureMatMul({
+  addon.measureMatMul({
     type: 'q8_0',
     in: 1024,
     out: 3072,

@@ -277,7 +277,7 @@ class Plan::Task {
     block_.first = 0;
     int64_t blocks = 0;
     for (int first = 0, end; first < rows_.tokens; first = end) {
-      end = Company(first);
+      end = EndOfSharers(first);
       if (end - first > 1) RunList(scratch_.all, nullptr, first, end, &blocks);
       for (int token = first; token < end; ++token)
         RunList(CellsOf(token), end - first > 1 ? scratch_.all : nullptr, token, token + 1, &blocks);
@@ -288,7 +288,7 @@ class Plan::Task {
   int32_t PlaceOf(int64_t cell) const { return attention_.places ? attention_.places[cell] : static_cast<int32_t>(cell); }
 
   // The tokens from `first` on with mostly the same cells -> their end; `all` are the cells they share.
-  int Company(int first) {
+  int EndOfSharers(int first) {
     const int64_t words = plan_.words_;
     const auto common = [&](int token, const uint64_t* cells) {
       int64_t count = 0;

@@ -37,7 +37,7 @@ class GraphCheck {
   GraphCheck(const GraphCheck&) = delete;
   GraphCheck& operator=(const GraphCheck&) = delete;
 
-  // The first node whose rows may have other bits in other company; empty: there was none.
+  // The first node whose rows may have other bits in another batch; empty: there was none.
   const std::string& variant() const { return variant_; }
   // Whether all attention was of our own.
   bool has_own_attention() const { return has_own_attention_; }

@@ -49,13 +49,15 @@ class Budget {
     return {ends_[static_cast<size_t>(phase)], EndOf(work)};
   }
   // Notes that a phase was spent and its answer lacks something.
-  void Cut(Phase phase) { cuts_ |= 1u << static_cast<unsigned>(phase); }
-  bool was_cut(Phase phase) const { return cuts_ >> static_cast<unsigned>(phase) & 1; }
+  void Cut(Phase phase) { cuts_[static_cast<size_t>(phase)]++; }
+  // How often that was so.
+  uint64_t cuts(Phase phase) const { return cuts_[static_cast<size_t>(phase)]; }
+  bool was_cut(Phase phase) const { return cuts(phase) > 0; }
 
  private:
   uint64_t spent_ = 0;
   std::array<uint64_t, static_cast<size_t>(Phase::kCount)> ends_;  // by phase
-  uint32_t cuts_ = 0;  // a bit per phase
+  std::array<uint64_t, static_cast<size_t>(Phase::kCount)> cuts_{};  // by phase
 };
 
 // A number of steps within a phase, counted down.

@@ -19,17 +19,16 @@ size_t Arena::Reserve(size_t bytes) {
   return offset;
 }
 
-Status Arena::Allocate() {
-  if (bytes_ <= allocated_bytes_) return Status::Ok();
+void Arena::Allocate() {
+  if (bytes_ <= allocated_bytes_) return;
   if (buffer_) Api().ggml_backend_buffer_free(buffer_);
   allocated_bytes_ = 0;
   // Backends align the base to less than a slot's alignment, so one more slot is asked for.
   buffer_ = Api().ggml_backend_buft_alloc_buffer(device_->memory(), bytes_ + kAlignment);
   if (!buffer_)
-    return Status::Fail("OUT_OF_MEMORY", "cannot allocate " + std::to_string(bytes_ >> 20) + " MiB on " +
+    throw Failure("OUT_OF_MEMORY", "cannot allocate " + std::to_string(bytes_ >> 20) + " MiB on " +
                                              device_->name() + " for training");
   allocated_bytes_ = bytes_;
-  return Status::Ok();
 }
 
 void* Arena::AddressOf(size_t offset) const {
@@ -37,7 +36,7 @@ void* Arena::AddressOf(size_t offset) const {
   return reinterpret_cast<void*>((base + kAlignment - 1) / kAlignment * kAlignment + offset);
 }
 
-Status Device::Open(const std::string& device, int threads, std::unique_ptr<Device>* out) {
+std::unique_ptr<Device> Device::Open(const std::string& device, int threads) {
   const Library& api = Api();
   auto opened = std::unique_ptr<Device>(new Device);
   opened->threads_ = threads;
@@ -46,12 +45,12 @@ Status Device::Open(const std::string& device, int threads, std::unique_ptr<Devi
   ggml_backend_dev_t wanted = device.empty() ? cpu : nullptr;
   for (size_t i = 0; i < api.ggml_backend_dev_count() && !wanted; ++i)
     if (device == api.ggml_backend_dev_name(api.ggml_backend_dev_get(i))) wanted = api.ggml_backend_dev_get(i);
-  if (!wanted) return Status::Fail("INVALID_REQUEST", "no device is named " + device);
+  if (!wanted) throw Failure("INVALID_REQUEST", "no device is named " + device);
   for (ggml_backend_dev_t one : {wanted, cpu}) {
     if (!opened->backends_.empty() && one == wanted) continue;
     ggml_backend_t backend = api.ggml_backend_dev_init(one, nullptr);
     if (!backend)
-      return Status::Fail("BACKEND_FAILED", std::string("cannot start ") + api.ggml_backend_dev_name(one));
+      throw Failure("BACKEND_FAILED", std::string("cannot start ") + api.ggml_backend_dev_name(one));
     opened->backends_.push_back(backend);
   }
   opened->set_threads_ = reinterpret_cast<ggml_backend_set_n_threads_t>(api.ggml_backend_reg_get_proc_address(
@@ -63,8 +62,7 @@ Status Device::Open(const std::string& device, int threads, std::unique_ptr<Devi
   opened->memory_ = api.ggml_backend_get_default_buffer_type(opened->backends_.front());
   opened->scheduler_ = api.ggml_backend_sched_new(
       opened->backends_.data(), nullptr, static_cast<int>(opened->backends_.size()), kMaxGraphNodes, false, false);
-  *out = std::move(opened);
-  return Status::Ok();
+  return opened;
 }
 
 void Device::UseThreads(bool all) {
@@ -80,12 +78,12 @@ Device::~Device() {
   for (ggml_backend_t backend : backends_) Api().ggml_backend_free(backend);
 }
 
-Status Device::Run(Graph& graph) {
-  if (aborted_) return Status::Fail("ABORTED", "training was aborted");
+void Device::Run(Graph& graph) {
+  if (aborted_) throw Failure("ABORTED", "training was aborted");
   const Library& api = Api();
   api.ggml_backend_sched_reset(scheduler_);
   if (!api.ggml_backend_sched_alloc_graph(scheduler_, graph.get()))
-    return Status::Fail("OUT_OF_MEMORY", "a layer's graph does not fit into the memory of " + name_);
+    throw Failure("OUT_OF_MEMORY", "a layer's graph does not fit into the memory of " + name_);
   std::string reason;
   bool is_done = false;
   try {
@@ -95,8 +93,7 @@ Status Device::Run(Graph& graph) {
     reason = std::string(": ") + error.what();
   }
   graph.RethrowFailure();
-  if (is_done) return Status::Ok();
-  return Status::Fail("BACKEND_FAILED", name_ + " failed to compute a training graph" + reason);
+  if (!is_done) throw Failure("BACKEND_FAILED", name_ + " failed to compute a training graph" + reason);
 }
 
 size_t Device::scratch_bytes() const {

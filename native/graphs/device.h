@@ -25,7 +25,7 @@ class Arena {
   // Returns the slot's offset.
   size_t Reserve(size_t bytes);
   // Memory for all slots. What was allocated before is used again when it is enough: fresh pages are slow.
-  Status Allocate();
+  void Allocate();
   // Gives up all slots.
   void Clear() { bytes_ = 0; }
   size_t allocated_bytes() const { return allocated_bytes_; }
@@ -50,7 +50,7 @@ class Graph;
 class Device {
  public:
   // `device`: a name as ggml reports it, empty for the CPU. `threads`: of the CPU.
-  static Status Open(const std::string& device, int threads, std::unique_ptr<Device>* out);
+  static std::unique_ptr<Device> Open(const std::string& device, int threads);
   ~Device();
 
   bool is_cpu() const { return backends_.size() == 1; }
@@ -60,7 +60,7 @@ class Device {
   void UseThreads(bool all);
   ggml_backend_buffer_type_t memory() const { return memory_; }
   // Allocates and runs a graph. Fails with ABORTED once `Abort` was called.
-  Status Run(Graph& graph);
+  void Run(Graph& graph);
   size_t scratch_bytes() const;
 
   void Abort() { aborted_ = true; }

@@ -2,6 +2,21 @@
 
 namespace onpolicy::training {
 
+Tensor TensorNamed(ggml_context* tensors, const std::string& name) {
+  const Library& api = Api();
+  Tensor tensor = api.ggml_get_first_tensor(tensors);
+  while (tensor && name != tensor->name) tensor = api.ggml_get_next_tensor(tensors, tensor);
+  return tensor;
+}
+
+ggml_type TypeNamed(const std::string& name) {
+  for (int i = 0; i < GGML_TYPE_COUNT; ++i) {
+    const char* known = Api().ggml_type_name(static_cast<ggml_type>(i));
+    if (known && name == known) return static_cast<ggml_type>(i);
+  }
+  return GGML_TYPE_COUNT;
+}
+
 Graph::Graph(size_t max_nodes)
     : TensorFormulas(2 * max_nodes * Api().ggml_tensor_overhead() + Api().ggml_graph_overhead_custom(max_nodes, false)),
       graph_(api_.ggml_new_graph_custom(context_, max_nodes, false)) {}

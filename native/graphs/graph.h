@@ -5,6 +5,7 @@
 #include <deque>
 #include <initializer_list>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,12 @@ namespace onpolicy::training {
 constexpr size_t kMaxGraphNodes = 16384;
 
 using Tensor = ggml_tensor*;
+
+// The tensor of a context with this name; null: none.
+Tensor TensorNamed(ggml_context* tensors, const std::string& name);
+
+// The type that ggml calls `name`; GGML_TYPE_COUNT: none.
+ggml_type TypeNamed(const std::string& name);
 
 // Tensors that hold the numbers of others in another shape, order or selection.
 class TensorViews {

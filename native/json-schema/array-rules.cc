@@ -104,12 +104,12 @@ std::vector<SequenceId> ArrayRules::Productions(const ArrayState& state, bool is
     const Punctuation& marks = context_.marks;
     result.push_back(context_.Sequence(spec.tagged ? marks.tag_gap : state.index == 0 ? marks.close_empty_array : marks.close_array));
   }
-  if (state.index < spec.max) OfferDemands(state, is_item, &result);
+  if (state.index < spec.max) AddItems(state, is_item, &result);
   return result;
 }
 
 // Each demand is either met by this item, or it is not; only an upper limit makes "not" a restriction.
-void ArrayRules::OfferDemands(const ArrayState& state, bool is_item, std::vector<SequenceId>* result) {
+void ArrayRules::AddItems(const ArrayState& state, bool is_item, std::vector<SequenceId>* result) {
   const ArraySpec& spec = specs_[state.spec];
   FormulaTable& formulas = context_.formulas;
   const Symbol before = context_.grammar.Terminal(state.index == 0 || is_item ? kEpsilon : context_.marks.comma);
@@ -147,12 +147,12 @@ void ArrayRules::OfferDemands(const ArrayState& state, bool is_item, std::vector
         excluded = context_.seen.WithAll(excluded, context_.seen.Compounds(state.seen));
         if (difference.known) then.seen = context_.seen.With(then.seen, *difference.known);
       }
-      OfferItem(difference.formula, excluded, then, before, result);
+      AddItem(difference.formula, excluded, then, before, result);
     }
   }
 }
 
-void ArrayRules::OfferItem(FormulaId formula, SeenSet excluded, const ArrayState& after, Symbol before,
+void ArrayRules::AddItem(FormulaId formula, SeenSet excluded, const ArrayState& after, Symbol before,
                            std::vector<SequenceId>* result) {
   Grammar& grammar = context_.grammar;
   const ArraySpec& spec = specs_[after.spec];

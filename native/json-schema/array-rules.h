@@ -41,8 +41,8 @@ class ArrayRules {
   uint32_t SpecOf(const Shape& shape, bool tagged);
   Symbol Array(const ArrayState& state);
   std::vector<SequenceId> Productions(const ArrayState& state, bool is_item);
-  void OfferDemands(const ArrayState& state, bool is_item, std::vector<SequenceId>* result);
-  void OfferItem(FormulaId formula, SeenSet excluded, const ArrayState& after, Symbol before, std::vector<SequenceId>* result);
+  void AddItems(const ArrayState& state, bool is_item, std::vector<SequenceId>* result);
+  void AddItem(FormulaId formula, SeenSet excluded, const ArrayState& after, Symbol before, std::vector<SequenceId>* result);
   bool CanClose(const ArrayState& state) const;
   bool CanFinish(const ArrayState& state);
   bool CanMeet(const ArraySpec& spec, const Atom& demand, uint64_t from, uint64_t owed);

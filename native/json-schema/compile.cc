@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/scoped-value.h"
+#include "base/spec-error.h"
 #include "json-schema/keywords.h"
 #include "regex/parse.h"
 
@@ -132,12 +133,11 @@ FormulaId SchemaSite::Schema(const char* keyword) {
 }
 
 NodeId SchemaSite::Pattern(const std::string& text, bool search, const std::string& step) {
-  ParseError error;
-  const NodeId node = ParseRegex(text, {.search = search, .allow_lookahead = true}, values().strict_text(), &error);
-  if (error.ok()) return node;
-  const std::string what = "pattern: " + error.message + " at offset " + std::to_string(error.position);
-  if (error.unsupported) Unsupported(step, what, error.position);
-  Malformed(step, what, error.position);
+  try {
+    return ParseRegex(text, {.search = search, .allow_lookahead = true}, values().strict_text());
+  } catch (const ParseError& error) {
+    throw SpecError(error.code(), Pointer(step), "pattern: " + error.message + " at offset " + std::to_string(error.position), error.position);
+  }
 }
 
 bool SchemaSite::any_order() const {

@@ -263,12 +263,7 @@ NumberLanguage::NumberLanguage(RegexPool& pool) : pool_(pool) {
                                                              pool.Bytes(ByteSet::Range('1', '9')),
                                                              pool.Repeat(digit, 0, kUnlimited)})});
   plain_ = pool.Concat(signed_whole, pool.Optional(pool.Concat(pool.Literal("."), digits)));
-  ByteSet e, sign;
-  e.Add('e');
-  e.Add('E');
-  sign.Add('+');
-  sign.Add('-');
-  any_ = pool.Concat(plain_, pool.Optional(pool.Concat({pool.Bytes(e), pool.Optional(pool.Bytes(sign)), digits})));
+  any_ = pool.Concat(plain_, pool.Optional(pool.Concat({pool.Bytes(ByteSet::Of("eE")), pool.Optional(pool.Bytes(ByteSet::Of("+-"))), digits})));
   const NodeId zeros = pool.Repeat(pool.Literal("0"), 0, kUnlimited);
   not_integer_ = pool.Concat({signed_whole, pool.Literal("."), zeros, pool.Bytes(ByteSet::Range('1', '9')),
                               pool.Repeat(digit, 0, kUnlimited)});

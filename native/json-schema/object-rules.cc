@@ -221,23 +221,23 @@ bool ObjectRules::CanDiffer(const ObjectState& state) {
   return !context_.grammar.IsEmptyRule(Object(state));
 }
 
-// The members that one state offers, and their productions.
-class MemberOffers {
+// The productions of the members that may come next in a state.
+class MemberProductions {
  public:
-  MemberOffers(ObjectRules& rules, const ObjectState& state, bool is_member)
+  MemberProductions(ObjectRules& rules, const ObjectState& state, bool is_member)
       : rules_(rules), context_(rules.context_), state_(state), spec_(rules.specs_[state.spec]) {
     const Punctuation& marks = context_.marks;
     before_ = context_.pool.Concat(state.first || is_member ? kEpsilon : marks.comma, marks.quote);
   }
 
-  void OfferKnown(size_t index) {
+  void AddKnown(size_t index) {
     const KnownKey& key = spec_.known[index];
     const NodeId text = spec_.tagged ? rules_.rules_.tags().KnownKey(key.key, state_.first) : key.text;
     ForEachMeeting(key.formula, key.meeting, rules_.Taken(state_, index), [&](FormulaId formula, const ObjectState& next) {
-      OfferDiffering(key.key, text, formula, next, nullptr);
+      AddDiffering(key.key, text, formula, next, nullptr);
     });
   }
-  void OfferFurther(const FurtherKeys& further) {
+  void AddFurther(const FurtherKeys& further) {
     ObjectState next = state_;
     next.first = false;
     if (spec_.count_matters) next.count++;
@@ -246,38 +246,38 @@ class MemberOffers {
       std::vector<NodeId> others;
       for (const std::string& key : ExcludedKeys(context_.seen, state_.excluded)) {
         others.push_back(context_.parts.KeyNode(key));
-        OfferDiffering(key, context_.pool.And({keys, others.back()}), formula, then, &further);
+        AddDiffering(key, context_.pool.And({keys, others.back()}), formula, then, &further);
       }
       if (!others.empty()) keys = context_.pool.And({keys, context_.pool.Not(context_.pool.Alternate(std::move(others)))});
       then.excluded = 0;
-      Offer(keys, formula, 0, then, &further);
+      Add(keys, formula, 0, then, &further);
     });
   }
   std::vector<SequenceId> Take() { return std::move(result_); }
 
  private:
-  // Each member is offered once for every set of the demands that it may meet, with a value narrowed by them.
-  template <typename Offer>
-  void ForEachMeeting(FormulaId formula, const Meeting& meeting, const ObjectState& next, Offer offer) {
+  // One production for every set of the demands that it may meet, with a value narrowed by them.
+  template <typename Add>
+  void ForEachMeeting(FormulaId formula, const Meeting& meeting, const ObjectState& next, Add add) {
     const uint64_t maybe = meeting.maybe & ~state_.met;
     for (uint64_t set = maybe;; set = (set - 1) & maybe) {
       ObjectState then = next;
       then.met |= meeting.always | set;
-      offer(rules_.specs_.WithDemands(spec_, formula, set), then);
+      add(rules_.specs_.WithDemands(spec_, formula, set), then);
       if (set == 0) break;
     }
   }
   // A member of a key that excluded objects may have.
-  void OfferDiffering(const std::string& key, NodeId text, FormulaId formula, ObjectState next, const FurtherKeys* further) {
-    if (state_.excluded == 0) return Offer(text, formula, 0, next, further);
+  void AddDiffering(const std::string& key, NodeId text, FormulaId formula, ObjectState next, const FurtherKeys* further) {
+    if (state_.excluded == 0) return Add(text, formula, 0, next, further);
     for (const Difference& difference : MemberDifferences(context_.seen, context_.values, formula, state_.excluded, key)) {
       next.excluded = difference.rest;
-      Offer(text, difference.formula, difference.value, next, further);
+      Add(text, difference.formula, difference.value, next, further);
     }
   }
-  void Offer(NodeId text, FormulaId formula, SeenSet excluded, const ObjectState& next, const FurtherKeys* further) {
+  void Add(NodeId text, FormulaId formula, SeenSet excluded, const ObjectState& next, const FurtherKeys* further) {
     if (!rules_.CanFinish(next) || context_.shapes.IsEmpty(formula)) return;
-    if (spec_.tagged) return OfferTagged(text, formula, next, further);
+    if (spec_.tagged) return AddTagged(text, formula, next, further);
     const bool is_open = further && further->open, is_any = is_open && text == further->keys;
     // Any key in one terminal for all objects: the ones that are named are refused at its end.
     const NodeId inside = is_any ? context_.values.strict_text().AnyText() : text;
@@ -292,7 +292,7 @@ class MemberOffers {
       result_.push_back(context_.Sequence(key, {value, further ? rules_.AfterFurther(next) : rules_.Object(next)}));
     }
   }
-  void OfferTagged(NodeId text, FormulaId formula, const ObjectState& next, const FurtherKeys* further) {
+  void AddTagged(NodeId text, FormulaId formula, const ObjectState& next, const FurtherKeys* further) {
     const NodeId key = further ? rules_.rules_.tags().FurtherKeys(text, state_.first) : text;
     if (!context_.pool.IsLive(key)) return;
     if (further) {
@@ -335,13 +335,13 @@ std::vector<SequenceId> ObjectRules::Productions(const ObjectState& state, bool 
     uint32_t& least = limit[static_cast<size_t>(key.group)];
     least = std::min(least, key.rank);
   }
-  MemberOffers offers(*this, state, is_member);
+  MemberProductions members(*this, state, is_member);
   for (size_t i = 0; i < spec.known.size(); i++) {
     const KnownKey& key = spec.known[i];
-    if (IsOpen(state, i) && (key.group < 0 || key.rank <= limit[static_cast<size_t>(key.group)])) offers.OfferKnown(i);
+    if (IsOpen(state, i) && (key.group < 0 || key.rank <= limit[static_cast<size_t>(key.group)])) members.AddKnown(i);
   }
-  for (const FurtherKeys& further : spec.further) offers.OfferFurther(further);
-  for (SequenceId offer : offers.Take()) result.push_back(offer);
+  for (const FurtherKeys& further : spec.further) members.AddFurther(further);
+  for (SequenceId production : members.Take()) result.push_back(production);
   return result;
 }
 

@@ -35,7 +35,7 @@ class ObjectRules {
   Symbol Body(const Shape& shape, SeenSet excluded, bool tagged = false);
 
  private:
-  friend class MemberOffers;
+  friend class MemberProductions;
 
   Symbol Object(const ObjectState& state);
   Symbol AfterFurther(const ObjectState& state);

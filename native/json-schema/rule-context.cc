@@ -11,21 +11,16 @@ static constexpr uint32_t kMaxIndent = 320;
 // So many blanks may stand between tagged parameters.
 static constexpr uint32_t kMaxTagBlanks = 20;
 
-static NodeId AnyOfBytes(RegexPool& pool, std::string_view bytes) {
-  ByteSet set;
-  for (char c : bytes) set.Add(static_cast<uint8_t>(c));
-  return pool.Bytes(set);
-}
-
 static NodeId GapOf(RegexPool& pool, const SchemaOptions& options) {
-  const NodeId blank = AnyOfBytes(pool, " \t\n\r");
+  const NodeId blank = pool.Bytes(ByteSet::Of(" \t\n\r"));
   if (options.whitespace_pattern) {
     CharEncoder plain(pool, TextForm::kPlain);
-    ParseError error;
-    const NodeId gap = ParseRegex(*options.whitespace_pattern, {}, plain, &error);
-    if (!error.ok())
-      throw SpecError(error.unsupported ? "UNSUPPORTED" : "INVALID_REQUEST", "whitespace_pattern",
-                      error.message + " at offset " + std::to_string(error.position), error.position);
+    NodeId gap;
+    try {
+      gap = ParseRegex(*options.whitespace_pattern, {}, plain);
+    } catch (const ParseError& error) {
+      throw SpecError(error.code(), "whitespace_pattern", error.message + " at offset " + std::to_string(error.position), error.position);
+    }
     if (pool.IsLive(pool.And({gap, pool.Not(pool.Repeat(blank, 0, kUnlimited))})))
       throw SpecError("INVALID_REQUEST", "whitespace_pattern", "matches text that is not JSON white space");
     return gap;
@@ -33,14 +28,14 @@ static NodeId GapOf(RegexPool& pool, const SchemaOptions& options) {
   if (options.max_blanks) return pool.Repeat(blank, 0, *options.max_blanks);
   if (!options.any_whitespace) return kEpsilon;
   // One blank, or a line break with its indentation: bounded, so that generation cannot loop in blanks.
-  const NodeId space = AnyOfBytes(pool, " \t");
+  const NodeId space = pool.Bytes(ByteSet::Of(" \t"));
   const NodeId line = pool.Concat(pool.Optional(pool.Literal("\r")), pool.Literal("\n"));
   return pool.Optional(pool.Alternate({space, pool.Concat(line, pool.Repeat(space, 0, kMaxIndent))}));
 }
 
 Punctuation::Punctuation(RegexPool& pool, const SchemaOptions& options)
     : gap(GapOf(pool, options)),
-      tag_gap(pool.Repeat(AnyOfBytes(pool, " \t\n\r"), 0, options.max_blanks.value_or(kMaxTagBlanks))),
+      tag_gap(pool.Repeat(pool.Bytes(ByteSet::Of(" \t\n\r")), 0, options.max_blanks.value_or(kMaxTagBlanks))),
       quote(pool.Literal("\"")),
       colon(pool.Concat({gap, pool.Literal(":"), gap})),
       key_end(pool.Concat(quote, colon)),

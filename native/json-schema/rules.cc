@@ -32,7 +32,7 @@ std::vector<SequenceId> SchemaRules::Productions(FormulaId formula, SeenSet excl
   std::vector<NodeId> scalars;
   std::vector<SequenceId> result;
   // Leaves out what could be opened but never closed.
-  const auto offer = [&](NodeId open, Symbol body, const Shape& shape, SeenSet without) {
+  const auto add = [&](NodeId open, Symbol body, const Shape& shape, SeenSet without) {
     if ((without == 0 && !shape.MayFail()) || !context_.grammar.IsEmptyRule(body)) result.push_back(context_.Sequence(open, {body}));
   };
   for (const Shape& shape : std::vector<Shape>(context_.shapes.Of(formula))) {
@@ -55,10 +55,10 @@ std::vector<SequenceId> SchemaRules::Productions(FormulaId formula, SeenSet excl
         break;
       }
       case kArrayType:
-        offer(context_.marks.open_array, arrays_.Body(shape, excluded_arrays), shape, excluded_arrays);
+        add(context_.marks.open_array, arrays_.Body(shape, excluded_arrays), shape, excluded_arrays);
         break;
       case kObjectType:
-        offer(context_.marks.open_object, objects_.Body(shape, excluded_objects), shape, excluded_objects);
+        add(context_.marks.open_object, objects_.Body(shape, excluded_objects), shape, excluded_objects);
         break;
     }
   }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "json/text.h"
+
 namespace onpolicy::grammar {
 
 // What it costs to look up what one restriction of objects says of a key, and to join it with the others.
@@ -11,21 +13,19 @@ static constexpr uint64_t kPartWork = 20;
 // The key inside a JSON string, in one of its spellings.
 static std::string EncodedKey(const std::string& key) {
   std::string text;
-  for (char c : key) {
-    const uint8_t byte = static_cast<uint8_t>(c);
-    if (c == '"' || c == '\\') {
-      text.push_back('\\');
-      text.push_back(c);
-    } else if (byte < 0x20) {
-      const char* digits = "0123456789abcdef";
-      text += "\\u00";
-      text.push_back(digits[byte >> 4]);
-      text.push_back(digits[byte & 15]);
-    } else {
-      text.push_back(c);
-    }
-  }
+  for (char byte : key) text += JsonSpelling(static_cast<uint8_t>(byte));
   return text;
+}
+
+// What one atom says of a key: the values of its entries that name the key, else that of the rest.
+template <typename Names, typename Matches>
+static void AddValues(const Atom& atom, const Names& names, const Matches& matches, std::vector<FormulaId>* parts) {
+  const size_t before = parts->size();
+  for (const auto& [name, value] : atom.properties)
+    if (names(name)) parts->push_back(value);
+  for (const auto& [node, value] : atom.patterns)
+    if (matches(node)) parts->push_back(value);
+  if (parts->size() == before) parts->push_back(atom.rest);
 }
 
 bool ShapeParts::AllowsName(const Shape& shape, const std::string& key) {
@@ -39,34 +39,16 @@ FormulaId ShapeParts::MemberFormula(const Shape& shape, const std::string& key) 
   for (uint32_t index : shape.members) {
     const Atom& atom = formulas_.atom(index);
     pool_.budget().Spend(kPartWork + atom.properties.size());
-    bool named = false;
-    for (const auto& [name, value] : atom.properties)
-      if (name == key) {
-        parts.push_back(value);
-        named = true;
-      }
-    for (const auto& [node, value] : atom.patterns)
-      if (pool_.Matches(node, encoded)) {
-        parts.push_back(value);
-        named = true;
-      }
-    if (!named) parts.push_back(atom.rest);
+    AddValues(atom, [&](const std::string& name) { return name == key; }, [&](NodeId node) { return pool_.Matches(node, encoded); }, &parts);
   }
   return formulas_.And(std::move(parts));
 }
 
 FormulaId ShapeParts::FurtherFormula(const Shape& shape, const std::vector<NodeId>& matched) {
   std::vector<FormulaId> parts;
-  for (uint32_t index : shape.members) {
-    const Atom& atom = formulas_.atom(index);
-    bool named = false;
-    for (const auto& [node, value] : atom.patterns)
-      if (std::find(matched.begin(), matched.end(), node) != matched.end()) {
-        parts.push_back(value);
-        named = true;
-      }
-    if (!named) parts.push_back(atom.rest);
-  }
+  const auto is_matched = [&](NodeId node) { return std::find(matched.begin(), matched.end(), node) != matched.end(); };
+  for (uint32_t index : shape.members)
+    AddValues(formulas_.atom(index), [](const std::string&) { return false; }, is_matched, &parts);
   return formulas_.And(std::move(parts));
 }
 

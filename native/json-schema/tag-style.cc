@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <memory>
 
+#include "json/text.h"
+
 namespace onpolicy::grammar {
 
 static constexpr TagStyle kStyles[] = {
@@ -58,9 +60,7 @@ NodeId PlainTagKeys(const TagStyle& style, RegexPool& pool) {
     const ByteSet others = letters | ByteSet::Range('0', '9') | ByteSet::Range('-', '.');
     return pool.Concat(pool.Bytes(letters), pool.Repeat(pool.Bytes(others), 0, kUnlimited));
   }
-  ByteSet plain = ByteSet::Range(0x21, 0xFF);
-  for (char c : {'"', '&', '<', '>', '\x7F'}) plain = plain & ~ByteSet::Range(static_cast<uint8_t>(c), static_cast<uint8_t>(c));
-  return pool.Repeat(pool.Bytes(plain), 1, kUnlimited);
+  return pool.Repeat(pool.Bytes(ByteSet::Range(0x21, 0xFF) & ~ByteSet::Of("\"&<>\x7F")), 1, kUnlimited);
 }
 
 namespace {
@@ -71,22 +71,15 @@ class PlainAutomaton : public Automaton {
   explicit PlainAutomaton(RegexPool& pool) : pool_(pool) {}
 
   uint32_t Next(uint32_t state, uint8_t byte) override {
-    if (byte == '"' || byte == '\\') return Follow(state, {'\\', static_cast<char>(byte)});
-    if (byte >= 0x20) return Follow(state, {static_cast<char>(byte)});
-    const char* digits = "0123456789abcdef";
-    return Follow(state, {'\\', 'u', '0', '0', digits[byte >> 4], digits[byte & 15]});
+    for (char spelled : JsonSpelling(byte)) {
+      if (state == kNothing) return kDead;
+      state = pool_.Next(state, static_cast<uint8_t>(spelled));
+    }
+    return state == kNothing ? kDead : state;
   }
   bool Accepts(uint32_t state) override { return pool_.IsNullable(state); }
 
  private:
-  uint32_t Follow(NodeId state, std::string_view bytes) {
-    for (size_t i = 0; i < bytes.size() && state != kNothing; i++) state = pool_.Next(state, static_cast<uint8_t>(bytes[i]));
-    return state == kNothing ? kDead : state;
-  }
-  uint32_t Follow(NodeId state, std::initializer_list<char> bytes) {
-    return Follow(state, std::string_view(bytes.begin(), bytes.size()));
-  }
-
   RegexPool& pool_;
 };
 

@@ -91,9 +91,9 @@ NodeId TaggedRules::Texts(FormulaId formula) {
 }
 
 // The productions of one value: texts, and values as JSON, each behind what its attribute says.
-class TaggedRules::ValueOffers {
+class TaggedRules::ValueProductions {
  public:
-  ValueOffers(TaggedRules& rules, FormulaId formula)
+  ValueProductions(TaggedRules& rules, FormulaId formula)
       : tagged_(rules), context_(rules.context_), style_(rules.style_), formula_(formula), texts_(rules.Texts(formula)),
         end_(context_.pool.Literal(style_.value_end)), gap_end_(context_.pool.Concat(context_.marks.tag_gap, end_)) {}
 
@@ -104,11 +104,11 @@ class TaggedRules::ValueOffers {
     RegexPool& pool = context_.pool;
     return pool.Concat({pool.Literal(name), style_.value_apart ? context_.marks.tag_gap : kEpsilon, pool.Literal(style_.value_begin)});
   }
-  void OfferTexts(NodeId before) {
+  void AddTexts(NodeId before) {
     if (has_texts()) result_.push_back(context_.Sequence(context_.pool.Concat({before, texts_, end_})));
   }
   // Texts between two quotes, which may be tokens.
-  void OfferQuoted() {
+  void AddQuoted() {
     if (!has_texts()) return;
     RegexPool& pool = context_.pool;
     const Symbol quote = tagged_.Quote();
@@ -116,28 +116,28 @@ class TaggedRules::ValueOffers {
     if (pool.IsLive(some)) result_.push_back(context_.grammar.Sequence({quote, context_.grammar.Terminal(some), quote}));
     if (pool.IsNullable(texts_)) result_.push_back(context_.grammar.Sequence({quote, quote}));
   }
-  void OfferBare(unsigned types) {
+  void AddBare(unsigned types) {
     if (HasValues(types)) result_.push_back(context_.grammar.Sequence({tagged_.rules_.Value(OfTypes(types))}));
   }
-  void OfferJson(NodeId before, unsigned types) {
+  void AddJson(NodeId before, unsigned types) {
     if (!HasValues(types)) return;
     const Symbol value = tagged_.rules_.Value(OfTypes(types));
     result_.push_back(context_.Sequence(context_.pool.Concat(before, context_.marks.tag_gap),
                                         {value, context_.grammar.Terminal(gap_end_)}));
   }
   // Numbers without a fraction, as a type of their own.
-  void OfferIntegers(NodeId before) {
+  void AddIntegers(NodeId before) {
     result_.push_back(context_.Sequence(
         context_.pool.Concat({before, context_.marks.tag_gap, context_.values.numbers().Integer(), gap_end_})));
   }
   // Arrays and objects as parameters of their own.
-  void OfferNested() {
+  void AddNested() {
     for (const Shape& shape : std::vector<Shape>(context_.shapes.Of(OfTypes(kArrayType | kObjectType)))) {
       if (context_.shapes.IsShapeEmpty(shape)) continue;
       const bool is_array = shape.type == kArrayType;
       // Items that must differ are compared as JSON.
       if (is_array && shape.unique) {
-        OfferJson(Begin("json"), kArrayType);
+        AddJson(Begin("json"), kArrayType);
         continue;
       }
       SchemaRules& rules = tagged_.rules_;
@@ -159,42 +159,42 @@ class TaggedRules::ValueOffers {
 };
 
 std::vector<SequenceId> TaggedRules::Productions(FormulaId formula) {
-  ValueOffers offers(*this, formula);
+  ValueProductions values(*this, formula);
   constexpr unsigned kOthers = kAllTypes & ~kStringType;
   switch (style_.attribute) {
     case TagStyle::kNoAttribute:
-      offers.OfferTexts(offers.Begin(""));
-      offers.OfferJson(offers.Begin(""), kOthers);
+      values.AddTexts(values.Begin(""));
+      values.AddJson(values.Begin(""), kOthers);
       break;
     case TagStyle::kJson:  // see Value
       break;
     case TagStyle::kQuoted:
-      offers.OfferQuoted();
-      offers.OfferBare(kOthers);
+      values.AddQuoted();
+      values.AddBare(kOthers);
       break;
     case TagStyle::kStringFlag: {
       // Where the schema decides alone, models may write either.
-      const NodeId either = context_.pool.Alternate({offers.Begin("true"), offers.Begin("false")});
-      const bool has_both = offers.has_texts() && offers.HasValues(kOthers);
-      offers.OfferTexts(has_both ? offers.Begin("true") : either);
-      offers.OfferJson(has_both ? offers.Begin("false") : either, kOthers);
+      const NodeId either = context_.pool.Alternate({values.Begin("true"), values.Begin("false")});
+      const bool has_both = values.has_texts() && values.HasValues(kOthers);
+      values.AddTexts(has_both ? values.Begin("true") : either);
+      values.AddJson(has_both ? values.Begin("false") : either, kOthers);
       break;
     }
     case TagStyle::kKind:
-      offers.OfferTexts(offers.Begin("raw"));
-      offers.OfferJson(offers.Begin("json"), kNullType | kBoolType | kNumberType);
-      offers.OfferNested();
+      values.AddTexts(values.Begin("raw"));
+      values.AddJson(values.Begin("json"), kNullType | kBoolType | kNumberType);
+      values.AddNested();
       break;
     case TagStyle::kTypeName: {
-      offers.OfferTexts(offers.Begin("string"));
+      values.AddTexts(values.Begin("string"));
       const std::pair<const char*, unsigned> types[] = {{"null", kNullType}, {"boolean", kBoolType}, {"number", kNumberType},
                                                         {"array", kArrayType}, {"object", kObjectType}};
-      for (const auto& [name, type] : types) offers.OfferJson(offers.Begin(name), type);
-      if (formula == kTrueFormula) offers.OfferIntegers(offers.Begin("integer"));
+      for (const auto& [name, type] : types) values.AddJson(values.Begin(name), type);
+      if (formula == kTrueFormula) values.AddIntegers(values.Begin("integer"));
       break;
     }
   }
-  return offers.Take();
+  return values.Take();
 }
 
 }  // namespace onpolicy::grammar

@@ -28,7 +28,7 @@ class TaggedRules {
   NodeId open_item() { return context_.pool.Concat(context_.marks.tag_gap, context_.pool.Literal(style_.open_item)); }
 
  private:
-  class ValueOffers;
+  class ValueProductions;
 
   // What stands before a key.
   NodeId Before(bool is_first);

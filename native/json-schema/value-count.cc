@@ -50,19 +50,13 @@ uint64_t ValueCount::OfShape(const Shape& shape) {
 
 // Texts in which escapes stand only where characters need one: about one spelling of each string.
 NodeId ValueCount::PlainSpellings() {
-  const auto bytes = [&](std::string_view list) {
-    ByteSet set;
-    for (char c : list) set.Add(static_cast<uint8_t>(c));
-    return pool_.Bytes(set);
-  };
-  ByteSet backslash;
-  backslash.Add('\\');
+  const auto bytes = [&](std::string_view list) { return pool_.Bytes(ByteSet::Of(list)); };
   const NodeId hex = bytes("0123456789abcdef");
   const NodeId control = pool_.Concat({pool_.Literal("u00"), bytes("01"), hex});
   const NodeId surrogate = pool_.Concat({pool_.Literal("ud"), bytes("89abcdef"), hex, hex});
   const NodeId escape =
-      pool_.Concat(pool_.Bytes(backslash), pool_.Alternate({bytes("\"\\bfnrt"), control, surrogate}));
-  return pool_.Repeat(pool_.Alternate({pool_.Bytes(~backslash), escape}), 0, kUnlimited);
+      pool_.Concat(bytes("\\"), pool_.Alternate({bytes("\"\\bfnrt"), control, surrogate}));
+  return pool_.Repeat(pool_.Alternate({pool_.Bytes(~ByteSet::Of("\\")), escape}), 0, kUnlimited);
 }
 
 uint64_t ValueCount::Scalars(const Shape& shape) {
@@ -73,15 +67,11 @@ uint64_t ValueCount::Scalars(const Shape& shape) {
   if (shape.type == kStringType) {
     if (!is_sure_) return count({shape.text, PlainSpellings()});
     // Without escapes, a value has one spelling.
-    ByteSet backslash;
-    backslash.Add('\\');
-    return count({shape.text, pool_.Repeat(pool_.Bytes(~backslash), 0, kUnlimited)});
+    return count({shape.text, pool_.Repeat(pool_.Bytes(~ByteSet::Of("\\")), 0, kUnlimited)});
   }
   const NodeId text = shape.text == kAnyText ? numbers.Any() : shape.text;
   // "1" and "1.0" are one value, and so are "1.5" and "1.50".
-  ByteSet zero;
-  zero.Add('0');
-  const NodeId ends = is_sure_ ? pool_.Concat(kAnyText, pool_.Bytes(~zero)) : kAnyText;
+  const NodeId ends = is_sure_ ? pool_.Concat(kAnyText, pool_.Bytes(~ByteSet::Of("0"))) : kAnyText;
   return std::min(kCountedValues, count({text, numbers.Integer()}) + count({text, numbers.NotInteger(), ends}));
 }
 

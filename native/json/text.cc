@@ -145,4 +145,12 @@ bool RepeatsKey(std::string_view text) {
   return repeats;
 }
 
+std::string JsonSpelling(uint8_t byte) {
+  const char character = static_cast<char>(byte);
+  if (byte == '"' || byte == '\\') return {'\\', character};
+  if (byte >= 0x20) return {character};
+  const char* digits = "0123456789abcdef";
+  return {'\\', 'u', '0', '0', digits[byte >> 4], digits[byte & 15]};
+}
+
 }  // namespace onpolicy::grammar

@@ -23,4 +23,7 @@ bool EndsWithKey(std::string_view text, const std::vector<std::string>& keys);
 // Whether the key whose closing quote ends `text` repeats one of the same object.
 bool RepeatsKey(std::string_view text);
 
+// A byte of a string as JSON spells it, escaped only where it has to be.
+std::string JsonSpelling(uint8_t byte);
+
 }  // namespace onpolicy::grammar

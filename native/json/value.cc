@@ -19,19 +19,17 @@ namespace {
 
 class JsonParser {
  public:
-  JsonParser(std::string_view text, JsonError* error) : text_(text), error_(error) {}
+  explicit JsonParser(std::string_view text) : text_(text) {}
 
   JsonValue Parse() {
     JsonValue value = Value(0);
     Blank();
-    if (error_->message.empty() && at_ < text_.size()) Fail("unexpected text after the value");
+    if (at_ < text_.size()) Fail("unexpected text after the value");
     return value;
   }
 
  private:
-  void Fail(const char* message) {
-    if (error_->message.empty()) *error_ = {at_, message};
-  }
+  [[noreturn]] void Fail(const char* message) { throw JsonError{at_, message}; }
   void Blank() {
     while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\r' || text_[at_] == '\t'))
       at_++;
@@ -45,14 +43,8 @@ class JsonParser {
   JsonValue Value(int depth) {
     JsonValue value;
     Blank();
-    if (depth > limits::kJsonDepth) {
-      Fail("nested too deeply");
-      return value;
-    }
-    if (at_ >= text_.size()) {
-      Fail("unexpected end");
-      return value;
-    }
+    if (depth > limits::kJsonDepth) Fail("nested too deeply");
+    if (at_ >= text_.size()) Fail("unexpected end");
     const char c = text_[at_];
     if (c == '{') {
       Object(&value, depth);
@@ -77,12 +69,12 @@ class JsonParser {
     at_++;
     Blank();
     if (Take("}")) return;
-    while (error_->message.empty()) {
+    while (true) {
       Blank();
-      if (at_ >= text_.size() || text_[at_] != '"') return Fail("expected a key");
+      if (at_ >= text_.size() || text_[at_] != '"') Fail("expected a key");
       std::string key = String();
       Blank();
-      if (!Take(":")) return Fail("expected ':'");
+      if (!Take(":")) Fail("expected ':'");
       JsonValue member = Value(depth + 1);
       auto same = std::find_if(value->members.begin(), value->members.end(),
                                [&](const auto& other) { return other.first == key; });
@@ -93,7 +85,7 @@ class JsonParser {
       }
       Blank();
       if (Take("}")) return;
-      if (!Take(",")) return Fail("expected ',' or '}'");
+      if (!Take(",")) Fail("expected ',' or '}'");
     }
   }
 
@@ -102,24 +94,19 @@ class JsonParser {
     at_++;
     Blank();
     if (Take("]")) return;
-    while (error_->message.empty()) {
+    while (true) {
       value->items.push_back(Value(depth + 1));
       Blank();
       if (Take("]")) return;
-      if (!Take(",")) return Fail("expected ',' or ']'");
+      if (!Take(",")) Fail("expected ',' or ']'");
     }
   }
 
   uint32_t Hex4() {
     uint32_t value = 0;
     for (int i = 0; i < 4; i++, at_++) {
-      const char c = at_ < text_.size() ? text_[at_] : '\0';
-      const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                        : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-      if (digit < 0) {
-        Fail("invalid \\u escape");
-        return 0;
-      }
+      const int digit = at_ < text_.size() ? HexDigit(text_[at_]) : -1;
+      if (digit < 0) Fail("invalid \\u escape");
       value = value * 16 + static_cast<uint32_t>(digit);
     }
     return value;
@@ -129,16 +116,12 @@ class JsonParser {
     std::string result;
     at_++;
     while (true) {
-      if (at_ >= text_.size()) {
-        Fail("unterminated string");
-        return result;
-      }
+      if (at_ >= text_.size()) Fail("unterminated string");
       const char c = text_[at_++];
       if (c == '"') return result;
       if (static_cast<uint8_t>(c) < 0x20) {
         at_--;
         Fail("a control character inside a string");
-        return result;
       }
       if (c != '\\') {
         result.push_back(c);
@@ -157,7 +140,6 @@ class JsonParser {
         AppendUtf8(code, &result);
       } else {
         Fail("invalid escape");
-        return result;
       }
     }
   }
@@ -180,7 +162,6 @@ class JsonParser {
   }
 
   std::string_view text_;
-  JsonError* error_;
   size_t at_ = 0;
 };
 
@@ -188,7 +169,12 @@ class JsonParser {
 
 JsonValue ParseJson(std::string_view text, JsonError* error) {
   *error = {};
-  return JsonParser(text, error).Parse();
+  try {
+    return JsonParser(text).Parse();
+  } catch (const JsonError& failure) {
+    *error = failure;
+    return {};
+  }
 }
 
 std::string Decimal::IntegerDigits() const {

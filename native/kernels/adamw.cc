@@ -9,7 +9,7 @@ namespace onpolicy::training {
 namespace {
 
 struct Factors {
-  double clip, beta1, beta2, decay, rate, second_correction, epsilon;
+  double clip, beta1, beta2, rate, second_correction, epsilon, decay = 1;
 };
 
 ONPOLICY_BEST_TARGET void UpdateRange(const Factors factors, float* __restrict value,
@@ -28,24 +28,27 @@ ONPOLICY_BEST_TARGET void UpdateRange(const Factors factors, float* __restrict v
 
 }  // namespace
 
-double SquareOf(const float* values, size_t count) {
+StepResult Optimize(const OptimizerOptions& options, const std::vector<Trained>& parameters, int64_t* steps) {
   double square = 0;
-  for (size_t i = 0; i < count; ++i) square += static_cast<double>(values[i]) * values[i];
-  return square;
-}
-
-double ClipFactor(double norm, double largest) { return largest > 0 ? std::min(1.0, largest / (norm + 1e-6)) : 1; }
-
-AdamW::AdamW(const OptimizerOptions& options, int64_t step, double clip) : options_(options), clip_(clip) {
-  rate_ = options.learning_rate / (1 - std::pow(options.beta1, static_cast<double>(step)));
-  second_correction_ = std::sqrt(1 - std::pow(options.beta2, static_cast<double>(step)));
-}
-
-void AdamW::Update(float* value, const float* gradient, float* first_moment, float* second_moment, size_t count,
-                   bool decays) const {
-  const double decay = decays ? 1 - options_.learning_rate * options_.weight_decay : 1;
-  UpdateRange({clip_, options_.beta1, options_.beta2, decay, rate_, second_correction_, options_.epsilon}, value,
-              gradient, first_moment, second_moment, count);
+  for (const Trained& one : parameters) {
+    double part = 0;
+    for (size_t i = 0; i < one.count; ++i) part += static_cast<double>(one.gradient[i]) * one.gradient[i];
+    square += part;
+  }
+  const double norm = std::sqrt(square), largest = options.max_gradient_norm;
+  if (!std::isfinite(norm)) return {norm, false};
+  const auto step = static_cast<double>(++*steps);
+  Factors factors{.clip = largest > 0 ? std::min(1.0, largest / (norm + 1e-6)) : 1,
+                  .beta1 = options.beta1,
+                  .beta2 = options.beta2,
+                  .rate = options.learning_rate / (1 - std::pow(options.beta1, step)),
+                  .second_correction = std::sqrt(1 - std::pow(options.beta2, step)),
+                  .epsilon = options.epsilon};
+  for (const Trained& one : parameters) {
+    factors.decay = one.decays ? 1 - options.learning_rate * options.weight_decay : 1;
+    UpdateRange(factors, one.value, one.gradient, one.first_moment, one.second_moment, one.count);
+  }
+  return {norm, true};
 }
 
 }  // namespace onpolicy::training

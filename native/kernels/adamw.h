@@ -1,7 +1,8 @@
-// The AdamW update of one parameter's numbers.
+// Parameters and their gradients -> the AdamW update.
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace onpolicy::training {
 
@@ -14,23 +15,22 @@ struct OptimizerOptions {
   double max_gradient_norm = 0.1;
 };
 
-// Sum of squares, in double.
-double SquareOf(const float* values, size_t count);
-
-// What the gradient is multiplied with so that its norm is at most `largest`; 0: never scaled.
-double ClipFactor(double norm, double largest);
-
-// One optimizer step, as all parameters take it: `step` counts from 1, `clip` scales the gradient first.
-class AdamW {
- public:
-  AdamW(const OptimizerOptions& options, int64_t step, double clip);
-  // `decays`: whether weight decay pulls the values to zero.
-  void Update(float* value, const float* gradient, float* first_moment, float* second_moment, size_t count,
-              bool decays = true) const;
-
- private:
-  OptimizerOptions options_;
-  double clip_, rate_, second_correction_;
+struct StepResult {
+  double gradient_norm = 0;
+  bool is_applied = false;  // false: the gradients are not finite, and nothing changed
 };
+
+// The numbers of one parameter: (count) each.
+struct Trained {
+  float* value;
+  const float* gradient;
+  float *first_moment, *second_moment;
+  size_t count;
+  bool decays = true;  // whether weight decay pulls the values to zero
+};
+
+// One AdamW step of all parameters, with their gradients scaled so that their norm is at most options.max_gradient_norm; 0: never
+// scaled. `steps`: those taken so far.
+StepResult Optimize(const OptimizerOptions& options, const std::vector<Trained>& parameters, int64_t* steps);
 
 }  // namespace onpolicy::training

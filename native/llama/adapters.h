@@ -17,7 +17,7 @@ class Adapters {
  public:
   explicit Adapters(const Model& model) : model_(model) {}
 
-  // The context that they are for, and what it was made with. `is_deterministic`: adapters whose matmuls may depend on company are refused.
+  // The context that they are for, and what it was made with. `is_deterministic`: adapters whose matmuls may depend on the batch are refused.
   void Attach(llama_context* context, const llama_context_params& params, ThreadPool* pool, bool is_deterministic);
 
   Status Load(const std::string& path, uint32_t* adapter);

@@ -48,7 +48,7 @@ struct ContextOptions {
   bool cache_on_gpu = true;       // of the layers on the GPU; false: in the processor's memory, where their attention runs then
   bool fused_attention = true;    // false: plain matmuls
   bool is_window_cache_full = true;  // false: layers with a sliding window have cells for the window and a step only
-  bool is_deterministic = false;     // refused where a token's logits may have other bits in other company
+  bool is_deterministic = false;     // refused where a token's logits may have other bits in another batch
   ggml_type cache_type = GGML_TYPE_F16;  // of the numbers in the KV cache; quantized ones need fused attention
   RopeOptions rope;
 };

@@ -32,7 +32,6 @@ namespace onpolicy {
   X(llama_model_n_head)                                                                                        \
   X(llama_model_n_head_kv)                                                                                     \
   X(llama_model_n_swa)                                                                                         \
-  X(llama_model_has_encoder)                                                                                   \
   X(llama_model_has_decoder)                                                                                   \
   X(llama_model_is_recurrent)                                                                                  \
   X(llama_model_is_hybrid)                                                                                     \
@@ -40,29 +39,24 @@ namespace onpolicy {
   X(llama_model_ftype)                                                                                         \
   X(llama_model_size)                                                                                          \
   X(llama_model_n_params)                                                                                      \
-  X(llama_model_desc)                                                                                          \
   X(llama_model_chat_template)                                                                                 \
   X(llama_model_meta_val_str)                                                                                  \
   X(llama_model_meta_count)                                                                                    \
   X(llama_model_meta_key_by_index)                                                                             \
   X(llama_model_meta_val_str_by_index)                                                                         \
   X(llama_vocab_n_tokens)                                                                                      \
-  X(llama_vocab_type)                                                                                          \
   X(llama_vocab_get_text)                                                                                      \
   X(llama_vocab_get_attr)                                                                                      \
   X(llama_vocab_is_eog)                                                                                        \
   X(llama_vocab_bos)                                                                                           \
   X(llama_vocab_eos)                                                                                           \
-  X(llama_vocab_eot)                                                                                           \
   X(llama_vocab_get_add_bos)                                                                                   \
-  X(llama_vocab_get_add_eos)                                                                                   \
   X(llama_tokenize)                                                                                            \
   X(llama_token_to_piece)                                                                                      \
   X(llama_context_default_params)                                                                              \
   X(llama_init_from_model)                                                                                     \
   X(llama_free)                                                                                                \
   X(llama_n_ctx)                                                                                               \
-  X(llama_n_batch)                                                                                             \
   X(llama_get_memory)                                                                                          \
   X(llama_memory_clear)                                                                                        \
   X(llama_memory_seq_rm)                                                                                       \
@@ -78,7 +72,6 @@ namespace onpolicy {
   X(llama_get_embeddings_seq)                                                                                  \
   X(llama_model_n_embd_out)                                                                                    \
   X(llama_attach_threadpool)                                                                                   \
-  X(llama_max_parallel_sequences)                                                                              \
   X(llama_max_devices)                                                                                         \
   X(llama_adapter_lora_init)                                                                                   \
   X(llama_adapter_lora_free)                                                                                   \
@@ -87,12 +80,7 @@ namespace onpolicy {
   X(gguf_free)                                                                                                 \
   X(gguf_find_key)                                                                                             \
   X(gguf_get_kv_type)                                                                                          \
-  X(gguf_get_n_kv)                                                                                             \
-  X(gguf_get_key)                                                                                              \
   X(gguf_get_val_data)                                                                                         \
-  X(gguf_get_arr_type)                                                                                         \
-  X(gguf_get_arr_n)                                                                                            \
-  X(gguf_get_arr_data)                                                                                         \
   X(gguf_get_val_str)                                                                                          \
   X(gguf_get_n_tensors)                                                                                        \
   X(gguf_find_tensor)                                                                                          \
@@ -129,7 +117,6 @@ namespace onpolicy {
   X(gguf_get_val_u16)                                                                                          \
   X(gguf_get_val_f32)                                                                                          \
   X(gguf_get_tensor_name)                                                                                      \
-  X(gguf_get_tensor_type)                                                                                      \
   X(ggml_init)                                                                                                 \
   X(ggml_free)                                                                                                 \
   X(ggml_get_first_tensor)                                                                                     \
@@ -149,7 +136,6 @@ namespace onpolicy {
   X(ggml_get_type_traits)                                                                                      \
   X(ggml_quantize_chunk)                                                                                       \
   X(ggml_fp32_to_bf16_row)                                                                                     \
-  X(ggml_set_name)                                                                                             \
   X(ggml_mul_mat)                                                                                              \
   X(ggml_mul_mat_set_prec)                                                                                     \
   X(ggml_mul_mat_id)                                                                                           \
@@ -193,11 +179,8 @@ namespace onpolicy {
   X(ggml_backend_free)                                                                                         \
   X(ggml_backend_get_default_buffer_type)                                                                      \
   X(ggml_backend_buft_alloc_buffer)                                                                            \
-  X(ggml_backend_buft_get_alignment)                                                                           \
-  X(ggml_backend_buft_is_host)                                                                                 \
   X(ggml_backend_buffer_free)                                                                                  \
   X(ggml_backend_buffer_get_base)                                                                              \
-  X(ggml_backend_buffer_get_size)                                                                              \
   X(ggml_backend_buffer_set_usage)                                                                             \
   X(ggml_backend_tensor_alloc)                                                                                 \
   X(ggml_backend_tensor_set)                                                                                   \

@@ -1,6 +1,7 @@
 // A constraint's states as its matchers see them: tokens accepted, ends, forced text.
 #include "mask/constraint.h"
 
+#include <algorithm>
 #include <atomic>
 
 namespace onpolicy::grammar {
@@ -20,11 +21,13 @@ static std::atomic<uint64_t> cut_masks{0};
 
 uint64_t Constraint::CutMasks() { return cut_masks; }
 
+static bool MayEnd(const std::vector<Config>& configs) {
+  return std::any_of(configs.begin(), configs.end(), [](const Config& config) { return config.node == kEpsilon; });
+}
+
 bool Constraint::IsComplete(StateId state) {
   std::lock_guard<std::mutex> lock(mutex_);
-  for (const Config& config : states_.Configs(state))
-    if (config.node == kEpsilon) return true;
-  return false;
+  return MayEnd(states_.Configs(state));
 }
 
 bool Constraint::IsFinal(StateId state) {
@@ -38,12 +41,9 @@ bool Constraint::Accept(StateId state, uint32_t token, std::string& text, StateI
   std::lock_guard<std::mutex> lock(mutex_);
   grammar_->regex().BeginStep(Budget::kUnbounded);
   const std::vector<Config> start = states_.Configs(state);
-  if (vocabulary_->IsEos(token)) {
-    for (const Config& config : start)
-      if (config.node == kEpsilon) {
-        *next = ended_;
-        return true;
-      }
+  if (vocabulary_->IsEos(token) && MayEnd(start)) {
+    *next = ended_;
+    return true;
   }
   const size_t base = text.size();
   std::vector<Config> result;
@@ -117,8 +117,7 @@ bool Constraint::FillMask(StateId state, std::string& text, SeenStrings* seen, u
   std::lock_guard<std::mutex> lock(mutex_);
   *is_cut = !masks_.Write(state, text, seen, mask);
   cut_masks += *is_cut;
-  bool complete = state == ended_;
-  for (const Config& config : states_.Configs(state)) complete = complete || config.node == kEpsilon;
+  const bool complete = state == ended_ || MayEnd(states_.Configs(state));
   const bool has_named = AllowNamedTokens(state, mask);
   if (complete)
     for (uint32_t token : vocabulary_->eos_tokens())

@@ -3,9 +3,9 @@
 
 #include <cstdio>
 #include <cstring>
-#include <stdexcept>
 #include <unordered_map>
 
+#include "base/status.h"
 #include "base/utf8.h"
 
 namespace onpolicy::grammar {
@@ -14,20 +14,18 @@ namespace {
 
 class Reader {
  public:
-  explicit Reader(const std::string& path) : file_(std::fopen(path.c_str(), "rb")) {
-    if (!file_) return;
+  explicit Reader(const std::string& path) : path_(path), file_(std::fopen(path.c_str(), "rb")) {
+    if (!file_) throw Failure("MODEL_NOT_FOUND", "cannot open " + path);
     std::setvbuf(file_, nullptr, _IOFBF, 1 << 20);
     std::fseek(file_, 0, SEEK_END);
     left_ = static_cast<uint64_t>(std::ftell(file_));
     std::fseek(file_, 0, SEEK_SET);
   }
-  ~Reader() {
-    if (file_) std::fclose(file_);
-  }
+  ~Reader() { std::fclose(file_); }
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
-  bool opened() const { return file_ != nullptr; }
+  [[noreturn]] void Refuse(const std::string& what) const { throw Failure("MODEL_INVALID", path_ + what); }
   template <typename T>
   T Number() {
     T value;
@@ -36,7 +34,7 @@ class Reader {
   }
   std::string String() {
     const uint64_t size = Number<uint64_t>();
-    if (size > left_) throw std::runtime_error("a string runs past the end of the file");
+    if (size > left_) Refuse(": a string runs past the end of the file");
     std::string text(size, '\0');
     Bytes(text.data(), size);
     return text;
@@ -52,16 +50,16 @@ class Reader {
       if (inner == 8) {
         for (uint64_t i = 0; i < count; i++) Skip(8);
       } else {
-        if (count > left_) throw std::runtime_error("an array runs past the end of the file");
+        if (count > left_) Refuse(": an array runs past the end of the file");
         Forward(count * SizeOf(inner));
       }
     } else {
       Forward(SizeOf(type));
     }
   }
-  static uint64_t SizeOf(uint32_t type) {
+  uint64_t SizeOf(uint32_t type) const {
     constexpr uint64_t sizes[] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
-    if (type > 12 || sizes[type] == 0) throw std::runtime_error("unknown value type");
+    if (type > 12 || sizes[type] == 0) Refuse(": unknown value type");
     return sizes[type];
   }
   uint64_t left() const { return left_; }
@@ -69,17 +67,18 @@ class Reader {
  private:
   void Bytes(void* target, uint64_t size) {
     if (size > left_ || std::fread(target, 1, size, file_) != size)
-      throw std::runtime_error("the file ends too early");
+      Refuse(": the file ends too early");
     left_ -= size;
   }
   void Forward(uint64_t size) {
     // Short values are read: a file has hundreds of thousands of them, and each seek is a system call.
     if (size <= sizeof skipped_) return Bytes(skipped_, size);
-    if (size > left_) throw std::runtime_error("the file ends too early");
+    if (size > left_) Refuse(": the file ends too early");
     std::fseek(file_, static_cast<long>(size), SEEK_CUR);
     left_ -= size;
   }
 
+  const std::string& path_;
   std::FILE* file_;
   uint64_t left_ = 0;
   char skipped_[256];
@@ -128,62 +127,54 @@ std::string FromSentencePiece(const std::string& token) {
 
 }  // namespace
 
-Status ReadGgufVocabulary(const std::string& path, std::shared_ptr<const Vocabulary>* vocabulary) {
-  try {
-    Reader reader(path);
-    if (!reader.opened()) return Status::Fail("MODEL_NOT_FOUND", "cannot open " + path);
-    if (reader.Number<uint32_t>() != 0x46554747) return Status::Fail("MODEL_INVALID", path + " is not a GGUF file");
-    if (reader.Number<uint32_t>() < 2) return Status::Fail("MODEL_INVALID", path + ": GGUF version 1 is not supported");
-    reader.Number<uint64_t>();
-    const uint64_t pairs = reader.Number<uint64_t>();
-    std::string model;
-    std::vector<std::string> tokens;
-    std::vector<int32_t> types;
-    std::vector<uint32_t> eos;
-    for (uint64_t i = 0; i < pairs; i++) {
-      const std::string key = reader.String();
-      const uint32_t type = reader.Number<uint32_t>();
-      if (key == "tokenizer.ggml.model" && type == 8) {
-        model = reader.String();
-      } else if (key == "tokenizer.ggml.tokens" && type == 9) {
-        if (reader.Number<uint32_t>() != 8) return Status::Fail("MODEL_INVALID", path + ": token list of a wrong type");
-        const uint64_t count = reader.Number<uint64_t>();
-        if (count > reader.left()) return Status::Fail("MODEL_INVALID", path + ": token list runs past the end");
-        tokens.reserve(count);
-        for (uint64_t token = 0; token < count; token++) tokens.push_back(reader.String());
-      } else if (key == "tokenizer.ggml.token_type" && type == 9) {
-        const uint32_t inner = reader.Number<uint32_t>();
-        const uint64_t count = reader.Number<uint64_t>();
-        if ((inner != 4 && inner != 5) || count > reader.left())
-          return Status::Fail("MODEL_INVALID", path + ": token types of a wrong type");
-        for (uint64_t token = 0; token < count; token++) types.push_back(reader.Number<int32_t>());
-      } else if ((key == "tokenizer.ggml.eos_token_id" || key == "tokenizer.ggml.eot_token_id" ||
-                  key == "tokenizer.ggml.eom_token_id") && (type == 4 || type == 5)) {
-        eos.push_back(reader.Number<uint32_t>());
-      } else {
-        reader.Skip(type);
-      }
+std::shared_ptr<const Vocabulary> ReadGgufVocabulary(const std::string& path) {
+  Reader reader(path);
+  if (reader.Number<uint32_t>() != 0x46554747) reader.Refuse(" is not a GGUF file");
+  if (reader.Number<uint32_t>() < 2) reader.Refuse(": GGUF version 1 is not supported");
+  reader.Number<uint64_t>();
+  const uint64_t pairs = reader.Number<uint64_t>();
+  std::string model;
+  std::vector<std::string> tokens;
+  std::vector<int32_t> types;
+  std::vector<uint32_t> eos;
+  for (uint64_t i = 0; i < pairs; i++) {
+    const std::string key = reader.String();
+    const uint32_t type = reader.Number<uint32_t>();
+    if (key == "tokenizer.ggml.model" && type == 8) {
+      model = reader.String();
+    } else if (key == "tokenizer.ggml.tokens" && type == 9) {
+      if (reader.Number<uint32_t>() != 8) reader.Refuse(": token list of a wrong type");
+      const uint64_t count = reader.Number<uint64_t>();
+      if (count > reader.left()) reader.Refuse(": token list runs past the end");
+      tokens.reserve(count);
+      for (uint64_t token = 0; token < count; token++) tokens.push_back(reader.String());
+    } else if (key == "tokenizer.ggml.token_type" && type == 9) {
+      const uint32_t inner = reader.Number<uint32_t>();
+      const uint64_t count = reader.Number<uint64_t>();
+      if ((inner != 4 && inner != 5) || count > reader.left())
+        reader.Refuse(": token types of a wrong type");
+      for (uint64_t token = 0; token < count; token++) types.push_back(reader.Number<int32_t>());
+    } else if ((key == "tokenizer.ggml.eos_token_id" || key == "tokenizer.ggml.eot_token_id" ||
+                key == "tokenizer.ggml.eom_token_id") && (type == 4 || type == 5)) {
+      eos.push_back(reader.Number<uint32_t>());
+    } else {
+      reader.Skip(type);
     }
-    if (tokens.empty()) return Status::Fail("MODEL_INVALID", path + " holds no tokenizer");
-    const bool byte_level = model == "gpt2";
-    const auto stand_ins = ByteOfStandIn();
-    std::vector<uint32_t> special;
-    for (size_t token = 0; token < tokens.size(); token++) {
-      // 1 normal, 2 unknown, 3 control, 4 user defined, 5 unused, 6 byte
-      const int32_t kind = token < types.size() ? types[token] : 1;
-      if (kind == 2 || kind == 3 || kind == 5) {
-        special.push_back(static_cast<uint32_t>(token));
-      } else if (kind != 4 || !byte_level) {
-        tokens[token] = byte_level ? FromByteLevel(tokens[token], stand_ins) : FromSentencePiece(tokens[token]);
-      }
-    }
-    *vocabulary = std::make_shared<const Vocabulary>(std::move(tokens), std::move(eos), std::move(special), byte_level);
-    return Status::Ok();
-  } catch (const std::bad_alloc&) {
-    return Status::Fail("OUT_OF_MEMORY", "not enough memory to read " + path);
-  } catch (const std::exception& error) {
-    return Status::Fail("MODEL_INVALID", path + ": " + error.what());
   }
+  if (tokens.empty()) reader.Refuse(" holds no tokenizer");
+  const bool byte_level = model == "gpt2";
+  const auto stand_ins = ByteOfStandIn();
+  std::vector<uint32_t> special;
+  for (size_t token = 0; token < tokens.size(); token++) {
+    // 1 normal, 2 unknown, 3 control, 4 user defined, 5 unused, 6 byte
+    const int32_t kind = token < types.size() ? types[token] : 1;
+    if (kind == 2 || kind == 3 || kind == 5) {
+      special.push_back(static_cast<uint32_t>(token));
+    } else if (kind != 4 || !byte_level) {
+      tokens[token] = byte_level ? FromByteLevel(tokens[token], stand_ins) : FromSentencePiece(tokens[token]);
+    }
+  }
+  return std::make_shared<const Vocabulary>(std::move(tokens), std::move(eos), std::move(special), byte_level);
 }
 
 }  // namespace onpolicy::grammar

@@ -8,6 +8,7 @@ namespace onpolicy::grammar {
 
 void MaskCache::Compute(StateId state, std::string& text, CachedMask* mask) {
   const auto assuming = grammar_.AssumeNew();
+  const uint64_t cuts = SearchCuts();
   // Each parse by its terminal; those with many exits are walked.
   tokens_.clear();
   std::vector<Config> left;
@@ -15,11 +16,13 @@ void MaskCache::Compute(StateId state, std::string& text, CachedMask* mask) {
   for (const Config& config : configs_) {
     if ((config.node & kTokenSetBit) || config.node == kEpsilon) continue;
     const Terminals& terminals = TerminalsOf(config.node);
-    if (!std::all_of(terminals.begin(), terminals.end(), [](const auto& terminal) { return terminal->is_worth; })) {
+    const auto& masks = terminals.masks;
+    mask->is_cut = mask->is_cut || terminals.is_cut;
+    if (!std::all_of(masks.begin(), masks.end(), [](const auto& terminal) { return terminal->is_worth; })) {
       left.push_back(config);
       continue;
     }
-    for (const auto& terminal : terminals) {
+    for (const auto& terminal : masks) {
       walk_.WalkExits(*terminal, config.node, config.stack, text, &tokens_, &mask->terminals, &mask->uncertain);
       mask->terminals.push_back(terminal);
     }
@@ -27,11 +30,14 @@ void MaskCache::Compute(StateId state, std::string& text, CachedMask* mask) {
   if (!left.empty()) WalkSlices(states_.Intern(&left), text, mask);
   mask->tokens.assign(tokens_.begin(), tokens_.end());
   mask->assumed = repeats_.Sort(walk_);
+  mask->is_cut = mask->is_cut || SearchCuts() != cuts;
 }
 
 const MaskCache::Terminals& MaskCache::TerminalsOf(NodeId node) {
-  if (const Terminals& known = terminals_.Reach(node); !known.empty()) return known;
-  fresh_terminals_ = walk_.WalkTerminal(node);
+  if (const Terminals& known = terminals_.Reach(node); !known.masks.empty()) return known;
+  const uint64_t cuts = SearchCuts();
+  fresh_terminals_.masks = walk_.WalkTerminal(node);
+  fresh_terminals_.is_cut = SearchCuts() != cuts;
   if (walk_.IsSpent()) return fresh_terminals_;
   return terminals_[node] = std::move(fresh_terminals_);
 }
@@ -114,6 +120,7 @@ void MaskCache::CacheBits(const uint32_t* bits, CachedMask* mask) {
 
 bool MaskCache::Write(StateId state, std::string& text, SeenStrings* seen, uint32_t* mask) {
   const Budget& budget = grammar_.regex().budget();
+  const uint64_t cuts = SearchCuts();
   walk_.Begin();
   const CachedMask* found = WriteFound(state, text, mask);
   // No dead end: a mask that found nothing before its work was spent goes on, with tokens of one byte.
@@ -123,7 +130,7 @@ bool MaskCache::Write(StateId state, std::string& text, SeenStrings* seen, uint3
     walk_.BeginBytes();
     found = WriteFound(state, text, mask);
   }
-  const bool is_cut = walk_.IsSpent() || budget.was_cut(Phase::kSearch);
+  const bool is_cut = walk_.IsSpent() || found->is_cut || SearchCuts() != cuts;
   // Tokens that are checked must not count as dead because the mask has spent its work.
   grammar_.regex().BeginStep(Budget::kUnbounded);
   if (!found->assumed.IsEmpty()) repeats_.Remove(found->assumed, seen, {state, text, mask});

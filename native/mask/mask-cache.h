@@ -15,6 +15,7 @@ struct CachedMask {
   std::vector<uint32_t> dense;   // all of these as bits, when there are many
   RepeatCheck::Tokens assumed;   // that rest on an assumption
   std::vector<TriePlace> uncertain;  // subtrees that depend on the text: walked each time
+  bool is_cut = false;               // tokens are missing, because a search was spent
 };
 
 class MaskCache {
@@ -32,8 +33,13 @@ class MaskCache {
   const CachedMask* WriteFound(StateId state, std::string& text, uint32_t* mask);
   void Compute(StateId state, std::string& text, CachedMask* mask);
   void WalkSlices(StateId state, std::string& text, CachedMask* mask);
-  using Terminals = std::vector<std::shared_ptr<const TerminalMask>>;
+  struct Terminals {
+    std::vector<std::shared_ptr<const TerminalMask>> masks;
+    bool is_cut = false;
+  };
 
+  // How many searches found no answer so far.
+  uint64_t SearchCuts() const { return grammar_.regex().budget().cuts(Phase::kSearch); }
   // The parts of an automaton state's mask, until the next call.
   const Terminals& TerminalsOf(NodeId node);
   void WriteBits(const CachedMask& found, uint32_t* mask) const;

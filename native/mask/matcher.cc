@@ -53,18 +53,9 @@ std::span<const uint32_t> Matcher::ForcedTokens() noexcept {
     forced_ = vocabulary.Tokenize(forced);
     if (ends) return forced_;
     // A token near the end stays open when a longer one could have covered it and what comes after.
-    std::vector<size_t> starts;
-    size_t at = 0;
-    for (uint32_t token : forced_) {
-      starts.push_back(at);
-      at += vocabulary.Bytes(token).size();
-    }
-    size_t kept = forced_.size();
-    for (size_t i = 0; i < forced_.size(); i++)
-      if (vocabulary.HasLonger(std::string_view(forced).substr(starts[i]))) {
-        kept = i;
-        break;
-      }
+    size_t kept = 0;
+    for (std::string_view rest = forced; kept < forced_.size() && !vocabulary.HasLonger(rest); kept++)
+      rest.remove_prefix(vocabulary.Bytes(forced_[kept]).size());
     forced_.resize(kept);
     return forced_;
   } catch (...) {

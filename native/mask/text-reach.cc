@@ -35,12 +35,8 @@ static const std::vector<CodePointPath>& WidePaths() {
 static const std::vector<CodePointPath>& PathsOf(SliceClass kind) {
   static const std::vector<std::vector<CodePointPath>> paths = [] {
     const ByteSet lower = ByteSet::Range('a', 'z');
-    ByteSet identifier = lower | ByteSet::Range('A', 'Z') | ByteSet::Range('0', '9');
-    identifier.Add('_');
-    ByteSet quoted;
-    quoted.Add('"');
-    quoted.Add('\\');
-    const ByteSet printable = ByteSet::Range(0x20, 0x7E) & ~quoted;
+    const ByteSet identifier = lower | ByteSet::Range('A', 'Z') | ByteSet::Range('0', '9') | ByteSet::Of("_");
+    const ByteSet printable = ByteSet::Range(0x20, 0x7E) & ~ByteSet::Of("\"\\");
     std::vector<CodePointPath> unicode{{printable, {}, 0}};
     unicode.insert(unicode.end(), WidePaths().begin(), WidePaths().end());
     return std::vector<std::vector<CodePointPath>>{

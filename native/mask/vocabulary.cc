@@ -247,14 +247,14 @@ std::vector<uint32_t> Vocabulary::TokenizeByMerges(std::string_view text) const 
     bool operator>(const Merge& other) const { return std::tie(token, begin) > std::tie(other.token, other.begin); }
   };
   std::priority_queue<Merge, std::vector<Merge>, std::greater<>> merges;
-  const auto offer = [&](size_t begin, size_t end) {
+  const auto consider = [&](size_t begin, size_t end) {
     const int64_t token = Find(text.substr(begin, end - begin));
     if (token >= 0) merges.push({token, begin, end});
   };
   for (size_t i = 0; i < text.size(); i++) {
     ends[i] = i + 1;
     starts[i + 1] = i;
-    if (i > 0) offer(i - 1, i + 1);
+    if (i > 0) consider(i - 1, i + 1);
   }
   while (!merges.empty()) {
     const auto [token, begin, end] = merges.top();
@@ -266,8 +266,8 @@ std::vector<uint32_t> Vocabulary::TokenizeByMerges(std::string_view text) const 
     starts[end] = begin;
     starts[middle] = kNoPiece;
     ends[middle] = kNoPiece;
-    if (begin > 0) offer(starts[begin], end);
-    if (end < text.size()) offer(begin, ends[end]);
+    if (begin > 0) consider(starts[begin], end);
+    if (end < text.size()) consider(begin, ends[end]);
   }
   std::vector<uint32_t> result;
   for (size_t at = 0; at < text.size(); at = ends[at]) {

@@ -6,6 +6,8 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <type_traits>
 
 #include "napi/errors.h"
 
@@ -42,15 +44,36 @@ auto Busy(std::atomic<bool>* flag, Work work) {
 
 class AsyncTask : public Napi::AsyncWorker {
  public:
-  using Work = std::function<Status()>;
-  // Builds the resolved value, on the JavaScript thread.
-  using Finish = std::function<Napi::Value(Napi::Env)>;
-
-  static Napi::Promise Run(Napi::Env env, Napi::Object owner, Work work, Finish finish) {
-    auto* task = new AsyncTask(env, owner, std::move(work), std::move(finish));
-    Napi::Promise promise = task->deferred_.Promise();
-    task->Queue();
-    return promise;
+  // Resolves with what `finish(env, result)` makes of what `work` returns, on the JavaScript thread. Work that returns a Status has
+  // no other result. Without `finish`: with undefined.
+  template <typename Work, typename Finish = std::nullptr_t>
+  static Napi::Promise Run(Napi::Env env, Napi::Object owner, Work work, Finish finish = {}) {
+    using Result = std::invoke_result_t<Work&>;
+    if constexpr (std::is_void_v<Result>) {
+      return Run(env, owner, [work = std::move(work)]() mutable {
+        work();
+        return Status::Ok();
+      });
+    } else if constexpr (!std::is_same_v<Result, Status>) {
+      auto result = std::make_shared<std::optional<Result>>();
+      return Start(
+          env, owner,
+          [work = std::move(work), result]() mutable {
+            result->emplace(work());
+            return Status::Ok();
+          },
+          [finish = std::move(finish), result](Napi::Env env) -> Napi::Value { return finish(env, **result); });
+    } else if constexpr (std::is_null_pointer_v<Finish>) {
+      return Start(env, owner, std::move(work), [](Napi::Env env) { return env.Undefined(); });
+    } else {
+      return Start(env, owner, std::move(work), std::move(finish));
+    }
+  }
+  // The same for work that needs no object.
+  template <typename Work, typename Finish = std::nullptr_t>
+    requires(!std::is_base_of_v<Napi::Value, Work>)
+  static Napi::Promise Run(Napi::Env env, Work work, Finish finish = {}) {
+    return Run(env, Napi::Object::New(env), std::move(work), std::move(finish));
   }
 
  protected:
@@ -65,6 +88,15 @@ class AsyncTask : public Napi::AsyncWorker {
   void OnOK() override { Settle(Env(), deferred_, std::move(status_), finish_); }
 
  private:
+  using Work = std::function<Status()>;
+  using Finish = std::function<Napi::Value(Napi::Env)>;
+
+  static Napi::Promise Start(Napi::Env env, Napi::Object owner, Work work, Finish finish) {
+    auto* task = new AsyncTask(env, owner, std::move(work), std::move(finish));
+    Napi::Promise promise = task->deferred_.Promise();
+    task->Queue();
+    return promise;
+  }
 
   AsyncTask(Napi::Env env, Napi::Object owner, Work work, Finish finish)
       : Napi::AsyncWorker(env),

@@ -7,6 +7,7 @@
 #include "napi/environment.h"
 #include "napi/media.h"
 #include "napi/model.h"
+#include "napi/register.h"
 #include "napi/rows.h"
 #include "napi/step-thread.h"
 
@@ -321,8 +322,6 @@ RopeOptions ReadRope(Napi::Value value) {
 
 }  // namespace
 
-Napi::Function DefineContext(Napi::Env env) { return JsContext::Define(env); }
-
 ContextOptions ReadContextOptions(const Fields& given) {
   ContextOptions options;
   options.kv_tokens = given.UnsignedOr("kvTokens", options.kv_tokens);
@@ -343,7 +342,8 @@ ContextOptions ReadContextOptions(const Fields& given) {
   return options;
 }
 
-Napi::Value CreateContext(const Napi::CallbackInfo& info) {
+// createContext(model, options) -> Promise<Context>
+static Napi::Value CreateContext(const Napi::CallbackInfo& info) {
   Napi::Env env = info.Env();
   const auto owner = info[0].As<Napi::Object>();
   std::shared_ptr<Model> model = RequireModel(owner);
@@ -359,6 +359,11 @@ Napi::Value CreateContext(const Napi::CallbackInfo& info) {
         JsContext::Unwrap(object)->Start(std::move(*context), options, vocab_size, row_size);
         return object;
       });
+}
+
+void RegisterContext(Napi::Env env, Napi::Object exports) {
+  Environment::Of(env).AddClass("Context", JsContext::Define(env));
+  exports.Set("createContext", Napi::Function::New<CreateContext>(env, "createContext"));
 }
 
 }  // namespace onpolicy

@@ -1,4 +1,4 @@
-// A context as JavaScript holds it: the cache and the step thread on one model.
+// The options of a context, as JavaScript gives them.
 #pragma once
 #include <napi.h>
 
@@ -7,14 +7,7 @@
 
 namespace onpolicy {
 
-// The class `Context`.
-Napi::Function DefineContext(Napi::Env env);
-
 // How a context is made, as createContext takes it.
 ContextOptions ReadContextOptions(const Fields& given);
-
-// createContext(model, { kvTokens, isKvUnified, batchTokens, maxSequences, maxOutputs, threads, fusedAttention, cacheBits })
-// -> Promise<Context>
-Napi::Value CreateContext(const Napi::CallbackInfo& info);
 
 }  // namespace onpolicy

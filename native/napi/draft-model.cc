@@ -3,18 +3,15 @@
 #include "napi/context.h"
 #include "napi/drafts.h"
 #include "napi/model.h"
+#include "napi/register.h"
 
 namespace onpolicy {
 namespace {
 
 constexpr napi_type_tag kDraftModelTag = {0x5ae1d7f3908b426cu, 0xd26f0b8c4e7913a5u};
 
-}  // namespace
-
-std::shared_ptr<DraftContext> UnwrapDraftModel(Napi::Value value) {
-  return UnwrapShared<DraftContext>(value, kDraftModelTag, "model", "a draft model");
-}
-
+// createDraftModel(model, { sampledTokens, longest, ...those of createContext }) -> Promise of a handle: `model` drafts for
+// sequences of a model with `sampledTokens` token ids, as long as they have at most `longest` tokens.
 Napi::Value CreateDraftModel(const Napi::CallbackInfo& info) {
   const auto owner = info[0].As<Napi::Object>();
   const std::shared_ptr<Model> model = RequireModel(owner);
@@ -34,14 +31,20 @@ Napi::Value CreateDraftModel(const Napi::CallbackInfo& info) {
       [created](Napi::Env env) -> Napi::Value { return WrapShared(env, kDraftModelTag, std::move(*created)); });
 }
 
+// closeDraftModel(handle) -> Promise<void>: frees its context.
 Napi::Value CloseDraftModel(const Napi::CallbackInfo& info) {
-  return AsyncTask::Run(
-      info.Env(), Napi::Object::New(info.Env()),
-      [model = UnwrapDraftModel(info[0])] {
-        model->Close();
-        return Status::Ok();
-      },
-      [](Napi::Env env) { return env.Undefined(); });
+  return AsyncTask::Run(info.Env(), [model = UnwrapDraftModel(info[0])] { model->Close(); });
+}
+
+}  // namespace
+
+std::shared_ptr<DraftContext> UnwrapDraftModel(Napi::Value value) {
+  return UnwrapShared<DraftContext>(value, kDraftModelTag, "model", "a draft model");
+}
+
+void RegisterDraftModel(Napi::Env env, Napi::Object exports) {
+  exports.Set("createDraftModel", Napi::Function::New<CreateDraftModel>(env, "createDraftModel"));
+  exports.Set("closeDraftModel", Napi::Function::New<CloseDraftModel>(env, "closeDraftModel"));
 }
 
 }  // namespace onpolicy

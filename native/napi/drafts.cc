@@ -81,8 +81,6 @@ void RegisterDrafts(Napi::Env env, Napi::Object exports) {
   exports.Set("createDrafter", Napi::Function::New<CreateDrafter>(env, "createDrafter"));
   exports.Set("draft", Napi::Function::New<Draft>(env, "draft"));
   exports.Set("createAnswerIndex", Napi::Function::New<CreateAnswerIndex>(env, "createAnswerIndex"));
-  exports.Set("createDraftModel", Napi::Function::New<CreateDraftModel>(env, "createDraftModel"));
-  exports.Set("closeDraftModel", Napi::Function::New<CloseDraftModel>(env, "closeDraftModel"));
   exports.Set("addAnswer", Napi::Function::New<AddAnswer>(env, "addAnswer"));
 }
 

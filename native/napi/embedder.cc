@@ -1,6 +1,4 @@
 // Token sequences that JavaScript gives -> checked input for an embedder -> their vectors.
-#include "napi/embedder.h"
-
 #include <atomic>
 
 #include "llama/embedder.h"
@@ -8,6 +6,7 @@
 #include "napi/async-task.h"
 #include "napi/environment.h"
 #include "napi/model.h"
+#include "napi/register.h"
 
 namespace onpolicy {
 namespace {
@@ -55,13 +54,7 @@ class JsEmbedder : public Napi::ObjectWrap<JsEmbedder> {
   Napi::Value Close(const Napi::CallbackInfo& info) {
     *closing_ = true;
     auto owned = std::make_shared<std::shared_ptr<Embedder>>(std::move(embedder_));
-    return AsyncTask::Run(
-        info.Env(), info.This().As<Napi::Object>(),
-        [owned] {
-          owned->reset();
-          return Status::Ok();
-        },
-        [](Napi::Env env) { return env.Undefined(); });
+    return AsyncTask::Run(info.Env(), info.This().As<Napi::Object>(), [owned] { owned->reset(); });
   }
 
   std::shared_ptr<Embedder> embedder_;
@@ -70,10 +63,7 @@ class JsEmbedder : public Napi::ObjectWrap<JsEmbedder> {
   int32_t vocab_size_ = 0;
 };
 
-}  // namespace
-
-Napi::Function DefineEmbedder(Napi::Env env) { return JsEmbedder::Define(env); }
-
+// createEmbedder(model, { batchTokens, maxSequences, threads, fusedAttention, isLast }) -> Promise<Embedder>
 Napi::Value CreateEmbedder(const Napi::CallbackInfo& info) {
   const auto owner = info[0].As<Napi::Object>();
   std::shared_ptr<Model> model = RequireModel(owner);
@@ -93,6 +83,13 @@ Napi::Value CreateEmbedder(const Napi::CallbackInfo& info) {
         JsEmbedder::Unwrap(object)->Start(std::move(*embedder), options, model->vocab_size());
         return object;
       });
+}
+
+}  // namespace
+
+void RegisterEmbedder(Napi::Env env, Napi::Object exports) {
+  Environment::Of(env).AddClass("Embedder", JsEmbedder::Define(env));
+  exports.Set("createEmbedder", Napi::Function::New<CreateEmbedder>(env, "createEmbedder"));
 }
 
 }  // namespace onpolicy

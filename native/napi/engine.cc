@@ -1,13 +1,10 @@
-// llama.cpp's libraries, devices and log, and the registration of models and contexts.
+// llama.cpp's libraries, devices and log.
 #include <napi.h>
 
 #include "llama/library.h"
 #include "napi/arguments.h"
 #include "napi/async-task.h"
-#include "napi/context.h"
-#include "napi/embedder.h"
 #include "napi/environment.h"
-#include "napi/model.h"
 #include "napi/register.h"
 
 namespace onpolicy {
@@ -15,13 +12,11 @@ namespace {
 
 // openLibrary(folder, wantedVersion, extraBackends, largestBuffer) -> Promise<void>
 Napi::Value OpenLibraryAsync(const Napi::CallbackInfo& info) {
-  return AsyncTask::Run(
-      info.Env(), Napi::Object::New(info.Env()),
-      [folder = ReadText(info[0], "folder"), version = ReadText(info[1], "version"),
-       extra = ReadTexts(info[2], "extraBackends"), largest = ReadInteger<size_t>(info[3], "largestBuffer")] {
-        return OpenLibrary(folder, version, extra, largest);
-      },
-      [](Napi::Env env) { return env.Undefined(); });
+  return AsyncTask::Run(info.Env(), [folder = ReadText(info[0], "folder"), version = ReadText(info[1], "version"),
+                                     extra = ReadTexts(info[2], "extraBackends"),
+                                     largest = ReadInteger<size_t>(info[3], "largestBuffer")] {
+    return OpenLibrary(folder, version, extra, largest);
+  });
 }
 
 // devices() -> { name, description, kind: 'cpu' | 'gpu' | 'other', freeBytes, totalBytes }[]
@@ -95,18 +90,11 @@ Napi::Value CanOpen(const Napi::CallbackInfo& info) {
 }  // namespace
 
 void RegisterEngine(Napi::Env env, Napi::Object exports) {
-  Environment::Of(env).AddClass("Model", DefineModel(env));
-  Environment::Of(env).AddClass("Context", DefineContext(env));
-  Environment::Of(env).AddClass("Embedder", DefineEmbedder(env));
   exports.Set("openLibrary", Napi::Function::New(env, OpenLibraryAsync));
   exports.Set("canOpenSystemLibrary", Napi::Function::New(env, CanOpen));
   exports.Set("devices", Napi::Function::New(env, Devices));
   exports.Set("stopThreads", Napi::Function::New(env, StopThreads));
   exports.Set("setLog", Napi::Function::New(env, SetLog));
-  exports.Set("loadModel", Napi::Function::New(env, LoadModel));
-  exports.Set("modelTokens", Napi::Function::New(env, ModelTokens));
-  exports.Set("createContext", Napi::Function::New(env, CreateContext));
-  exports.Set("createEmbedder", Napi::Function::New(env, CreateEmbedder));
 }
 
 }  // namespace onpolicy

@@ -15,16 +15,14 @@ using SharedFullTrainer = std::shared_ptr<TrainerHandle<FullTrainer>>;
 
 // score(row) or addGradients(row, targetWeights) -> Promise<log-probabilities>
 Napi::Value ComputeRow(const Napi::CallbackInfo& info, const SharedFullTrainer& handle) {
-  const Fields given(info[0]);
   const bool gradients = !info[1].IsUndefined();
-  auto logprobs = std::make_shared<std::vector<float>>();
   return RunBusy(
-      info.Env(), given.object(), handle,
-      [row = RowArgument(given), gradients, logprobs,
+      info.Env(), handle,
+      [row = RowArgument(Fields(info[0])), gradients,
        weights = gradients ? ReadVector<float>(info[1], "targetWeights") : std::vector<float>()](FullTrainer& trainer) {
-        return gradients ? trainer.AddGradients(row, weights, logprobs.get()) : trainer.Score(row, logprobs.get());
+        return gradients ? trainer.AddGradients(row, weights) : trainer.Score(row);
       },
-      [logprobs](Napi::Env env) -> Napi::Value { return ToArray(env, *logprobs); });
+      ToArray<float>);
 }
 
 FullParameter& WeightNamed(Napi::Env env, FullTrainer& trainer, const std::string& name) {
@@ -103,10 +101,9 @@ Napi::Value OpenFullTrainer(const Napi::CallbackInfo& info) {
   training::FullTrainerOptions options{.model = given.Text("model"),
                              .threads = given.Integer("threads", 1, 512),
                              .is_narrow = given.Flag("isNarrow")};
-  auto handle = std::make_shared<TrainerHandle<FullTrainer>>();
   return AsyncTask::Run(
-      info.Env(), given.object(), [options, handle] { return FullTrainer::Open(options, &handle->trainer); },
-      [handle](Napi::Env env) { return ToJavaScript(env, handle); });
+      info.Env(), [options] { return OpenHandle<FullTrainer>(options); },
+      [](Napi::Env env, const SharedFullTrainer& handle) { return ToJavaScript(env, handle); });
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "mask/matcher.h"
 #include "napi/async-task.h"
 #include "napi/handle.h"
+#include "napi/register.h"
 #include "notations/compile.h"
 
 namespace onpolicy {
@@ -88,23 +89,13 @@ Napi::Value CreateVocabulary(const Napi::CallbackInfo& info) { return Wrap(info.
 
 // loadVocabulary(bytes, offsets, eosTokenIds, specialTokenIds, mergesById) -> Promise of a handle
 Napi::Value LoadVocabulary(const Napi::CallbackInfo& info) {
-  auto result = std::make_shared<std::shared_ptr<const Vocabulary>>();
-  return AsyncTask::Run(
-      info.Env(), Napi::Object::New(info.Env()),
-      [table = TokenTable(info), result] {
-        *result = table.ToVocabulary();
-        return Status::Ok();
-      },
-      [result](Napi::Env env) { return Wrap(env, *result); });
+  return AsyncTask::Run(info.Env(), [table = TokenTable(info)] { return table.ToVocabulary(); }, Wrap<const Vocabulary>);
 }
 
 // readVocabulary(path) -> Promise of a handle
 Napi::Value ReadVocabulary(const Napi::CallbackInfo& info) {
-  auto result = std::make_shared<std::shared_ptr<const Vocabulary>>();
   const std::string path = info[0].As<Napi::String>();
-  return AsyncTask::Run(
-      info.Env(), Napi::Object::New(info.Env()), [path, result] { return ReadGgufVocabulary(path, result.get()); },
-      [result](Napi::Env env) { return Wrap(env, *result); });
+  return AsyncTask::Run(info.Env(), [path] { return ReadGgufVocabulary(path); }, Wrap<const Vocabulary>);
 }
 
 // vocabularyInfo(handle) -> { size, memoryBytes, eosTokenIds }
@@ -137,46 +128,37 @@ Napi::Value TokenBytes(const Napi::CallbackInfo& info) {
 // compileConstraint(spec, vocabulary) -> Promise of { constraint, warnings, relaxed }
 Napi::Value Compile(const Napi::CallbackInfo& info) {
   const Fields given(info[0], "spec");
-  auto spec = std::make_shared<Spec>();
-  spec->kind = static_cast<SpecKind>(given.Integer("kind", 0, static_cast<int32_t>(SpecKind::kStructuralTag)));
-  spec->text = given.Text("text");
-  spec->choices = given.Texts("choices");
-  spec->schema.any_whitespace = given.Flag("anyWhitespace");
-  spec->schema.disable_additional_properties = given.Flag("disableAdditionalProperties");
-  spec->schema.refuse_unknown = given.Flag("refuseUnknown");
-  spec->schema.any_order = given.Flag("anyOrder");
+  Spec spec;
+  spec.kind = static_cast<SpecKind>(given.Integer("kind", 0, static_cast<int32_t>(SpecKind::kStructuralTag)));
+  spec.text = given.Text("text");
+  spec.choices = given.Texts("choices");
+  spec.schema.any_whitespace = given.Flag("anyWhitespace");
+  spec.schema.disable_additional_properties = given.Flag("disableAdditionalProperties");
+  spec.schema.refuse_unknown = given.Flag("refuseUnknown");
+  spec.schema.any_order = given.Flag("anyOrder");
   const std::vector<std::string> uris = given.Texts("schemaUris"), schemas = given.Texts("schemas");
-  for (size_t i = 0; i < std::min(uris.size(), schemas.size()); i++) spec->schema.schemas.emplace(uris[i], schemas[i]);
-  if (given["whitespacePattern"].IsString()) spec->schema.whitespace_pattern = given.Text("whitespacePattern");
-  auto vocabulary = Unwrap<const Vocabulary>(info[1]);
-  auto result = std::make_shared<std::shared_ptr<Constraint>>();
+  for (size_t i = 0; i < std::min(uris.size(), schemas.size()); i++) spec.schema.schemas.emplace(uris[i], schemas[i]);
+  if (given["whitespacePattern"].IsString()) spec.schema.whitespace_pattern = given.Text("whitespacePattern");
   return AsyncTask::Run(
-      info.Env(), given.object(), [spec, vocabulary, result] { return CompileConstraint(*spec, vocabulary, result.get()); },
-      [result](Napi::Env env) -> Napi::Value {
+      info.Env(), [spec = std::move(spec), vocabulary = Unwrap<const Vocabulary>(info[1])] { return CompileConstraint(spec, vocabulary); },
+      [](Napi::Env env, const std::shared_ptr<Constraint>& constraint) {
         Napi::Object made = Napi::Object::New(env);
-        const auto& warnings = (*result)->warnings();
         Napi::Array all = Napi::Array::New(env), relaxed = Napi::Array::New(env);
-        for (const Warning& warning : warnings) {
+        for (const Warning& warning : constraint->warnings()) {
           all.Set(all.Length(), warning.text);
           if (warning.accepts_more) relaxed.Set(relaxed.Length(), warning.text);
         }
         made.Set("warnings", all);
         made.Set("relaxed", relaxed);
-        made.Set("constraint", WrapConstraint(env, *result));
+        made.Set("constraint", WrapConstraint(env, constraint));
         return made;
       });
 }
 
 // warmUp(constraint) -> Promise of the number of masks that were computed
 Napi::Value WarmUp(const Napi::CallbackInfo& info) {
-  auto count = std::make_shared<size_t>(0);
   return AsyncTask::Run(
-      info.Env(), Napi::Object::New(info.Env()),
-      [constraint = Unwrap<Constraint>(info[0]), count] {
-        *count = constraint->WarmUp();
-        return Status::Ok();
-      },
-      [count](Napi::Env env) { return Napi::Number::New(env, static_cast<double>(*count)); });
+      info.Env(), [constraint = Unwrap<Constraint>(info[0])] { return static_cast<double>(constraint->WarmUp()); }, Napi::Number::New);
 }
 
 Napi::Value CreateMatcher(const Napi::CallbackInfo& info) {
@@ -194,9 +176,6 @@ Napi::Value FillMask(const Napi::CallbackInfo& info) {
 Napi::Value CutMasks(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), static_cast<double>(Constraint::CutMasks()));
 }
-
-// divideWork(divisor): the work of masks from now on, for tests
-void DivideWork(const Napi::CallbackInfo& info) { MaskWalk::DivideWork(std::max(1u, info[0].As<Napi::Number>().Uint32Value())); }
 
 Napi::Value Accept(const Napi::CallbackInfo& info) {
   return Napi::Boolean::New(info.Env(),
@@ -221,7 +200,9 @@ Napi::Value Clone(const Napi::CallbackInfo& info) {
   return WrapMatcher(info.Env(), std::shared_ptr<Matcher>(UnwrapMatcher(info[0])->Clone()));
 }
 
-Napi::Object Init(Napi::Env env, Napi::Object exports) {
+}  // namespace
+
+Napi::Object RegisterGrammarAddon(Napi::Env env, Napi::Object exports) {
   // A step of the other addon may still use a matcher when the JavaScript thread that made it ends.
   if (!StayLoaded()) throw Napi::Error::New(env, "the grammar engine could not be kept in memory");
   const auto add = [&](const char* name, Napi::Value (*function)(const Napi::CallbackInfo&)) {
@@ -239,8 +220,6 @@ Napi::Object Init(Napi::Env env, Napi::Object exports) {
   add("fillMask", FillMask);
   add("cutMasks", CutMasks);
   add("accept", Accept);
-  exports.Set("divideWork", Napi::Function::New(env, DivideWork, "divideWork"));
-  add("isMaskCut", Ask<&Matcher::IsMaskCut>);
   add("isComplete", Ask<&Matcher::IsComplete>);
   add("isFinal", Ask<&Matcher::IsFinal>);
   add("forcedTokens", ForcedTokens);
@@ -248,9 +227,5 @@ Napi::Object Init(Napi::Env env, Napi::Object exports) {
   add("cloneMatcher", Clone);
   return exports;
 }
-
-}  // namespace
-
-NODE_API_MODULE(grammar, Init)
 
 }  // namespace onpolicy

@@ -38,9 +38,7 @@ const T& FromHandle(Napi::Value value, const char* field) {
 // openDecoder(path) -> Promise<void>
 Napi::Value OpenDecoderAsync(const Napi::CallbackInfo& info) {
   RequireLibrary(info.Env());
-  return AsyncTask::Run(
-      info.Env(), Napi::Object::New(info.Env()), [path = ReadText(info[0], "path")] { return OpenDecoder(path); },
-      [](Napi::Env env) { return env.Undefined(); });
+  return AsyncTask::Run(info.Env(), [path = ReadText(info[0], "path")] { return OpenDecoder(path); });
 }
 
 const DecoderTable& RequireDecoder(Napi::Env env) {
@@ -93,13 +91,7 @@ Napi::Value CopyPixelsAsync(const Napi::CallbackInfo& info) {
   auto rgb = ReadArray<uint8_t>(info[1], "rgb");
   if (rgb.ElementLength() != media->rgb.size())
     RefuseField(info.Env(), "rgb", std::to_string(media->rgb.size()) + " bytes");
-  return AsyncTask::Run(
-      info.Env(), rgb,
-      [media, target = rgb.Data()] {
-        std::copy(media->rgb.begin(), media->rgb.end(), target);
-        return Status::Ok();
-      },
-      [](Napi::Env env) { return env.Undefined(); });
+  return AsyncTask::Run(info.Env(), rgb, [media, target = rgb.Data()] { std::copy(media->rgb.begin(), media->rgb.end(), target); });
 }
 
 Napi::Value ToChunks(Napi::Env env, const std::vector<MediaChunk>& chunks) {

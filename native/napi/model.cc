@@ -4,6 +4,7 @@
 #include "napi/arguments.h"
 #include "napi/async-task.h"
 #include "napi/environment.h"
+#include "napi/register.h"
 
 namespace onpolicy {
 namespace {
@@ -120,19 +121,13 @@ Napi::Object DescribeModel(Napi::Env env, const LoadedModel& loaded) {
   return object;
 }
 
-}  // namespace
-
-void RequireLibrary(Napi::Env env) {
-  if (!IsLibraryOpen()) throw ToError(env, Status::Fail("NATIVE_UNAVAILABLE", "the engine's libraries are not open"));
-}
-
-Napi::Function DefineModel(Napi::Env env) { return JsModel::Define(env); }
-
 matmul::Packs ReadPacks(const std::string& name) {
   if (name == "all") return matmul::Packs::kAll;
   return name == "quantized" ? matmul::Packs::kQuantized : matmul::Packs::kNone;
 }
 
+// loadModel({ path, useGpu, gpuLayers, packs, mmap, mlock, onProgress, cancelled: Int32Array(1) }) -> Promise<Model>
+// `cancelled[0]` set to 1 stops the load.
 Napi::Value LoadModel(const Napi::CallbackInfo& info) {
   Napi::Env env = info.Env();
   RequireLibrary(env);
@@ -165,23 +160,31 @@ Napi::Value LoadModel(const Napi::CallbackInfo& info) {
                         [loaded](Napi::Env env) -> Napi::Value { return DescribeModel(env, *loaded); });
 }
 
+// modelTokens(model) -> Promise<{ bytes, offsets, ends, specials, mergesById }>: its vocabulary as grammars need it.
 Napi::Value ModelTokens(const Napi::CallbackInfo& info) {
-  auto tokens = std::make_shared<ConstraintTokens>();
   return AsyncTask::Run(
-      info.Env(), Napi::Object::New(info.Env()),
-      [model = RequireModel(info[0].As<Napi::Object>()), tokens] {
-        *tokens = model->TokensForConstraints();
-        return Status::Ok();
-      },
-      [tokens](Napi::Env env) -> Napi::Value {
+      info.Env(), [model = RequireModel(info[0].As<Napi::Object>())] { return model->TokensForConstraints(); },
+      [](Napi::Env env, const ConstraintTokens& tokens) {
         Napi::Object object = Napi::Object::New(env);
-        object.Set("bytes", ToArray(env, tokens->bytes));
-        object.Set("offsets", ToArray(env, tokens->offsets));
-        object.Set("ends", ToArray(env, tokens->ends));
-        object.Set("specials", ToArray(env, tokens->specials));
-        object.Set("mergesById", tokens->merges_by_id);
+        object.Set("bytes", ToArray(env, tokens.bytes));
+        object.Set("offsets", ToArray(env, tokens.offsets));
+        object.Set("ends", ToArray(env, tokens.ends));
+        object.Set("specials", ToArray(env, tokens.specials));
+        object.Set("mergesById", tokens.merges_by_id);
         return object;
       });
+}
+
+}  // namespace
+
+void RequireLibrary(Napi::Env env) {
+  if (!IsLibraryOpen()) throw ToError(env, Status::Fail("NATIVE_UNAVAILABLE", "the engine's libraries are not open"));
+}
+
+void RegisterModel(Napi::Env env, Napi::Object exports) {
+  Environment::Of(env).AddClass("Model", JsModel::Define(env));
+  exports.Set("loadModel", Napi::Function::New<LoadModel>(env, "loadModel"));
+  exports.Set("modelTokens", Napi::Function::New<ModelTokens>(env, "modelTokens"));
 }
 
 std::shared_ptr<Model> RequireModel(Napi::Object object) { return JsModel::Unwrap(object)->Require(object.Env()); }

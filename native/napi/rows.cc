@@ -160,7 +160,8 @@ class JsRowSampler : public Napi::ObjectWrap<JsRowSampler> {
         [results](Napi::Env env) -> Napi::Value { return ToRows(env, *results); });
   }
 
-  Napi::Value Run(const Napi::CallbackInfo& info, AsyncTask::Work work, AsyncTask::Finish finish) {
+  template <typename Work, typename Finish>
+  Napi::Value Run(const Napi::CallbackInfo& info, Work work, Finish finish) {
     // This object lives as long as the task.
     return AsyncTask::Run(info.Env(), info.This().As<Napi::Object>(), Busy(&running_, std::move(work)), std::move(finish));
   }

@@ -1,4 +1,4 @@
-// JavaScript options, logits and masks -> the native sampler, and its results back. Checks everything that crosses.
+// JavaScript options and tokens -> the native sampler. Checks everything that crosses.
 #include "napi/sampler.h"
 
 #include <algorithm>
@@ -16,30 +16,6 @@ constexpr napi_type_tag kSamplerTag = {0x51e7b2f08a3c4d96u, 0xa40f6be91d72c538u}
 
 constexpr int32_t kMaxVocabSize = 1 << 27;
 constexpr double kMaxFloat = std::numeric_limits<float>::max();
-
-// JavaScript runs on one thread per environment, so one scratch per thread serves every sampler.
-SamplerScratch& ScratchOf(const Kernels& kernels) {
-  thread_local SamplerScratch scratch;
-  scratch.kernels = &kernels;
-  return scratch;
-}
-
-RowResult& ResultOfThread() {
-  thread_local RowResult result;
-  return result;
-}
-
-Napi::Object ToObject(Napi::Env env, const RowResult& result) {
-  Napi::Object object = Napi::Object::New(env);
-  object.Set("status", static_cast<int32_t>(result.status));
-  object.Set("token", result.token);
-  object.Set("logprob", result.logprob);
-  object.Set("surprise", result.surprise);
-  object.Set("rank", result.rank);
-  object.Set("topIds", ToArray(env, result.top_ids));
-  object.Set("topLogprobs", ToArray(env, result.top_logprobs));
-  return object;
-}
 
 void ReadBias(const Fields& options, SamplerPlan& plan) {
   const Napi::Value ids = options["logitBiasIds"], values = options["logitBiasValues"];
@@ -163,32 +139,11 @@ SamplerPlan ReadPlan(Napi::Value value) {
   return plan;
 }
 
-const Kernels& ReadKernels(Napi::Value value) {
-  if (IsAbsent(value)) return BestKernels();
-  const std::string name = ReadText(value, "kernels");
-  for (const Kernels* kernels : AvailableKernels())
-    if (name == kernels->name) return *kernels;
-  RefuseField(value.Env(), "kernels", "one of samplerKernels()");
-}
-
 // The lowest 64 bits of a bigint.
 uint64_t ReadSeed(Napi::Value value) {
   if (!value.IsBigInt()) RefuseField(value.Env(), "seed", "a bigint");
   bool lossless = false;
   return value.As<Napi::BigInt>().Uint64Value(&lossless);
-}
-
-// scoreRow(logits, token, k) -> log-softmax, rank and k best of a row.
-Napi::Value ScoreRowFromJs(const Napi::CallbackInfo& info) {
-  const Napi::Float32Array logits = ReadArray<float>(info[0], "logits");
-  if (logits.ElementLength() == 0 || logits.ElementLength() > static_cast<size_t>(kMaxVocabSize))
-    RefuseField(info.Env(), "logits", "a vocabulary of logits");
-  const int32_t vocab_size = static_cast<int32_t>(logits.ElementLength());
-  const int32_t token = ReadInteger(info[1], "token", 0, vocab_size - 1);
-  const int32_t k = ReadInteger(info[2], "k");
-  RowResult& result = ResultOfThread();
-  ScoreRow(logits.Data(), vocab_size, token, k, ScratchOf(ReadKernels(info[3])), result);
-  return ToObject(info.Env(), result);
 }
 
 // uniforms(seed, position, count) -> the numbers at `count` places of the seed's random stream.
@@ -199,13 +154,6 @@ Napi::Value Uniforms(const Napi::CallbackInfo& info) {
   Napi::Float64Array numbers = Napi::Float64Array::New(info.Env(), count);
   for (size_t i = 0; i < count; ++i) numbers[i] = UniformAt(seed, position + i);
   return numbers;
-}
-
-// samplerKernels() -> the names of the kernel tables this processor runs, the fastest last.
-Napi::Value SamplerKernels(const Napi::CallbackInfo& info) {
-  Napi::Array names = Napi::Array::New(info.Env());
-  for (const Kernels* kernels : AvailableKernels()) names.Set(names.Length(), kernels->name);
-  return names;
 }
 
 // `new SamplerPlan(options)`: an immutable plan, shared by the samplers of a request.
@@ -236,23 +184,15 @@ class SamplerObject : public Napi::ObjectWrap<SamplerObject> {
                        {InstanceMethod<&SamplerObject::AcceptPrompt>("acceptPrompt"),
                         InstanceMethod<&SamplerObject::Accept>("accept"),
                         InstanceMethod<&SamplerObject::HoldEnd>("holdEnd"),
-                        InstanceMethod<&SamplerObject::Force>("force"),
-                        InstanceMethod<&SamplerObject::Sample>("sample"),
-                        InstanceMethod<&SamplerObject::Prepare>("prepare"),
-                        InstanceMethod<&SamplerObject::SampleEdited>("sampleEdited"),
-                        InstanceMethod<&SamplerObject::DrawMany>("drawMany")});
+                        InstanceMethod<&SamplerObject::Force>("force")});
   }
 
   explicit SamplerObject(const Napi::CallbackInfo& info) : ObjectWrap(info) {
     if (info.Length() == 1 && HasTag(info[0], kSamplerTag)) {
-      const SamplerObject* other = Unwrap(info[0].As<Napi::Object>());
-      kernels_ = other->kernels_;
-      sampler_ = std::make_shared<Sampler>(*other->sampler_);
+      sampler_ = std::make_shared<Sampler>(*Unwrap(info[0].As<Napi::Object>())->sampler_);
     } else {
       std::shared_ptr<const SamplerPlan> plan = SamplerPlanObject::From(info[0]);
-      const uint64_t seed = ReadSeed(info[1]);
-      kernels_ = &ReadKernels(info[2]);
-      sampler_ = std::make_shared<Sampler>(std::move(plan), seed);
+      sampler_ = std::make_shared<Sampler>(std::move(plan), ReadSeed(info[1]));
     }
     Value().TypeTag(&kSamplerTag);
   }
@@ -261,10 +201,6 @@ class SamplerObject : public Napi::ObjectWrap<SamplerObject> {
 
  private:
   int32_t vocab_size() const { return sampler_->plan().vocab_size; }
-  const float* Row(Napi::Value value, const char* field) const {
-    return ReadVocabularyRow(value, field, vocab_size()).Data();
-  }
-  const uint32_t* Mask(Napi::Value value) const { return ReadMask(value, "mask", vocab_size()); }
 
   Napi::Value AcceptPrompt(const Napi::CallbackInfo& info) {
     const Napi::Int32Array ids = ReadTokenIds(info[0], "ids", vocab_size());
@@ -295,41 +231,7 @@ class SamplerObject : public Napi::ObjectWrap<SamplerObject> {
     return info.Env().Undefined();
   }
 
-  Napi::Value Sample(const Napi::CallbackInfo& info) {
-    RowResult& result = ResultOfThread();
-    sampler_->Sample(Row(info[0], "logits"), Mask(info[1]), ScratchOf(*kernels_), result);
-    return ToObject(info.Env(), result);
-  }
-
-  Napi::Value Prepare(const Napi::CallbackInfo& info) {
-    Napi::Float32Array row = Napi::Float32Array::New(info.Env(), static_cast<size_t>(vocab_size()));
-    sampler_->Prepare(Row(info[0], "logits"), Mask(info[1]), row.Data());
-    return row;
-  }
-
-  Napi::Value SampleEdited(const Napi::CallbackInfo& info) {
-    RowResult& result = ResultOfThread();
-    sampler_->SampleEdited(Row(info[0], "logits"), Row(info[1], "row"), ScratchOf(*kernels_), result);
-    return ToObject(info.Env(), result);
-  }
-
-  // drawMany(logits, count, mask?) -> the tokens of the next `count` places in the random stream. Accepts none.
-  Napi::Value DrawMany(const Napi::CallbackInfo& info) {
-    const float* logits = Row(info[0], "logits");
-    const int32_t count = ReadInteger(info[1], "count", 0, 1 << 24);
-    const uint32_t* mask = Mask(info[2]);
-    Napi::Int32Array tokens = Napi::Int32Array::New(info.Env(), static_cast<size_t>(count));
-    RowResult& result = ResultOfThread();
-    for (int32_t i = 0; i < count; ++i) {
-      const uint64_t position = static_cast<uint64_t>(sampler_->generated()) + static_cast<uint64_t>(i);
-      sampler_->SampleAt(position, logits, mask, ScratchOf(*kernels_), result);
-      tokens[static_cast<size_t>(i)] = result.token;
-    }
-    return tokens;
-  }
-
   std::shared_ptr<Sampler> sampler_;
-  const Kernels* kernels_;
 };
 
 }  // namespace
@@ -343,9 +245,7 @@ void RegisterSampler(Napi::Env env, Napi::Object exports) {
   exports.Set("TokenTexts", TokenTextsObject::Define(env));
   exports.Set("SamplerPlan", SamplerPlanObject::Define(env));
   exports.Set("Sampler", SamplerObject::Define(env));
-  exports.Set("scoreRow", Napi::Function::New<ScoreRowFromJs>(env, "scoreRow"));
   exports.Set("uniforms", Napi::Function::New<Uniforms>(env, "uniforms"));
-  exports.Set("samplerKernels", Napi::Function::New<SamplerKernels>(env, "samplerKernels"));
   Napi::Array fields = Napi::Array::New(env);
   for (const FloatField& field : kFloats) fields.Set(fields.Length(), field.name);
   for (const IntegerField& field : kIntegers) fields.Set(fields.Length(), field.name);

@@ -15,15 +15,11 @@ namespace {
 
 // returnMemory() -> Promise<void>. glibc retains freed blocks of up to 32 MB, and most weights are that small.
 Napi::Value ReturnMemory(const Napi::CallbackInfo& info) {
-  return AsyncTask::Run(
-      info.Env(), Napi::Object::New(info.Env()),
-      [] {
+  return AsyncTask::Run(info.Env(), [] {
 #if defined(__GLIBC__)
-        malloc_trim(0);
+    malloc_trim(0);
 #endif
-        return Status{};
-      },
-      [](Napi::Env env) { return env.Undefined(); });
+  });
 }
 
 // performanceCores(devices) -> number; 0 where the system does not tell its cores apart.

@@ -16,6 +16,13 @@ struct TrainerHandle {
   std::atomic<bool> is_busy{false};
 };
 
+template <typename Trainer, typename Options>
+std::shared_ptr<TrainerHandle<Trainer>> OpenHandle(const Options& options) {
+  auto handle = std::make_shared<TrainerHandle<Trainer>>();
+  handle->trainer = Trainer::Open(options);
+  return handle;
+}
+
 // The trainer. Throws when it is closed or computing.
 template <typename Trainer>
 Trainer& Idle(Napi::Env env, const std::shared_ptr<TrainerHandle<Trainer>>& handle) {
@@ -25,12 +32,11 @@ Trainer& Idle(Napi::Env env, const std::shared_ptr<TrainerHandle<Trainer>>& hand
 }
 
 // Runs `work` on another thread. The handle is busy until it ends.
-template <typename Trainer, typename Work>
-Napi::Promise RunBusy(Napi::Env env, Napi::Object owner, const std::shared_ptr<TrainerHandle<Trainer>>& handle,
-                      Work work, AsyncTask::Finish finish) {
+template <typename Trainer, typename Work, typename... Finish>
+Napi::Promise RunBusy(Napi::Env env, const std::shared_ptr<TrainerHandle<Trainer>>& handle, Work work, Finish... finish) {
   Trainer& trainer = Idle(env, handle);
   auto run = [handle, &trainer, work = std::move(work)] { return work(trainer); };
-  return AsyncTask::Run(env, owner, Busy(&handle->is_busy, std::move(run)), std::move(finish));
+  return AsyncTask::Run(env, Busy(&handle->is_busy, std::move(run)), std::move(finish)...);
 }
 
 // Packed rows and optimizer options as JavaScript gives them.
@@ -90,21 +96,12 @@ void SetLifeMethods(Napi::Object object, const std::shared_ptr<TrainerHandle<Tra
 // step(options) -> Promise<{ gradNorm, isApplied }>
 template <typename Trainer>
 Napi::Value StepTrainer(const Napi::CallbackInfo& info, const std::shared_ptr<TrainerHandle<Trainer>>& handle) {
-  const Fields given(info[0]);
-  struct Result {
-    double norm = 0;
-    bool is_applied = false;
-  };
-  auto result = std::make_shared<Result>();
   return RunBusy(
-      info.Env(), given.object(), handle,
-      [options = OptimizerArgument(given), result](Trainer& trainer) {
-        return trainer.Step(options, &result->norm, &result->is_applied);
-      },
-      [result](Napi::Env env) -> Napi::Value {
+      info.Env(), handle, [options = OptimizerArgument(Fields(info[0]))](Trainer& trainer) { return trainer.Step(options); },
+      [](Napi::Env env, const training::StepResult& result) {
         Napi::Object object = Napi::Object::New(env);
-        object.Set("gradNorm", result->norm);
-        object.Set("isApplied", result->is_applied);
+        object.Set("gradNorm", result.gradient_norm);
+        object.Set("isApplied", result.is_applied);
         return object;
       });
 }

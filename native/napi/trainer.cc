@@ -3,7 +3,7 @@
 
 #include <napi.h>
 
-#include "graphs/peak.h"
+#include "graphs/graph.h"
 #include "napi/model.h"
 #include "napi/register.h"
 #include "napi/trainer-handle.h"
@@ -17,31 +17,25 @@ using SharedTrainer = std::shared_ptr<TrainerHandle<Trainer>>;
 
 // forward(row, gradients, adapterOff) -> Promise<{ logprobs, entropies }>
 Napi::Value Forward(const Napi::CallbackInfo& info, const SharedTrainer& handle) {
-  const Fields given(info[0]);
-  struct Result {
-    std::vector<float> logprobs, entropies;
-  };
-  auto result = std::make_shared<Result>();
   const bool gradients = info[1].ToBoolean(), adapter_off = info[2].ToBoolean();
   return RunBusy(
-      info.Env(), given.object(), handle,
-      [row = RowArgument(given), gradients, adapter_off, result](Trainer& trainer) {
-        return trainer.Forward(row, gradients, adapter_off, &result->logprobs, &result->entropies);
+      info.Env(), handle,
+      [row = RowArgument(Fields(info[0])), gradients, adapter_off](Trainer& trainer) {
+        return trainer.Forward(row, gradients, adapter_off);
       },
-      [result](Napi::Env env) -> Napi::Value {
+      [](Napi::Env env, const training::Scores& scores) {
         Napi::Object object = Napi::Object::New(env);
-        object.Set("logprobs", ToArray(env, result->logprobs));
-        object.Set("entropies", ToArray(env, result->entropies));
+        object.Set("logprobs", ToArray(env, scores.logprobs));
+        object.Set("entropies", ToArray(env, scores.entropies));
         return object;
       });
 }
 
 // backward(gradLogprobs) -> Promise<void>
 Napi::Value Backward(const Napi::CallbackInfo& info, const SharedTrainer& handle) {
-  return RunBusy(
-      info.Env(), Fields(info[0]).object(), handle,
-      [gradient = ReadVector<float>(info[0], "gradLogprobs")](Trainer& trainer) { return trainer.Backward(gradient); },
-      [](Napi::Env env) { return env.Undefined(); });
+  return RunBusy(info.Env(), handle, [gradient = ReadVector<float>(info[0], "gradLogprobs")](Trainer& trainer) {
+    trainer.Backward(gradient);
+  });
 }
 
 using Column = std::vector<float> Parameter::*;
@@ -157,10 +151,9 @@ Napi::Value OpenTrainer(const Napi::CallbackInfo& info) {
                          .memory_budget = static_cast<size_t>(given.Number("memoryBudget")),
                          .wide = given.Flag("isWide")};
   RequireLibrary(info.Env());
-  auto handle = std::make_shared<TrainerHandle<Trainer>>();
   return AsyncTask::Run(
-      info.Env(), given.object(), [options, handle] { return Trainer::Open(options, &handle->trainer); },
-      [handle](Napi::Env env) { return ToJavaScript(env, handle); });
+      info.Env(), [options] { return OpenHandle<Trainer>(options); },
+      [](Napi::Env env, const SharedTrainer& handle) { return ToJavaScript(env, handle); });
 }
 
 // quantizeRows(typeName, values, rowSize) -> Uint8Array: the bytes of a weight of that type, (rows, rowSize).
@@ -208,12 +201,10 @@ Napi::Value AppendTensors(const Napi::CallbackInfo& info) {
   std::vector<training::PlainTensor> tensors;
   for (size_t i = 0; i < names.size(); ++i) tensors.push_back({names[i], heads[i], offsets[i]});
   return AsyncTask::Run(
-      info.Env(), given.object(),
-      [model = given.Text("model"), adapters = MergedAdapters(info.Env(), given), tensors, type = given.Text("type"),
-       threads = given.Integer("threads", 1, 512), to = given.Text("to")] {
-        return training::AppendTensors(model, adapters, tensors, type, threads, to);
-      },
-      [](Napi::Env env) { return env.Undefined(); });
+      info.Env(), [model = given.Text("model"), adapters = MergedAdapters(info.Env(), given), tensors, type = given.Text("type"),
+                   threads = given.Integer("threads", 1, 512), to = given.Text("to")] {
+        training::AppendTensors(model, adapters, tensors, type, threads, to);
+      });
 }
 
 // mergeModel({ model, files, scales, types: 'same' | 'wide' | 'widest', threads, to }) -> Promise<void>
@@ -225,48 +216,25 @@ Napi::Value MergeModel(const Napi::CallbackInfo& info) {
                      : name == "wide" ? training::MergedTypes::kWide
                                       : training::MergedTypes::kWidest;
   return AsyncTask::Run(
-      info.Env(), given.object(),
-      [model = given.Text("model"), adapters = MergedAdapters(info.Env(), given), types, threads = given.Integer("threads", 1, 512), to = given.Text("to")] {
-        return training::MergeModel(model, adapters, types, threads, to);
-      },
-      [](Napi::Env env) { return env.Undefined(); });
+      info.Env(), [model = given.Text("model"), adapters = MergedAdapters(info.Env(), given), types,
+                   threads = given.Integer("threads", 1, 512),
+                   to = given.Text("to")] { training::MergeModel(model, adapters, types, threads, to); });
 }
 
 // quantizeModel({ model, fileType, threads, to }) -> Promise<void>
 Napi::Value QuantizeModel(const Napi::CallbackInfo& info) {
   const Fields given(info[0]);
   RequireLibrary(info.Env());
-  return AsyncTask::Run(
-      info.Env(), given.object(),
-      [model = given.Text("model"), file_type = given.Integer("fileType", 0, 1000),
-       threads = given.Integer("threads", 1, 512), to = given.Text("to")] {
-        return training::QuantizeModel(model, file_type, threads, to);
-      },
-      [](Napi::Env env) { return env.Undefined(); });
-}
-
-// measureMatMul({ type, in, out, rows, repeats, threads, device }) -> Promise<GFLOP/s>
-Napi::Value MeasurePeak(const Napi::CallbackInfo& info) {
-  const Fields given(info[0]);
-  RequireLibrary(info.Env());
-  auto gflops = std::make_shared<double>(0);
-  return AsyncTask::Run(
-      info.Env(), given.object(),
-      [type = given.Text("type"), in = given.Integer("in", 1), out = given.Integer("out", 1),
-       rows = given.Integer("rows", 1), repeats = given.Integer("repeats"), threads = given.Integer("threads", 1, 512),
-       name = given.Text("device"), gflops] {
-        std::unique_ptr<training::Device> device;
-        if (Status status = training::Device::Open(name, threads, &device); !status.ok()) return status;
-        return training::MeasureMatMul(device.get(), type, in, out, rows, repeats, gflops.get());
-      },
-      [gflops](Napi::Env env) -> Napi::Value { return Napi::Number::New(env, *gflops); });
+  return AsyncTask::Run(info.Env(), [model = given.Text("model"), file_type = given.Integer("fileType", 0, 1000),
+                                     threads = given.Integer("threads", 1, 512), to = given.Text("to")] {
+    training::QuantizeModel(model, file_type, threads, to);
+  });
 }
 
 }  // namespace
 
 void RegisterTrainer(Napi::Env env, Napi::Object exports) {
   exports.Set("openTrainer", Napi::Function::New(env, OpenTrainer, "openTrainer"));
-  exports.Set("measureMatMul", Napi::Function::New(env, MeasurePeak, "measureMatMul"));
   exports.Set("appendTensors", Napi::Function::New(env, AppendTensors, "appendTensors"));
   exports.Set("mergeModel", Napi::Function::New(env, MergeModel, "mergeModel"));
   exports.Set("quantizeModel", Napi::Function::New(env, QuantizeModel, "quantizeModel"));

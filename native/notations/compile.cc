@@ -29,7 +29,7 @@ Symbol SchemaSymbol(FrontEnd& front, JsonValue schema, const SchemaOptions& opti
     SchemaOptions any_of = options;
     any_of.reads_any_of = true;
     front.grammar.regex().budget().Begin(Phase::kShapes, limits::kShapeWork);
-    front.warnings.push_back({error.places()[0] + ": the combinations are too many to enforce, every oneOf reads as anyOf", true});
+    front.warnings.push_back({error.status().places[0] + ": the combinations are too many to enforce, every oneOf reads as anyOf", true});
     return SchemaRoot(front, std::move(schema), any_of);
   }
 }
@@ -45,12 +45,11 @@ Symbol FrontEnd::OneOf(std::vector<uint32_t> tokens, bool inverted) const {
 
 Symbol RegexSymbol(FrontEnd& front, std::string_view pattern, TextForm form) {
   CharEncoder encoder(front.grammar.regex(), form);
-  ParseError error;
-  const NodeId node = ParseRegex(pattern, {}, encoder, &error);
-  if (!error.ok())
-    throw SpecError(error.unsupported ? "UNSUPPORTED" : "INVALID_REQUEST", "offset " + std::to_string(error.position),
-                    error.message, error.position);
-  return front.grammar.Terminal(node);
+  try {
+    return front.grammar.Terminal(ParseRegex(pattern, {}, encoder));
+  } catch (const ParseError& error) {
+    throw SpecError(error.code(), "offset " + std::to_string(error.position), error.message, error.position);
+  }
 }
 
 static Symbol ChoiceSymbol(FrontEnd& front, const std::vector<std::string>& choices) {
@@ -77,26 +76,17 @@ static Symbol Run(FrontEnd& front, const Spec& spec) {
   return 0;
 }
 
-Status CompileConstraint(const Spec& spec, std::shared_ptr<const Vocabulary> vocabulary,
-                         std::shared_ptr<Constraint>* constraint) {
-  try {
-    auto grammar = std::make_shared<Grammar>();
-    FrontEnd front{*grammar, *vocabulary, spec.schema, {}};
-    const Symbol start = Run(front, spec);
-    auto made = std::make_shared<Constraint>(vocabulary, grammar, start, std::move(front.warnings));
-    if (!made->IsSatisfiable())
-      return Status::Fail("INVALID_REQUEST", "nothing can be generated under this constraint");
-    const Budget& budget = grammar->regex().budget();
-    if (budget.was_cut(Phase::kCompile) || budget.was_cut(Phase::kClosure))
-      return Status::Fail("UNSUPPORTED", "the constraint is too complex to enforce");
-    grammar->regex().Bind();
-    *constraint = std::move(made);
-    return Status::Ok();
-  } catch (const SpecError& error) {
-    return {error.code(), error.what(), error.places(), error.offset()};
-  } catch (...) {
-    return Status::Caught();
-  }
+std::shared_ptr<Constraint> CompileConstraint(const Spec& spec, std::shared_ptr<const Vocabulary> vocabulary) {
+  auto grammar = std::make_shared<Grammar>();
+  FrontEnd front{*grammar, *vocabulary, spec.schema, {}};
+  const Symbol start = Run(front, spec);
+  auto made = std::make_shared<Constraint>(vocabulary, grammar, start, std::move(front.warnings));
+  if (!made->IsSatisfiable()) throw Failure("INVALID_REQUEST", "nothing can be generated under this constraint");
+  const Budget& budget = grammar->regex().budget();
+  if (budget.was_cut(Phase::kCompile) || budget.was_cut(Phase::kClosure))
+    throw Failure("UNSUPPORTED", "the constraint is too complex to enforce");
+  grammar->regex().Bind();
+  return made;
 }
 
 }  // namespace onpolicy::grammar

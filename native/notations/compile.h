@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "base/status.h"
 #include "json-schema/options.h"
 #include "mask/constraint.h"
 
@@ -19,8 +18,7 @@ struct Spec {
   SchemaOptions schema;              // for every JSON Schema inside
 };
 
-// Never throws. On success `*constraint` is set; on failure the status says what is wrong and where.
-Status CompileConstraint(const Spec& spec, std::shared_ptr<const Vocabulary> vocabulary,
-                         std::shared_ptr<Constraint>* constraint);
+// Throws a Failure that says what is wrong and where.
+std::shared_ptr<Constraint> CompileConstraint(const Spec& spec, std::shared_ptr<const Vocabulary> vocabulary);
 
 }  // namespace onpolicy::grammar

@@ -166,13 +166,14 @@ NodeId GrammarParser::Class() {
 }
 
 NodeId GrammarParser::Expression(const std::string& pattern, const RegexOptions& options, size_t where, bool is_string) {
-  ParseError error;
-  const NodeId node = ParseRegex(pattern, options, encoder_, &error);
-  if (error.ok()) return node;
-  const std::string prefix = is_string ? "in the expression, at offset " + std::to_string(error.position) + ": " : "";
-  const size_t at = is_string ? where : where + error.position;
-  if (error.unsupported) Unsupported(prefix + error.message, at);
-  Fail(prefix + error.message, at);
+  try {
+    return ParseRegex(pattern, options, encoder_);
+  } catch (const ParseError& error) {
+    const std::string prefix = is_string ? "in the expression, at offset " + std::to_string(error.position) + ": " : "";
+    const size_t at = is_string ? where : where + error.position;
+    if (error.unsupported) Unsupported(prefix + error.message, at);
+    Fail(prefix + error.message, at);
+  }
 }
 
 void GrammarParser::Flag(char flag, RegexOptions* options, size_t where) const {

@@ -92,9 +92,9 @@ bool GrammarText::AtStatement() {
 uint32_t GrammarText::Hex(size_t digits) {
   uint32_t value = 0;
   for (size_t i = 0; i < digits; i++, at_++) {
-    const size_t digit = std::string_view("0123456789abcdefABCDEF").find(Peek());
-    if (digit == std::string_view::npos) Fail("invalid hexadecimal escape");
-    value = value * 16 + static_cast<uint32_t>(digit < 16 ? digit : digit - 6);
+    const int digit = HexDigit(Peek());
+    if (digit < 0) Fail("invalid hexadecimal escape");
+    value = value * 16 + static_cast<uint32_t>(digit);
   }
   if (value > kLastCodePoint) Fail("the code point is too large");
   return value;

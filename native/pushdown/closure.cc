@@ -311,9 +311,7 @@ NodeId Closure::Factored(std::vector<NodeId> options) {
       options.push_back(regex.Concat(splits[from].head, Factored(std::move(tails))));
     }
   }
-  NodeId result = regex.Alternate(std::move(options));
-  for (size_t i = shared.size(); i-- > 0;) result = regex.Concat(shared[i], result);
-  return result;
+  return regex.Concat(shared, regex.Alternate(std::move(options)));
 }
 
 Config Closure::Merged(std::span<const Terminal> terminals) {

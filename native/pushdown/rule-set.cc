@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/scoped-value.h"
 #include "base/spec-error.h"
 
 namespace onpolicy::grammar {
@@ -84,11 +85,7 @@ bool RuleSet::LoopText(uint32_t rule, const RuleExpr& body, NodeId* node) {
 
 bool RuleSet::AsText(const RuleExpr& expr, NodeId* node) {
   RegexPool& pool = grammar_.regex();
-  struct Depth {
-    int& value;
-    explicit Depth(int& depth) : value(++depth) {}
-    ~Depth() { value--; }
-  } depth(depth_);
+  const ScopedValue<int> deeper(depth_, depth_ + 1);
   if (depth_ > limits::kRuleDepth || pool.size() > limits::kFoldedNodes) return false;
   switch (expr.kind) {
     case RuleExpr::kText:
@@ -100,23 +97,12 @@ bool RuleSet::AsText(const RuleExpr& expr, NodeId* node) {
       return true;
     case RuleExpr::kReference:
       return RuleText(expr.rule, node);
-    case RuleExpr::kSequence: {
-      std::vector<NodeId> parts;
-      for (const RuleExpr& part : expr.parts) {
-        parts.emplace_back();
-        if (!AsText(part, &parts.back())) return false;
-      }
-      *node = kEpsilon;
-      for (size_t i = parts.size(); i-- > 0;) *node = pool.Concat(parts[i], *node);
-      return true;
-    }
+    case RuleExpr::kSequence:
     case RuleExpr::kChoice: {
       std::vector<NodeId> parts;
-      for (const RuleExpr& part : expr.parts) {
-        parts.emplace_back();
-        if (!AsText(part, &parts.back())) return false;
-      }
-      *node = pool.Alternate(std::move(parts));
+      for (const RuleExpr& part : expr.parts)
+        if (!AsText(part, &parts.emplace_back())) return false;
+      *node = expr.kind == RuleExpr::kChoice ? pool.Alternate(std::move(parts)) : pool.Concat(parts);
       return true;
     }
     case RuleExpr::kRepeat: {

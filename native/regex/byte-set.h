@@ -2,6 +2,7 @@
 #pragma once
 #include <bit>
 #include <cstdint>
+#include <string_view>
 
 namespace onpolicy::grammar {
 
@@ -12,6 +13,11 @@ struct ByteSet {
   static ByteSet Range(unsigned low, unsigned high) {
     ByteSet set;
     for (unsigned byte = low; byte <= high; byte++) set.Add(byte);
+    return set;
+  }
+  static ByteSet Of(std::string_view bytes) {
+    ByteSet set;
+    for (char byte : bytes) set.Add(static_cast<uint8_t>(byte));
     return set;
   }
   void Add(unsigned byte) { words[byte >> 6] |= 1ull << (byte & 63); }

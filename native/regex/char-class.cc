@@ -48,23 +48,48 @@ CodePoints WithBothCases(const CodePoints& ranges) {
   return Normalized(std::move(result));
 }
 
+// Calls `visit` with each word of a list between spaces.
+template <typename Visit>
+static void ForEachWord(std::string_view words, Visit visit) {
+  while (!words.empty()) {
+    const std::string_view word = words.substr(0, words.find(' '));
+    words.remove_prefix(std::min(words.size(), word.size() + 1));
+    visit(word);
+  }
+}
+
+static const UnicodeProperty* FindProperty(std::string_view wanted) {
+  const UnicodeProperty* found = nullptr;
+  for (const UnicodeProperty& property : kUnicodeProperties)
+    ForEachWord(property.names, [&](std::string_view name) {
+      if (name == wanted) found = &property;
+    });
+  return found;
+}
+
+// A number of a property's ranges; moves `at` behind it.
+static uint32_t ReadNumber(const char** at) {
+  uint32_t number = 0, scale = 1;
+  for (; **at >= 'a'; (*at)++, scale *= 26) number += scale * static_cast<uint32_t>(**at - 'a');
+  return number + scale * static_cast<uint32_t>(*(*at)++ - 'A');
+}
+
 // The ranges of a property and of the properties it is made of.
 static CodePoints PropertyRanges(const UnicodeProperty& property) {
   CodePoints ranges;
-  for (uint32_t i = property.begin; i < property.end; i++)
-    ranges.push_back({kUnicodeRanges[i].low, kUnicodeRanges[i].high});
+  uint32_t end = 0;
+  for (const char* at = property.ranges; *at;) {
+    const uint32_t low = end + ReadNumber(&at);
+    end = low + ReadNumber(&at);
+    ranges.push_back({low, end});
+  }
   std::string_view parts = property.parts;
   const bool is_inverted = parts.starts_with('^');
   if (is_inverted) parts.remove_prefix(1);
-  while (!parts.empty()) {
-    const std::string_view part = parts.substr(0, parts.find(' '));
-    parts.remove_prefix(std::min(parts.size(), part.size() + 1));
-    for (const UnicodeProperty& other : kUnicodeProperties)
-      if (part == other.name) {
-        const CodePoints more = PropertyRanges(other);
-        ranges.insert(ranges.end(), more.begin(), more.end());
-      }
-  }
+  ForEachWord(parts, [&](std::string_view part) {
+    const CodePoints more = PropertyRanges(*FindProperty(part));
+    ranges.insert(ranges.end(), more.begin(), more.end());
+  });
   ranges = Normalized(std::move(ranges));
   return is_inverted ? Inverted(ranges) : ranges;
 }
@@ -77,13 +102,9 @@ std::optional<CodePoints> UnicodeClass(std::string_view name) {
     if (name.starts_with(prefix)) wanted = std::string(name.substr(prefix.size()));
   for (std::string_view prefix : {"sc=", "Script_Extensions=", "scx="})
     if (name.starts_with(prefix)) wanted = "Script=" + std::string(name.substr(prefix.size()));
-  for (const UnicodeAlias& alias : kUnicodeAliases)
-    if (wanted == alias.name) wanted = alias.property;
-  for (const UnicodeProperty& property : kUnicodeProperties) {
-    if (wanted != property.name && "Script=" + wanted != property.name) continue;
-    return PropertyRanges(property);
-  }
-  return std::nullopt;
+  const UnicodeProperty* property = FindProperty(wanted);
+  if (!property) property = FindProperty("Script=" + wanted);
+  return property ? std::optional(PropertyRanges(*property)) : std::nullopt;
 }
 
 // [low, high] as digit strings of equal length: digit 0 first. `digit(position, from, to)` makes one position's node.
@@ -211,9 +232,7 @@ NodeId CharEncoder::Text(std::string_view utf8) {
       parts.push_back(Class({{code, code}}));
     }
   }
-  NodeId node = kEpsilon;
-  for (size_t i = parts.size(); i-- > 0;) node = pool_.Concat(parts[i], node);
-  return node;
+  return pool_.Concat(parts);
 }
 
 }  // namespace onpolicy::grammar

@@ -71,9 +71,7 @@ NodeId CountClamp::OfList(NodeId node) {
     parts.push_back(pool_.node(node).a);
     node = pool_.node(node).b;
   }
-  NodeId result = parts.empty() ? OfRepetitions(node) : Of(node);
-  for (size_t i = parts.size(); i-- > 0;) result = pool_.Concat(parts[i], result);
-  return result;
+  return pool_.Concat(parts, parts.empty() ? OfRepetitions(node) : Of(node));
 }
 
 // A loop: concatenations may be long. Several counts that a text may be in at once stay, for the same reason as counts inside of
@@ -88,9 +86,7 @@ NodeId CountClamp::OfRepetitions(NodeId node) {
   }
   if (counts > 1 && !IsApart(node)) return node;
   for (; pool_.node(node).kind == NodeKind::kConcat; node = pool_.node(node).b) parts.push_back(Of(pool_.node(node).a));
-  NodeId result = Of(node);
-  for (size_t i = parts.size(); i-- > 0;) result = pool_.Concat(parts[i], result);
-  return result;
+  return pool_.Concat(parts, Of(node));
 }
 
 bool CountClamp::IsApart(NodeId node) {

@@ -15,11 +15,7 @@ Expressions::Expressions() {
 
 NodeId Expressions::Literal(std::string_view text) {
   NodeId result = kEpsilon;
-  for (size_t i = text.size(); i-- > 0;) {
-    ByteSet set;
-    set.Add(static_cast<uint8_t>(text[i]));
-    result = Concat(Bytes(set), result);
-  }
+  for (size_t i = text.size(); i-- > 0;) result = Concat(Bytes(ByteSet::Of(text.substr(i, 1))), result);
   return result;
 }
 
@@ -45,10 +41,9 @@ NodeId Expressions::Concat(NodeId first, NodeId second) {
   return result;
 }
 
-NodeId Expressions::Concat(std::initializer_list<NodeId> parts) {
-  NodeId result = kEpsilon;
-  for (auto it = std::rbegin(parts); it != std::rend(parts); ++it) result = Concat(*it, result);
-  return result;
+NodeId Expressions::Concat(std::span<const NodeId> parts, NodeId last) {
+  for (size_t i = parts.size(); i-- > 0;) last = Concat(parts[i], last);
+  return last;
 }
 
 NodeId Expressions::MergeList(NodeKind kind, std::vector<NodeId> parts) {

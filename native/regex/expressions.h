@@ -3,6 +3,7 @@
 #include <array>
 #include <initializer_list>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -26,7 +27,8 @@ class Expressions : public NodeTable {
   NodeId Bytes(const ByteSet& set) { return set.IsEmpty() ? kNothing : InternSet(set); }
   NodeId Literal(std::string_view text);
   NodeId Concat(NodeId first, NodeId second);
-  NodeId Concat(std::initializer_list<NodeId> parts);
+  NodeId Concat(std::span<const NodeId> parts, NodeId last = kEpsilon);
+  NodeId Concat(std::initializer_list<NodeId> parts) { return Concat(std::span(parts.begin(), parts.size())); }
   NodeId Alternate(std::vector<NodeId> options) { return MergeList(NodeKind::kAlternate, std::move(options)); }
   NodeId And(std::vector<NodeId> parts) { return MergeList(NodeKind::kAnd, std::move(parts)); }
   // kAnd or kAlternate of `parts`.

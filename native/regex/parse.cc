@@ -197,17 +197,16 @@ class Builder {
 
 }  // namespace
 
-NodeId ParseRegex(std::string_view pattern, const RegexOptions& options, CharEncoder& encoder, ParseError* error) {
-  *error = {};
+NodeId ParseRegex(std::string_view pattern, const RegexOptions& options, CharEncoder& encoder) {
   // A NUL as it is reads as its escape: the reader knows the end of the text by it.
   std::string escaped;
   for (char c : pattern) c == '\0' ? escaped += "\\x00" : escaped += c;
-  RegexTreePtr tree = ReadRegex(escaped, options, error);
-  if (!error->ok() || !tree) return kNothing;
+  const RegexTreePtr tree = ReadRegex(escaped, options);
   Builder builder(encoder);
   const NodeId node = builder.Language(*tree, options.search ? encoder.AnyText() : kEpsilon, options.search);
-  if (builder.too_large()) *error = {0, "too many alternatives with anchors", true};
-  if (builder.has_mixed_context()) *error = {0, "a word boundary beside a look-ahead, or outside of an anchor, is not supported", true};
+  if (builder.has_mixed_context())
+    throw ParseError{0, "a word boundary beside a look-ahead, or outside of an anchor, is not supported", true};
+  if (builder.too_large()) throw ParseError{0, "too many alternatives with anchors", true};
   return node;
 }
 

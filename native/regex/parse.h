@@ -10,9 +10,10 @@ namespace onpolicy::grammar {
 
 struct ParseError {
   size_t position = 0;  // byte offset in the text
-  std::string message;  // empty: no error
+  std::string message;
   bool unsupported = false;
-  bool ok() const { return message.empty(); }
+
+  const char* code() const { return unsupported ? "UNSUPPORTED" : "INVALID_REQUEST"; }
 };
 
 struct RegexOptions {
@@ -22,7 +23,7 @@ struct RegexOptions {
   bool allow_lookahead = false;  // leading or embedded (?=...) and (?!...), turned into intersections
 };
 
-// kNothing with an error set, or the language in the encoder's form.
-NodeId ParseRegex(std::string_view pattern, const RegexOptions& options, CharEncoder& encoder, ParseError* error);
+// The language in the encoder's form. Throws a ParseError.
+NodeId ParseRegex(std::string_view pattern, const RegexOptions& options, CharEncoder& encoder);
 
 }  // namespace onpolicy::grammar

@@ -72,15 +72,18 @@ NodeId RegexPool::Compute(NodeId state, uint8_t byte) {
     same.ForEach([&](unsigned like) { skipped_[uint64_t{state} << 8 | like] = target; });
     return kNothing;
   }
-  const NodeId entry = !search_.IsLive(target) ? kNothing : target | (IsAccepting(target) ? kAcceptBit : 0);
-  NodeId* const next = row_of_[state]->next;
-  same.ForEach([&](unsigned like) { next[like] = entry; });
+  const bool is_live = search_.IsLive(target);
+  const NodeId entry = !is_live ? kNothing : target | (IsAccepting(target) ? kAcceptBit : 0);
+  StateRow& row = *row_of_[state];
+  row.is_cut = row.is_cut || (!is_live && target != kNothing && !search_.IsKnown(target));
+  same.ForEach([&](unsigned like) { row.next[like] = entry; });
   return entry;
 }
 
 const ByteSet& RegexPool::FirstBytes(NodeId state) {
   Row(state);
   StateRow& row = *row_of_[state];
+  if (row.is_cut) budget_.Cut(Phase::kSearch);
   if (row.has_first) return row.first;
   static const ByteSet all = ByteSet::All();
   for (unsigned byte = 0; byte < 256; byte++) {

@@ -19,6 +19,7 @@ struct StateRow {
   NodeId next[256];
   ByteSet first;
   bool has_first = false;
+  bool is_cut = false;  // no search could tell whether some byte leads anywhere
 };
 
 class RegexPool : public Expressions {

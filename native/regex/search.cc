@@ -150,7 +150,10 @@ bool LanguageSearch::HasTextOfParts(NodeId intersection) {
 bool LanguageSearch::Search(NodeId start) {
   const bool is_step = is_bound_;
   const bool is_patient = patient_end_ > 0;
-  if (is_step && !is_patient && undecided_.contains(start)) return false;
+  if (is_step && !is_patient && undecided_.contains(start)) {
+    pool_.budget().Cut(Phase::kSearch);
+    return false;
+  }
   if (HasTextOfParts(start)) return true;
   const Phase phase = is_step ? Phase::kSearch : Phase::kCompile;
   uint64_t end = pool_.budget().end(phase);

@@ -122,9 +122,7 @@ NodeId Expressions::JoinRanges(NodeId one, NodeId two) {
     if (a.tail != b.tail || first.kind != NodeKind::kRepeat || second.kind != NodeKind::kRepeat || first.a != second.a ||
         std::max(first.min, second.min) > std::min<uint64_t>(first.max, second.max) + 1ull)
       return kNothing;
-    NodeId result = Concat(Repeat(first.a, std::min(first.min, second.min), std::max(first.max, second.max)), a.tail);
-    for (size_t i = shared.size(); i-- > 0;) result = Concat(shared[i], result);
-    return result;
+    return Concat(shared, Concat(Repeat(first.a, std::min(first.min, second.min), std::max(first.max, second.max)), a.tail));
   }
 }
 

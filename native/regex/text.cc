@@ -21,13 +21,8 @@ CodePoints SpaceClass() {
 uint32_t RegexText::HexDigits(size_t count) {
   uint32_t value = 0;
   for (size_t i = 0; i < count; i++) {
-    const char c = Peek();
-    const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                      : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-    if (digit < 0) {
-      Fail("invalid hexadecimal escape");
-      return 0;
-    }
+    const int digit = HexDigit(Peek());
+    if (digit < 0) Fail("invalid hexadecimal escape");
     value = value * 16 + static_cast<uint32_t>(digit);
     at_++;
   }
@@ -36,16 +31,13 @@ uint32_t RegexText::HexDigits(size_t count) {
 
 bool RegexText::Escape(bool in_class, CodePoints* ranges) {
   at_++;
-  if (AtEnd()) {
-    Fail("a backslash at the end");
-    return false;
-  }
+  if (AtEnd()) Fail("a backslash at the end");
   const char c = Peek();
   if (c == 'p' || c == 'P') return PropertyEscape(ranges);
   if (ClassEscape(ranges)) return false;
-  const std::optional<uint32_t> code = CodePointEscape(in_class);
-  if (code) ranges->push_back({*code, *code});
-  return code.has_value();
+  const uint32_t code = CodePointEscape(in_class);
+  ranges->push_back({code, code});
+  return true;
 }
 
 bool RegexText::ClassEscape(CodePoints* ranges) {
@@ -80,16 +72,13 @@ bool RegexText::PropertyEscape(CodePoints* ranges) {
     name.erase(0, 1);
   }
   std::optional<CodePoints> set = UnicodeClass(name);
-  if (!set) {
-    Fail("unknown Unicode property '" + name + "'", true);
-    return false;
-  }
+  if (!set) Fail("unknown Unicode property '" + name + "'", true);
   if (inverted) set = Inverted(*set);
   ranges->insert(ranges->end(), set->begin(), set->end());
   return false;
 }
 
-std::optional<uint32_t> RegexText::CodePointEscape(bool in_class) {
+uint32_t RegexText::CodePointEscape(bool in_class) {
   const char c = Peek();
   const auto is_letter = [](char letter) { return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z'); };
   static constexpr std::string_view kNames = "nrtfv", kControls = "\n\r\t\f\v";
@@ -126,10 +115,7 @@ std::optional<uint32_t> RegexText::CodePointEscape(bool in_class) {
     default:
       break;
   }
-  if (is_letter(c) || (c >= '0' && c <= '9')) {
-    Fail(std::string("unknown escape '\\") + c + "'");
-    return std::nullopt;
-  }
+  if (is_letter(c) || (c >= '0' && c <= '9')) Fail(std::string("unknown escape '\\") + c + "'");
   return ReadCodePoint(text_, &at_);
 }
 
@@ -137,7 +123,7 @@ uint32_t RegexText::Braced() {
   at_++;
   uint32_t value = 0;
   size_t digits = 0;
-  for (; !AtEnd() && Peek() != '}' && error_.ok(); digits++) {
+  for (; !AtEnd() && Peek() != '}'; digits++) {
     const uint32_t digit = HexDigits(1);
     value = std::min<uint32_t>(value * 16 + digit, 0x110000);
   }
@@ -150,21 +136,11 @@ CodePoints RegexText::Class() {
   at_++;
   const bool inverted = Take("^");
   CodePoints ranges;
-  if (Peek() == ']' && !inverted) {
-    Fail("empty character class");
-    return ranges;
-  }
-  while (error_.ok() && Peek() != ']') {
-    if (AtEnd()) {
-      at_ = open;
-      Fail("unclosed character class");
-      return ranges;
-    }
+  if (Peek() == ']' && !inverted) Fail("empty character class");
+  while (Peek() != ']') {
+    if (AtEnd()) FailAt(open, "unclosed character class");
     const size_t item = at_;
-    if (Peek() == '[' && Peek(1) == ':') {
-      Fail("POSIX classes are not supported", true);
-      return ranges;
-    }
+    if (Peek() == '[' && Peek(1) == ':') Fail("POSIX classes are not supported", true);
     bool single = true;
     if (Peek() == '\\') {
       single = Escape(true, &ranges);
@@ -172,7 +148,7 @@ CodePoints RegexText::Class() {
       const uint32_t code = ReadCodePoint(text_, &at_);
       ranges.push_back({code, code});
     }
-    if (!error_.ok() || Peek() != '-' || Peek(1) == ']' || Peek(1) == '\0') continue;
+    if (Peek() != '-' || Peek(1) == ']' || Peek(1) == '\0') continue;
     if (!single) continue;  // a hyphen after a class such as \w stands for itself
     at_++;
     const uint32_t low = ranges.back().first;
@@ -185,14 +161,12 @@ CodePoints RegexText::Class() {
       const uint32_t code = ReadCodePoint(text_, &at_);
       end.push_back({code, code});
     }
-    if (!error_.ok()) break;
     if (!end_single) {
       ranges.push_back({low, low});
       ranges.push_back({'-', '-'});
       ranges.insert(ranges.end(), end.begin(), end.end());
     } else if (end.back().first < low) {
-      at_ = item;
-      Fail("character range out of order");
+      FailAt(item, "character range out of order");
     } else {
       ranges.push_back({low, end.back().first});
     }

@@ -1,6 +1,5 @@
 // A regular expression's text: escapes and character classes in it.
 #pragma once
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -13,8 +12,10 @@ class RegexText : protected TextCursor {
  protected:
   RegexText(std::string_view text, const RegexOptions& options) : TextCursor(text), options_(options) {}
 
-  void Fail(std::string message, bool unsupported = false) {
-    if (error_.ok()) error_ = {at_, std::move(message), unsupported};
+  [[noreturn]] void Fail(std::string message, bool unsupported = false) { throw ParseError{at_, std::move(message), unsupported}; }
+
+  [[noreturn]] void FailAt(size_t place, std::string message, bool unsupported = false) {
+    throw ParseError{place, std::move(message), unsupported};
   }
 
   // Reads an escape. Returns true for one character, which may then begin a range.
@@ -22,15 +23,14 @@ class RegexText : protected TextCursor {
   CodePoints Class();
 
   RegexOptions options_;
-  ParseError error_;
 
  private:
   // \d, \w, \s and their complements; false for any other escape.
   bool ClassEscape(CodePoints* ranges);
   // \p{name}. Returns false.
   bool PropertyEscape(CodePoints* ranges);
-  // An escape for one character, or none with an error set.
-  std::optional<uint32_t> CodePointEscape(bool in_class);
+  // An escape for one character.
+  uint32_t CodePointEscape(bool in_class);
   uint32_t HexDigits(size_t count);
   uint32_t Braced();
 };

@@ -14,25 +14,21 @@ class Parser : private RegexText {
  public:
   Parser(std::string_view text, const RegexOptions& options) : RegexText(text, options) {}
 
-  RegexTreePtr Parse(ParseError* error) {
+  RegexTreePtr Parse() {
     RegexTreePtr tree = Alternation(0);
-    if (error_.ok() && at_ < text_.size()) Fail("unmatched ')'");
-    *error = error_;
+    if (at_ < text_.size()) Fail("unmatched ')'");
     return tree;
   }
 
  private:
   RegexTreePtr Alternation(int depth) {
+    if (depth > limits::kRegexDepth) Fail("nested too deeply");
     auto tree = std::make_unique<RegexTree>();
-    if (depth > limits::kRegexDepth) {
-      Fail("nested too deeply");
-      return tree;
-    }
     const bool ignore_case = options_.ignore_case, dot_all = options_.dot_all;
     std::vector<RegexTreePtr> options;
     do {
       options.push_back(Concatenation(depth));
-    } while (error_.ok() && Take("|"));
+    } while (Take("|"));
     options_.ignore_case = ignore_case;
     options_.dot_all = dot_all;
     if (options.size() == 1) return std::move(options[0]);
@@ -45,9 +41,8 @@ class Parser : private RegexText {
   RegexTreePtr Concatenation(int depth) {
     auto tree = std::make_unique<RegexTree>();
     tree->kind = RegexTree::kConcat;
-    while (error_.ok() && !AtEnd() && Peek() != '|' && Peek() != ')') {
+    while (!AtEnd() && Peek() != '|' && Peek() != ')') {
       RegexTreePtr item = Quantified(depth);
-      if (!item) break;
       tree->zero_width = tree->zero_width || item->zero_width;
       tree->parts.push_back(std::move(item));
     }
@@ -62,7 +57,7 @@ class Parser : private RegexText {
 
   RegexTreePtr Quantified(int depth) {
     RegexTreePtr item = Atom(depth);
-    for (int count = 0; error_.ok() && item; count++) {
+    for (int count = 0;; count++) {
       uint32_t min = 0, max = kUnlimited;
       const size_t start = at_;
       if (Take("*")) {
@@ -75,17 +70,8 @@ class Parser : private RegexText {
       } else {
         break;
       }
-      if (!error_.ok()) break;
-      if (count > 0) {
-        at_ = start;
-        Fail("nothing to repeat");
-        break;
-      }
-      if (HasContext(*item)) {
-        at_ = start;
-        Fail("a quantifier after a look-ahead or a word boundary is not supported", true);
-        break;
-      }
+      if (count > 0) FailAt(start, "nothing to repeat");
+      if (HasContext(*item)) FailAt(start, "a quantifier after a look-ahead or a word boundary is not supported", true);
       if (Peek() == '+') Fail("possessive quantifiers are not supported", true);
       Take("?");  // laziness changes which match is found, not which texts match
       auto repeat = std::make_unique<RegexTree>();
@@ -114,7 +100,6 @@ class Parser : private RegexText {
       const size_t close = text_.find_first_not_of("0123456789", at + 1);
       if (close != std::string_view::npos && text_[close] == '}' && close > at + 1) {
         Fail("a repetition needs its lower count");
-        return true;
       }
     }
     if (!number(min)) return false;
@@ -124,10 +109,7 @@ class Parser : private RegexText {
       if (!number(max)) *max = kUnlimited;
     }
     if (at >= text_.size() || text_[at] != '}') return false;
-    if (*max < *min) {
-      Fail("the counts of a repetition are out of order");
-      return true;
-    }
+    if (*max < *min) Fail("the counts of a repetition are out of order");
     if (*min > limits::kLowerCount || (*max != kUnlimited && *max > limits::kUpperCount)) Fail("a repetition count is too large");
     at_ = at + 1;
     return true;
@@ -169,18 +151,13 @@ class Parser : private RegexText {
       case '+':
       case '?':
         Fail("nothing to repeat");
-        return nullptr;
       case '\\':
         return EscapedAtom();
       default:
         if (c == '{') {
           uint32_t min, max;
           const size_t start = at_;
-          if (Counts(&min, &max)) {
-            at_ = start;
-            Fail("nothing to repeat");
-            return nullptr;
-          }
+          if (Counts(&min, &max)) FailAt(start, "nothing to repeat");
         }
         const uint32_t code = ReadCodePoint(text_, &at_);
         return Leaf({{code, code}});
@@ -194,23 +171,16 @@ class Parser : private RegexText {
     bool look = false, negative = false;
     if (Take("?:")) {
     } else if (Peek() == '?' && (Peek(1) == '=' || Peek(1) == '!')) {
-      if (!options_.allow_lookahead) {
-        Fail("look-ahead is not supported", true);
-        return nullptr;
-      }
+      if (!options_.allow_lookahead) Fail("look-ahead is not supported", true);
       look = true;
       negative = Peek(1) == '!';
       at_ += 2;
     } else if (Peek() == '?' && Peek(1) == '<' && (Peek(2) == '=' || Peek(2) == '!')) {
       Fail("look-behind is not supported", true);
-      return nullptr;
     } else if (Take("?<") || Take("?P<")) {
       const size_t begin = at_;
       while (!AtEnd() && Peek() != '>') at_++;
-      if (AtEnd() || at_ == begin) {
-        Fail("invalid group name");
-        return nullptr;
-      }
+      if (AtEnd() || at_ == begin) Fail("invalid group name");
       at_++;
     } else if (Peek() == '?') {
       at_++;
@@ -225,23 +195,16 @@ class Parser : private RegexText {
           options_.dot_all = on;
         } else if (Peek() != 'u') {
           Fail("unknown group or flag");
-          return nullptr;
         }
       }
-      if (!any) {
-        Fail("invalid group");
-        return nullptr;
-      }
+      if (!any) Fail("invalid group");
       if (Take(")")) return std::make_unique<RegexTree>();  // holds until the enclosing group ends
       at_++;
     }
     RegexTreePtr tree = Alternation(depth + 1);
     options_.ignore_case = ignore_case;
     options_.dot_all = dot_all;
-    if (error_.ok() && !Take(")")) {
-      at_ = open;
-      Fail("unclosed group");
-    }
+    if (!Take(")")) FailAt(open, "unclosed group");
     if (!look) return tree;
     RegexTreePtr result = ZeroWidth(RegexTree::kLook);
     result->negative = negative;
@@ -261,10 +224,7 @@ class Parser : private RegexText {
       at_ += 2;
       return ZeroWidth(c == 'A' ? RegexTree::kStart : RegexTree::kEnd);
     }
-    if ((c >= '1' && c <= '9') || c == 'k') {
-      Fail("backreferences are not supported", true);
-      return nullptr;
-    }
+    if ((c >= '1' && c <= '9') || c == 'k') Fail("backreferences are not supported", true);
     CodePoints ranges;
     Escape(false, &ranges);
     return Leaf(std::move(ranges));
@@ -273,8 +233,6 @@ class Parser : private RegexText {
 
 }  // namespace
 
-RegexTreePtr ReadRegex(std::string_view pattern, const RegexOptions& options, ParseError* error) {
-  return Parser(pattern, options).Parse(error);
-}
+RegexTreePtr ReadRegex(std::string_view pattern, const RegexOptions& options) { return Parser(pattern, options).Parse(); }
 
 }  // namespace onpolicy::grammar

@@ -20,6 +20,6 @@ struct RegexTree {
 using RegexTreePtr = std::unique_ptr<RegexTree>;
 
 // Reads a pattern, by recursive descent of bounded depth.
-RegexTreePtr ReadRegex(std::string_view pattern, const RegexOptions& options, ParseError* error);
+RegexTreePtr ReadRegex(std::string_view pattern, const RegexOptions& options);
 
 }  // namespace onpolicy::grammar

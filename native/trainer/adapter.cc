@@ -1,7 +1,6 @@
 #include "trainer/adapter.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace onpolicy::training {
 namespace {
@@ -30,8 +29,8 @@ void Parameter::Resize(size_t count) {
   for (std::vector<float>* part : {&value, &gradient, &first_moment, &second_moment}) part->assign(count, 0.0f);
 }
 
-Status Adapter::Create(Device* device, Weights* weights, const std::vector<std::string>& modules, int64_t rank,
-                       double alpha, std::unique_ptr<Adapter>* out) {
+std::unique_ptr<Adapter> Adapter::Create(Device* device, Weights* weights, const std::vector<std::string>& modules, int64_t rank,
+                                         double alpha) {
   auto adapter = std::unique_ptr<Adapter>(new Adapter);
   adapter->rank_ = rank;
   adapter->scale_ = static_cast<float>(alpha) / static_cast<float>(rank);
@@ -54,10 +53,9 @@ Status Adapter::Create(Device* device, Weights* weights, const std::vector<std::
       adapter->modules_.push_back(std::move(module));
     }
   if (adapter->modules_.empty())
-    return Status::Fail("INVALID_REQUEST", "modules: none of the names is a linear layer of this model");
-  if (Status status = adapter->arena_->Allocate(); !status.ok()) return status;
-  *out = std::move(adapter);
-  return Status::Ok();
+    throw Failure("INVALID_REQUEST", "modules: none of the names is a linear layer of this model");
+  adapter->arena_->Allocate();
+  return adapter;
 }
 
 void Adapter::Upload() {
@@ -79,37 +77,29 @@ void Adapter::Accumulate(int index, float factor, const float* a_gradient, const
 }
 
 void Adapter::ZeroGradients() {
-  for (Module& module : modules_)
-    for (Parameter* parameter : {&module.a, &module.b})
-      std::fill(parameter->gradient.begin(), parameter->gradient.end(), 0.0f);
+  for (Parameter* parameter : Parameters()) std::fill(parameter->gradient.begin(), parameter->gradient.end(), 0.0f);
 }
 
 void Adapter::ResetOptimizer() {
   step_count = 0;
-  for (Module& module : modules_)
-    for (Parameter* parameter : {&module.a, &module.b}) {
-      std::fill(parameter->first_moment.begin(), parameter->first_moment.end(), 0.0f);
-      std::fill(parameter->second_moment.begin(), parameter->second_moment.end(), 0.0f);
-    }
+  for (Parameter* parameter : Parameters())
+    for (std::vector<float>* moment : {&parameter->first_moment, &parameter->second_moment})
+      std::fill(moment->begin(), moment->end(), 0.0f);
 }
 
-bool Adapter::Step(const OptimizerOptions& options, double* gradient_norm) {
-  double square = 0;
-  for (Module& module : modules_)
-    for (Parameter* parameter : {&module.a, &module.b})
-      square += SquareOf(parameter->gradient.data(), parameter->gradient.size());
-  *gradient_norm = std::sqrt(square);
-  if (!std::isfinite(*gradient_norm)) {
-    ZeroGradients();
-    return false;
-  }
-  const AdamW update(options, ++step_count, ClipFactor(*gradient_norm, options.max_gradient_norm));
-  for (Module& module : modules_)
-    for (Parameter* parameter : {&module.a, &module.b})
-      update.Update(parameter->value.data(), parameter->gradient.data(), parameter->first_moment.data(),
-                    parameter->second_moment.data(), parameter->value.size());
+StepResult Adapter::Step(const OptimizerOptions& options) {
+  std::vector<Trained> trained;
+  for (Parameter* one : Parameters())
+    trained.push_back({one->value.data(), one->gradient.data(), one->first_moment.data(), one->second_moment.data(), one->value.size()});
+  const StepResult result = Optimize(options, trained, &step_count);
   ZeroGradients();
-  return true;
+  return result;
+}
+
+std::vector<Parameter*> Adapter::Parameters() {
+  std::vector<Parameter*> parameters;
+  for (Module& module : modules_) parameters.insert(parameters.end(), {&module.a, &module.b});
+  return parameters;
 }
 
 }  // namespace onpolicy::training

@@ -34,8 +34,8 @@ class Adapter {
  public:
   // `modules`: kinds such as "attn_q" or full names such as "blk.0.attn_q". Marks the linears that they are; those of experts
   // have no adapter.
-  static Status Create(Device* device, Weights* weights, const std::vector<std::string>& modules, int64_t rank,
-                       double alpha, std::unique_ptr<Adapter>* out);
+  static std::unique_ptr<Adapter> Create(Device* device, Weights* weights, const std::vector<std::string>& modules, int64_t rank,
+                                         double alpha);
 
   std::vector<Module>& modules() { return modules_; }
   const Module& module(int index) const { return modules_[static_cast<size_t>(index)]; }
@@ -50,11 +50,12 @@ class Adapter {
   void ZeroGradients();
   // Forgets the moments and the steps they come from.
   void ResetOptimizer();
-  // One AdamW step on the gathered gradients, which are then zero. False: they are not finite, and nothing changed.
-  bool Step(const OptimizerOptions& options, double* gradient_norm);
+  // One AdamW step on the gathered gradients, which are then zero.
+  StepResult Step(const OptimizerOptions& options);
 
  private:
   Adapter() = default;
+  std::vector<Parameter*> Parameters();
 
   std::vector<Module> modules_;
   std::unique_ptr<Arena> arena_;

@@ -10,7 +10,7 @@ namespace onpolicy::training {
 
 class FileMap {
  public:
-  static Status Open(const std::string& path, std::unique_ptr<FileMap>* out);
+  static std::unique_ptr<FileMap> Open(const std::string& path);
   ~FileMap();
   FileMap(const FileMap&) = delete;
   FileMap& operator=(const FileMap&) = delete;
@@ -19,9 +19,10 @@ class FileMap {
   size_t size() const { return size_; }
 
  private:
-  FileMap() = default;
-  char* data_ = nullptr;
-  size_t size_ = 0;
+  FileMap(char* data, size_t size) : data_(data), size_(size) {}
+
+  char* data_;
+  size_t size_;
 };
 
 }  // namespace onpolicy::training

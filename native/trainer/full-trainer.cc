@@ -12,34 +12,28 @@ constexpr int64_t kNodesOfLayer = 280, kNodesOfBlock = 96;  // of a forward and 
 
 }  // namespace
 
-Status FullTrainer::Open(const FullTrainerOptions& options, std::unique_ptr<FullTrainer>* out) {
+std::unique_ptr<FullTrainer> FullTrainer::Open(const FullTrainerOptions& options) {
   auto trainer = std::unique_ptr<FullTrainer>(new FullTrainer);
-  if (Status status = Device::Open("", options.threads, &trainer->device_); !status.ok()) return status;
+  trainer->device_ = Device::Open("", options.threads);
   Device* device = trainer->device_.get();
   trainer->arena_ = std::make_unique<Arena>(device);
-  if (Status status = Weights::Load(device, options.model, &trainer->weights_); !status.ok()) return status;
+  trainer->weights_ = Weights::Load(device, options.model);
   if (trainer->shape().experts > 0)
-    return Status::Fail("UNSUPPORTED", "all weights of a model with experts cannot be trained; an adapter can");
+    throw Failure("UNSUPPORTED", "all weights of a model with experts cannot be trained; an adapter can");
   trainer->weights_->shape.MakeExact();
-  if (Status status = FullWeights::Create(device, trainer->weights_.get(), options.is_narrow, &trainer->full_);
-      !status.ok())
-    return status;
-  *out = std::move(trainer);
-  return Status::Ok();
+  trainer->full_ = FullWeights::Create(device, trainer->weights_.get(), options.is_narrow);
+  return trainer;
 }
 
-Status FullTrainer::Score(const PackedRow& row, std::vector<float>* logprobs) { return Run(row, nullptr, logprobs); }
-
-Status FullTrainer::AddGradients(const PackedRow& row, const std::vector<float>& target_weights,
-                                 std::vector<float>* logprobs) {
+std::vector<float> FullTrainer::AddGradients(const PackedRow& row, const std::vector<float>& target_weights) {
   if (static_cast<int64_t>(target_weights.size()) != row.targets())
-    return Status::Fail("INVALID_REQUEST", "targetWeights: expected " + std::to_string(row.targets()) +
-                                               " entries, got " + std::to_string(target_weights.size()));
-  return Run(row, &target_weights, logprobs);
+    throw Failure("INVALID_REQUEST", "targetWeights: expected " + std::to_string(row.targets()) + " entries, got " +
+                                         std::to_string(target_weights.size()));
+  return Run(row, &target_weights);
 }
 
-Status FullTrainer::Run(PackedRow row, const std::vector<float>* target_weights, std::vector<float>* logprobs) {
-  if (Status status = row.Check(shape().vocabulary); !status.ok()) return status;
+std::vector<float> FullTrainer::Run(PackedRow row, const std::vector<float>* target_weights) {
+  row.Check(shape().vocabulary);
   const auto targets = static_cast<size_t>(row.targets());
   row.Pad(kRowMultiple);
   std::vector<float> weights = target_weights ? *target_weights : std::vector<float>(targets, 0.0f);
@@ -53,23 +47,23 @@ Status FullTrainer::Run(PackedRow row, const std::vector<float>* target_weights,
   const int64_t nodes =
       shape().layers * (kNodesOfLayer + kNodesOfBlock * static_cast<int64_t>(row_.attention.plan.blocks.size())) + 64;
   if (row.size() > kMaxFullRow || nodes > static_cast<int64_t>(kMaxGraphNodes))
-    return Status::Fail("INVALID_REQUEST", "tokens: a row of " + std::to_string(row.size()) +
+    throw Failure("INVALID_REQUEST", "tokens: a row of " + std::to_string(row.size()) +
                                                " is too long to train all weights of this model");
-  if (Status status = Prepare(row, weights); !status.ok()) return status;
+  Prepare(row, weights);
   Graph graph;
   FullLinears linears(graph, *device_, *full_, shape().norm_epsilon);
   Build(graph, linears, row, target_weights != nullptr);
-  if (Status status = device_->Run(graph); !status.ok()) return status;
+  device_->Run(graph);
   std::vector<float> stats(static_cast<size_t>(2 * row.targets()));
   Graph reader(1);
   Api().ggml_backend_tensor_get(reader.At(stats_, GGML_TYPE_F32, {2, row.targets()}), stats.data(), 0,
                                 stats.size() * sizeof(float));
-  logprobs->resize(targets);
-  for (size_t i = 0; i < targets; ++i) (*logprobs)[i] = stats[2 * i];
-  return Status::Ok();
+  std::vector<float> logprobs(targets);
+  for (size_t i = 0; i < targets; ++i) logprobs[i] = stats[2 * i];
+  return logprobs;
 }
 
-Status FullTrainer::Prepare(const PackedRow& row, const std::vector<float>& target_weights) {
+void FullTrainer::Prepare(const PackedRow& row, const std::vector<float>& target_weights) {
   arena_->Clear();
   auto reserve = [this](int64_t rows, int64_t columns) {
     return Slot{arena_.get(), arena_->Reserve(static_cast<size_t>(rows * columns) * sizeof(float))};
@@ -86,7 +80,7 @@ Status FullTrainer::Prepare(const PackedRow& row, const std::vector<float>& targ
   for (int64_t i = 0; i < shape().layers; ++i)
     layers_.push_back({reserve(query, row.size()),
                        {reserve(query, row.size()), reserve(kv, row.size()), reserve(kv, row.size())}});
-  if (Status status = arena_->Allocate(); !status.ok()) return status;
+  arena_->Allocate();
   for (const LayerSlots& slots : layers_)
     for (Slot slot : {slots.scratch.key_gradient, slots.scratch.value_gradient})
       std::fill_n(static_cast<float*>(arena_->AddressOf(slot.offset)), kv * row.size(), 0.0f);
@@ -98,7 +92,6 @@ Status FullTrainer::Prepare(const PackedRow& row, const std::vector<float>& targ
   for (size_t i = 0; i < row.target_tokens.size(); ++i) pairs[2 * i] = row.target_tokens[i];
   Upload(stats_, GGML_TYPE_I32, pairs.data(), pairs.size());
   Upload(target_weights_, GGML_TYPE_F32, target_weights.data(), target_weights.size());
-  return Status::Ok();
 }
 
 void FullTrainer::Build(Graph& graph, FullLinears& linears, const PackedRow& row, bool gradients) {

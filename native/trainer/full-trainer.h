@@ -18,20 +18,17 @@ struct FullTrainerOptions {
 
 class FullTrainer {
  public:
-  static Status Open(const FullTrainerOptions& options, std::unique_ptr<FullTrainer>* out);
+  static std::unique_ptr<FullTrainer> Open(const FullTrainerOptions& options);
 
   const Shape& shape() const { return weights_->shape; }
   FullWeights& weights() { return *full_; }
 
-  // Fills the log-probability of each target of the row.
-  Status Score(const PackedRow& row, std::vector<float>* logprobs);
+  // The log-probability of each target of the row.
+  std::vector<float> Score(const PackedRow& row) { return Run(row, nullptr); }
   // The same, and adds the gradient of the sum over targets of -weight x log-probability. `target_weights`: (targets)
-  Status AddGradients(const PackedRow& row, const std::vector<float>& target_weights, std::vector<float>* logprobs);
+  std::vector<float> AddGradients(const PackedRow& row, const std::vector<float>& target_weights);
 
-  Status Step(const OptimizerOptions& options, double* gradient_norm, bool* is_applied) {
-    *is_applied = full_->Step(options, gradient_norm);
-    return Status::Ok();
-  }
+  StepResult Step(const OptimizerOptions& options) { return full_->Step(options); }
 
   void Abort() { device_->Abort(); }
   void ClearAbort() { device_->ClearAbort(); }
@@ -43,9 +40,9 @@ class FullTrainer {
   };
 
   FullTrainer() = default;
-  Status Run(PackedRow row, const std::vector<float>* target_weights, std::vector<float>* logprobs);
+  std::vector<float> Run(PackedRow row, const std::vector<float>* target_weights);
   // Reserves memory for the row and fills what a graph reads.
-  Status Prepare(const PackedRow& row, const std::vector<float>& target_weights);
+  void Prepare(const PackedRow& row, const std::vector<float>& target_weights);
   void Build(Graph& graph, FullLinears& linears, const PackedRow& row, bool gradients);
 
   std::unique_ptr<Device> device_;

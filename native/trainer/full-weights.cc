@@ -1,7 +1,6 @@
 #include "trainer/full-weights.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "kernels/float-transpose.h"
 
@@ -22,27 +21,20 @@ std::vector<Tensor*> Fields(Weights* weights) {
   return fields;
 }
 
-std::vector<Linear*> LinearsOf(Weights* weights) {
-  std::vector<Linear*> linears = {&weights->head};
-  for (Layer& layer : weights->layers)
-    for (Linear* linear : layer.linears()) linears.push_back(linear);
-  return linears;
-}
-
 }  // namespace
 
-Status FullWeights::Create(Device* device, Weights* weights, bool is_narrow, std::unique_ptr<FullWeights>* out) {
+std::unique_ptr<FullWeights> FullWeights::Create(Device* device, Weights* weights, bool is_narrow) {
   auto full = std::unique_ptr<FullWeights>(new FullWeights);
   full->is_narrow_ = is_narrow;
   std::vector<Tensor> sources;
   for (Tensor* field : Fields(weights)) {
     if (!*field || full->places_.contains(*field)) continue;
-    if (Status status = full->Add(*weights, *field); !status.ok()) return status;
+    full->Add(*weights, *field);
     sources.push_back(*field);
   }
-  for (Linear* linear : LinearsOf(weights)) full->Own(linear->weight).is_multiplied = true;
-  if (Status status = full->Place(device, sources); !status.ok()) return status;
-  for (Linear* linear : LinearsOf(weights)) {
+  for (Linear* linear : weights->AllLinears()) full->Own(linear->weight).is_multiplied = true;
+  full->Place(device, sources);
+  for (Linear* linear : weights->AllLinears()) {
     FullParameter& parameter = full->Own(linear->weight);
     linear->weight = parameter.matmul;
     linear->transposed_type = parameter.transposed->type;
@@ -53,13 +45,12 @@ Status FullWeights::Create(Device* device, Weights* weights, bool is_narrow, std
     if (*field && std::find(sources.begin(), sources.end(), *field) != sources.end())
       *field = full->Own(*field).value;
   full->Refresh();
-  *out = std::move(full);
-  return Status::Ok();
+  return full;
 }
 
-Status FullWeights::Add(const Weights& weights, Tensor from) {
+void FullWeights::Add(const Weights& weights, Tensor from) {
   if (from->type != GGML_TYPE_F32 && from->type != GGML_TYPE_F16 && from->type != GGML_TYPE_BF16)
-    return Status::Fail("UNSUPPORTED", std::string("all weights can be trained when they are F32, F16 or BF16; ") +
+    throw Failure("UNSUPPORTED", std::string("all weights can be trained when they are F32, F16 or BF16; ") +
                                            from->name + " is " + Api().ggml_type_name(from->type));
   places_[from] = parameters_.size();
   parameters_.push_back({.name = from->name,
@@ -67,10 +58,9 @@ Status FullWeights::Add(const Weights& weights, Tensor from) {
                          .offset_in_file = weights.OffsetInFile(from),
                          .in = from->ne[0],
                          .columns = from->ne[1]});
-  return Status::Ok();
 }
 
-Status FullWeights::Place(Device* device, const std::vector<Tensor>& sources) {
+void FullWeights::Place(Device* device, const std::vector<Tensor>& sources) {
   const Library& api = Api();
   const ggml_type matmul_type = is_narrow_ ? GGML_TYPE_BF16 : GGML_TYPE_F32;
   arena_ = std::make_unique<Arena>(device);
@@ -84,7 +74,7 @@ Status FullWeights::Place(Device* device, const std::vector<Tensor>& sources) {
     offsets.push_back({arena_->Reserve(bytes), arena_->Reserve(bytes),
                        arena_->Reserve(is_narrow_ ? matmul_bytes : 0), arena_->Reserve(matmul_bytes)});
   }
-  if (Status status = arena_->Allocate(); !status.ok()) return status;
+  arena_->Allocate();
   tensors_ = std::make_unique<Graph>(2 * parameters_.size() + 1);
   auto at = [&](size_t offset, ggml_type type, int64_t rows, int64_t columns) {
     return tensors_->At({arena_.get(), offset}, type, {rows, columns});
@@ -108,7 +98,6 @@ Status FullWeights::Place(Device* device, const std::vector<Tensor>& sources) {
           ->to_float(sources[i]->data, parameter.values(), static_cast<int64_t>(parameter.count()));
   }
   ZeroGradients();
-  return Status::Ok();
 }
 
 const FullParameter* FullWeights::Find(Tensor used) const {
@@ -131,20 +120,14 @@ void FullWeights::ZeroGradients() {
   for (FullParameter& parameter : parameters_) std::fill_n(parameter.gradients(), parameter.count(), 0.0f);
 }
 
-bool FullWeights::Step(const OptimizerOptions& options, double* gradient_norm) {
-  double square = 0;
-  for (const FullParameter& parameter : parameters_) square += SquareOf(parameter.gradients(), parameter.count());
-  *gradient_norm = std::sqrt(square);
-  const bool is_finite = std::isfinite(*gradient_norm);
-  if (is_finite) {
-    const AdamW update(options, ++step_count, ClipFactor(*gradient_norm, options.max_gradient_norm));
-    for (FullParameter& parameter : parameters_)
-      update.Update(parameter.values(), parameter.gradients(), parameter.first_moment.data(),
-                    parameter.second_moment.data(), parameter.count(), parameter.columns > 1);
-    Refresh();
-  }
+StepResult FullWeights::Step(const OptimizerOptions& options) {
+  std::vector<Trained> trained;
+  for (FullParameter& one : parameters_)
+    trained.push_back({one.values(), one.gradients(), one.first_moment.data(), one.second_moment.data(), one.count(), one.columns > 1});
+  const StepResult result = Optimize(options, trained, &step_count);
+  if (result.is_applied) Refresh();
   ZeroGradients();
-  return is_finite;
+  return result;
 }
 
 }  // namespace onpolicy::training

@@ -31,7 +31,7 @@ struct FullParameter {
 class FullWeights {
  public:
   // Replaces the tensors of `weights` by trained ones. `is_narrow`: matmuls read BF16, at twice the speed.
-  static Status Create(Device* device, Weights* weights, bool is_narrow, std::unique_ptr<FullWeights>* out);
+  static std::unique_ptr<FullWeights> Create(Device* device, Weights* weights, bool is_narrow);
 
   std::vector<FullParameter>& parameters() { return parameters_; }
   // The parameter whose value or matmul a graph uses, or null.
@@ -42,14 +42,13 @@ class FullWeights {
   // After values changed: fills the copies that matmuls read.
   void Refresh();
   void ZeroGradients();
-  // One AdamW step on the gathered gradients, which are then zero. False: they are not finite, and nothing changed.
-  // Weight decay takes matrices only.
-  bool Step(const OptimizerOptions& options, double* gradient_norm);
+  // One AdamW step on the gathered gradients, which are then zero. Weight decay takes matrices only.
+  StepResult Step(const OptimizerOptions& options);
 
  private:
   FullWeights() = default;
-  Status Add(const Weights& weights, Tensor from);
-  Status Place(Device* device, const std::vector<Tensor>& sources);
+  void Add(const Weights& weights, Tensor from);
+  void Place(Device* device, const std::vector<Tensor>& sources);
   FullParameter& Own(Tensor from) { return parameters_[places_.at(from)]; }
 
   bool is_narrow_ = false;

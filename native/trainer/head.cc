@@ -108,8 +108,7 @@ void PutTargets(const Device& device, const Weights& weights, const RowMemory& m
   if (device.is_cpu()) put(memory.head_stats, pairs);
 }
 
-Status HeadForward(Device* device, const Weights& weights, const RowMemory& memory, int64_t size, int64_t targets,
-                   std::vector<float>* logprobs, std::vector<float>* entropies) {
+Scores HeadForward(Device* device, const Weights& weights, const RowMemory& memory, int64_t size, int64_t targets) {
   const Library& api = Api();
   const Shape& shape = weights.shape;
   const int64_t chunk = HeadChunk(weights);
@@ -134,23 +133,21 @@ Status HeadForward(Device* device, const Weights& weights, const RowMemory& memo
       if (shape.logit_scale != 1) errors = graph.Scale(errors, shape.logit_scale);
       graph.Add(graph.Pin(errors, Advance(memory.head_errors, start * shape.width)));
     }
-    if (Status status = device->Run(graph); !status.ok()) return status;
+    device->Run(graph);
   }
   std::vector<float> stats(static_cast<size_t>(2 * targets));
   Graph graph(1);
   api.ggml_backend_tensor_get(graph.At(memory.head_stats, GGML_TYPE_F32, {2, targets}), stats.data(), 0,
                               stats.size() * sizeof(float));
-  logprobs->resize(static_cast<size_t>(targets));
-  entropies->resize(static_cast<size_t>(targets));
-  for (size_t i = 0; i < logprobs->size(); ++i) {
-    (*logprobs)[i] = device->is_cpu() ? stats[2 * i] : stats[i];
-    (*entropies)[i] = device->is_cpu() ? stats[2 * i + 1] : -stats[logprobs->size() + i];
+  Scores scores;
+  for (size_t i = 0; i < stats.size() / 2; ++i) {
+    scores.logprobs.push_back(device->is_cpu() ? stats[2 * i] : stats[i]);
+    scores.entropies.push_back(device->is_cpu() ? stats[2 * i + 1] : -stats[stats.size() / 2 + i]);
   }
-  return Status::Ok();
+  return scores;
 }
 
-Status HeadBackward(Device* device, const Weights& weights, const RowMemory& memory, int64_t size,
-                    const std::vector<float>& gradient) {
+void HeadBackward(Device* device, const Weights& weights, const RowMemory& memory, int64_t size, const std::vector<float>& gradient) {
   const Shape& shape = weights.shape;
   const auto targets = static_cast<int64_t>(gradient.size());
   Graph graph(256);
@@ -164,7 +161,7 @@ Status HeadBackward(Device* device, const Weights& weights, const RowMemory& mem
   Tensor normed_gradient = graph.Times(graph.Times(errors, weight_of_target), weights.output_norm);
   Tensor rows_gradient = graph.RmsNormBack(normed_gradient, graph.Rows(stream, ids), shape.norm_epsilon);
   graph.Add(graph.Pin(graph.ScatterRows(rows_gradient, ids, stream), memory.gradients[0]));
-  return device->Run(graph);
+  device->Run(graph);
 }
 
 }  // namespace onpolicy::training

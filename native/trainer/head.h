@@ -28,13 +28,16 @@ int64_t HeadChunk(const Weights& weights);
 void PutTargets(const Device& device, const Weights& weights, const RowMemory& memory,
                 const std::vector<int32_t>& targets);
 
-// Fills `logprobs` and `entropies`, (targets), and, when the row's memory is for gradients, its `head_errors`:
+// Of each target.
+struct Scores {
+  std::vector<float> logprobs, entropies;
+};
+
+// Scores the targets, and, when the row's memory is for gradients, fills its `head_errors`:
 // -d(log-probability of the target) / d(head's input) does not depend on the loss, so logits are needed once.
-Status HeadForward(Device* device, const Weights& weights, const RowMemory& memory, int64_t size, int64_t targets,
-                   std::vector<float>* logprobs, std::vector<float>* entropies);
+Scores HeadForward(Device* device, const Weights& weights, const RowMemory& memory, int64_t size, int64_t targets);
 
 // d(loss)/d(log-probability) of each target, (targets) -> `memory.gradients[0]`, the residual stream's gradient.
-Status HeadBackward(Device* device, const Weights& weights, const RowMemory& memory, int64_t size,
-                    const std::vector<float>& gradient);
+void HeadBackward(Device* device, const Weights& weights, const RowMemory& memory, int64_t size, const std::vector<float>& gradient);
 
 }  // namespace onpolicy::training

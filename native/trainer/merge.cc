@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <deque>
 #include <fstream>
 #include <memory>
 
 #include "base/file-path.h"
 #include "base/threads.h"
+#include "graphs/graph.h"
 #include "graphs/share.h"
 #include "llama/library.h"
 #include "trainer/file-map.h"
@@ -17,40 +19,32 @@ namespace {
 constexpr int64_t kRowsAtOnce = 64;      // of one thread
 constexpr size_t kBytesAtOnce = 64 << 20;  // of one write, about
 
+using Header = std::unique_ptr<gguf_context, void (*)(gguf_context*)>;
+
 // A GGUF file with its tensors' bytes.
 class TensorFile {
  public:
-  ~TensorFile() {
-    if (tensors_) Api().ggml_free(tensors_);
-    if (gguf_) Api().gguf_free(gguf_);
-  }
-
-  Status Open(const std::string& path) {
-    if (Status status = FileMap::Open(path, &bytes_); !status.ok()) return status;
-    gguf_ = Api().gguf_init_from_file(path.c_str(), {.no_alloc = true, .ctx = &tensors_});
-    if (!gguf_) return Status::Fail("MODEL_INVALID", path + " is no readable GGUF file");
+  explicit TensorFile(const std::string& path)
+      : bytes_(FileMap::Open(path)), gguf_(nullptr, Api().gguf_free), tensors_(nullptr, Api().ggml_free) {
+    ggml_context* tensors = nullptr;
+    gguf_.reset(Api().gguf_init_from_file(path.c_str(), {.no_alloc = true, .ctx = &tensors}));
+    tensors_.reset(tensors);
+    if (!gguf_) throw Failure("MODEL_INVALID", path + " is no readable GGUF file");
     for (int64_t i = 0; i < count(); ++i) {
-      const size_t offset = OffsetOf(i), size = Api().gguf_get_tensor_size(gguf_, i);
+      const size_t offset = OffsetOf(i), size = Api().gguf_get_tensor_size(gguf(), i);
       if (offset > bytes_->size() || size > bytes_->size() - offset)
-        return Status::Fail("MODEL_INVALID", path + " is truncated");
+        throw Failure("MODEL_INVALID", path + " is truncated");
     }
-    return Status::Ok();
   }
 
-  gguf_context* gguf() const { return gguf_; }
-  int64_t count() const { return Api().gguf_get_n_tensors(gguf_); }
+  gguf_context* gguf() const { return gguf_.get(); }
+  int64_t count() const { return Api().gguf_get_n_tensors(gguf()); }
   const char* DataOf(int64_t i) const { return bytes_->data() + OffsetOf(i); }
-  // Null when there is none of this name.
-  ggml_tensor* Named(const std::string& name) const {
-    const Library& api = Api();
-    ggml_tensor* tensor = api.ggml_get_first_tensor(tensors_);
-    while (tensor && name != tensor->name) tensor = api.ggml_get_next_tensor(tensors_, tensor);
-    return tensor;
-  }
+  ggml_tensor* Named(const std::string& name) const { return TensorNamed(tensors_.get(), name); }
   // The numbers of a tensor, of any type.
   std::vector<float> Floats(const ggml_tensor* tensor) const {
     std::vector<float> values(static_cast<size_t>(Api().ggml_nelements(tensor)));
-    ReadFloats(tensor->type, DataOf(Api().gguf_find_tensor(gguf_, tensor->name)), values.size(), values.data());
+    ReadFloats(tensor->type, DataOf(Api().gguf_find_tensor(gguf(), tensor->name)), values.size(), values.data());
     return values;
   }
 
@@ -62,11 +56,11 @@ class TensorFile {
   }
 
  private:
-  size_t OffsetOf(int64_t i) const { return Api().gguf_get_data_offset(gguf_) + Api().gguf_get_tensor_offset(gguf_, i); }
+  size_t OffsetOf(int64_t i) const { return Api().gguf_get_data_offset(gguf()) + Api().gguf_get_tensor_offset(gguf(), i); }
 
   std::unique_ptr<FileMap> bytes_;
-  gguf_context* gguf_ = nullptr;
-  ggml_context* tensors_ = nullptr;
+  Header gguf_;
+  std::unique_ptr<ggml_context, void (*)(ggml_context*)> tensors_;
 };
 
 // What one adapter adds to a weight: scale b a, for each of its experts.
@@ -77,22 +71,21 @@ struct Addition {
   float scale = 0;
 };
 
-Status ReadAddition(const TensorFile& adapter, const std::string& weight, float scale, std::vector<Addition>* out) {
+void ReadAddition(const TensorFile& adapter, const std::string& weight, float scale, std::vector<Addition>* out) {
   const Library& api = Api();
   const ggml_tensor* a = adapter.Named(weight + ".lora_a");
   const ggml_tensor* b = adapter.Named(weight + ".lora_b");
-  if (!a || !b) return Status::Ok();
+  if (!a || !b) return;
   if (weight == "token_embd.weight")
-    return Status::Fail("UNSUPPORTED", "an adapter of token embeddings is not merged");
+    throw Failure("UNSUPPORTED", "an adapter of token embeddings is not merged");
   for (const ggml_tensor* factor : {a, b})
     if (factor->type != GGML_TYPE_F32 && !api.ggml_get_type_traits(factor->type)->to_float)
-      return Status::Fail("UNSUPPORTED", std::string(factor->name) + " has a type that cannot be read");
+      throw Failure("UNSUPPORTED", std::string(factor->name) + " has a type that cannot be read");
   const int64_t key = api.gguf_find_key(adapter.gguf(), "adapter.lora.alpha");
   const float alpha = key >= 0 ? api.gguf_get_val_f32(adapter.gguf(), key) : 0;
   Addition addition{.a = adapter.Floats(a), .b = adapter.Floats(b), .rank = b->ne[0]};
   addition.scale = alpha == 0 ? scale : scale * alpha / static_cast<float>(addition.rank);
   out->push_back(std::move(addition));
-  return Status::Ok();
 }
 
 // Adds to row `row` of a weight of `in` numbers a row and `out` rows an expert.
@@ -123,7 +116,7 @@ struct Writing {
 };
 
 // Writes one tensor, some rows at a time.
-Status WriteTensor(const ggml_tensor* tensor, const char* from, const Writing& writing, int threads,
+void WriteTensor(const ggml_tensor* tensor, const char* from, const Writing& writing, int threads,
                    std::ofstream& file) {
   const ggml_type type = writing.type;
   const Library& api = Api();
@@ -131,7 +124,7 @@ Status WriteTensor(const ggml_tensor* tensor, const char* from, const Writing& w
   const size_t from_bytes = api.ggml_row_size(tensor->type, in), to_bytes = api.ggml_row_size(type, in);
   if (writing.KeepsBytes(tensor)) {
     file.write(from, static_cast<std::streamsize>(static_cast<size_t>(rows) * from_bytes));
-    return Status::Ok();
+    return;
   }
   const int64_t most = std::max<int64_t>(kRowsAtOnce, static_cast<int64_t>(kBytesAtOnce / to_bytes) / kRowsAtOnce * kRowsAtOnce);
   std::vector<char> written(static_cast<size_t>(std::min(rows, most)) * to_bytes);
@@ -158,7 +151,6 @@ Status WriteTensor(const ggml_tensor* tensor, const char* from, const Writing& w
     OnThreads(threads, [&](int) { Share(next, (here + kRowsAtOnce - 1) / kRowsAtOnce, write); });
     file.write(written.data(), static_cast<std::streamsize>(static_cast<size_t>(here) * to_bytes));
   }
-  return Status::Ok();
 }
 
 ggml_type TypeOf(const ggml_tensor* tensor, MergedTypes types) {
@@ -166,75 +158,74 @@ ggml_type TypeOf(const ggml_tensor* tensor, MergedTypes types) {
   return types == MergedTypes::kWidest ? GGML_TYPE_F32 : GGML_TYPE_F16;
 }
 
-Status Close(std::ofstream& file, const std::string& to) {
-  file.close();
-  return file.good() ? Status::Ok() : Status::Fail("STORE_FAILED", "cannot write " + to + ": is the disk full?");
+// Throws where a write has failed.
+void CheckWritten(const std::ofstream& file, const std::string& to) {
+  if (!file.good()) throw Failure("STORE_FAILED", "cannot write " + to + ": is the disk full?");
 }
 
-// The merged file's header: that of the model with other types.
-Status WriteHeader(const TensorFile& model, MergedTypes types, const std::string& to,
-                   std::unique_ptr<gguf_context, void (*)(gguf_context*)>* header) {
+void Close(std::ofstream& file, const std::string& to) {
+  file.close();
+  CheckWritten(file, to);
+}
+
+// The merged file's header, written: that of the model with other types.
+Header WriteHeader(const TensorFile& model, MergedTypes types, const std::string& to) {
   const Library& api = Api();
   if (const int64_t split = api.gguf_find_key(model.gguf(), "split.count"); split >= 0)
     if (api.gguf_get_val_u16(model.gguf(), split) > 1)
-      return Status::Fail("UNSUPPORTED", "a model in several files is not exported; llama.cpp's gguf-split makes one of them");
-  *header = {api.gguf_init_empty(), api.gguf_free};
-  api.gguf_set_kv(header->get(), model.gguf());
+      throw Failure("UNSUPPORTED", "a model in several files is not exported; llama.cpp's gguf-split makes one of them");
+  Header header{api.gguf_init_empty(), api.gguf_free};
+  api.gguf_set_kv(header.get(), model.gguf());
   for (int64_t i = 0; i < model.count(); ++i) {
     const ggml_tensor* tensor = model.Named(api.gguf_get_tensor_name(model.gguf(), i));
-    api.gguf_add_tensor(header->get(), tensor);
-    api.gguf_set_tensor_type(header->get(), tensor->name, TypeOf(tensor, types));
+    api.gguf_add_tensor(header.get(), tensor);
+    api.gguf_set_tensor_type(header.get(), tensor->name, TypeOf(tensor, types));
   }
   if (types != MergedTypes::kSame)
-    api.gguf_set_val_u32(header->get(), "general.file_type",
+    api.gguf_set_val_u32(header.get(), "general.file_type",
                          types == MergedTypes::kWidest ? LLAMA_FTYPE_ALL_F32 : LLAMA_FTYPE_MOSTLY_F16);
-  std::vector<char> bytes(api.gguf_get_meta_size(header->get()));
-  api.gguf_get_meta_data(header->get(), bytes.data());
+  std::vector<char> bytes(api.gguf_get_meta_size(header.get()));
+  api.gguf_get_meta_data(header.get(), bytes.data());
   std::ofstream file(FilePath(to), std::ios::binary | std::ios::trunc);
   file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  return Close(file, to);
+  Close(file, to);
+  return header;
 }
 
 // The model and its adapters, opened.
 struct Inputs {
   TensorFile model;
-  std::vector<TensorFile> adapters;
+  std::deque<TensorFile> adapters;
   std::vector<float> scales;
 
-  Status Open(const std::string& path, const std::vector<MergedAdapter>& given) {
-    if (Status status = model.Open(path); !status.ok()) return status;
-    adapters = std::vector<TensorFile>(given.size());
-    for (size_t i = 0; i < given.size(); ++i) {
-      if (Status status = adapters[i].Open(given[i].file); !status.ok()) return status;
-      scales.push_back(given[i].scale);
+  Inputs(const std::string& path, const std::vector<MergedAdapter>& given) : model(path) {
+    for (const MergedAdapter& adapter : given) {
+      adapters.emplace_back(adapter.file);
+      scales.push_back(adapter.scale);
     }
-    return Status::Ok();
   }
 
   // Writes a tensor with what the adapters add to it.
-  Status Write(const ggml_tensor* tensor, Writing writing, int threads, std::ofstream& file, const std::string& to) const {
+  void Write(const ggml_tensor* tensor, Writing writing, int threads, std::ofstream& file, const std::string& to) const {
     for (size_t i = 0; i < adapters.size(); ++i)
-      if (Status status = ReadAddition(adapters[i], tensor->name, scales[i], &writing.additions); !status.ok())
-        return status;
+      ReadAddition(adapters[i], tensor->name, scales[i], &writing.additions);
     if (!writing.additions.empty() && Api().ggml_quantize_requires_imatrix(writing.type))
-      return Status::Fail("UNSUPPORTED", std::string(tensor->name) + " is " + Api().ggml_type_name(writing.type) +
+      throw Failure("UNSUPPORTED", std::string(tensor->name) + " is " + Api().ggml_type_name(writing.type) +
                                              ", which cannot be written without a calibration; name another type");
     const char* from = model.DataOf(Api().gguf_find_tensor(model.gguf(), tensor->name));
-    if (Status status = WriteTensor(tensor, from, writing, threads, file); !status.ok()) return status;
-    return file.good() ? Status::Ok() : Status::Fail("STORE_FAILED", "cannot write " + to + ": is the disk full?");
+    WriteTensor(tensor, from, writing, threads, file);
+    CheckWritten(file, to);
   }
 };
 
 }  // namespace
 
-Status MergeModel(const std::string& model_path, const std::vector<MergedAdapter>& adapters, MergedTypes types,
-                  int threads, const std::string& to) {
+void MergeModel(const std::string& model_path, const std::vector<MergedAdapter>& adapters, MergedTypes types, int threads,
+                const std::string& to) {
   const Library& api = Api();
-  Inputs inputs;
-  if (Status status = inputs.Open(model_path, adapters); !status.ok()) return status;
+  const Inputs inputs(model_path, adapters);
   const TensorFile& model = inputs.model;
-  std::unique_ptr<gguf_context, void (*)(gguf_context*)> header{nullptr, api.gguf_free};
-  if (Status status = WriteHeader(model, types, to, &header); !status.ok()) return status;
+  const Header header = WriteHeader(model, types, to);
   const size_t start = api.gguf_get_meta_size(header.get());
   std::ofstream file(FilePath(to), std::ios::binary | std::ios::app);
   file.seekp(0, std::ios::end);
@@ -243,40 +234,39 @@ Status MergeModel(const std::string& model_path, const std::vector<MergedAdapter
     const std::string padding(start + api.gguf_get_tensor_offset(header.get(), i) - static_cast<size_t>(file.tellp()), '\0');
     file.write(padding.data(), static_cast<std::streamsize>(padding.size()));
     const Writing writing{.type = TypeOf(tensor, types), .additions = {}};
-    if (Status status = inputs.Write(tensor, writing, threads, file, to); !status.ok()) return status;
+    inputs.Write(tensor, writing, threads, file, to);
   }
-  return Close(file, to);
+  Close(file, to);
 }
 
-Status AppendTensors(const std::string& model_path, const std::vector<MergedAdapter>& adapters,
+void AppendTensors(const std::string& model_path, const std::vector<MergedAdapter>& adapters,
                      const std::vector<PlainTensor>& tensors, const std::string& type, int threads,
                      const std::string& to) {
-  Inputs inputs;
-  if (Status status = inputs.Open(model_path, adapters); !status.ok()) return status;
+  const Inputs inputs(model_path, adapters);
   std::ofstream file(FilePath(to), std::ios::binary | std::ios::app);
   const ggml_type plain = type == "bf16" ? GGML_TYPE_BF16 : type == "f16" ? GGML_TYPE_F16 : GGML_TYPE_F32;
   for (const PlainTensor& wanted : tensors) {
     const ggml_tensor* tensor = inputs.model.Named(wanted.name);
-    if (!tensor) return Status::Fail("MODEL_INVALID", "the tensor " + wanted.name + " is missing");
+    if (!tensor) throw Failure("MODEL_INVALID", "the tensor " + wanted.name + " is missing");
     const Writing writing{
         .type = plain, .additions = {}, .paired_heads = wanted.paired_heads, .offset = wanted.offset};
-    if (Status status = inputs.Write(tensor, writing, threads, file, to); !status.ok()) return status;
+    inputs.Write(tensor, writing, threads, file, to);
   }
-  return Close(file, to);
+  Close(file, to);
 }
 
-Status QuantizeModel(const std::string& model, int file_type, int threads, const std::string& to) {
+void QuantizeModel(const std::string& model, int file_type, int threads, const std::string& to) {
   const Library& api = Api();
   llama_model_quantize_params params = api.llama_model_quantize_default_params();
   params.nthread = threads;
   params.ftype = static_cast<llama_ftype>(file_type);
-  if (api.llama_model_quantize(model.c_str(), to.c_str(), &params) == 0) return Status::Ok();
+  if (api.llama_model_quantize(model.c_str(), to.c_str(), &params) == 0) return;
   // The engine does not say why. A disk that takes nothing more is the reason, if it takes nothing more.
   std::ofstream file(FilePath(to), std::ios::binary | std::ios::app);
   const std::string more(1 << 16, '\0');
   file.write(more.data(), static_cast<std::streamsize>(more.size()));
-  if (Status status = Close(file, to); !status.ok()) return status;
-  return Status::Fail("BACKEND_FAILED", "the engine cannot write the model in this type; its log says why");
+  Close(file, to);
+  throw Failure("BACKEND_FAILED", "the engine cannot write the model in this type; its log says why");
 }
 
 }  // namespace onpolicy::training

@@ -18,8 +18,8 @@ enum class MergedTypes { kSame, kWide, kWidest };
 
 // Writes `to`, which must not be read before this returns. Fails with UNSUPPORTED for types that need a calibration, and for
 // models in several files.
-Status MergeModel(const std::string& model, const std::vector<MergedAdapter>& adapters, MergedTypes types, int threads,
-                  const std::string& to);
+void MergeModel(const std::string& model, const std::vector<MergedAdapter>& adapters, MergedTypes types, int threads,
+                const std::string& to);
 
 // A tensor without a header.
 struct PlainTensor {
@@ -29,11 +29,11 @@ struct PlainTensor {
 };
 
 // Adds the numbers of these tensors to the end of `to`, each whole, in `type`: "f32", "f16" or "bf16".
-Status AppendTensors(const std::string& model, const std::vector<MergedAdapter>& adapters,
+void AppendTensors(const std::string& model, const std::vector<MergedAdapter>& adapters,
                      const std::vector<PlainTensor>& tensors, const std::string& type, int threads,
                      const std::string& to);
 
 // Writes the matrices of `model` in the mix of types that llama.cpp numbers `file_type`.
-Status QuantizeModel(const std::string& model, int file_type, int threads, const std::string& to);
+void QuantizeModel(const std::string& model, int file_type, int threads, const std::string& to);
 
 }  // namespace onpolicy::training

@@ -3,15 +3,6 @@
 namespace onpolicy::training {
 namespace {
 
-struct Sizes {
-  int64_t query, kv, hidden, width;
-};
-
-Sizes SizesOf(const Weights& weights) {
-  const Shape& shape = weights.shape;
-  return {shape.query_width(), shape.kv_width(), shape.hidden_width(), shape.width};
-}
-
 size_t Floats(int64_t rows, int64_t columns) { return static_cast<size_t>(rows * columns) * sizeof(float); }
 
 }  // namespace
@@ -22,23 +13,22 @@ bool RowMemory::Need::FitsInto(const Need& other) const {
 }
 
 size_t RowMemory::KeptBytes(const Weights& weights, int64_t size) {
-  const Sizes sizes = SizesOf(weights);
-  return Floats(2 * sizes.query + 2 * sizes.kv + sizes.width + 2 * sizes.hidden, size);
+  const Shape& shape = weights.shape;
+  return Floats(2 * shape.query_width() + 2 * shape.kv_width() + shape.width + 2 * shape.hidden_width(), size);
 }
 
 size_t RowMemory::FixedBytes(const Weights& weights, const Need& need) {
-  const Sizes sizes = SizesOf(weights);
-  const int64_t residuals = need.gradients ? weights.shape.layers + 1 : 2;
-  size_t bytes = Floats(residuals * sizes.width, need.size) + Floats(sizes.query, need.size) +
+  const Shape& shape = weights.shape;
+  const int64_t residuals = need.gradients ? shape.layers + 1 : 2;
+  size_t bytes = Floats(residuals * shape.width, need.size) + Floats(shape.query_width(), need.size) +
                  need.mask_values * sizeof(float);
   if (need.gradients)
-    bytes += Floats(2 * sizes.width + sizes.query + 2 * sizes.kv, need.size) + Floats(sizes.width, need.targets);
+    bytes += Floats(2 * shape.width + shape.query_width() + 2 * shape.kv_width(), need.size) + Floats(shape.width, need.targets);
   return bytes;
 }
 
-Status RowMemory::Create(Device* device, const Weights& weights, size_t gradient_bytes, const Need& need,
-                         std::unique_ptr<RowMemory>* out) {
-  const std::unique_ptr<RowMemory> former = std::move(*out);
+std::unique_ptr<RowMemory> RowMemory::Create(Device* device, const Weights& weights, size_t gradient_bytes, const Need& need,
+                                             std::unique_ptr<RowMemory> former) {
   auto memory = std::make_unique<RowMemory>();
   memory->need_ = need;
   memory->arena_ = former ? std::move(former->arena_) : std::make_unique<Arena>(device);
@@ -49,7 +39,7 @@ Status RowMemory::Create(Device* device, const Weights& weights, size_t gradient
   auto reserve = [arena](int64_t rows, int64_t columns) {
     return Slot{arena, arena->Reserve(Floats(rows, columns))};
   };
-  const Sizes sizes = SizesOf(weights);
+  const Shape& shape = weights.shape;
   memory->tokens = reserve(1, need.size);
   memory->positions = reserve(1, need.size);
   memory->masks = reserve(1, static_cast<int64_t>(need.mask_values));
@@ -57,26 +47,25 @@ Status RowMemory::Create(Device* device, const Weights& weights, size_t gradient
   memory->target_tokens = reserve(1, need.targets);
   memory->flat_targets = reserve(1, need.targets);
   memory->head_stats = reserve(2, need.targets);
-  const int64_t residuals = need.gradients ? weights.shape.layers + 1 : 2;
-  for (int64_t i = 0; i < residuals; ++i) memory->residuals_.push_back(reserve(sizes.width, need.size));
-  memory->scratch.attended = reserve(sizes.query, need.size);
+  const int64_t residuals = need.gradients ? shape.layers + 1 : 2;
+  for (int64_t i = 0; i < residuals; ++i) memory->residuals_.push_back(reserve(shape.width, need.size));
+  memory->scratch.attended = reserve(shape.query_width(), need.size);
   if (need.gradients) {
     memory->head_gradient = reserve(1, need.targets);
-    memory->head_errors = reserve(sizes.width, need.targets);
-    for (Slot& slot : memory->gradients) slot = reserve(sizes.width, need.size);
-    memory->layer_scratch = {reserve(sizes.query, need.size), reserve(sizes.kv, need.size),
-                             reserve(sizes.kv, need.size)};
+    memory->head_errors = reserve(shape.width, need.targets);
+    for (Slot& slot : memory->gradients) slot = reserve(shape.width, need.size);
+    memory->layer_scratch = {reserve(shape.query_width(), need.size), reserve(shape.kv_width(), need.size),
+                             reserve(shape.kv_width(), need.size)};
     for (int64_t i = 0; i < need.kept_layers; ++i)
-      memory->kept.push_back({reserve(sizes.query, need.size), reserve(sizes.kv, need.size),
-                              reserve(sizes.kv, need.size), reserve(sizes.query, need.size),
-                              reserve(sizes.width, need.size), reserve(sizes.hidden, need.size),
-                              reserve(sizes.hidden, need.size)});
+      memory->kept.push_back({reserve(shape.query_width(), need.size), reserve(shape.kv_width(), need.size),
+                              reserve(shape.kv_width(), need.size), reserve(shape.query_width(), need.size),
+                              reserve(shape.width, need.size), reserve(shape.hidden_width(), need.size),
+                              reserve(shape.hidden_width(), need.size)});
     memory->gradient_outputs_->Reserve(gradient_bytes);
   }
-  if (Status status = memory->arena_->Allocate(); !status.ok()) return status;
-  if (Status status = memory->gradient_outputs_->Allocate(); !status.ok()) return status;
-  *out = std::move(memory);
-  return Status::Ok();
+  memory->arena_->Allocate();
+  memory->gradient_outputs_->Allocate();
+  return memory;
 }
 
 }  // namespace onpolicy::training

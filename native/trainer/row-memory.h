@@ -24,9 +24,9 @@ class RowMemory {
     bool FitsInto(const Need& other) const;
   };
 
-  // Reuses the memory of what `out` held.
-  static Status Create(Device* device, const Weights& weights, size_t gradient_bytes, const Need& need,
-                       std::unique_ptr<RowMemory>* out);
+  // Reuses the memory of `former`, which may be null.
+  static std::unique_ptr<RowMemory> Create(Device* device, const Weights& weights, size_t gradient_bytes, const Need& need,
+                                           std::unique_ptr<RowMemory> former);
   static size_t KeptBytes(const Weights& weights, int64_t size);
   // Everything but kept activations.
   static size_t FixedBytes(const Weights& weights, const Need& need);

@@ -27,24 +27,23 @@ bool Sees(const PackedRow& row, int64_t i, int64_t j) {
   return j <= i && (row.group_ids[a] == row.group_ids[b] || row.parent_ids[a] == row.group_ids[b]);
 }
 
-Status PackedRow::Check(int64_t vocabulary) const {
-  auto fail = [](const std::string& message) { return Status::Fail("INVALID_REQUEST", message); };
-  if (tokens.empty()) return fail("tokens: expected at least one");
+void PackedRow::Check(int64_t vocabulary) const {
+  const auto fail = [](const std::string& message) { throw Failure("INVALID_REQUEST", message); };
+  if (tokens.empty()) fail("tokens: expected at least one");
   for (const auto* column : {&positions, &group_ids, &parent_ids})
-    if (column->size() != tokens.size()) return fail("a row's columns differ in length");
+    if (column->size() != tokens.size()) fail("a row's columns differ in length");
   if (logit_rows.size() != target_tokens.size())
-    return fail("logitRows and targetTokens differ in length");
-  if (logit_rows.empty()) return fail("targetTokens: expected at least one");
+    fail("logitRows and targetTokens differ in length");
+  if (logit_rows.empty()) fail("targetTokens: expected at least one");
   for (int32_t token : tokens)
-    if (token < 0 || token >= vocabulary) return fail("tokens: " + std::to_string(token) + " is no token of the model");
+    if (token < 0 || token >= vocabulary) fail("tokens: " + std::to_string(token) + " is no token of the model");
   for (int32_t token : target_tokens)
     if (token < 0 || token >= vocabulary)
-      return fail("targetTokens: " + std::to_string(token) + " is no token of the model");
+      fail("targetTokens: " + std::to_string(token) + " is no token of the model");
   for (int32_t position : positions)
-    if (position < 0) return fail("positions: expected integers >= 0, got " + std::to_string(position));
+    if (position < 0) fail("positions: expected integers >= 0, got " + std::to_string(position));
   for (int32_t index : logit_rows)
-    if (index < 0 || index >= size()) return fail("logitRows: " + std::to_string(index) + " is outside the row");
-  return Status::Ok();
+    if (index < 0 || index >= size()) fail("logitRows: " + std::to_string(index) + " is outside the row");
 }
 
 void PackedRow::Pad(int64_t multiple) {

@@ -16,7 +16,7 @@ struct PackedRow {
   int64_t size() const { return static_cast<int64_t>(tokens.size()); }
   int64_t targets() const { return static_cast<int64_t>(target_tokens.size()); }
 
-  Status Check(int64_t vocabulary) const;
+  void Check(int64_t vocabulary) const;
   // Adds tokens that see only themselves, until the size is a multiple of `multiple`.
   void Pad(int64_t multiple);
 };

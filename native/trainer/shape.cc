@@ -108,19 +108,18 @@ class Metadata {
   std::string prefix_;
 };
 
-Status Unsupported(const std::string& what) { return Status::Fail("UNSUPPORTED", what); }
+[[noreturn]] void Unsupported(const std::string& what) { throw Failure("UNSUPPORTED", what); }
 
-Status FindTraits(const std::string& architecture, const Traits** found) {
+const Traits& TraitsOf(const std::string& architecture) {
   std::string known;
   for (const Traits& traits : kTraits) {
-    if (architecture == traits.name) *found = &traits;
+    if (architecture == traits.name) return traits;
     known += (known.empty() ? "" : ", ") + std::string(traits.name);
   }
-  if (*found) return Status::Ok();
-  return Unsupported("training supports the architectures " + known + "; this model's is \"" + architecture + "\"");
+  Unsupported("training supports the architectures " + known + "; this model's is \"" + architecture + "\"");
 }
 
-Status ReadSizes(const Metadata& metadata, Shape* shape) {
+void ReadSizes(const Metadata& metadata, Shape* shape) {
   shape->width = metadata.Integer("embedding_length", 0);
   shape->layers = metadata.Integer("block_count", 0);
   shape->heads = metadata.Integer("attention.head_count", 0);
@@ -128,45 +127,44 @@ Status ReadSizes(const Metadata& metadata, Shape* shape) {
   shape->hidden = metadata.Integer("feed_forward_length", 0);
   if (shape->width <= 0 || shape->layers <= 0 || shape->heads <= 0 || shape->kv_heads <= 0 ||
       shape->heads % shape->kv_heads != 0)
-    return Unsupported("training needs one width and one number of heads for all layers");
+    Unsupported("training needs one width and one number of heads for all layers");
   if (shape->layers > kMostLayers)
-    return Unsupported("training takes " + std::to_string(kMostLayers) + " layers at most, this model says " +
+    Unsupported("training takes " + std::to_string(kMostLayers) + " layers at most, this model says " +
                        std::to_string(shape->layers));
   shape->head_size = metadata.Integer("attention.key_length", static_cast<double>(shape->width / shape->heads));
   if (shape->head_size <= 0 || shape->heads > kMostLayers)
-    return Unsupported("training needs heads of attention with one size, not " + std::to_string(shape->heads) + " of " +
+    Unsupported("training needs heads of attention with one size, not " + std::to_string(shape->heads) + " of " +
                        std::to_string(shape->head_size));
   if (metadata.Integer("attention.value_length", static_cast<double>(shape->head_size)) != shape->head_size)
-    return Unsupported("training needs keys and values of one size");
+    Unsupported("training needs keys and values of one size");
   shape->context = metadata.Integer("context_length", 0);
   shape->norm_epsilon = metadata.Float("attention.layer_norm_rms_epsilon", 1e-5);
   if (!(shape->norm_epsilon >= 0 && shape->norm_epsilon <= 1))
-    return Unsupported(shape->architecture + ".attention.layer_norm_rms_epsilon: expected a number from 0 to 1");
-  return Status::Ok();
+    Unsupported(shape->architecture + ".attention.layer_norm_rms_epsilon: expected a number from 0 to 1");
 }
 
-Status ReadExperts(const Metadata& metadata, const Traits& traits, Shape* shape) {
+void ReadExperts(const Metadata& metadata, const Traits& traits, Shape* shape) {
   shape->experts = metadata.Integer("expert_count", 0);
   if (shape->experts <= 0) {
     shape->experts = 0;
-    return traits.experts == Experts::kAll ? Unsupported("training needs the number of experts") : Status::Ok();
+    if (traits.experts == Experts::kAll) Unsupported("training needs the number of experts");
+    return;
   }
   if (traits.experts == Experts::kNone)
-    return Unsupported(std::string("training supports no experts in the architecture ") + traits.name);
+    Unsupported(std::string("training supports no experts in the architecture ") + traits.name);
   shape->experts_used = metadata.Integer("expert_used_count", 0);
   if (shape->experts_used < 1 || shape->experts_used > shape->experts)
-    return Unsupported("training needs the number of experts that a token takes");
+    Unsupported("training needs the number of experts that a token takes");
   if (metadata.Integer("expert_shared_feed_forward_length", 0) > 0)
-    return Unsupported("training supports no experts that all tokens share");
+    Unsupported("training supports no experts that all tokens share");
   const double scale = metadata.Number("expert_weights_scale", 0);
-  if (scale != 0 && scale != 1) return Unsupported("training supports no scale of the experts' weights");
+  if (scale != 0 && scale != 1) Unsupported("training supports no scale of the experts' weights");
   const double own = shape->architecture == "qwen3moe" ? shape->hidden / shape->experts_used : shape->hidden;
   const int64_t hidden = metadata.Integer("expert_feed_forward_length", 0);
   shape->hidden = hidden > 0 ? hidden : static_cast<int64_t>(own);
-  return Status::Ok();
 }
 
-Status ReadScales(const Metadata& metadata, const Traits& traits, Shape* shape) {
+void ReadScales(const Metadata& metadata, const Traits& traits, Shape* shape) {
   const int64_t scaled_by =
       shape->layers == traits.layers_of_largest ? shape->width / shape->heads : shape->head_size;
   const float scale = metadata.Float("attention.scale", 0);
@@ -188,26 +186,25 @@ Status ReadScales(const Metadata& metadata, const Traits& traits, Shape* shape) 
     shape->residual_scale = factor("residual_scale");
     shape->logit_scale = 1 / factor("logit_scale");
   }
-  return Status::Ok();
 }
 
-Status ReadRotations(const Metadata& metadata, const Traits& traits, Shape* shape) {
+void ReadRotations(const Metadata& metadata, const Traits& traits, Shape* shape) {
   shape->rope_mode = traits.rope_mode;
   shape->rope_size = static_cast<int>(metadata.Integer("rope.dimension_count", static_cast<double>(shape->head_size)));
   if (shape->rope_size < 2 || shape->rope_size > shape->head_size || shape->rope_size % 2 != 0)
-    return Unsupported(shape->architecture + ".rope.dimension_count: expected an even number from 2 to the size of a head, " +
+    Unsupported(shape->architecture + ".rope.dimension_count: expected an even number from 2 to the size of a head, " +
                        std::to_string(shape->head_size) + ", got " + std::to_string(shape->rope_size));
   const std::string scaling = metadata.Text("rope.scaling.type");
   if (!scaling.empty() && scaling != "none" && scaling != "linear")
-    return Unsupported("training supports no rope scaling of type " + scaling);
+    Unsupported("training supports no rope scaling of type " + scaling);
   if (metadata.Number("rope.scaling.attn_factor", 1) != 1)
-    return Unsupported("training supports no rope scaling with a factor of attention (LongRoPE)");
+    Unsupported("training supports no rope scaling with a factor of attention (LongRoPE)");
   double pattern = 0;
   if (traits.window_pattern > 0) {
     shape->window = metadata.Integer("attention.sliding_window", traits.window);
     pattern = metadata.Number("attention.sliding_window_pattern", traits.window_pattern);
     if (std::isnan(pattern))
-      return Unsupported("training needs " + shape->architecture + ".attention.sliding_window_pattern as one number");
+      Unsupported("training needs " + shape->architecture + ".attention.sliding_window_pattern as one number");
   }
   const auto step = static_cast<int64_t>(std::clamp(pattern, 0.0, kLargestSize));
   const double factor = metadata.Number("rope.scaling.factor", metadata.Number("rope.scale_linear", 0));
@@ -224,23 +221,23 @@ Status ReadRotations(const Metadata& metadata, const Traits& traits, Shape* shap
     }
     shape->rotations.push_back(rotation);
   }
-  return Status::Ok();
 }
 
 }  // namespace
 
-Status ReadShape(gguf_context* gguf, Shape* shape) {
+Shape ReadShape(gguf_context* gguf) {
   const Metadata metadata(gguf);
-  shape->architecture = metadata.Whole("general.architecture");
-  const Traits* traits = nullptr;
-  if (Status status = FindTraits(shape->architecture, &traits); !status.ok()) return status;
-  shape->has_head_norms = traits->has_head_norms;
-  shape->has_post_norms = traits->has_post_norms;
-  shape->is_gate_fused = traits->is_gate_fused;
-  if (Status status = ReadSizes(metadata, shape); !status.ok()) return status;
-  if (Status status = ReadExperts(metadata, *traits, shape); !status.ok()) return status;
-  if (Status status = ReadScales(metadata, *traits, shape); !status.ok()) return status;
-  return ReadRotations(metadata, *traits, shape);
+  Shape shape;
+  shape.architecture = metadata.Whole("general.architecture");
+  const Traits& traits = TraitsOf(shape.architecture);
+  shape.has_head_norms = traits.has_head_norms;
+  shape.has_post_norms = traits.has_post_norms;
+  shape.is_gate_fused = traits.is_gate_fused;
+  ReadSizes(metadata, &shape);
+  ReadExperts(metadata, traits, &shape);
+  ReadScales(metadata, traits, &shape);
+  ReadRotations(metadata, traits, &shape);
+  return shape;
 }
 
 }  // namespace onpolicy::training

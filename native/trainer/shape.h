@@ -58,6 +58,6 @@ struct Shape {
 };
 
 // Fails with UNSUPPORTED for what the trainer does not compute, by its name. `vocabulary` is left to the tensors.
-Status ReadShape(gguf_context* gguf, Shape* shape);
+Shape ReadShape(gguf_context* gguf);
 
 }  // namespace onpolicy::training

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "trainer/fused-attention.h"
-#include "trainer/head.h"
 
 namespace onpolicy::training {
 namespace {
@@ -24,20 +23,15 @@ void Zero(Slot slot, int64_t count) {
 
 }  // namespace
 
-Status Trainer::Open(const TrainerOptions& options, std::unique_ptr<Trainer>* out) {
+std::unique_ptr<Trainer> Trainer::Open(const TrainerOptions& options) {
   auto trainer = std::unique_ptr<Trainer>(new Trainer);
   trainer->options_ = options;
-  if (Status status = Device::Open(options.device, options.threads, &trainer->device_); !status.ok()) return status;
+  trainer->device_ = Device::Open(options.device, options.threads);
   Device* device = trainer->device_.get();
-  if (Status status = Weights::Load(device, options.model, &trainer->weights_); !status.ok()) return status;
-  if (options.wide)
-    if (Status status = trainer->weights_->Widen(device); !status.ok()) return status;
-  if (Status status = Adapter::Create(device, trainer->weights_.get(), options.modules, options.rank,
-                                      options.alpha, &trainer->adapter_);
-      !status.ok())
-    return status;
-  *out = std::move(trainer);
-  return Status::Ok();
+  trainer->weights_ = Weights::Load(device, options.model);
+  if (options.wide) trainer->weights_->Widen(device);
+  trainer->adapter_ = Adapter::Create(device, trainer->weights_.get(), options.modules, options.rank, options.alpha);
+  return trainer;
 }
 
 size_t Trainer::memory_bytes() const {
@@ -59,7 +53,7 @@ int64_t Trainer::LayersToKeep(const RowMemory::Need& need) const {
   return std::min<int64_t>(shape().layers, static_cast<int64_t>(available / each));
 }
 
-Status Trainer::PrepareRow(const PackedRow& row, bool gradients) {
+void Trainer::PrepareRow(const PackedRow& row, bool gradients) {
   row_.size = row.size();
   device_->UseThreads(row.size() * shape().width * shape().hidden_width() >= kSharedWork);
   row_.attention.runs.clear();
@@ -76,8 +70,7 @@ Status Trainer::PrepareRow(const PackedRow& row, bool gradients) {
     size_t gradient_bytes = 0;
     for (const Layer& layer : weights_->layers)
       gradient_bytes = std::max(gradient_bytes, Linears::GradientBytes(layer, *adapter_));
-    if (Status status = RowMemory::Create(device_.get(), *weights_, gradient_bytes, need, &memory_); !status.ok())
-      return status;
+    memory_ = RowMemory::Create(device_.get(), *weights_, gradient_bytes, need, std::move(memory_));
   }
   row_.positions = memory_->positions;
   row_.attention.masks = memory_->masks;
@@ -87,38 +80,32 @@ Status Trainer::PrepareRow(const PackedRow& row, bool gradients) {
     Upload(memory_->masks, GGML_TYPE_F32, masks.data(), masks.size());
   Upload(memory_->logit_rows, GGML_TYPE_I32, row.logit_rows.data(), row.logit_rows.size());
   PutTargets(*device_, *weights_, *memory_, row.target_tokens);
-  return Status::Ok();
 }
 
-Status Trainer::Forward(PackedRow row, bool gradients, bool adapter_off, std::vector<float>* logprobs,
-                        std::vector<float>* entropies) {
+Scores Trainer::Forward(PackedRow row, bool gradients, bool adapter_off) {
   is_forward_fresh_ = false;
-  if (Status status = row.Check(shape().vocabulary); !status.ok()) return status;
+  row.Check(shape().vocabulary);
   if (is_adapter_stale_) adapter_->Upload();
   is_adapter_stale_ = false;
   row.Pad(kRowMultiple);
   if (row.size() > kMaxRow)
-    return Status::Fail("INVALID_REQUEST", "tokens: a row holds at most " + std::to_string(kMaxRow));
-  if (gradients)
-    if (Status status = weights_->Transpose(device_.get()); !status.ok()) return status;
-  if (Status status = PrepareRow(row, gradients); !status.ok()) return status;
+    throw Failure("INVALID_REQUEST", "tokens: a row holds at most " + std::to_string(kMaxRow));
+  if (gradients) weights_->Transpose(device_.get());
+  PrepareRow(row, gradients);
 
   Graph graph(16);
   Tensor tokens = graph.At(memory_->tokens, GGML_TYPE_I32, {row_.size});
   // The embedding stays with the CPU on every device.
   Tensor stream = graph.At(memory_->Residual(0), GGML_TYPE_F32, {shape().width, row_.size});
   graph.Add(graph.Copy(weights_->Embed(graph, tokens), stream));
-  if (Status status = device_->Run(graph); !status.ok()) return status;
-  for (int64_t i = 0; i < shape().layers; ++i)
-    if (Status status = ForwardLayer(i, adapter_off ? nullptr : adapter_.get()); !status.ok()) return status;
-  if (Status status = HeadForward(device_.get(), *weights_, *memory_, row_.size, targets_, logprobs, entropies);
-      !status.ok())
-    return status;
+  device_->Run(graph);
+  for (int64_t i = 0; i < shape().layers; ++i) ForwardLayer(i, adapter_off ? nullptr : adapter_.get());
+  Scores scores = HeadForward(device_.get(), *weights_, *memory_, row_.size, targets_);
   is_forward_fresh_ = gradients && !adapter_off;
-  return Status::Ok();
+  return scores;
 }
 
-Status Trainer::ForwardLayer(int64_t index, const Adapter* adapter) {
+void Trainer::ForwardLayer(int64_t index, const Adapter* adapter) {
   const bool is_kept = index < static_cast<int64_t>(memory_->kept.size());
   const ActivationSlots& slots = is_kept ? memory_->kept[static_cast<size_t>(index)] : memory_->scratch;
   Graph graph;
@@ -140,21 +127,24 @@ Status Trainer::ForwardLayer(int64_t index, const Adapter* adapter) {
     graph.Pin(kept.up, slots.up);
   }
   graph.Add(graph.Pin(part.Output(kept), memory_->Residual(index + 1)));
-  return device_->Run(graph);
+  device_->Run(graph);
 }
 
-Status Trainer::Backward(const std::vector<float>& gradient) {
+void Trainer::Backward(const std::vector<float>& gradient) {
   if (!is_forward_fresh_)
-    return Status::Fail("INVALID_REQUEST", "backward needs a forward of the same row and adapter just before it");
+    throw Failure("INVALID_REQUEST", "backward needs a forward of the same row and adapter just before it");
   if (static_cast<int64_t>(gradient.size()) != targets_)
-    return Status::Fail("INVALID_REQUEST", "gradLogprobs: expected " + std::to_string(targets_) + " entries, got " +
+    throw Failure("INVALID_REQUEST", "gradLogprobs: expected " + std::to_string(targets_) + " entries, got " +
                                                std::to_string(gradient.size()));
-  Status status = BackwardLayers(gradient);
-  if (!status.ok()) adapter_->ZeroGradients();
-  return status;
+  try {
+    BackwardLayers(gradient);
+  } catch (...) {
+    adapter_->ZeroGradients();
+    throw;
+  }
 }
 
-Status Trainer::BackwardLayers(const std::vector<float>& gradient) {
+void Trainer::BackwardLayers(const std::vector<float>& gradient) {
   // Matmuls with quantized weights round gradients to blocks with a 16-bit scale: this centres them in its range.
   float largest = 0;
   for (float value : gradient) largest = std::max(largest, std::abs(value));
@@ -163,17 +153,13 @@ Status Trainer::BackwardLayers(const std::vector<float>& gradient) {
   gradient_scale_ = std::ldexp(1.0f, exponent - kGradientExponent);
   std::vector<float> scaled = gradient;
   for (float& value : scaled) value = std::ldexp(value, kGradientExponent - exponent);
-  if (Status status = HeadBackward(device_.get(), *weights_, *memory_, row_.size, scaled); !status.ok())
-    return status;
+  HeadBackward(device_.get(), *weights_, *memory_, row_.size, scaled);
   int current = 0;
   for (int64_t i = shape().layers - 1; i >= 0; --i, current = 1 - current)
-    if (Status status = BackwardLayer(i, memory_->gradients[current], memory_->gradients[1 - current]);
-        !status.ok())
-      return status;
-  return Status::Ok();
+    BackwardLayer(i, memory_->gradients[current], memory_->gradients[1 - current]);
 }
 
-Status Trainer::BackwardLayer(int64_t index, Slot gradient_slot, Slot input_gradient_slot) {
+void Trainer::BackwardLayer(int64_t index, Slot gradient_slot, Slot input_gradient_slot) {
   const bool is_kept = index < static_cast<int64_t>(memory_->kept.size());
   const ActivationSlots& slots = is_kept ? memory_->kept[static_cast<size_t>(index)] : memory_->scratch;
   const Layer& layer = weights_->layers[static_cast<size_t>(index)];
@@ -202,7 +188,7 @@ Status Trainer::BackwardLayer(int64_t index, Slot gradient_slot, Slot input_grad
   Tensor input_gradient =
       part.Backward(x, kept, at(gradient_slot, shape().width), memory_->layer_scratch, !is_first);
   if (input_gradient) graph.Add(graph.Pin(input_gradient, input_gradient_slot));
-  if (Status status = device_->Run(graph); !status.ok()) return status;
+  device_->Run(graph);
 
   const Library& api = Api();
   std::vector<float> a, b;
@@ -213,14 +199,11 @@ Status Trainer::BackwardLayer(int64_t index, Slot gradient_slot, Slot input_grad
     api.ggml_backend_tensor_get(output.b_transposed, b.data(), 0, b.size() * sizeof(float));
     adapter_->Accumulate(output.module, gradient_scale_, a.data(), b.data());
   }
-  return Status::Ok();
 }
 
-Status Trainer::Step(const OptimizerOptions& options, double* gradient_norm, bool* is_applied) {
-  is_forward_fresh_ = false;
-  *is_applied = adapter_->Step(options, gradient_norm);
-  is_adapter_stale_ = true;
-  return Status::Ok();
+StepResult Trainer::Step(const OptimizerOptions& options) {
+  AdapterChanged();
+  return adapter_->Step(options);
 }
 
 }  // namespace onpolicy::training

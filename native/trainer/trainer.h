@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "trainer/adapter.h"
+#include "trainer/head.h"
 #include "trainer/row-memory.h"
 #include "trainer/row.h"
 
@@ -25,7 +26,7 @@ struct TrainerOptions {
 
 class Trainer {
  public:
-  static Status Open(const TrainerOptions& options, std::unique_ptr<Trainer>* out);
+  static std::unique_ptr<Trainer> Open(const TrainerOptions& options);
 
   const Shape& shape() const { return weights_->shape; }
   const std::string& device_name() const { return device_->name(); }
@@ -41,22 +42,21 @@ class Trainer {
   }
 
   // `gradients`: whether Backward follows. `adapter_off`: with the frozen weights alone.
-  Status Forward(PackedRow row, bool gradients, bool adapter_off, std::vector<float>* logprobs,
-                 std::vector<float>* entropies);
+  Scores Forward(PackedRow row, bool gradients, bool adapter_off);
   // d(loss)/d(log-probability), (targets) of the last forward. On failure the gathered gradients are zero.
-  Status Backward(const std::vector<float>& gradient);
-  Status Step(const OptimizerOptions& options, double* gradient_norm, bool* is_applied);
+  void Backward(const std::vector<float>& gradient);
+  StepResult Step(const OptimizerOptions& options);
 
   void Abort() { device_->Abort(); }
   void ClearAbort() { device_->ClearAbort(); }
 
  private:
   Trainer() = default;
-  Status PrepareRow(const PackedRow& row, bool gradients);
+  void PrepareRow(const PackedRow& row, bool gradients);
   int64_t LayersToKeep(const RowMemory::Need& need) const;
-  Status ForwardLayer(int64_t index, const Adapter* adapter);
-  Status BackwardLayer(int64_t index, Slot gradient, Slot input_gradient);
-  Status BackwardLayers(const std::vector<float>& gradient);
+  void ForwardLayer(int64_t index, const Adapter* adapter);
+  void BackwardLayer(int64_t index, Slot gradient, Slot input_gradient);
+  void BackwardLayers(const std::vector<float>& gradient);
 
   TrainerOptions options_;
   std::unique_ptr<Device> device_;

@@ -11,9 +11,10 @@
 namespace onpolicy::training {
 namespace {
 
-Status Unsupported(ggml_type type) {
-  return Status::Fail("UNSUPPORTED",
-                      std::string("training supports no weights of type ") + Api().ggml_type_name(type));
+// Throws where weights of a type cannot be read as floats.
+void RequireReadable(ggml_type type) {
+  if (type != GGML_TYPE_F32 && !Api().ggml_get_type_traits(type)->to_float)
+    throw Failure("UNSUPPORTED", std::string("training supports no weights of type ") + Api().ggml_type_name(type));
 }
 
 // Rows of the original that one thread transposes at a time: a multiple of every type's block.
@@ -55,11 +56,10 @@ void TransposeBand(Tensor weight, int64_t band, ggml_type type, bool is_packed, 
   for (int64_t i = 0; i < in; ++i) std::memcpy(to + i * target_row, packed.data() + i * piece, piece);
 }
 
-Status TransposeInto(const Linear& linear, const Device& device) {
+void TransposeInto(const Linear& linear, const Device& device) {
   const Library& api = Api();
   Tensor weight = linear.weight;
-  if (weight->type != GGML_TYPE_F32 && !api.ggml_get_type_traits(weight->type)->to_float)
-    return Unsupported(weight->type);
+  RequireReadable(weight->type);
   Graph graph(1);
   Tensor target = graph.At(linear.transposed, linear.transposed_type, {linear.out(), linear.in(), linear.experts()});
   // Other devices' memory is filled through copies in host memory.
@@ -79,7 +79,6 @@ Status TransposeInto(const Linear& linear, const Device& device) {
     });
   });
   if (!device.is_cpu()) api.ggml_backend_tensor_set(target, copy.data(), 0, copy.size());
-  return Status::Ok();
 }
 
 }  // namespace
@@ -122,18 +121,18 @@ bool Weights::CanPackTransposed(const Linear& linear) {
   return linear.experts() == 1 && Matmuls::HasKernels(TransposedType(linear), linear.out());
 }
 
-Status Weights::Widen(Device* device) {
+void Weights::Widen(Device* device) {
   const Library& api = Api();
   shape.MakeExact();
   widened_ = std::make_unique<Arena>(device);
   std::vector<std::pair<Linear*, size_t>> places;
   for (Linear* linear : AllLinears()) {
     if (linear->weight->type == GGML_TYPE_F32) continue;
-    if (!api.ggml_get_type_traits(linear->weight->type)->to_float) return Unsupported(linear->weight->type);
+    RequireReadable(linear->weight->type);
     const size_t bytes = static_cast<size_t>(api.ggml_nelements(linear->weight)) * sizeof(float);
     places.emplace_back(linear, widened_->Reserve(bytes));
   }
-  if (Status status = widened_->Allocate(); !status.ok()) return status;
+  widened_->Allocate();
   wide_tensors_ = std::make_unique<Graph>(places.size() + 1);
   for (auto& [linear, offset] : places) {
     Tensor from = linear->weight;
@@ -144,7 +143,6 @@ Status Weights::Widen(Device* device) {
     linear->weight = wide_tensors_->At({widened_.get(), offset}, GGML_TYPE_F32, {from->ne[0], from->ne[1], from->ne[2]});
     api.ggml_backend_tensor_set(linear->weight, values.data(), 0, values.size() * sizeof(float));
   }
-  return Status::Ok();
 }
 
 size_t Weights::transposed_bytes() const {
@@ -154,8 +152,8 @@ size_t Weights::transposed_bytes() const {
   return bytes;
 }
 
-Status Weights::Transpose(Device* device) {
-  if (transposed_) return Status::Ok();
+void Weights::Transpose(Device* device) {
+  if (transposed_) return;
   auto arena = std::make_unique<Arena>(device);
   std::vector<Linear*> list = TransposedLinears();
   for (Linear* linear : list) {
@@ -163,13 +161,12 @@ Status Weights::Transpose(Device* device) {
     linear->is_transposed_packed = device->is_cpu() && CanPackTransposed(*linear);
     linear->transposed = {arena.get(), arena->Reserve(TransposedBytes(*linear))};
   }
-  if (Status status = arena->Allocate(); !status.ok()) return status;
+  arena->Allocate();
   for (Linear* linear : list) {
-    if (device->aborted()) return Status::Fail("ABORTED", "training was aborted");
-    if (Status status = TransposeInto(*linear, *device); !status.ok()) return status;
+    if (device->aborted()) throw Failure("ABORTED", "training was aborted");
+    TransposeInto(*linear, *device);
   }
   transposed_ = std::move(arena);
-  return Status::Ok();
 }
 
 }  // namespace onpolicy::training

@@ -6,19 +6,14 @@
 namespace onpolicy::training {
 namespace {
 
-// Tensors of a file by name. Remembers the first fault.
+// Tensors of a file by name.
 class Finder {
  public:
-  Finder(ggml_context* tensors, std::string* fault) : tensors_(tensors), fault_(*fault) {}
+  Finder(ggml_context* tensors, const std::string& path) : tensors_(tensors), path_(path) {}
 
-  Tensor Named(const std::string& name) const {
-    const Library& api = Api();
-    Tensor tensor = api.ggml_get_first_tensor(tensors_);
-    while (tensor && name != tensor->name) tensor = api.ggml_get_next_tensor(tensors_, tensor);
-    return tensor;
-  }
+  Tensor Named(const std::string& name) const { return TensorNamed(tensors_, name); }
 
-  // Null when it is missing or has another shape, which is a fault unless it may be missing.
+  // Null when it is missing and may be.
   Tensor Find(const std::string& name, std::array<int64_t, 3> sizes, bool is_required) {
     Tensor t = Named(name);
     if (t && t->ne[0] == sizes[0] && t->ne[1] == sizes[1] && t->ne[2] == sizes[2]) return t;
@@ -46,13 +41,11 @@ class Finder {
     if (Named(name)) Fail("the tensor " + name + " is " + meaning + ", which training does not support");
   }
 
-  void Fail(const std::string& fault) {
-    if (fault_.empty()) fault_ = fault;
-  }
+  [[noreturn]] void Fail(const std::string& fault) { throw Failure("UNSUPPORTED", path_ + ": " + fault); }
 
  private:
   ggml_context* tensors_;
-  std::string& fault_;
+  const std::string& path_;
 };
 
 void FindAttention(Finder& find, const std::string& prefix, const Shape& shape, Layer* layer) {
@@ -88,17 +81,16 @@ Weights::~Weights() {
   if (gguf_) Api().gguf_free(gguf_);
 }
 
-Status Weights::Load(Device* device, const std::string& path, std::unique_ptr<Weights>* out) {
+std::unique_ptr<Weights> Weights::Load(Device* device, const std::string& path) {
   auto loaded = std::unique_ptr<Weights>(new Weights);
   loaded->path_ = path;
-  if (Status status = FileMap::Open(path, &loaded->file_); !status.ok()) return status;
+  loaded->file_ = FileMap::Open(path);
   loaded->gguf_ = Api().gguf_init_from_file(path.c_str(), {.no_alloc = true, .ctx = &loaded->tensors_});
-  if (!loaded->gguf_) return Status::Fail("MODEL_INVALID", path + " is no readable GGUF file");
-  if (Status status = ReadShape(loaded->gguf_, &loaded->shape); !status.ok()) return status;
-  if (Status status = loaded->FindTensors(); !status.ok()) return status;
-  if (Status status = loaded->Place(device); !status.ok()) return status;
-  *out = std::move(loaded);
-  return Status::Ok();
+  if (!loaded->gguf_) throw Failure("MODEL_INVALID", path + " is no readable GGUF file");
+  loaded->shape = ReadShape(loaded->gguf_);
+  loaded->FindTensors();
+  loaded->Place(device);
+  return loaded;
 }
 
 Tensor Weights::Embed(Graph& graph, Tensor tokens) const {
@@ -106,11 +98,10 @@ Tensor Weights::Embed(Graph& graph, Tensor tokens) const {
   return shape.embedding_scale == 1 ? rows : graph.Scale(rows, shape.embedding_scale);
 }
 
-Status Weights::FindTensors() {
-  std::string fault;
-  Finder find(tensors_, &fault);
-  const Tensor table = TensorNamed("token_embd.weight");
-  if (!table) return Status::Fail("MODEL_INVALID", path_ + ": the tensor token_embd.weight is missing");
+void Weights::FindTensors() {
+  Finder find(tensors_, path_);
+  const Tensor table = TensorNamed(tensors_, "token_embd.weight");
+  if (!table) throw Failure("MODEL_INVALID", path_ + ": the tensor token_embd.weight is missing");
   shape.vocabulary = table->ne[1];
   embedding = find.Find("token_embd.weight", {shape.width, shape.vocabulary, 1}, true);
   output_norm = find.Vector("output_norm.weight", shape.width, true);
@@ -136,14 +127,12 @@ Status Weights::FindTensors() {
     FindFeedForward(find, prefix, shape, &layer);
     layers.push_back(std::move(layer));
   }
-  if (!fault.empty()) return Status::Fail("UNSUPPORTED", path_ + ": " + fault);
-  return Status::Ok();
 }
 
-Status Weights::Place(Device* device) {
+void Weights::Place(Device* device) {
   const Library& api = Api();
   const size_t start = api.gguf_get_data_offset(gguf_);
-  if (start >= file_->size()) return Status::Fail("MODEL_INVALID", path_ + " is truncated");
+  if (start >= file_->size()) throw Failure("MODEL_INVALID", path_ + " is truncated");
   // The CPU reads the mapped file; another device gets a copy of all tensors but the embedding.
   mapped_ = api.ggml_backend_cpu_buffer_from_ptr(file_->data(), file_->size());
   api.ggml_backend_buffer_set_usage(mapped_, GGML_BACKEND_BUFFER_USAGE_WEIGHTS);
@@ -151,11 +140,11 @@ Status Weights::Place(Device* device) {
   std::vector<std::pair<Tensor, size_t>> uploads;
   on_device_ = std::make_unique<Arena>(device);
   for (int64_t i = 0; i < api.gguf_get_n_tensors(gguf_); ++i) {
-    Tensor tensor = TensorNamed(api.gguf_get_tensor_name(gguf_, i));
+    Tensor tensor = TensorNamed(tensors_, api.gguf_get_tensor_name(gguf_, i));
     const size_t offset = start + api.gguf_get_tensor_offset(gguf_, i);
     const size_t bytes = tensor ? api.ggml_nbytes(tensor) : 0;
     if (!tensor || offset > file_->size() || bytes > file_->size() - offset)
-      return Status::Fail("MODEL_INVALID", path_ + " is truncated");
+      throw Failure("MODEL_INVALID", path_ + " is truncated");
     if (is_host || tensor == embedding)
       api.ggml_backend_tensor_alloc(mapped_, tensor, file_->data() + offset);
     else
@@ -166,7 +155,7 @@ Status Weights::Place(Device* device) {
       uploads.emplace_back(head.weight, on_device_->Reserve(bytes));
     }
   }
-  if (Status status = on_device_->Allocate(); !status.ok()) return status;
+  on_device_->Allocate();
   if (on_device_->buffer())
     api.ggml_backend_buffer_set_usage(on_device_->buffer(), GGML_BACKEND_BUFFER_USAGE_WEIGHTS);
   for (auto& [tensor, slot] : uploads) {
@@ -175,12 +164,6 @@ Status Weights::Place(Device* device) {
     api.ggml_backend_tensor_set(tensor, file_->data() + OffsetInFile(is_tied ? embedding : tensor), 0,
                                 api.ggml_nbytes(tensor));
   }
-  return Status::Ok();
-}
-
-Tensor Weights::TensorNamed(const std::string& name) const {
-  std::string fault;
-  return Finder(tensors_, &fault).Named(name);
 }
 
 size_t Weights::OffsetInFile(Tensor tensor) const {

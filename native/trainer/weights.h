@@ -53,7 +53,7 @@ struct Layer {
 
 class Weights {
  public:
-  static Status Load(Device* device, const std::string& path, std::unique_ptr<Weights>* out);
+  static std::unique_ptr<Weights> Load(Device* device, const std::string& path);
   ~Weights();
 
   Shape shape;
@@ -66,9 +66,11 @@ class Weights {
   // (row) token ids -> (width, row), the beginning of the residual stream
   Tensor Embed(Graph& graph, Tensor tokens) const;
   // Replaces the linear layers' weights by their float32 values, and a rounded activation by the exact one.
-  Status Widen(Device* device);
+  void Widen(Device* device);
   // Fills the transposed copies of the layers and the head. Does nothing the second time.
-  Status Transpose(Device* device);
+  void Transpose(Device* device);
+  // The head's and those of all layers.
+  std::vector<Linear*> AllLinears();
   // Offset of a tensor in the file, in bytes.
   size_t OffsetInFile(Tensor tensor) const;
   // Memory that Transpose needs, before and after it ran.
@@ -78,12 +80,9 @@ class Weights {
 
  private:
   Weights() = default;
-  Status FindTensors();
-  // Null when the file has none of this name.
-  Tensor TensorNamed(const std::string& name) const;
-  Status Place(Device* device);
+  void FindTensors();
+  void Place(Device* device);
   std::vector<Linear*> TransposedLinears();
-  std::vector<Linear*> AllLinears();
   static ggml_type TransposedType(const Linear& linear);
   static size_t TransposedBytes(const Linear& linear);
   // On a CPU.

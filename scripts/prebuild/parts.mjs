@@ -16,14 +16,17 @@ const NODE_FUNCTIONS = napi.symbols.v9.js_native_api_symbols
   .filter((name) => !REFUSED.test(name));
 
 export const PARTS = {
-  onpolicy: () => addon('onpolicy'),
-  grammar: () => addon('grammar'),
+  onpolicy: () => addon(['engine', 'base'], ['napi/onpolicy-entry.cc']),
+  grammar: () => addon(['grammar', 'base'], ['napi/grammar-entry.cc']),
   decoder: mediaDecoder,
 };
+/** What the tests of another platform need besides. */
+export const TESTING = { testing: () => addon(['engine', 'grammar', 'base', 'testing'], []) };
 
-function addon(name) {
+/** As in native/binding.gyp. */
+function addon(parts, entries) {
   return {
-    sources: lines(native, 'sources.cjs', name),
+    sources: [...parts.flatMap((part) => lines(native, 'sources.cjs', part)), ...entries],
     options: [
       ...lines(native, 'flags.cjs', 'cflags'),
       ...lines(native, 'flags.cjs', 'defines').map((definition) => `-D${definition}`),

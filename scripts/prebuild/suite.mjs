@@ -9,7 +9,12 @@ const BUILT = ['dist', 'src/protocol/generated'];
 /** Ten times those of vitest.config.ts: an emulator is that much slower. */
 const LIMITS = ['--testTimeout=600000', '--hookTimeout=600000'];
 /** Where a checkout has what it compiled. */
-const ADDONS = { 'onpolicy.node': 'native', 'grammar.node': 'native', 'decoder.node': 'native/decoder' };
+const ADDONS = {
+  'onpolicy.node': 'native',
+  'grammar.node': 'native',
+  'testing.node': 'native',
+  'decoder.node': 'native/decoder',
+};
 
 /** `command` starts the platform's Node, `words` go to vitest. */
 export function runSuite(name, { system, processor }, command, work, words) {

@@ -18,7 +18,6 @@ export type Addon = EngineAddon &
   DraftsAddon &
   TrainerAddon &
   MediaAddon & {
-    readonly napiVersion: number;
     /** Gives memory that was freed back to the system, where the C library would keep it. */
     returnMemory(): Promise<void>;
     /** Logical cores that are no efficiency cores; 0 where the system does not tell. `devices`: of Linux, `/sys/devices`. */

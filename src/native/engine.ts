@@ -236,49 +236,6 @@ export type EngineAddon = {
     onProgress?: (fraction: number) => void;
     cancelled: Int32Array;
   }): Promise<NativeModel>;
-  /** Matmul kernels for packed weights that this processor has, the fastest first. */
-  matmulKernels(): Exclude<Kernels, 'plain'>[];
-  /** One matmul, to check and to time kernels. */
-  packedMatmul(options: {
-    kernels: string; // of matmulKernels
-    type: number; // of ggml
-    width: number;
-    rows: number;
-    weights: Uint8Array; // (rows, width) as ggml has them
-    x: Float32Array; // (tokens, width)
-    threads: number;
-    rounds: number;
-  }): Promise<{
-    y: Float32Array; // (tokens, rows)
-    weights: Uint8Array; // packed and unpacked
-    seconds: Float32Array; // (rounds)
-  }>;
-  /** Kernels for attention and adapters that this processor has, the fastest first. */
-  attentionKernels(): string[];
-  /** Attention over cells in the order of positions, to check kernels. Token i sees the cells up to `firstToken` + i. */
-  attend(options: {
-    kernels: string; // of attentionKernels
-    type: 0 | 1 | 2; // of cells: F16, Q8_0, F32
-    width: number;
-    heads: number;
-    kvHeads: number;
-    firstToken: number;
-    window: number; // cells that a token sees; 0: all
-    q: Float32Array; // (tokens, heads, width)
-    k: Uint8Array; // (cells, kv heads, width)
-    v: Uint8Array; // (cells, kv heads, width)
-    threads: number; // among which tasks are planned
-  }): Float32Array; // (tokens, heads, width)
-  /** Matmuls with both factors of an adapter, to check kernels. */
-  lowRank(options: {
-    kernels: string; // of attentionKernels
-    in: number;
-    rank: number;
-    out: number;
-    a: Float32Array; // (rank, in)
-    b: Float32Array; // (rank, out)
-    x: Float32Array; // (tokens, in)
-  }): Float32Array; // (tokens, out)
   /** The vocabulary of a loaded model, as the grammar engine takes it. */
   modelTokens(model: NativeModel): Promise<{
     bytes: Uint8Array; // of all tokens, one after the other

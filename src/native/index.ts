@@ -23,7 +23,6 @@ export type { NativeChunk, NativeMedia, NativeProjector } from './media.ts';
 export { onDisk } from './on-disk.ts';
 export { ROW_STATUS } from './row-status.ts';
 export type {
-  SampledRow,
   SamplerHandle,
   SamplerPlanHandle,
   SamplerPlanOptions,

@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { errorAt, fromNative, OnpolicyError } from '../errors.ts';
 import type { Gpu } from '../protocol/index.ts';
 import { loadAddon } from './addon.ts';
-import type { Device } from './engine.ts';
+import type { Device, EngineAddon } from './engine.ts';
 import { onDisk } from './on-disk.ts';
 
 /** The llama.cpp release whose C API the addon was built against. */
@@ -50,7 +50,7 @@ let opened: Promise<void> | undefined;
  * another GPU kind fails with `NATIVE_UNAVAILABLE`. Every build also computes on the CPU, so `gpu: false` always works.
  */
 export async function openLibraries(gpu: Gpu): Promise<void> {
-  opened ??= open(gpu).catch((error: unknown) => {
+  opened ??= openLibrariesOf(loadAddon(), gpu).catch((error: unknown) => {
     opened = undefined;
     throw error;
   });
@@ -75,8 +75,8 @@ export function freeGpuBytes(): number {
   return devices().reduce((sum, { kind, freeBytes }) => sum + (kind === 'gpu' ? freeBytes : 0), 0);
 }
 
-async function open(gpu: Gpu): Promise<void> {
-  const addon = loadAddon();
+/** Opens them for one addon: each has its own table of their functions. */
+export async function openLibrariesOf(addon: EngineAddon, gpu: Gpu): Promise<void> {
   const platform = `${process.platform}-${process.arch}`;
   const missing: string[] = [];
   let install: readonly string[] | undefined;

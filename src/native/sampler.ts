@@ -31,19 +31,6 @@ export type SamplerPlanOptions = { readonly [Field in NumberField]?: number } & 
   readonly processedLogprobs?: boolean;
 };
 
-/** What became of one row. */
-export type SampledRow = {
-  readonly status: number; // see ROW_STATUS
-  readonly token: number; // -1 unless sampled
-  readonly logprob: number; // natural logarithm; -Infinity is possible
-  /** Of the token in bits, among those that were left; 0 without mirostat. */
-  readonly surprise: number;
-  /** Place among `topIds`, else the number of tokens that are at least as likely; 0: not asked for. */
-  readonly rank: number;
-  readonly topIds: Int32Array; // (k) best first, lowest id first among equals
-  readonly topLogprobs: Float32Array; // (k)
-};
-
 declare const textsBrand: unique symbol;
 
 /** What each token of a vocabulary adds to the text, shared by plans. */
@@ -58,20 +45,12 @@ export type SamplerPlanHandle = { readonly [planBrand]: true };
 export type SamplerHandle = {
   /** Prompt tokens count for the repetition penalty and DRY only. */
   acceptPrompt(ids: Int32Array): void;
-  /** A generated token. `surprise`: what `sample` said of it, which mirostat learns from; absent: it was not drawn. */
+  /** A generated token. `surprise`: of it when it was drawn, which mirostat learns from; absent: it was not drawn. */
   accept(id: number, surprise?: number): void;
   /** Forbids the plan's `endIds` until it is called with false. */
   holdEnd(isHeld: boolean): void;
   /** The next tokens are these, whatever masks and draws say. */
   force(ids: Int32Array): void;
-  /** Raw logits -> a token, not yet accepted. `mask`: a bit per token, 1: allowed by the grammar. */
-  sample(logits: Float32Array, mask?: Uint32Array | Int32Array | null): SampledRow;
-  /** First half of `sample`, up to a JavaScript hook: the row with masks (-Infinity) and bias. */
-  prepare(logits: Float32Array, mask?: Uint32Array | Int32Array | null): Float32Array;
-  /** Second half, on the edited row. Log-probabilities come from the raw logits. */
-  sampleEdited(logits: Float32Array, row: Float32Array): SampledRow;
-  /** The tokens of the next `count` places in the random stream, none accepted; -1 where sampling fails. */
-  drawMany(logits: Float32Array, count: number, mask?: Uint32Array | Int32Array | null): Int32Array;
 };
 
 /** The sampler's part of the addon. */
@@ -81,7 +60,7 @@ export type SamplerAddon = {
     offsets: Uint32Array, // (tokens + 1)
   ) => TokenTextsHandle;
   readonly SamplerPlan: new (options: SamplerPlanOptions) => SamplerPlanHandle;
-  /** @param seed its lowest 64 bits count. @param kernels one of `samplerKernels()`; default the fastest */
+  /** @param seed its lowest 64 bits count. */
   /** Or a copy of a sampler in its present state. */
   readonly Sampler: (new (
     sampler: SamplerHandle,
@@ -89,14 +68,9 @@ export type SamplerAddon = {
     (new (
       plan: SamplerPlanHandle,
       seed: bigint,
-      kernels?: string,
     ) => SamplerHandle);
-  /** Log-softmax, rank and the k best of one row for a given token. */
-  scoreRow(logits: Float32Array, token: number, k: number, kernels?: string): SampledRow;
   /** Numbers in [0, 1) at places of a seed's random stream, from `position` on: what samplers draw with. */
   uniforms(seed: bigint, position: number, count: number): Float64Array;
-  /** The kernel variants that this processor runs, the fastest last. All give the same tokens. */
-  samplerKernels(): string[];
   /** The fields of a plan that are numbers: those of requests go in as they are. */
   readonly samplerFields: readonly string[];
 };

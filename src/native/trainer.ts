@@ -108,16 +108,6 @@ export type TrainerAddon = {
     memoryBudget: number;
     isWide: boolean;
   }): Promise<NativeTrainer>;
-  /** The best speed, in GFLOP/s, of one matmul with a weight of the named type. */
-  measureMatMul(options: {
-    type: string;
-    in: number;
-    out: number;
-    rows: number;
-    repeats: number;
-    threads: number;
-    device: string;
-  }): Promise<number>;
   /**
    * Writes a model's GGUF file with what adapters (GGUF LoRA files, each with a scale) add to its weights. `same`: in the types
    * that it has; `wide`: in F16, `widest`: in F32.

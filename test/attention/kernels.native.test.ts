@@ -1,10 +1,9 @@
 /** Kernels of attention and adapters against 64-bit sums: each set of instructions that this processor has, all with the same bits. */
 import { describe, expect, it } from 'vitest';
-import { loadAddon } from '../../src/native/index.ts';
+import { testing as addon } from '../addon/testing-addon.ts';
 import { halfBits, toHalf } from '../matmul/formats.ts';
 import { normals } from '../rl/tiny-model.ts';
 
-const addon = loadAddon();
 const KERNELS = addon.attentionKernels();
 const F16 = 0;
 const Q8_0 = 1;

@@ -1,6 +1,6 @@
 /** Short ways to the native sampler for its tests. */
-import { loadAddon } from '../../src/native/index.ts';
-import type { SamplerHandle, SamplerPlanOptions, TokenTextsHandle } from '../../src/native/sampler.ts';
+import type { SamplerPlanOptions, TokenTextsHandle } from '../../src/native/sampler.ts';
+import { type TestedSampler, testing } from '../addon/testing-addon.ts';
 
 /** How a sequence came to where a test samples it. */
 export type History = { readonly prompt?: readonly number[]; readonly output?: readonly number[] };
@@ -30,8 +30,7 @@ function makeTexts(vocabSize: number): TokenTextsHandle {
   const texts = Array.from({ length: vocabSize }, (_, id) => Buffer.from(wordOf(id)));
   const offsets = new Uint32Array(vocabSize + 1);
   for (const [id, text] of texts.entries()) offsets[id + 1] = offsets[id]! + text.length;
-  const { TokenTexts } = loadAddon();
-  return new TokenTexts(new Uint8Array(Buffer.concat(texts)), offsets);
+  return new testing.TokenTexts(new Uint8Array(Buffer.concat(texts)), offsets);
 }
 
 /** A native sampler with a history. Bad words are made with {@link wordOf}. */
@@ -39,11 +38,9 @@ export function nativeSampler(
   plan: SamplerPlanOptions,
   seed: bigint,
   { prompt = [], output = [] }: History = {},
-  kernels?: string,
-): SamplerHandle {
-  const addon = loadAddon();
+): TestedSampler {
   const texts = plan.bad_words ? { tokenTexts: letterTexts(plan.vocabSize) } : {};
-  const sampler = new addon.Sampler(new addon.SamplerPlan({ ...texts, ...plan }), seed, kernels);
+  const sampler = new testing.Sampler(new testing.SamplerPlan({ ...texts, ...plan }), seed);
   sampler.acceptPrompt(Int32Array.from(prompt));
   for (const id of output) sampler.accept(id);
   return sampler;

@@ -1,9 +1,9 @@
 /** Kernels of packed matmuls against 64-bit sums: each type, each set of instructions that this processor has. */
 import { describe, expect, it } from 'vitest';
-import { loadAddon } from '../../src/native/index.ts';
+import { testing } from '../addon/testing-addon.ts';
 import { FORMATS, randomWeights, toHalf, valuesOf } from './formats.ts';
 
-const KERNELS = loadAddon().matmulKernels();
+const KERNELS = testing.matmulKernels();
 const BLOCK = 32;
 
 function uniform(seed: number): () => number {
@@ -83,7 +83,7 @@ const multiply = (
   x: Float32Array,
   threads = 1,
 ) =>
-  loadAddon().packedMatmul({
+  testing.packedMatmul({
     kernels,
     type: FORMATS[name]!.type,
     width,
@@ -162,7 +162,7 @@ describe.skipIf(KERNELS.length === 0)('packed matmuls', () => {
       weights: new Uint8Array(34),
       x: new Float32Array(32),
     };
-    const call = () => loadAddon().packedMatmul({ ...right, threads: 1, rounds: 1, ...wrong });
+    const call = () => testing.packedMatmul({ ...right, threads: 1, rounds: 1, ...wrong });
     expect(call).toThrow(new RegExp(`^${field}: expected`));
   });
 });

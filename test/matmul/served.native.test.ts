@@ -4,18 +4,18 @@ import os from 'node:os';
 import path from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { loadAddon } from '../../src/native/index.ts';
 import type { ChatCompletion, ChatCompletionRequest, RuntimeOptions } from '../../src/protocol/index.ts';
 import { CHECKPOINT_FILES } from '../../src/rl/checkpoint-files.ts';
 import { openTrainer } from '../../src/rl/trainer.ts';
 import { createRuntime, type Runtime } from '../../src/runtime.ts';
+import { testing } from '../addon/testing-addon.ts';
 import { writeTinyModel } from '../rl/tiny-model.ts';
 import { FORMATS } from './formats.ts';
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-matmuls-'));
 const fileOf = (type: string): string => path.join(folder, `${type}.gguf`);
 const TYPES = Object.keys(FORMATS).map((name) => name.replace('_k', '_K'));
-const [BEST = 'plain'] = loadAddon().matmulKernels();
+const [BEST = 'plain'] = testing.matmulKernels();
 
 beforeAll(async () => {
   for (const type of [...TYPES, 'q5_0'])

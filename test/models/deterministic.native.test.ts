@@ -4,18 +4,18 @@ import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { loadAddon } from '../../src/native/index.ts';
 import type { ChatCompletion, ChatCompletionRequest, RuntimeOptions } from '../../src/protocol/index.ts';
 import { CHECKPOINT_FILES } from '../../src/rl/checkpoint-files.ts';
 import { openTrainer } from '../../src/rl/trainer.ts';
 import { createRuntime, type Runtime } from '../../src/runtime.ts';
+import { testing } from '../addon/testing-addon.ts';
 import { randomAdapter } from '../rl/random-adapter.ts';
 import { normals, type TinyModel, writeTinyModel } from '../rl/tiny-model.ts';
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-deterministic-'));
 const EMBEDDED = fileURLToPath(new URL('../../models/', import.meta.url));
 const CASES = Number(process.env['ONPOLICY_CASES'] ?? 6);
-const [BEST] = loadAddon().matmulKernels();
+const [BEST] = testing.matmulKernels();
 
 const tiny = (more: Partial<TinyModel>): TinyModel => ({
   architecture: 'qwen3',

@@ -4,11 +4,11 @@ import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
-import { loadAddon } from '../../src/native/index.ts';
 import type { ChatCompletion, PackedRow, RuntimeOptions } from '../../src/protocol/index.ts';
 import { CHECKPOINT_FILES } from '../../src/rl/checkpoint-files.ts';
 import { openTrainer, type Trainer } from '../../src/rl/trainer.ts';
 import { createRuntime, type Runtime } from '../../src/runtime.ts';
+import { testing } from '../addon/testing-addon.ts';
 import { quantize, whyNoBareEngine } from '../backends/reference/bare-engine.ts';
 import { randomAdapter } from './random-adapter.ts';
 import { normals, packSequence, type TinyModel, writeTinyModel } from './tiny-model.ts';
@@ -17,7 +17,7 @@ const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-same-bits-'));
 afterAll(() => fs.rmSync(folder, { recursive: true }));
 const EMBEDDED = fileURLToPath(new URL('../../models/onpolicy-tiny.gguf', import.meta.url));
 const why = whyNoBareEngine();
-const [KERNELS] = loadAddon().matmulKernels();
+const [KERNELS] = testing.matmulKernels();
 
 const SIZES: TinyModel = { architecture: 'qwen3', type: 'q8_0', vocabularySize: 331 };
 const MODELS: Record<string, Partial<TinyModel>> = {

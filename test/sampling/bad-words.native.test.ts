@@ -1,7 +1,7 @@
 /** Random phrases and vocabularies: no output holds a phrase, however its tokens spell it, and nothing else is forbidden. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { loadAddon } from '../../src/native/index.ts';
+import { testing } from '../addon/testing-addon.ts';
 
 const ALPHABET = ['a', 'b', 'ä', ' '];
 const text = (most: number) =>
@@ -12,7 +12,7 @@ const BYTES = [...new Set(ALPHABET.flatMap((letter) => [...Buffer.from(letter)])
 );
 
 it('a phrase cannot appear, and only its completions are masked', { timeout: 60_000 }, () => {
-  const { Sampler, SamplerPlan, TokenTexts } = loadAddon();
+  const { Sampler, SamplerPlan, TokenTexts } = testing;
   fc.assert(
     fc.property(
       fc.array(text(4), { maxLength: 12 }),

@@ -1,12 +1,10 @@
 /** Values that the addon refuses, and its use in worker threads. */
 
-import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, it } from 'vitest';
-import { loadAddon } from '../../src/native/index.ts';
+import { testing as addon, TESTING_FILE } from '../addon/testing-addon.ts';
 import { letterTexts, nativeSampler } from '../fakes/sampling.ts';
 
-const addon = loadAddon();
 const make = (options: unknown) => new addon.SamplerPlan(options as never);
 
 describe('a plan', () => {
@@ -75,7 +73,7 @@ describe('a sampler', () => {
     ['a plan that is none', () => new addon.Sampler(anything({}), 1n), /plan/],
     ['a sampler as plan', () => new addon.Sampler(anything(sampler), 1n), /plan/],
     ['a number as seed', () => new addon.Sampler(make({ vocabSize: 4 }), anything(1)), /seed/],
-    ['unknown kernels', () => new addon.Sampler(make({ vocabSize: 4 }), 1n, 'gpu'), /kernels/],
+    ['unknown kernels', () => sampler.sample(new Float32Array(100), null, 'gpu'), /kernels/],
     ['a short row', () => sampler.sample(new Float32Array(99)), /logits/],
     ['a long row', () => sampler.sample(new Float32Array(101)), /logits/],
     ['float64 logits', () => sampler.sample(anything(new Float64Array(100))), /logits/],
@@ -117,8 +115,7 @@ it('loads in a worker thread, beside the main one', async () => {
     const sampler = new addon.Sampler(new addon.SamplerPlan({ vocabSize: 1000 }), 6n);
     parentPort.postMessage(sampler.drawMany(new Float32Array(1000), 50));
   `;
-  const file = fileURLToPath(new URL('../../native/build/Release/onpolicy.node', import.meta.url));
-  const worker = new Worker(source, { eval: true, workerData: file });
+  const worker = new Worker(source, { eval: true, workerData: TESTING_FILE });
   const drawn = await new Promise((resolve, reject) => {
     worker.once('message', resolve);
     worker.once('error', reject);

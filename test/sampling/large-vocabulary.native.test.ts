@@ -1,7 +1,7 @@
 /** The whole pipeline at 151,936 tokens against the reference. */
 import { describe, expect, it } from 'vitest';
-import { loadAddon } from '../../src/native/index.ts';
 import type { SamplerPlanOptions } from '../../src/native/sampler.ts';
+import { testing } from '../addon/testing-addon.ts';
 import { randomMask, randomRow } from '../fakes/random-row.ts';
 import { ReferenceSampler } from '../fakes/reference-sampler.ts';
 import { nativeSampler } from '../fakes/sampling.ts';
@@ -35,14 +35,14 @@ const areClose = (a: number, b: number) => a === b || Math.abs(a - b) < 1e-4; //
 
 describe('a vocabulary of 151,936', () => {
   it.each(CASES)('%s', { timeout: 120_000 }, (_, plan) => {
-    for (const kernels of loadAddon().samplerKernels()) {
-      const native = nativeSampler(plan, 17n, { prompt: PROMPT }, kernels);
+    for (const kernels of testing.samplerKernels()) {
+      const native = nativeSampler(plan, 17n, { prompt: PROMPT });
       const reference = new ReferenceSampler(plan, 17n);
       reference.acceptPrompt(PROMPT);
       for (let step = 0; step < 4; step++) {
         const row = randomRow(SIZE, 500 + step);
         const mask = step === 3 ? randomMask(SIZE, step, 0.5) : undefined;
-        const got = native.sample(row, mask);
+        const got = native.sample(row, mask, kernels);
         const expected = reference.sample(row, mask)!;
         expect(got.token).toBe(expected.token);
         expect(got.rank).toBe(expected.rank);

@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { SamplerPlanOptions } from '../../src/native/sampler.ts';
-import { forkSampler } from '../../src/sampling/index.ts';
+import { testing } from '../addon/testing-addon.ts';
 import { llamaDistribution, ReferenceDry, ReferenceMirostat } from '../fakes/llama-samplers.ts';
 import { uniformAt } from '../fakes/philox.ts';
 import { randomNumbers } from '../fakes/random-numbers.ts';
@@ -217,7 +217,7 @@ describe('at the edges', () => {
     };
     const sampler = nativeSampler(plan, 2n, { output: [1, 2, 1, 2] });
     sampler.accept(1, 12);
-    const copy = forkSampler(sampler);
+    const copy = new testing.Sampler(sampler);
     expect(copy.sample(logits)).toEqual(sampler.sample(logits));
     sampler.accept(3, 0);
     expect(copy.sample(logits).topLogprobs).not.toEqual(sampler.sample(logits).topLogprobs);

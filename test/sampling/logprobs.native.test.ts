@@ -1,11 +1,10 @@
 /** Log-probabilities, ranks and best tokens against float64 log-softmax; rows with infinities and NaN. */
 import { describe, expect, it } from 'vitest';
-import { loadAddon } from '../../src/native/index.ts';
+import { testing as addon } from '../addon/testing-addon.ts';
 import { maskOf, randomRow } from '../fakes/random-row.ts';
 import { bestFirst, logSoftmax, ReferenceSampler } from '../fakes/reference-sampler.ts';
 import { nativeSampler } from '../fakes/sampling.ts';
 
-const addon = loadAddon();
 const expectClose = (got: ArrayLike<number>, expected: ArrayLike<number>, tolerance = 1e-4) => {
   expect(got.length).toBe(expected.length);
   for (let i = 0; i < got.length; i++)

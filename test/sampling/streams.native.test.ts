@@ -1,7 +1,7 @@
 /** Seeds, positions, hooks and kernel variants: what may and what may not change a token. */
 import { describe, expect, it } from 'vitest';
-import { loadAddon } from '../../src/native/index.ts';
 import type { SamplerPlanOptions } from '../../src/native/sampler.ts';
+import { testing } from '../addon/testing-addon.ts';
 import { uniformAt } from '../fakes/philox.ts';
 import { randomMask, randomRow } from '../fakes/random-row.ts';
 import { ReferenceSampler } from '../fakes/reference-sampler.ts';
@@ -17,7 +17,7 @@ describe('uniforms', () => {
     [-7n, 2 ** 33],
   ])('seed %d from position %d on', (seed, position) => {
     const expected = Array.from({ length: 5 }, (_, i) => uniformAt(seed, position + i));
-    expect([...loadAddon().uniforms(seed, position, 5)]).toEqual(expected);
+    expect([...testing.uniforms(seed, position, 5)]).toEqual(expected);
   });
 });
 
@@ -132,10 +132,10 @@ describe.each(PLANS)('%s', (_, options) => {
           : plan;
       const row = randomRow(size, seed);
       const mask = seed % 2 === 0 ? null : randomMask(size, seed, seed % 4 === 1 ? 0.02 : 0.7);
-      const results = loadAddon()
+      const results = testing
         .samplerKernels()
         .map((kernels) =>
-          nativeSampler({ ...small, vocabSize: size }, BigInt(seed), here, kernels).sample(row, mask),
+          nativeSampler({ ...small, vocabSize: size }, BigInt(seed), here).sample(row, mask, kernels),
         );
       for (const result of results) expect(result).toEqual(results[0]);
     }
@@ -161,7 +161,7 @@ describe.each(PLANS)('%s', (_, options) => {
 });
 
 it('every processor runs the plain kernels, and the fastest come last', () => {
-  const names = loadAddon().samplerKernels();
+  const names = testing.samplerKernels();
   expect(names[0]).toBe('scalar');
   expect(new Set(names).size).toBe(names.length);
 });

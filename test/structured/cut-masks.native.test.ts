@@ -40,6 +40,46 @@ describe('cutMasks', () => {
     expect(await walk({ oneOf }, '"latest/stable"')).toBeGreaterThan(0);
   });
 
+  it('counts no mask behind the one that lacks tokens, and counts that one each time', async ({ skip }) => {
+    const vocabulary = await realVocabulary('llama-bpe');
+    if (typeof vocabulary === 'string') return skip(vocabulary);
+    const mask = new Int32Array(Math.ceil(vocabulary.size / 32));
+    const patterns = [
+      '\\{\\{.*\\}\\}',
+      '\\b(yes|no)\\b',
+      '\\p{Lu}\\p{Ll}+',
+      '[^/]+/[^/]+',
+      '(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\\.)+[a-z]{2,}',
+    ];
+    const json = {
+      type: 'object',
+      properties: {
+        ref: { oneOf: patterns.map((pattern) => ({ type: 'string', pattern })) },
+        note: { type: 'string' },
+      },
+      required: ['ref', 'note'],
+      additionalProperties: false,
+    };
+    const constraint = await compileConstraint({ json, disable_any_whitespace: true }, vocabulary);
+    const parts = ['{"ref":"', 'latest/stable', '","note":"', 'all is well here'];
+    const cutsOfParts = () => {
+      const matcher = constraint.createMatcher();
+      return parts.map((part) => {
+        const before = cutMasks();
+        for (const token of vocabulary.tokenize(part)) {
+          expect(matcher.accept(token)).toBe(true);
+          matcher.fillMask(mask);
+        }
+        return cutMasks() - before;
+      });
+    };
+    for (const time of ['first', 'again']) {
+      const [begin, ref, , note] = cutsOfParts();
+      expect(begin! + ref!, time).toBeGreaterThan(0);
+      expect(note, time).toBe(0);
+    }
+  });
+
   it('finds a token where all work is spent before any is found', async ({ skip }) => {
     const vocabulary = await realVocabulary('llama-bpe');
     if (typeof vocabulary === 'string') return skip(vocabulary);

@@ -1,8 +1,13 @@
 /** Bounds: searches at compile time, the work of a mask, values that must not repeat. */
-import { describe, expect, it } from 'vitest';
-import { openGrammar } from '../../src/native/index.ts';
+import { describe, expect, it, vi } from 'vitest';
 import { compileConstraint, cutMasks, type StructuredOutputs } from '../../src/structured/index.ts';
+import { testing } from '../addon/testing-addon.ts';
 import { accepts, smallVocabulary } from './vocabularies.ts';
+
+vi.mock('../../src/native/grammar-addon.ts', async () => {
+  const { testing: grammar } = await import('../addon/testing-addon.ts');
+  return { grammarAddon: () => grammar, openGrammar: async () => grammar };
+});
 
 const vocabulary = smallVocabulary();
 const eos = vocabulary.eosTokenIds[0]!;
@@ -16,15 +21,14 @@ async function takes(spec: StructuredOutputs, text: string): Promise<boolean> {
 
 /** How many masks on the way through a text need more than a share of the work that a mask may take. */
 async function largeMasks(spec: StructuredOutputs, text: string, share = 1 / 4): Promise<number> {
-  const { divideWork } = (await openGrammar()) as unknown as { divideWork(divisor: number): void };
-  divideWork(1 / share);
+  testing.divideWork(1 / share);
   const matcher = (await compileConstraint(spec, vocabulary)).createMatcher();
   const before = cutMasks();
   for (const byte of Buffer.from(text)) {
     matcher.fillMask(mask);
     expect(matcher.accept(byte), `${text} at a byte of ${String.fromCharCode(byte)}`).toBe(true);
   }
-  divideWork(1);
+  testing.divideWork(1);
   return cutMasks() - before;
 }
 

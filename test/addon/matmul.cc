@@ -6,11 +6,11 @@
 #include <new>
 
 #include "base/threads.h"
+#include "../../test/addon/entry.h"
+#include "../../test/addon/kernel-sets.h"
+#include "matmul/matmul.h"
 #include "napi/arguments.h"
 #include "napi/async-task.h"
-#include "napi/kernel-sets.h"
-#include "napi/register.h"
-#include "matmul/matmul.h"
 
 namespace onpolicy {
 namespace {
@@ -85,12 +85,12 @@ Napi::Value PackedMatmul(const Napi::CallbackInfo& info) {
       static_cast<int64_t>(request->weights.size()) != request->rows * request->format->row_bytes(request->width))
     RefuseField(info.Env(), "weights", "whole rows of `width` values, as x has");
   return AsyncTask::Run(
-      info.Env(), Napi::Object::New(info.Env()),
+      info.Env(),
       [request] {
         Multiply(*request);
-        return Status{};
+        return request;
       },
-      [request](Napi::Env env) -> Napi::Value {
+      [](Napi::Env env, const std::shared_ptr<ProductRequest>& request) {
         Napi::Object result = Napi::Object::New(env);
         result.Set("y", ToArray(env, request->y));
         result.Set("weights", ToArray(env, request->weights));
@@ -101,7 +101,7 @@ Napi::Value PackedMatmul(const Napi::CallbackInfo& info) {
 
 }  // namespace
 
-void RegisterMatmul(Napi::Env env, Napi::Object exports) {
+void RegisterMatmulTests(Napi::Env env, Napi::Object exports) {
   exports.Set("matmulKernels", Napi::Function::New(env, MatmulKernels));
   exports.Set("packedMatmul", Napi::Function::New(env, PackedMatmul));
 }

@@ -3,9 +3,9 @@
 
 #include <napi.h>
 
+#include "../../test/addon/entry.h"
+#include "../../test/addon/kernel-sets.h"
 #include "napi/arguments.h"
-#include "napi/kernel-sets.h"
-#include "napi/register.h"
 
 namespace onpolicy {
 namespace {
@@ -15,14 +15,14 @@ namespace at = attention;
 // attentionKernels() -> the names of the kernels that this processor runs, the fastest first.
 Napi::Value AttentionKernels(const Napi::CallbackInfo& info) { return SupportedSets(info.Env(), at::kAllKernels); }
 
-const at::Kernels& KernelsOf(const Fields& options) { return *ReadKernels(options, at::kAllKernels, "attentionKernels()"); }
+const at::Kernels& AttentionKernelsOf(const Fields& options) { return *ReadKernels(options, at::kAllKernels, "attentionKernels()"); }
 
 // attend({ kernels, type, width, heads, kvHeads, firstToken, window, q, k, v, threads }) -> y, (tokens, heads, width). type: 0 for F16, 1 for
 // Q8_0, 2 for F32; q: (tokens, heads, width); k, v: bytes of (cells, kv heads, width) in it.
 Napi::Value Attend(const Napi::CallbackInfo& info) {
   const Fields options(info[0]);
   constexpr size_t kBytesOf32[] = {64, 34, 128};  // 32 numbers of each type
-  const at::Kernels& kernels = KernelsOf(options);
+  const at::Kernels& kernels = AttentionKernelsOf(options);
   const auto type = options.Integer<size_t>("type", 0, 2);
   const auto width = options.Integer<size_t>("width", 32, 1024);
   const auto q = ReadVector<float>(options["q"], "q");
@@ -61,7 +61,7 @@ Napi::Value Attend(const Napi::CallbackInfo& info) {
 // lowRank({ kernels, in, rank, out, a, b, x }) -> b (a x), (tokens, out). a: (rank, in); b: (rank, out), columns of b; x: (tokens, in).
 Napi::Value LowRank(const Napi::CallbackInfo& info) {
   const Fields options(info[0]);
-  const at::Kernels& kernels = KernelsOf(options);
+  const at::Kernels& kernels = AttentionKernelsOf(options);
   const auto in = options.Integer<size_t>("in", 1), rank = options.Integer<size_t>("rank", 1), out = options.Integer<size_t>("out", 1);
   const auto a = ReadVector<float>(options["a"], "a"), b = ReadVector<float>(options["b"], "b"), x = ReadVector<float>(options["x"], "x");
   if (in % at::kLanes != 0 || out % at::kLanes != 0 || a.size() != in * rank || b.size() != rank * out || x.size() % in != 0)
@@ -76,7 +76,7 @@ Napi::Value LowRank(const Napi::CallbackInfo& info) {
 
 }  // namespace
 
-void RegisterAttention(Napi::Env env, Napi::Object exports) {
+void RegisterAttentionTests(Napi::Env env, Napi::Object exports) {
   exports.Set("attentionKernels", Napi::Function::New(env, AttentionKernels));
   exports.Set("attend", Napi::Function::New(env, Attend));
   exports.Set("lowRank", Napi::Function::New(env, LowRank));

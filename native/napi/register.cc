@@ -1,0 +1,21 @@
+#include "napi/register.h"
+
+namespace onpolicy {
+
+Napi::Object RegisterEngineAddon(Napi::Env env, Napi::Object exports) {
+  RegisterEngine(env, exports);
+  RegisterModel(env, exports);
+  RegisterContext(env, exports);
+  RegisterEmbedder(env, exports);
+  RegisterSampler(env, exports);
+  RegisterRows(env, exports);
+  RegisterTrainer(env, exports);
+  RegisterFullTrainer(env, exports);
+  RegisterMedia(env, exports);
+  RegisterDrafts(env, exports);
+  RegisterDraftModel(env, exports);
+  RegisterSystem(env, exports);
+  return exports;
+}
+
+}  // namespace onpolicy

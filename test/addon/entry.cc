@@ -1,0 +1,24 @@
+// The tests' addon: all that both addons export, from the same object files, and functions of their parts for tests and benches.
+#include "entry.h"
+
+#include "napi/register.h"
+
+namespace onpolicy {
+namespace {
+
+Napi::Object Init(Napi::Env env, Napi::Object exports) {
+  RegisterEngineAddon(env, exports);
+  RegisterGrammarAddon(env, exports);
+  RegisterAttentionTests(env, exports);
+  RegisterGrammarTests(env, exports);
+  RegisterMatmulTests(env, exports);
+  RegisterPeak(env, exports);
+  RegisterSamplerTests(env, exports);
+  return exports;
+}
+
+}  // namespace
+
+NODE_API_MODULE(testing, Init)
+
+}  // namespace onpolicy
