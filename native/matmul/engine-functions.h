@@ -42,6 +42,7 @@ namespace onpolicy::matmul {
   X(ggml_new_graph)                   \
   X(ggml_build_forward_expand)        \
   X(ggml_mul_mat)                     \
+  X(ggml_mul_mat_id)                  \
   X(ggml_new_tensor_4d)               \
   X(ggml_flash_attn_ext)              \
   X(ggml_op_name)                     \

@@ -22,12 +22,12 @@ float RoundedToUpper(float x) {
   return x;
 }
 
-// The 32 values from x on of each token are rounded to the type of the weights, as ggml does it.
-void RoundFloats(const float* x, size_t stride, int tokens, const Format& format, int32_t* rows) {
+// The values of a block of each token are rounded to the type of the weights, as ggml does it.
+void RoundFloats(const float* const* x, int64_t block, int tokens, const Format& format, int32_t* rows) {
   for (int t = 0; t < tokens; ++t) {
     float rounded[kBlock];
     for (int64_t i = 0; i < kBlock; i += kLanes) {
-      const Floats values = LoadFloats(OfToken(x, stride, t) + i);
+      const Floats values = LoadFloats(x[t] + block * kBlock + i);
       StoreFloats(format.type == GGML_TYPE_F16 ? RoundedToHalf(values) : values, rounded + i);
     }
     if (format.type == GGML_TYPE_BF16)
@@ -36,16 +36,15 @@ void RoundFloats(const float* x, size_t stride, int tokens, const Format& format
   }
 }
 
-void Round(const void* x, size_t stride, int tokens, int64_t first, int64_t last, const Format& format, int32_t* group) {
+void Round(const float* const* x, int tokens, int64_t first, int64_t last, const Format& format, int32_t* group) {
   const int64_t numbers = RowsOf(format.terms) * tokens;  // of a block
   const bool are_floats = format.terms == Terms::kFloats;
   const int64_t together = are_floats ? 1 : kRoundedBlocks / tokens;
   for (int64_t b = first; b < last; b += together) {
-    const float* const values = static_cast<const float*>(x) + b * kBlock;
     int32_t* const rows = group + b * numbers;
     const int blocks = static_cast<int>(last - b < together ? last - b : together);
-    if (are_floats) RoundFloats(values, stride, tokens, format, rows);
-    else RoundBlocks({values, stride, tokens, blocks, rows, numbers}, format);
+    if (are_floats) RoundFloats(x, b, tokens, format, rows);
+    else RoundBlocks({x, b, tokens, blocks, rows, numbers}, format);
   }
 }
 

@@ -243,6 +243,18 @@ export type EngineAddon = {
     weights: Uint8Array; // packed and unpacked
     seconds: Float32Array; // (rounds)
   }>;
+  /** Matmuls of each token with its experts: (tokens, used, rows). */
+  packedExperts(options: {
+    kernels: string; // of matmulKernels
+    type: number; // of ggml
+    width: number;
+    rows: number; // of an expert
+    weights: Uint8Array; // (experts, rows, width) as ggml has them
+    ids: Int32Array; // (tokens, used) experts
+    used: number;
+    x: Float32Array; // (tokens, 1 or used, width)
+    threads: number;
+  }): Promise<Float32Array>;
   /** Kernels for attention and adapters that this processor has, the fastest first. */
   attentionKernels(): string[];
   /** Attention over cells in the order of positions, to check kernels. Token i sees the cells up to `firstToken` + i. */
