@@ -9,7 +9,12 @@ const VALUE_BYTES = [1, 1, 2, 2, 4, 4, 4, 1, undefined, undefined, 8, 8, 8];
 export const TENSOR_TYPES = {
   f32: { id: 0, blockElements: 1, blockBytes: 4 },
   f16: { id: 1, blockElements: 1, blockBytes: 2 },
+  q4_0: { id: 2, blockElements: 32, blockBytes: 18 },
   q8_0: { id: 8, blockElements: 32, blockBytes: 34 },
+  q4_k: { id: 12, blockElements: 256, blockBytes: 144 },
+  q6_k: { id: 14, blockElements: 256, blockBytes: 210 },
+  bf16: { id: 30, blockElements: 1, blockBytes: 2 },
+  mxfp4: { id: 39, blockElements: 32, blockBytes: 17 },
 };
 const ALIGNMENT = 32;
 
@@ -33,19 +38,22 @@ const string = (value) => {
   return Buffer.concat([uint64(bytes.length), bytes]);
 };
 
+const array = (type, items) =>
+  Buffer.concat([uint32(VALUE.array), uint32(type), uint64(items.length), ...items]);
+
 /** Metadata values: each is a type number and its bytes. `raw` passes on what `readKeyValues` gave. */
 export const meta = {
   uint32: (value) => Buffer.concat([uint32(VALUE.uint32), uint32(value)]),
   float32: (value) => Buffer.concat([uint32(VALUE.float32), float32(value)]),
   bool: (value) => Buffer.concat([uint32(VALUE.bool), Buffer.of(value ? 1 : 0)]),
   string: (value) => Buffer.concat([uint32(VALUE.string), string(value)]),
-  float32Array: (values) =>
-    Buffer.concat([
-      uint32(VALUE.array),
-      uint32(VALUE.float32),
-      uint64(values.length),
-      ...values.map(float32),
-    ]),
+  float32Array: (values) => array(VALUE.float32, values.map(float32)),
+  uint32Array: (values) => array(VALUE.uint32, values.map(uint32)),
+  boolArray: (values) =>
+    array(
+      VALUE.bool,
+      values.map((value) => Buffer.of(value ? 1 : 0)),
+    ),
   raw: (bytes) => bytes,
 };
 
@@ -59,12 +67,8 @@ export function tensorBytes(type, dims) {
 
 const padding = (bytes) => (ALIGNMENT - (bytes % ALIGNMENT)) % ALIGNMENT;
 
-/**
- * Writes a GGUF file; a reader sees it whole or not at all.
- * `keyValues` is a Map of key -> `meta` value; a tensor is { name, type, dims, chunks() }, dims innermost first, and
- * chunks() yields Buffers of its bytes in order.
- */
-export function writeGguf(file, keyValues, tensors, onProgress = () => {}) {
+/** What comes before the bytes of the tensors { name, type, dims }, and how long the file is. `keyValues` as {@link writeGguf} has them. */
+export function headOf(keyValues, tensors) {
   const header = [Buffer.from('GGUF'), uint32(3), uint64(tensors.length), uint64(keyValues.size)];
   for (const [key, value] of keyValues) header.push(string(key), value);
   let offset = 0;
@@ -79,9 +83,18 @@ export function writeGguf(file, keyValues, tensors, onProgress = () => {}) {
     const bytes = tensorBytes(type, dims);
     offset += bytes + padding(bytes);
   }
-  const head = Buffer.concat(header);
-  const totalBytes = head.length + padding(head.length) + offset;
+  const bare = Buffer.concat(header);
+  const head = Buffer.concat([bare, Buffer.alloc(padding(bare.length))]);
+  return { head, totalBytes: head.length + offset };
+}
 
+/**
+ * Writes a GGUF file; a reader sees it whole or not at all.
+ * `keyValues` is a Map of key -> `meta` value; a tensor is { name, type, dims, chunks() }, dims innermost first, and
+ * chunks() yields Buffers of its bytes in order.
+ */
+export function writeGguf(file, keyValues, tensors, onProgress = () => {}) {
+  const { head, totalBytes } = headOf(keyValues, tensors);
   const partial = `${file}.partial`;
   const descriptor = fs.openSync(partial, 'w');
   try {
@@ -91,7 +104,7 @@ export function writeGguf(file, keyValues, tensors, onProgress = () => {}) {
       writtenBytes += bytes.length;
       onProgress(writtenBytes / totalBytes);
     };
-    put(Buffer.concat([head, Buffer.alloc(padding(head.length))]));
+    put(head);
     for (const tensor of tensors) {
       const bytes = tensorBytes(tensor.type, tensor.dims);
       for (const chunk of tensor.chunks()) put(chunk);

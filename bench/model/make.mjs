@@ -13,13 +13,14 @@ export const MODELS_FOLDER = fileURLToPath(new URL('../models/', import.meta.url
 /** Spread of the logits: like a trained model's, so that samplers meet a realistic number of likely tokens. */
 const LOGIT_DEVIATION = 2.5;
 const NORMAL_TOKEN = 1;
+const MATRIX_TYPES = ['f32', 'f16', 'q8_0'];
 
 /** Path of the model, written if absent. `type`: that of the matrices: q8_0, f16 or f32. */
 export function ensureModel({ shape: name = 'qwen3-0.6b', type = 'q8_0', out, force = false } = {}) {
   const shape = SHAPES[name];
   if (!shape) throw new Error(`shape: expected one of ${Object.keys(SHAPES).join(', ')}, got ${name}`);
-  if (!(type in TENSOR_TYPES))
-    throw new Error(`type: expected one of ${Object.keys(TENSOR_TYPES).join(', ')}, got ${type}`);
+  if (!MATRIX_TYPES.includes(type))
+    throw new Error(`type: expected one of ${MATRIX_TYPES.join(', ')}, got ${type}`);
   const file = out ?? path.join(MODELS_FOLDER, `${name}-${type}.gguf`);
   if (shape.copies && type !== 'q8_0') throw new Error(`type: expected q8_0 for ${name}, got ${type}`);
   if (fs.existsSync(file) && !force) return file;
