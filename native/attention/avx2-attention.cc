@@ -28,6 +28,7 @@ inline void StoreFloats(Wide v, float* to) {
 }
 inline Wide SetFloats(float value) { return {_mm256_set1_ps(value), _mm256_set1_ps(value)}; }
 inline Wide Multiply(Wide a, Wide b) { return {_mm256_mul_ps(a.low, b.low), _mm256_mul_ps(a.high, b.high)}; }
+inline Wide Divide(Wide a, Wide b) { return {_mm256_div_ps(a.low, b.low), _mm256_div_ps(a.high, b.high)}; }
 inline Wide Add(Wide a, Wide b) { return {_mm256_add_ps(a.low, b.low), _mm256_add_ps(a.high, b.high)}; }
 inline Wide Subtract(Wide a, Wide b) { return {_mm256_sub_ps(a.low, b.low), _mm256_sub_ps(a.high, b.high)}; }
 inline Wide Added(Wide a, Wide b, Wide sum) {

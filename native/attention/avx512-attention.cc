@@ -26,6 +26,7 @@ inline Wide LoadFloats(const float* from) { return _mm512_loadu_ps(from); }
 inline void StoreFloats(Wide v, float* to) { _mm512_storeu_ps(to, v); }
 inline Wide SetFloats(float value) { return _mm512_set1_ps(value); }
 inline Wide Multiply(Wide a, Wide b) { return _mm512_mul_ps(a, b); }
+inline Wide Divide(Wide a, Wide b) { return _mm512_div_ps(a, b); }
 inline Wide Add(Wide a, Wide b) { return _mm512_add_ps(a, b); }
 inline Wide Subtract(Wide a, Wide b) { return _mm512_sub_ps(a, b); }
 inline Wide Added(Wide a, Wide b, Wide sum) { return _mm512_fmadd_ps(a, b, sum); }

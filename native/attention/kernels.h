@@ -26,6 +26,7 @@ struct Block {
   int first, end;         // the cells that any row sees are at [first, end) of `index`
   const float* mask;      // (tokens, kBlockCells), added to scores; null: all rows see all of [first, end)
   float scale;            // of scores
+  float cap;              // scores s are then cap * tanh(s / cap); 0: they stay
   int k_vectors, v_vectors;
   int k_fetched, v_fetched;  // bytes of a cell, from its keys and its values on, that are fetched into the cache ahead
   // What is kept between blocks.

@@ -29,7 +29,8 @@ std::string SelfTest::Problem() const {
   engine_.ggml_backend_cpu_set_n_threads(backend, 2);
   std::string problem;
   for (const Case& test : {Case{GGML_TYPE_F16, 1, 4, 2, 64, false}, Case{GGML_TYPE_F16, 21, 6, 2, 80, false},
-                           Case{GGML_TYPE_F16, 3, 4, 4, 128, true}, Case{GGML_TYPE_Q8_0, 3, 4, 2, 64, false}})
+                           Case{GGML_TYPE_F16, 3, 4, 4, 128, true}, Case{GGML_TYPE_Q8_0, 3, 4, 2, 64, false},
+                           Case{GGML_TYPE_F16, 2, 4, 2, 256, false, 2}, Case{GGML_TYPE_F16, 3, 4, 2, 64, false, 0, true}})
     if (!Agrees(test, backend)) problem = "attention of width " + std::to_string(test.width) + " differs from the engine's";
   engine_.ggml_backend_free(backend);
   return problem;
@@ -47,7 +48,7 @@ bool SelfTest::Agrees(const Case& test, ggml_backend_t backend) const {
 
 // (tokens, heads, width), empty if it cannot be computed.
 std::vector<float> SelfTest::Compute(const Case& test, bool is_ours, ggml_backend_t backend) const {
-  ggml_init_params params{6 * engine_.ggml_tensor_overhead() + engine_.ggml_graph_overhead(), nullptr, /*no_alloc=*/true};
+  ggml_init_params params{7 * engine_.ggml_tensor_overhead() + engine_.ggml_graph_overhead(), nullptr, /*no_alloc=*/true};
   ggml_context* context = engine_.ggml_init(params);
   const auto make = [&](ggml_type type, int64_t rows, int64_t heads) {
     return engine_.ggml_new_tensor_4d(context, type, test.width, rows, heads, 1);
@@ -56,9 +57,11 @@ std::vector<float> SelfTest::Compute(const Case& test, bool is_ours, ggml_backen
   ggml_tensor* v = make(test.type, kCells, test.kv_heads);
   ggml_tensor* mask = engine_.ggml_new_tensor_4d(context, GGML_TYPE_F16, kCells, test.tokens, 1, 1);
   const float scale = 4 / std::sqrt(static_cast<float>(test.width));
-  ggml_tensor* y = engine_.ggml_flash_attn_ext(context, q, k, v, mask, scale, 0, 0);
+  ggml_tensor* y = engine_.ggml_flash_attn_ext(context, q, k, v, mask, scale, 0, test.cap);
+  ggml_tensor* sinks = engine_.ggml_new_tensor_4d(context, GGML_TYPE_F32, test.heads, 1, 1, 1);
+  if (test.has_sinks) engine_.ggml_flash_attn_ext_add_sinks(y, sinks);
   std::vector<ggml_backend_buffer_t> buffers;
-  for (ggml_tensor* tensor : {q, k, v, mask, y}) {
+  for (ggml_tensor* tensor : {q, k, v, mask, y, sinks}) {
     buffers.push_back(engine_.ggml_backend_buft_alloc_buffer(engine_.ggml_backend_cpu_buffer_type(),
                                                              engine_.ggml_nbytes(tensor) + 4096));
     engine_.ggml_backend_tensor_alloc(buffers.back(), tensor, engine_.ggml_backend_buffer_get_base(buffers.back()));
@@ -71,6 +74,7 @@ std::vector<float> SelfTest::Compute(const Case& test, bool is_ours, ggml_backen
     engine_.ggml_backend_tensor_set(cells, bytes.data(), 0, bytes.size());
   }
   engine_.ggml_backend_tensor_set(q, numbers.data() + 7, 0, engine_.ggml_nbytes(q));
+  engine_.ggml_backend_tensor_set(sinks, numbers.data() + 5, 0, engine_.ggml_nbytes(sinks));
   std::vector<uint16_t> seen(static_cast<size_t>(kCells * test.tokens), kHidden);
   for (int64_t token = 0; token < test.tokens; ++token)
     for (int64_t cell = 0; cell <= kCells - 100 + token; ++cell)

@@ -20,6 +20,8 @@ class SelfTest {
     ggml_type type;
     int64_t tokens, heads, kv_heads, width;
     bool is_shared;  // cells of some tokens lie between those of others
+    float cap = 0;   // of scores
+    bool has_sinks = false;
   };
 
   bool Agrees(const Case& test, ggml_backend_t backend) const;

@@ -45,6 +45,7 @@ namespace onpolicy::matmul {
   X(ggml_mul_mat_id)                  \
   X(ggml_new_tensor_4d)               \
   X(ggml_flash_attn_ext)              \
+  X(ggml_flash_attn_ext_add_sinks)    \
   X(ggml_op_name)                     \
   X(ggml_type_name)                   \
   X(ggml_quantize_chunk)              \

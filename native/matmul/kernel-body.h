@@ -6,6 +6,8 @@
 //   WidenHalves, WidenUpper, WidenUnsigned, WidenSigned: 16-bit floats, upper halves of floats and 8-bit integers in memory -> Floats
 //   Dot<largest, step>(dots, held, weights, four bytes of a token for all rows): adds a step's products to dots, or to what is held of
 //                               them; with weights of at most `largest`: those of 255 are signed ones plus 128
+//   LookedUp(bytes, numbers)    of each byte, below 16, its number
+//   WidenExponents              bytes e in memory -> 2^(e - 128)
 //   kSubtractsWide              whether products of 8-bit weights leave out the 128: then nothing is subtracted for it
 //   RoundedToHalf               Floats -> the nearest 16-bit floats, as Floats
 // README.md says what a tile computes.
@@ -58,8 +60,11 @@ class Plain {
  public:
   Plain(const uint8_t* panel, int64_t row) : panel_(panel), row_(row) {}
   const uint8_t* At(int64_t b, int row) const { return panel_ + b * Type::kStride + (row_ + row) * 4; }
-  Floats Scale(int64_t b, int, int row) const {
-    return WidenHalves(panel_ + (b + 1) * Type::kStride - kHalfBytes + (row_ + row) * 2);
+  Floats Scale(int64_t b, int, int row) const { return WidenHalves(ScaleAt(b, row)); }
+
+ protected:
+  const uint8_t* ScaleAt(int64_t b, int row) const {
+    return panel_ + b * Type::kStride + Type::kScalesAt + (row_ + row) * (Type::kStride - Type::kScalesAt) / kPanel;
   }
 
  private:
@@ -89,6 +94,15 @@ class Blocks<Q4_0> : public Plain<Q4_0> {
   using Plain::Plain;
   template <int kStep>
   Bytes Weights(int64_t b, int row) const { return FourBits<kStep>(At(b, row)); }
+};
+
+template <>
+class Blocks<MXFP4> : public Plain<MXFP4> {
+ public:
+  using Plain::Plain;
+  template <int kStep>
+  Bytes Weights(int64_t b, int row) const { return LookedUp(FourBits<kStep>(At(b, row)), MXFP4::kNumbers); }
+  Floats Scale(int64_t b, int, int row) const { return WidenExponents(ScaleAt(b, row)); }
 };
 
 // Of types in groups with scales of scales.

@@ -1,6 +1,7 @@
 #include "matmul/node.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "matmul/experts.h"
 
@@ -31,7 +32,10 @@ class Pieces {
   explicit Pieces(const ggml_compute_params* params) : pool_(params->threadpool), first_(params->ith) {
     if (params->ith == 0) g_engine->ggml_threadpool_chunk_set(pool_, params->nth);
   }
-  int64_t operator()() { return std::exchange(first_, -1) >= 0 ? first_ : g_engine->ggml_threadpool_chunk_add(pool_, 1); }
+  int64_t operator()() {
+    const int64_t first = std::exchange(first_, -1);
+    return first >= 0 ? first : g_engine->ggml_threadpool_chunk_add(pool_, 1);
+  }
 
  private:
   ggml_threadpool* const pool_;

@@ -17,7 +17,7 @@ Napi::Value AttentionKernels(const Napi::CallbackInfo& info) { return SupportedS
 
 const at::Kernels& KernelsOf(const Fields& options) { return *ReadKernels(options, at::kAllKernels, "attentionKernels()"); }
 
-// attend({ kernels, type, width, heads, kvHeads, firstToken, window, q, k, v, threads }) -> y, (tokens, heads, width). type: 0 for F16, 1 for
+// attend({ kernels, type, width, heads, kvHeads, firstToken, window, cap, sinks, q, k, v, threads }) -> y, (tokens, heads, width). type: 0 for F16, 1 for
 // Q8_0, 2 for F32; q: (tokens, heads, width); k, v: bytes of (cells, kv heads, width) in it.
 Napi::Value Attend(const Napi::CallbackInfo& info) {
   const Fields options(info[0]);
@@ -46,6 +46,10 @@ Napi::Value Attend(const Napi::CallbackInfo& info) {
   a.k_width = a.v_width = static_cast<int>(width);
   a.type = static_cast<at::CellType>(type);
   a.scale = 1 / std::sqrt(static_cast<float>(width));
+  a.cap = static_cast<float>(options.Number("cap"));
+  const auto sinks = ReadVector<float>(options["sinks"], "sinks");
+  if (!sinks.empty() && static_cast<int64_t>(sinks.size()) != a.heads) RefuseField(info.Env(), "sinks", "one of each head, or none");
+  if (!sinks.empty()) a.sinks = sinks.data();
   a.sight = {options.Integer<int64_t>("firstToken", 0, a.cells - a.tokens), options.Integer<int64_t>("window")};
   std::vector<float> y(q.size());
   a.y = y.data();

@@ -266,6 +266,8 @@ export type EngineAddon = {
     kvHeads: number;
     firstToken: number;
     window: number; // cells that a token sees; 0: all
+    cap: number; // of scores; 0: none
+    sinks: Float32Array; // (heads) or empty
     q: Float32Array; // (tokens, heads, width)
     k: Uint8Array; // (cells, kv heads, width)
     v: Uint8Array; // (cells, kv heads, width)
