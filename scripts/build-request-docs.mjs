@@ -45,7 +45,7 @@ const SECTIONS = {
     "The body of `POST /v1/messages`, and the argument of `createMessage`: [Anthropic's messages](wires.md#anthropics-messages).",
   MessageTurn: 'An item of `messages` of a `MessageRequest`.',
   MessageThinking: 'The value of `thinking`.',
-  MessageTool: 'An item of `tools` of a `MessageRequest`.',
+  MessageCustomTool: 'An item of `tools` of a `MessageRequest`.',
   MessageToolChoice: 'The value of `tool_choice` of a `MessageRequest`.',
   MessageOutputConfig: 'The value of `output_config`.',
   MessageTextBlock: 'A block of a `MessageTurn`, and of `system`.',
@@ -101,12 +101,14 @@ const FORMS = {
   Speculation: 'false, `"auto"`, or `SpeculationSettings`',
   Prediction: '`{ type: "content", content }`; `content` is a text, or a list of `{ type: "text", text }`',
   MessageBlock:
-    '`{ type: "text", text }`, `{ type: "image", source }`, `{ type: "document", source }` of plain text, `{ type: "thinking", thinking }`, `MessageToolUseBlock` or `MessageToolResultBlock`',
+    '`{ type: "text", text }`, `{ type: "image", source }`, `{ type: "document", source }` of plain text, `{ type: "thinking", thinking }`, `MessageToolUseBlock`, `MessageToolResultBlock`, `{ type: "redacted_thinking" }` or what a tool of Anthropic\'s servers did',
+  MessageTool:
+    'a `MessageCustomTool`, or `{ type: "bash_20250124", name }` of the kinds `bash_*`, `text_editor_*` and `memory_*`',
   ResponseInputItem:
-    'a `ResponseInputMessage`, `ResponseFunctionCallItem`, `ResponseFunctionResultItem`, `ResponseCustomCallItem`, `ResponseCustomResultItem` or `ResponseReasoningInput`; the items of an answer fit',
+    'a `ResponseInputMessage`, `ResponseFunctionCallItem`, `ResponseFunctionResultItem`, `ResponseCustomCallItem`, `ResponseCustomResultItem` or `ResponseReasoningInput`; the items of an answer fit. Also [what other servers add](wires.md#openais-responses)',
   ResponseTool: 'a `ResponseFunctionTool` or a `ResponseCustomTool`',
   ResponseInputPart:
-    '`{ type: "input_text", text }`, `{ type: "output_text", text }`, `{ type: "refusal", refusal }`, or `{ type: "input_image", image_url }`',
+    '`{ type: "input_text", text }`, `{ type: "output_text", text }`, `{ type: "refusal", refusal }`, `{ type: "input_image", image_url }`, or `{ type: "input_file", filename, file_data }` of text',
   ResponseReasoningText: '`{ type: "reasoning_text", text }`',
   MessageResultBlock: 'the blocks `text`, `image` and `document`',
   LogitsProcessorItem:

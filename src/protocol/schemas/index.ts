@@ -8,6 +8,7 @@ import { messageDefinitions } from './message.ts';
 import { messagesDefinitions } from './messages.ts';
 import { modelDefinitions } from './model.ts';
 import { modelOptionDefinitions } from './model-options.ts';
+import { responseHistoryDefinitions } from './response-history.ts';
 import { responseToolDefinitions } from './response-tools.ts';
 import { responsesDefinitions } from './responses.ts';
 import { rlDefinitions } from './rl.ts';
@@ -39,6 +40,7 @@ export const definitions: Definitions = {
   ...textCompletionDefinitions,
   ...messagesDefinitions,
   ...responsesDefinitions,
+  ...responseHistoryDefinitions,
   ...responseToolDefinitions,
   ...embeddingDefinitions,
 };

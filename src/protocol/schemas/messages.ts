@@ -59,6 +59,18 @@ const WITHOUT_EFFECT = [
 
 const noEffect = acceptedFrom('Anthropic');
 
+/** Blocks of conversations with Anthropic's own models that no other model can read. */
+const SERVER_BLOCKS = [
+  'redacted_thinking',
+  'server_tool_use',
+  'web_search_tool_result',
+  'web_fetch_tool_result',
+  'code_execution_tool_result',
+  'bash_code_execution_tool_result',
+  'text_editor_code_execution_tool_result',
+  'tool_search_tool_result',
+] as const;
+
 /** One kind of content, with what every kind may have. */
 function block(
   type: string,
@@ -87,7 +99,9 @@ const blocks: Definitions = {
     type: 'object',
     required: ['type'],
     properties: {
-      type: { enum: ['text', 'image', 'document', 'thinking', 'tool_use', 'tool_result'] },
+      type: {
+        enum: ['text', 'image', 'document', 'thinking', 'tool_use', 'tool_result', ...SERVER_BLOCKS],
+      },
     },
     ...byField('type', {
       text: 'MessageTextBlock',
@@ -96,7 +110,14 @@ const blocks: Definitions = {
       thinking: 'MessageThinkingBlock',
       tool_use: 'MessageToolUseBlock',
       tool_result: 'MessageToolResultBlock',
+      ...Object.fromEntries(SERVER_BLOCKS.map((type) => [type, 'MessageServerBlock'])),
     }),
+  },
+  MessageServerBlock: {
+    description: "Encrypted thoughts, or what a tool of Anthropic's servers did. The model does not see it.",
+    required: ['type'],
+    properties: { type: { description: 'Kind of the block.', enum: SERVER_BLOCKS } },
+    additionalProperties: true,
   },
   MessageResultBlock: {
     description: 'A piece of the result of a call.',
@@ -180,6 +201,23 @@ const blocks: Definitions = {
     is_error: { description: 'No effect: the model reads what the content says.', type: ['boolean', 'null'] },
     toolset_name: noEffect,
   }),
+};
+
+/** Tools that a caller runs and whose schemas Anthropic's models know: `bash_20250124` and so on. */
+const CLIENT_TOOL = '^(bash|text_editor|memory)_[0-9]{8}$';
+
+const toolName: Schema = { description: 'Name that the model calls it by.', type: 'string', minLength: 1 };
+
+const toolExtras: NonNullable<Schema['properties']> = {
+  strict: {
+    description: 'Whether calls that the model makes by itself must follow the schema.',
+    type: ['boolean', 'null'],
+  },
+  cache_control: noEffect,
+  allowed_callers: noEffect,
+  defer_loading: noEffect,
+  eager_input_streaming: noEffect,
+  input_examples: noEffect,
 };
 
 const system: Schema = {
@@ -281,25 +319,45 @@ export const messagesDefinitions: Definitions = {
   MessageTool: {
     description: 'A tool of the caller.',
     type: 'object',
+    if: { required: ['type'], properties: { type: { type: 'string', pattern: CLIENT_TOOL } } },
+    // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+    then: ref('MessageClientTool'),
+    else: ref('MessageCustomTool'),
+    tsType: 'MessageCustomTool | MessageClientTool',
+  },
+  MessageClientTool: {
+    description: "A tool of the caller whose schema is Anthropic's.",
+    required: ['type', 'name'],
+    properties: {
+      type: {
+        description: 'Kind and version of the tool.',
+        type: 'string',
+        pattern: CLIENT_TOOL,
+      },
+      name: toolName,
+      max_characters: noEffect,
+      ...toolExtras,
+    },
+    additionalProperties: false,
+  },
+  MessageCustomTool: {
+    description: 'A tool with a schema of its own.',
     required: ['name', 'input_schema'],
     properties: {
-      type: { description: 'Kind of the tool.', enum: ['custom', null] },
-      name: { description: 'Name that the model calls it by.', type: 'string', minLength: 1 },
+      type: {
+        description: 'Kind of the tool.',
+        enum: ['custom', null],
+        expected:
+          "custom, null, bash_*, text_editor_* or memory_*: tools that run on Anthropic's servers are not served",
+      },
+      name: toolName,
       description: { description: 'What it does, for the model.', type: ['string', 'null'] },
       input_schema: {
         description: 'JSON Schema of its input.',
         type: 'object',
         tsType: 'JsonObject | object',
       },
-      strict: {
-        description: 'Whether calls that the model makes by itself must follow the schema.',
-        type: ['boolean', 'null'],
-      },
-      cache_control: noEffect,
-      allowed_callers: noEffect,
-      defer_loading: noEffect,
-      eager_input_streaming: noEffect,
-      input_examples: noEffect,
+      ...toolExtras,
     },
     additionalProperties: false,
   },

@@ -1,5 +1,6 @@
 /** Requests of OpenAI's responses API. Sampling fields of chats may stand beside its own. */
 import { chatFields, EXTRA_FIELDS } from './messages.ts';
+import { HISTORY_ITEMS } from './response-history.ts';
 import { noEffect } from './response-tools.ts';
 import { byField, type Definitions, orNull, ref, type Schema } from './schema.ts';
 
@@ -58,6 +59,7 @@ const items: Definitions = {
           'custom_tool_call',
           'custom_tool_call_output',
           'reasoning',
+          ...Object.keys(HISTORY_ITEMS),
         ],
       },
     },
@@ -70,10 +72,11 @@ const items: Definitions = {
       custom_tool_call: 'ResponseCustomCallItem',
       custom_tool_call_output: 'ResponseCustomResultItem',
       reasoning: 'ResponseReasoningInput',
+      ...HISTORY_ITEMS,
     }),
     else: ref('ResponseInputMessage'),
     tsType:
-      'ResponseInputMessage | ResponseFunctionCallItem | ResponseFunctionResultItem | ResponseCustomCallItem | ResponseCustomResultItem | ResponseReasoningInput',
+      'ResponseInputMessage | ResponseFunctionCallItem | ResponseFunctionResultItem | ResponseCustomCallItem | ResponseCustomResultItem | ResponseReasoningInput | ResponseHostedCallItem | ResponseHostedResultItem | ResponseMcpCallItem | ResponseCompactionItem | ResponseServerItem',
   },
   ResponseInputMessage: {
     description: 'A message. Those of an answer can be given back as they are.',
@@ -96,12 +99,13 @@ const items: Definitions = {
     description: 'A piece of a message.',
     type: 'object',
     required: ['type'],
-    properties: { type: { enum: ['input_text', 'output_text', 'refusal', 'input_image'] } },
+    properties: { type: { enum: ['input_text', 'output_text', 'refusal', 'input_image', 'input_file'] } },
     ...byField('type', {
       input_text: 'ResponseTextPart',
       output_text: 'ResponseTextPart',
       refusal: 'ResponseRefusalPart',
       input_image: 'ResponseImagePart',
+      input_file: 'ResponseFilePart',
     }),
   },
   ResponseTextPart: {
@@ -133,6 +137,21 @@ const items: Definitions = {
       image_url: { description: 'A data URL.', type: 'string', minLength: 1 },
       detail: { description: 'How closely to look.', type: ['string', 'null'] },
       file_id: onlyNull('Files are not kept here.'),
+      prompt_cache_breakpoint: noEffect,
+    },
+    additionalProperties: false,
+  },
+  ResponseFilePart: {
+    description:
+      'A file. A file of text is text; of others the model gets the name, and that it cannot read them.',
+    required: ['type'],
+    properties: {
+      type: { description: 'Kind of the part.', const: 'input_file' },
+      file_data: orNull('string', { description: 'A data URL, or Base64 of text in UTF-8.' }),
+      filename: orNull('string', { description: 'Stands before the text.' }),
+      file_id: orNull('string', { description: 'Not read: files are not kept here.' }),
+      file_url: orNull('string', { description: 'Not read: nothing is downloaded.' }),
+      detail: noEffect,
       prompt_cache_breakpoint: noEffect,
     },
     additionalProperties: false,
@@ -169,15 +188,22 @@ const items: Definitions = {
       type: ['array', 'null'],
       items: ref('ResponseReasoningText'),
     },
-    summary: noEffect,
-    encrypted_content: { description: 'No effect: thoughts are not encrypted here.' },
+    encrypted_content: orNull('string', {
+      description:
+        'Without content: the thoughts of an answer of this server. Those of other servers say nothing here.',
+    }),
+    summary: {
+      description: 'Without both: stands for the thoughts.',
+      type: ['array', 'null'],
+      items: ref('ResponseReasoningText'),
+    },
   }),
   ResponseReasoningText: {
     description: 'A piece of thoughts.',
     type: 'object',
     required: ['type', 'text'],
     properties: {
-      type: { description: 'Kind of the part.', const: 'reasoning_text' },
+      type: { description: 'Kind of the part.', enum: ['reasoning_text', 'summary_text', 'text'] },
       text: { description: 'The thoughts.', type: 'string' },
     },
     additionalProperties: false,
@@ -223,7 +249,8 @@ export const responsesDefinitions: Definitions = {
         bounds: 'at most `maxLogprobs`',
       }),
       include: {
-        description: '`message.output_text.logprobs` reports log-probabilities. Others have no effect.',
+        description:
+          '`message.output_text.logprobs` reports log-probabilities, `reasoning.encrypted_content` the thoughts in a form to give back. Others have no effect.',
         type: ['array', 'null'],
         items: { type: 'string' },
       },
@@ -302,7 +329,10 @@ export const responsesDefinitions: Definitions = {
         type: ['integer', 'null'],
         minimum: 0,
       },
-      summary: noEffect,
+      summary: {
+        description: 'Returns the thoughts as the summary of a `reasoning` item, not as its content.',
+        enum: ['auto', 'concise', 'detailed', null],
+      },
       generate_summary: noEffect,
       context: noEffect,
       mode: noEffect,
