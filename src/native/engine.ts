@@ -283,6 +283,25 @@ export type EngineAddon = {
     b: Float32Array; // (rank, out)
     x: Float32Array; // (tokens, in)
   }): Float32Array; // (tokens, out)
+  /** The gated delta rule for one head and up to 32 tokens, to check kernels. */
+  deltaNet(options: {
+    kernels: string; // of attentionKernels
+    size: number; // 16, 32, 64 or 128
+    q: Float32Array; // (tokens, size)
+    k: Float32Array; // (tokens, size)
+    v: Float32Array; // (tokens, size)
+    gates: Float32Array; // (tokens, 1 or size)
+    beta: Float32Array; // (tokens)
+    state: Float32Array; // (size, size)
+  }): Float32Array; // (tokens, size), then the state
+  /** Short convolutions of up to 16 channels, to check kernels. */
+  convolve(options: {
+    kernels: string; // of attentionKernels
+    channels: number;
+    taps: number;
+    x: Float32Array; // (channels, tokens + taps - 1)
+    weights: Float32Array; // (channels, taps)
+  }): Float32Array; // (tokens, channels)
   /** The vocabulary of a loaded model, as the grammar engine takes it. */
   modelTokens(model: NativeModel): Promise<{
     bytes: Uint8Array; // of all tokens, one after the other
