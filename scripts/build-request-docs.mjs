@@ -8,25 +8,6 @@ import { boundsOf } from './schema-types.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 
-/** The fields of a chat completion request by what they are about, each in one group. */
-export const GROUPS = {
-  Prompt: `messages model documents chat_template chat_template_kwargs reasoning_effort reasoning thinking_token_budget add_generation_prompt
-    continue_final_message add_special_tokens truncate_prompt_tokens context_shift n_keep
-    mm_processor_kwargs`,
-  Output: `max_completion_tokens max_tokens min_tokens stop stop_token_ids include_stop_str_in_output ignore_eos n stream
-    stream_options logprobs top_logprobs prompt_logprobs return_token_ids return_tokens_as_token_ids skip_special_tokens
-    spaces_between_special_tokens include_reasoning echo request_id`,
-  Sampling: `temperature top_p top_k min_p typical_p xtc_probability xtc_threshold dynatemp_range dynatemp_exponent mirostat
-    mirostat_tau mirostat_eta dry_multiplier dry_base dry_allowed_length dry_penalty_last_n dry_sequence_breakers seed frequency_penalty presence_penalty repetition_penalty logit_bias
-    allowed_token_ids bad_words use_beam_search length_penalty logits_processors inference_xargs`,
-  Structure: 'response_format structured_outputs',
-  Tools: 'tools tool_choice parallel_tool_calls functions function_call',
-  Scheduling: 'priority speculation prediction cache_salt timeout_ms keep_alive adapters kv_transfer_params',
-  'Accepted without effect': `audio metadata modalities moderation
-    prompt_cache_key prompt_cache_options prompt_cache_retention safety_identifier service_tier store user verbosity
-    web_search_options`,
-};
-
 /** Definitions that the page shows, in order, and what it says before their fields. */
 const SECTIONS = {
   DeveloperMessage:
@@ -183,14 +164,9 @@ function flat({ properties, required = [] }) {
 }
 
 /** The page of fields. */
-function toFieldsPage({ definitions }) {
+function toFieldsPage({ definitions, fieldGroups }) {
   const request = definitions.ChatCompletionRequest;
-  const groups = Object.entries(GROUPS).map(([name, fields]) => [name, fields.split(/\s+/)]);
-  requireSame(
-    'fields of a group',
-    groups.flatMap(([, fields]) => fields),
-    Object.keys(request.properties),
-  );
+  const groups = Object.entries(fieldGroups).map(([name, fields]) => [name, Object.keys(fields)]);
   const links = groups.map(
     ([name]) => `[${name.toLowerCase()}](#${name.toLowerCase().replaceAll(' ', '-')})`,
   );

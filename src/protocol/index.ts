@@ -32,6 +32,7 @@ export { CUSTOM_INPUT, givenTools } from './normalize-tools.ts';
 export { PathTranslation } from './path-translation.ts';
 export type * from './public.ts';
 export { faultOfSpeculation } from './rules/sampling.ts';
+export { type ConstraintKind, givenConstraints } from './rules/structured.ts';
 export { tokenIdFaults } from './rules/vocabulary.ts';
 export { EXTRA_FIELDS } from './schemas/messages.ts';
 export {

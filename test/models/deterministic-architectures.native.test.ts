@@ -1,15 +1,9 @@
 /** Architectures with experts, windows and states, with `deterministic`: the same bits alone, in company and by any chunks. */
-import fs from 'node:fs';
-import os from 'node:os';
-import path from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
-import { writeArchitecture } from '../../scripts/architectures/write.mjs';
+import { describe, expect, it } from 'vitest';
 import { loadAddon } from '../../src/native/index.ts';
 import type { ChatCompletion, ChatCompletionRequest, RuntimeOptions } from '../../src/protocol/index.ts';
 import { createRuntime, type Runtime } from '../../src/runtime.ts';
-
-const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-deterministic-'));
-afterAll(() => fs.rmSync(folder, { recursive: true }));
+import { architectureFiles } from '../architectures/files.ts';
 
 const ANSWERS = 4;
 const COMPANY = 12;
@@ -61,17 +55,16 @@ const answers = async (runtime: Runtime, count: number): Promise<string[]> =>
 
 describe.skipIf(loadAddon().matmulKernels().length === 0)('deterministic', () => {
   it.each(MODELS)('%s of %s: bit-equal in any company', { timeout: 120_000 }, async (name, type) => {
-    const file = path.join(folder, `${name}.gguf`);
-    await writeArchitecture(file, { name, type });
+    const { [name]: file } = architectureFiles([name], type);
     const expected: string[] = [];
     {
-      await using runtime = await open(file, { prefixCache: false });
+      await using runtime = await open(file!, { prefixCache: false });
       for (const i of upTo(ANSWERS)) expected.push(bits(await runtime.createCompletion(ask(i))));
       expect(new Set(expected).size).toBe(ANSWERS);
       expect((await answers(runtime, COMPANY)).slice(0, ANSWERS), 'in company').toEqual(expected);
     }
     for (const options of [{ maxBatchTokens: 7 }, { threads: 2 }]) {
-      await using runtime = await open(file, options);
+      await using runtime = await open(file!, options);
       expect(await answers(runtime, ANSWERS), JSON.stringify(options)).toEqual(expected);
       expect(await answers(runtime, ANSWERS), 'from the cache').toEqual(expected);
     }

@@ -1,5 +1,5 @@
 /** Items of the responses API that stand in conversations with other servers: their tools' calls and results, and compactions. */
-import { type Definitions, orNull, type Schema } from './schema.ts';
+import { type Definitions, oneOf, orNull, type Schema, string } from './schema.ts';
 
 /** Definition -> the kinds of items that it describes. */
 const KINDS = {
@@ -34,12 +34,12 @@ function item(
   return {
     description,
     required: ['type', ...required],
-    properties: { type: { description: 'Kind of the item.', enum: KINDS[name] }, ...more },
+    properties: { type: oneOf('Kind of the item.', KINDS[name]), ...more },
     additionalProperties: true,
   };
 }
 
-const callId: Schema = { description: 'Id that the result refers to.', type: 'string' };
+const callId: Schema = string('Id that the result refers to.');
 
 /** Their definitions. */
 export const responseHistoryDefinitions: Definitions = {
@@ -50,8 +50,8 @@ export const responseHistoryDefinitions: Definitions = {
     { call_id: callId },
   ),
   ResponseHostedResultItem: item('ResponseHostedResultItem', 'The result of such a call.', [], {
-    call_id: orNull('string', { description: 'Id of the call. Absent: `id` is.' }),
-    id: orNull('string', { description: 'Id of the item, or of the call.' }),
+    call_id: orNull('string', 'Id of the call. Absent: `id` is.'),
+    id: orNull('string', 'Id of the item, or of the call.'),
   }),
   ResponseMcpCallItem: item(
     'ResponseMcpCallItem',
@@ -59,16 +59,16 @@ export const responseHistoryDefinitions: Definitions = {
     ['id', 'name', 'arguments'],
     {
       id: callId,
-      name: { description: 'What was called.', type: 'string', minLength: 1 },
-      arguments: { description: 'JSON text of the arguments.', type: 'string' },
-      output: orNull('string', { description: 'What came out.' }),
+      name: string('What was called.', { minLength: 1 }),
+      arguments: string('JSON text of the arguments.'),
+      output: orNull('string', 'What came out.'),
     },
   ),
   ResponseCompactionItem: item(
     'ResponseCompactionItem',
     'What a compaction left of a conversation. That of another server says nothing here.',
     ['encrypted_content'],
-    { encrypted_content: { description: 'The text, as it came.', type: 'string' } },
+    { encrypted_content: string('The text, as it came.') },
   ),
   ResponseServerItem: item(
     'ResponseServerItem',

@@ -37,7 +37,7 @@ export function toChat(request: MessageRequest | MessageCountRequest): Translate
   const format = output?.format ?? null;
   const isContinued = messages.at(-1)?.role === 'assistant' && !hasCalls(messages.at(-1)!);
   const chat: ChatCompletionRequest = {
-    ...Object.fromEntries(EXTRA_FIELDS.map((field) => [field, request[field]])),
+    ...Object.fromEntries(EXTRA_FIELDS.map((field) => [field, request[field as 'seed']])),
     messages,
     model: request.model,
     temperature: request.temperature,

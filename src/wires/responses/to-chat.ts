@@ -47,7 +47,7 @@ export function toChat(request: ResponseRequest, earlier: readonly Message[]): T
   const wantsLogprobs = (top_logprobs ?? null) !== null || include?.includes('message.output_text.logprobs');
   const effort = reasoning?.effort ?? null;
   const chat: ChatCompletionRequest = {
-    ...Object.fromEntries([...EXTRA_FIELDS, 'stop'].map((field) => [field, request[field as 'stop']])),
+    ...Object.fromEntries([...EXTRA_FIELDS, 'stop'].map((field) => [field, request[field as 'seed']])),
     messages: instructions ? [{ role: 'system', content: instructions }, ...history] : history,
     model: request.model,
     temperature: request.temperature,
