@@ -81,24 +81,24 @@ function groups(sizes) {
       'ssm.time_step_rank': state.ranks,
       'ssm.group_count': state.groups,
     },
-    /** Mamba 2. */
+    /** Mamba, of the first kind and of the second. */
     mamba: {
       'ssm.conv_kernel': state.kernel,
       'ssm.inner_size': 2 * sizes.width,
       'ssm.state_size': 16,
       'ssm.time_step_rank': 2 * state.ranks,
-      'ssm.group_count': state.groups,
     },
+    groupCount: { 'ssm.group_count': state.groups },
     /** Latent attention: one compressed head for all, of which queries see its own and rotated numbers. */
     latent: {
       'attention.head_count': heads,
       'attention.head_count_kv': 1,
       'attention.kv_lora_rank': 2 * head,
-      'attention.key_length': 2 * head + head / 2,
+      'attention.key_length': 3 * head,
       'attention.value_length': 2 * head,
-      'attention.key_length_mla': head + head / 2,
+      'attention.key_length_mla': 2 * head,
       'attention.value_length_mla': head,
-      'rope.dimension_count': head / 2,
+      'rope.dimension_count': head,
       'rope.freq_base': float(1e4),
     },
     kda: { 'kda.head_dim': state.size, 'ssm.conv_kernel': state.kernel },
@@ -226,6 +226,7 @@ const ARCHITECTURES = {
       feed_forward_length: expertHidden,
       ...multipliers(head),
     },
+    optional: () => ['ffn_gate_exps.weight'],
   }),
   olmoe: ({ plain, moe, heads }) => ({
     keys: { ...plain, ...moe, 'attention.head_count_kv': heads },
@@ -293,6 +294,7 @@ const ARCHITECTURES = {
       interleave_moe_layer_step: 1,
       leading_dense_block_count: 1,
     },
+    optional: (layer) => (layer > 0 ? ['ffn_gate_exps.weight'] : []),
   }),
   'hunyuan-moe': ({ plain, moe, expertHidden }) => ({
     keys: { ...plain, ...moe, expert_shared_count: 1, expert_shared_feed_forward_length: expertHidden },
@@ -398,24 +400,26 @@ const ARCHITECTURES = {
         ? []
         : ['ssm_conv1d_q.weight', 'ssm_conv1d_k.weight', 'ssm_conv1d_v.weight', 'ssm_a'],
   }),
-  nemotron_h: ({ attention, mamba, hidden, kvHeads, eachLayer }) => ({
+  nemotron_h: ({ attention, mamba, groupCount, hidden, kvHeads, eachLayer }) => ({
     keys: {
       ...attention,
       ...rms,
       ...mean,
       ...mamba,
+      ...groupCount,
       'attention.head_count_kv': eachLayer((layer) => (layer % 3 === 1 ? kvHeads : 0)),
       feed_forward_length: eachLayer((layer) => (layer % 3 === 2 ? hidden : 0)),
     },
     optional: (layer) => (layer % 3 === 0 ? ['ssm_conv1d.bias'] : []),
     layers: 6,
   }),
-  nemotron_h_moe: ({ attention, mamba, moe, shared, kvHeads, expertHidden, eachLayer }) => ({
+  nemotron_h_moe: ({ attention, mamba, groupCount, moe, shared, kvHeads, expertHidden, eachLayer }) => ({
     keys: {
       ...attention,
       ...rms,
       ...mean,
       ...mamba,
+      ...groupCount,
       ...moe,
       ...shared,
       'attention.head_count_kv': eachLayer((layer) => (layer % 3 === 1 ? kvHeads : 0)),
@@ -425,16 +429,21 @@ const ARCHITECTURES = {
     optional: (layer) => (layer % 3 === 0 ? ['ssm_conv1d.bias'] : []),
     layers: 6,
   }),
-  granitehybrid: ({ someAttention, dense, mamba, head, isAttending }) => ({
-    keys: { ...someAttention, ...rms, ...dense, ...mamba, ...multipliers(head) },
+  granitehybrid: ({ someAttention, dense, mamba, groupCount, head, isAttending }) => ({
+    keys: { ...someAttention, ...rms, ...dense, ...mamba, ...groupCount, ...multipliers(head) },
     optional: (layer) => (isAttending(layer) ? [] : ['ssm_conv1d.bias']),
   }),
-  'falcon-h1': ({ plain, mamba }) => ({ keys: { ...plain, ...mamba }, optional: () => ['ssm_conv1d.bias'] }),
+  'falcon-h1': ({ plain, mamba, groupCount }) => ({
+    keys: { ...plain, ...mamba, ...groupCount },
+    optional: () => ['ssm_conv1d.bias'],
+  }),
   jamba: ({ someAttention, dense, moe, mamba }) => ({
     keys: { ...someAttention, ...rms, ...dense, ...moe, ...mamba },
   }),
   mamba: ({ mamba }) => ({ keys: { ...rms, ...mamba, 'attention.head_count': 0, feed_forward_length: 0 } }),
-  mamba2: ({ mamba }) => ({ keys: { ...rms, ...mamba, 'attention.head_count': 0, feed_forward_length: 0 } }),
+  mamba2: ({ mamba, groupCount }) => ({
+    keys: { ...rms, ...mamba, ...groupCount, 'attention.head_count': 0, feed_forward_length: 0 },
+  }),
   rwkv6: ({ head, hidden }) => ({
     keys: {
       ...mean,
@@ -447,12 +456,12 @@ const ARCHITECTURES = {
     },
     optional: () => ['time_mix_lerp_fused.weight'],
   }),
-  rwkv7: ({ head, hidden }) => ({
+  rwkv7: ({ hidden }) => ({
     keys: {
       ...mean,
       'attention.head_count': 0,
       feed_forward_length: hidden,
-      'wkv.head_size': head,
+      'wkv.head_size': 64, // what its kernels in the engine take
       'attention.decay_lora_rank': 32,
       'attention.iclr_lora_rank': 32,
       'attention.value_residual_mix_lora_rank': 32,

@@ -1,4 +1,5 @@
 /** A GGUF file, which may be split into several -> what its headers say. */
+import { OnpolicyError } from '../errors.ts';
 import { checkTextModel, type GgufHeader, readHeader } from '../gguf/index.ts';
 import { openLibraries } from '../native/index.ts';
 import type { Gpu } from '../protocol/index.ts';
@@ -7,10 +8,23 @@ import { type ModelShape, toShape } from './memory.ts';
 /** The parts of a split file begin counting at 1. */
 const SPLIT_NAME = /-(\d{5})-of-(\d{5})\.gguf$/;
 
-/** Reads the headers of a model, for an engine that runs on this `gpu`. Fails with `MODEL_NOT_FOUND` or `MODEL_INVALID`. */
+/** Parts of other models, whose states they read: they answer nothing, and draft for no others. */
+const PARTS = /^(eagle3|dflash|gemma4-assistant)$/;
+
+/**
+ * Reads the headers of a model, for an engine that runs on this `gpu`. Fails with `MODEL_NOT_FOUND`, `MODEL_INVALID`, or `UNSUPPORTED`
+ * for what is no model by itself.
+ */
 export async function describeGguf({ path, gpu }: { path: string; gpu: Gpu }): Promise<ModelShape> {
   await openLibraries(gpu);
-  return toShape(await readModel(path));
+  const parts = await readModel(path);
+  const { architecture } = parts[0]!;
+  if (PARTS.test(architecture))
+    throw new OnpolicyError(
+      'UNSUPPORTED',
+      `${path}: expected a model that answers by itself, got one of ${architecture}, which reads the states of another model`,
+    );
+  return toShape(parts);
 }
 
 /** The headers of a model that can be computed with, in order. Fails as {@link describeGguf}. */

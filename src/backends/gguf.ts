@@ -23,7 +23,7 @@ import type { Tokenizer } from '../tokenizer/index.ts';
 import type { Backend, Step, StepResult } from './backend.ts';
 import { describeGguf } from './gguf-headers.ts';
 import { createTokenizer } from './gguf-tokenizer.ts';
-import { cacheBytes, kvBytesPerToken, type ModelShape, weightBytes } from './memory.ts';
+import { estimateMemory, kvBytesPerToken, type ModelShape, weightBytes } from './memory.ts';
 import type { ContextLimits, LoadedModel } from './model.ts';
 import { fitsOwnAttention } from './own-attention.ts';
 import { finishEdits, hookedSamples } from './row-edits.ts';
@@ -237,7 +237,11 @@ export class GgufModel implements LoadedModel {
   }
 
   #contextOptions({ slotCount, ...limits }: ContextLimits): ContextOptions {
-    const bytes = cacheBytes(this.#shape, { slotCount, ...limits }, this.cacheType);
+    const { cache: bytes } = estimateMemory(
+      this.#shape,
+      { slotCount, ...limits },
+      { cacheType: this.cacheType, fusedAttention: this.#fusedAttention },
+    );
     if (bytes > os.totalmem())
       throw new OnpolicyError(
         'OUT_OF_MEMORY',

@@ -12,12 +12,12 @@ export {
 } from './backend.ts';
 export { GgufModel, type GgufOptions, loadGguf, scaledContext } from './gguf.ts';
 export { describeGguf, readHeaders, readModel } from './gguf-headers.ts';
+export type { LayerMemory } from './layer-memory.ts';
 export {
   CELLS_ROUNDED_TO,
   estimateMemory,
   isF32,
   kvBytesPerToken,
-  layerBytesPerToken,
   type MemoryEstimate,
   type ModelShape,
   type Pooling,

@@ -2,7 +2,9 @@
 import { type GgufHeader, type GgufTensor, shapesOf } from '../gguf/index.ts';
 import type { BaseModel } from '../lora/index.ts';
 import type { CacheType } from '../protocol/index.ts';
+import { type LayerMemory, layerMemories, slidingWindow } from './layer-memory.ts';
 import type { ContextLimits } from './model.ts';
+import { numbersPerRow } from './step-memory.ts';
 
 /** Bytes of one number in the cache. */
 export const CACHE_BYTES: Readonly<Record<CacheType, number>> = {
@@ -23,16 +25,14 @@ export type ModelShape = {
   readonly vocabSize: number;
   readonly contextLength: number;
   readonly embeddingSize: number;
-  readonly feedForwardSize: number;
+  /** That a step holds at a time for one of its rows. */
+  readonly numbersPerRow: number;
   readonly heads: number;
-  readonly kvHeads: readonly number[]; // (layers) 0: the layer has no attention
   readonly keySize: number;
   readonly valueSize: number;
-  /** Bytes of recurrent state that one sequence has in a layer without attention. */
-  readonly stateBytes: number;
+  readonly layers: readonly LayerMemory[];
   readonly slidingWindow: number; // tokens; 0: attention sees everything
-  readonly windowLayers: readonly boolean[]; // (layers) which see only the window
-  /** Whether layers without attention keep a state of what they have read. */
+  /** Whether there are layers that keep a state of what they have read. */
   readonly isRecurrent: boolean;
   readonly isF32: boolean;
   /** How the states of a sequence's tokens become one vector; null: the file does not say, it is no model of embeddings. */
@@ -48,11 +48,15 @@ export type ModelShape = {
 export type MemoryEstimate = {
   /** As the file has them. */
   readonly weights: number;
-  /** The KV cache. */
+  /** The KV cache, and states of sequences. */
   readonly cache: number;
+  readonly caches: readonly number[]; // (layers) of these
   /** What a step computes with, and its rows of logits. */
   readonly compute: number;
 };
+
+/** Of what a cache is made, and who reads it. */
+type CacheKind = { readonly cacheType: CacheType; readonly fusedAttention: boolean };
 
 /** A damaged header may say any number of layers. */
 const MOST_LAYERS = 4096;
@@ -74,27 +78,19 @@ export function toShape(parts: readonly GgufHeader[]): ModelShape {
   const heads = read('attention.head_count') ?? 1;
   const embeddingSize = read('embedding_length') ?? 0;
   const headSize = embeddingSize / Math.max(heads, 1);
-  const inner = read('ssm.inner_size') ?? 0;
-  const kvHeads = list('attention.head_count_kv');
-  const evenly = inner > 0 && heads === 0 ? 0 : (read('attention.head_count_kv') ?? heads);
+  const memories = layerMemories(architecture, layers, { number: read, list });
   const tensors = parts.flatMap((part) => [...part.tensors]);
   return {
     vocabSize: tokens?.type === 'array' ? tokens.value.count : (read('vocab_size') ?? 0),
     contextLength: read('context_length') ?? 0,
     embeddingSize,
-    feedForwardSize: Math.max(read('feed_forward_length') ?? 0, read('expert_feed_forward_length') ?? 0),
+    numbersPerRow: numbersPerRow(shapesOf(parts), embeddingSize, read('expert_used_count') ?? 1),
     heads,
-    kvHeads: Array.from({ length: layers }, (_, layer) => kvHeads?.[layer] ?? evenly),
     keySize: read('attention.key_length') ?? headSize,
     valueSize: read('attention.value_length') ?? headSize,
-    stateBytes: 4 * inner * ((read('ssm.state_size') ?? 0) + Math.max(0, (read('ssm.conv_kernel') ?? 1) - 1)),
-    slidingWindow: read('attention.sliding_window') ?? 0,
-    windowLayers: windowLayers(
-      layers,
-      architecture,
-      list('attention.sliding_window_pattern') ?? read('attention.sliding_window_pattern'),
-    ),
-    isRecurrent: inner > 0 || values.has(`${architecture}.wkv.head_size`),
+    layers: memories,
+    slidingWindow: slidingWindow(architecture, layers, { number: read, list }),
+    isRecurrent: memories.some(({ stateBytes }) => stateBytes > 0),
     isF32: parts.every(isF32),
     pooling: POOLINGS[read('pooling_type') ?? 0] ?? null,
     isCausal: read('attention.causal') !== 0,
@@ -124,29 +120,6 @@ function weightsOf(
   return { blockBytes, ...others };
 }
 
-/** Of so many layers one sees everything, the last: as the engine has it where a file does not say. */
-const WINDOW_PERIODS: Readonly<Record<string, number>> = {
-  gemma2: 2,
-  gemma3: 6,
-  cohere2: 4,
-  exaone4: 4,
-  'gpt-oss': 2,
-  llama4: 4,
-  olmo2: 4,
-};
-
-/** Which layers have a sliding window, if the model has one. `pattern`: as the file says, one flag a layer or a period. */
-function windowLayers(
-  layers: number,
-  architecture: string,
-  pattern: number | readonly number[] | undefined,
-): boolean[] {
-  const period = typeof pattern === 'number' ? pattern : (WINDOW_PERIODS[architecture] ?? 1);
-  return Array.from({ length: layers }, (_, layer) =>
-    Array.isArray(pattern) ? pattern[layer] === 1 : layer % period < period - 1,
-  );
-}
-
 /** What adapters of a model must fit. */
 export function toBase(parts: readonly GgufHeader[]): BaseModel {
   return {
@@ -163,42 +136,35 @@ function roundUp(cells: number): number {
   return Math.ceil(cells / CELLS_ROUNDED_TO) * CELLS_ROUNDED_TO;
 }
 
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+
 /** Bytes of the weights of all layers, and of those outside of them. */
 export function weightBytes({ blockBytes, inputBytes, otherBytes }: ModelShape): number {
-  return blockBytes.reduce((sum, bytes) => sum + bytes, inputBytes + otherBytes);
+  return sum(blockBytes) + inputBytes + otherBytes;
 }
 
-/** Bytes that one token takes in the KV cache of one layer. */
-export function layerBytesPerToken(
-  { kvHeads, keySize, valueSize }: ModelShape,
-  layer: number,
-  type: CacheType,
-): number {
-  return CACHE_BYTES[type] * (kvHeads[layer] ?? 0) * (keySize + valueSize);
+/** Bytes that one token takes in the KV cache. */
+export function kvBytesPerToken({ layers }: ModelShape, type: CacheType): number {
+  return CACHE_BYTES[type] * sum(layers.map(({ keys, values }) => keys + values));
 }
 
-/** Bytes that one token takes in the KV cache of all layers that `counts`. */
-export function kvBytesPerToken(
+/** Bytes of the KV cache of a context, and of the states of its sequences: of each layer. */
+function layerCacheBytes(
   shape: ModelShape,
-  type: CacheType,
-  counts: (layer: number) => boolean = () => true,
-): number {
-  return shape.kvHeads.reduce(
-    (sum, _, layer) => sum + (counts(layer) ? layerBytesPerToken(shape, layer, type) : 0),
-    0,
-  );
-}
-
-/** Bytes of the KV cache of a context. */
-export function cacheBytes(shape: ModelShape, limits: ContextLimits, type: CacheType): number {
-  const slotCells = roundUp(limits.isKvUnified ? limits.kvTokens : limits.kvTokens / limits.slotCount);
-  const isSmall = (layer: number): boolean =>
-    limits.isWindowCacheFull === false && shape.windowLayers[layer]!;
-  const windowCells = Math.min(slotCells, roundUp(shape.slidingWindow + rowsOf(limits)));
-  const perSlot =
-    slotCells * kvBytesPerToken(shape, type, (layer) => !isSmall(layer)) +
-    windowCells * kvBytesPerToken(shape, type, isSmall);
-  return (limits.isKvUnified ? 1 : limits.slotCount) * perSlot;
+  limits: ContextLimits,
+  { cacheType, fusedAttention }: CacheKind,
+): number[] {
+  const { isKvUnified, kvTokens, slotCount, isWindowCacheFull } = limits;
+  const caches = isKvUnified ? 1 : slotCount;
+  const cells = roundUp(kvTokens / caches);
+  const windowTokens = shape.slidingWindow * (isKvUnified ? slotCount : 1) + rowsOf(limits);
+  const windowCells = isWindowCacheFull === false ? Math.min(cells, roundUp(windowTokens)) : cells;
+  const mostValues = Math.max(0, ...shape.layers.map(({ values }) => values));
+  return shape.layers.map(({ keys, values, isWindow, stateBytes }) => {
+    const stored = fusedAttention || values === 0 ? values : mostValues; // without fusion all layers have rows of one length
+    const numbers = caches * (isWindow ? windowCells : cells) * (keys + stored);
+    return CACHE_BYTES[cacheType] * numbers + slotCount * stateBytes;
+  });
 }
 
 /** Rows that the engine computes in one pass at most. */
@@ -210,22 +176,26 @@ function rowsOf({ batchTokens, wholeRows = 0 }: ContextLimits): number {
  * What a model will take. Weights and cache are exact for usual architectures; what a step computes with follows the largest
  * of the engine's intermediate results, and is off by a quarter at most on the models of test/backends/memory.native.test.ts.
  */
-export function estimateMemory(
-  shape: ModelShape,
-  limits: ContextLimits,
-  { cacheType, fusedAttention }: { readonly cacheType: CacheType; readonly fusedAttention: boolean },
-): MemoryEstimate {
-  const { vocabSize, embeddingSize, feedForwardSize, heads, kvHeads, keySize, stateBytes } = shape;
+export function estimateMemory(shape: ModelShape, limits: ContextLimits, kind: CacheKind): MemoryEstimate {
+  const { fusedAttention } = kind;
+  const { vocabSize, embeddingSize, heads, keySize, slidingWindow, layers } = shape;
   const rows = rowsOf(limits);
   const slotCells = roundUp(limits.isKvUnified ? limits.kvTokens : limits.kvTokens / limits.slotCount);
   const outputs = Math.max(limits.maxOutputs, limits.slotCount);
-  const stateLayers = kvHeads.filter((count) => count === 0).length;
-  const hidden = 4 * rows * (2 * feedForwardSize + 2 * heads * keySize + 3 * embeddingSize);
-  const attention = rows * slotCells * (fusedAttention ? 2 : 2 + 4 * heads); // the mask; without fusion also the scores
+  const hidden = 4 * rows * shape.numbersPerRow;
+  const mask = (fusedAttention ? 2 : 4) * rows * slotCells;
+  const masks = layers.some(({ keys }) => keys > 0) ? (slidingWindow > 0 ? 2 * mask : mask) : 0;
+  const scores = 4 * rows * (heads * (slotCells + keySize) + 3 * embeddingSize);
+  const latent = Math.max(0, ...layers.map(({ keys, values }) => (values === 0 ? keys : 0))); // copied for another order of numbers
+  const unfused = fusedAttention
+    ? 0
+    : scores + 2 * slotCells * (limits.isKvUnified ? 1 : limits.slotCount) * latent;
   const logits = 4 * outputs * vocabSize;
+  const caches = layerCacheBytes(shape, limits, kind);
   return {
     weights: weightBytes(shape),
-    cache: cacheBytes(shape, limits, cacheType) + limits.slotCount * stateLayers * stateBytes,
-    compute: Math.max(hidden + attention, Math.min(rows / outputs, 1) * logits) + logits,
+    cache: sum(caches),
+    caches,
+    compute: Math.max(masks + Math.max(hidden, unfused), Math.min(rows / outputs, 1) * logits) + logits,
   };
 }

@@ -15,7 +15,11 @@ const ROPE_SCALINGS = ['none', 'linear', 'yarn', 'longrope'];
 const COMPANIONS: readonly (readonly [architectures: RegExp, tensor: string, needed: readonly string[]])[] = [
   [/^(qwen35|qwen35moe)$/, 'ssm_beta', ['attn_qkv', 'attn_gate']],
   [/^qwen3next$/, 'ssm_out', ['attn_qkv|ssm_in', 'attn_gate|ssm_in']],
+  [/^(falcon-h1|granitehybrid|mamba2|nemotron_h|nemotron_h_moe)$/, 'ssm_conv1d', ['ssm_conv1d.bias']],
 ];
+/** The engine's kernels take the heads of these in wholes of so many numbers, and write behind others. */
+const WKV_UNIT = 64;
+const WKV_IN_UNITS = /^(rwkv7|arwkv7)$/;
 
 /** What the engine divides by, and the architectures that do. Files of others may have a zero there. */
 const DIVISORS: Readonly<Record<string, RegExp>> = {
@@ -65,6 +69,11 @@ export async function checkTextModel(parts: readonly GgufHeader[]): Promise<void
   checkExperts(model, layers);
   const head = model.number('wkv.head_size') ?? 0;
   if (head > 0 && width % head !== 0) model.refuse('wkv.head_size', `a divisor of ${width}`, head);
+  if (WKV_IN_UNITS.test(architecture) && head % WKV_UNIT !== 0)
+    model.refuse('wkv.head_size', `a multiple of ${WKV_UNIT}`, head);
+  const isFirst = (name: string): boolean => name.startsWith('blk.0.');
+  if (!parts.some(({ tensors }) => [...tensors.keys()].some(isFirst)))
+    header.refuse('blk.0', 'tensors of the first layer', 'none');
   checkOutput(model, parts, width);
   checkCompanions(parts, architecture);
   for (const part of parts) checkTensorTypes(part);
@@ -183,9 +192,10 @@ function checkCompanions(parts: readonly GgufHeader[], architecture: string): vo
     if (!architectures.test(architecture)) continue;
     for (const name of names) {
       const block = new RegExp(`^(blk\\.\\d+\\.)${tensor}\\.weight$`).exec(name)?.[1];
-      const isThere = (other: string): boolean => names.has(`${block}${other}.weight`);
-      const missing = block && needed.find((either) => !either.split('|').some(isThere));
-      if (missing) parts[0]!.refuse(`${block}${missing}.weight`, `a tensor beside ${name}`, 'none');
+      const nameOf = (other: string): string => `${block}${other}${other.includes('.') ? '' : '.weight'}`;
+      const missing =
+        block && needed.find((either) => !either.split('|').some((other) => names.has(nameOf(other))));
+      if (missing) parts[0]!.refuse(nameOf(missing), `a tensor beside ${name}`, 'none');
     }
   }
 }

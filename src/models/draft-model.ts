@@ -1,5 +1,6 @@
 /** A smaller model beside one that answers -> what drafts for it: the same vocabulary, a cache of its own. */
 import { type GgufModel, isOnnxModel } from '../backends/index.ts';
+import { atField } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import { type Handle, loadAddon } from '../native/index.ts';
 import type { ModelOptions } from '../protocol/index.ts';
@@ -29,12 +30,8 @@ export async function planDraft(
   if (isOnnxModel(file)) throw unsupported(`expected a GGUF file, got ${file}, which is an ONNX model`);
   const { contextSize, threads, engine } = target;
   const asTarget = { contextSize, threads, maxSequences: engine.maxRunning };
-  const plan = await planLoad(
-    file,
-    { ...asTarget, ...options, slidingWindow: 'full', mmproj: null },
-    withoutPromise(serving),
-    signal,
-  );
+  const drafting: ModelOptions = { ...asTarget, ...options, slidingWindow: 'full', mmproj: null };
+  const plan = await atField(DRAFT_FIELD, () => planLoad(file, drafting, withoutPromise(serving), signal));
   if (plan.shape!.isRecurrent)
     throw unsupported(`${file} has recurrent state, from which rejected draft tokens cannot be removed`);
   return plan;

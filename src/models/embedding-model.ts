@@ -95,7 +95,7 @@ export function estimateEmbedding(
     ...(isLast ? {} : { wholeRows: batchTokens }),
   };
   const estimate = estimateMemory(shape, limits, { cacheType: 'f16', fusedAttention });
-  return shape.isCausal ? estimate : { ...estimate, cache: 0 };
+  return shape.isCausal ? estimate : { ...estimate, cache: 0, caches: shape.layers.map(() => 0) };
 }
 
 /** Opens an ONNX folder. */

@@ -70,6 +70,7 @@ export type LoadPlan = {
   readonly embedding: EmbeddingPlan | null;
   readonly placement: Placement;
   readonly need: MemoryNeed;
+  readonly caches: readonly number[]; // (layers) bytes of the cache
 };
 
 /** Reads headers only. Downloads a projector that is named by a URI, or lies in the repository of the model's URI. */
@@ -90,7 +91,16 @@ export async function planLoad(
     if (serving.deterministic)
       requireDeterministic({ shape: null, options, cacheType: 'f32', mmproj, gpuLayers: 0 });
     const embedding = planOnnxEmbedding(file, given, serving);
-    return { file, options: given, mmproj, shape: null, embedding, placement: onCpu(null, 0), need };
+    return {
+      file,
+      options: given,
+      mmproj,
+      shape: null,
+      embedding,
+      placement: onCpu(null, 0),
+      need,
+      caches: [],
+    };
   }
   const shape = await describeGguf({ path: file, gpu: serving.gpu });
   const { fusedAttention = true, rope = null } = given;
@@ -111,7 +121,7 @@ export async function planLoad(
     ? estimateEmbedding(shape, embedding, fusedAttention)
     : estimateMemory(shape, limits, { cacheType, fusedAttention });
   const weights = estimate.weights + (mmproj === null ? 0 : fs.statSync(mmproj).size);
-  const { cache, compute } = estimate;
+  const { cache, caches, compute } = estimate;
   const placement = place(shape, estimate, {
     wanted: given.gpuLayers,
     cacheOnGpu: given.cacheOnGpu,
@@ -124,7 +134,7 @@ export async function planLoad(
   const host =
     placement.hostCacheBytes + (isPrivate ? onHost * weights : 0) + (placement.gpuLayers === 0 ? compute : 0);
   const need = { weights, cache, compute, host, device: placement.deviceBytes };
-  return { file, options: given, mmproj, shape, embedding, placement, need };
+  return { file, options: given, mmproj, shape, embedding, placement, need, caches };
 }
 
 /** Loads a model. Where `gpuLayers` is `auto` and a GPU has less room than it said, half as many layers are tried, at last none. */
@@ -133,7 +143,7 @@ export async function loadModel(
   serving: ServingOptions,
   load: LoadOptions,
 ): Promise<RunningModel | EmbeddingModel> {
-  const { options, shape, placement, need } = plan;
+  const { options, shape, placement, need, caches } = plan;
   const { gpuLayers } = placement;
   try {
     const model = await loadPlaced(plan, serving, load);
@@ -143,11 +153,11 @@ export async function loadModel(
     const isFixed = typeof options.gpuLayers === 'number' || gpuLayers === 0;
     if (isFixed || !shape || !(error instanceof OnpolicyError) || error.code !== 'OUT_OF_MEMORY') throw error;
     const wanted = Math.floor(gpuLayers / 2);
-    const fewer = place(shape, need, {
-      wanted,
-      cacheOnGpu: options.cacheOnGpu,
-      devices: chosenDevices(options, devices()),
-    });
+    const fewer = place(
+      shape,
+      { ...need, caches },
+      { wanted, cacheOnGpu: options.cacheOnGpu, devices: chosenDevices(options, devices()) },
+    );
     serving.log?.(
       'warn',
       `${load.name}: ${gpuLayers} layers do not fit on GPUs, ${wanted} are tried: ${error.message}`,

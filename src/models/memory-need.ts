@@ -3,7 +3,7 @@ import type { MemoryEstimate } from '../backends/index.ts';
 import { OnpolicyError } from '../errors.ts';
 
 /** Bytes that a model takes, and where. */
-export type MemoryNeed = MemoryEstimate & {
+export type MemoryNeed = Omit<MemoryEstimate, 'caches'> & {
   /** Of these, what the processor's memory must have free: mapped weights are pages that the system can drop. */
   readonly host: number;
   /** Of these, what lies on GPUs. */
@@ -14,7 +14,7 @@ export type MemoryNeed = MemoryEstimate & {
 export type FreeBytes = { readonly host: number; readonly device: number };
 
 /** Weights, cache and buffers together. */
-export function totalBytes({ weights, cache, compute }: MemoryEstimate): number {
+export function totalBytes({ weights, cache, compute }: MemoryNeed): number {
   return weights + cache + compute;
 }
 

@@ -1,10 +1,5 @@
 /** Sizes of a model and what GPUs have free -> how many of its layers they get. Never more than fit, as estimated. */
-import {
-  kvBytesPerToken,
-  layerBytesPerToken,
-  type MemoryEstimate,
-  type ModelShape,
-} from '../backends/index.ts';
+import type { MemoryEstimate, ModelShape } from '../backends/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import type { Device } from '../native/index.ts';
 import type { ModelOptions } from '../protocol/index.ts';
@@ -66,7 +61,7 @@ export function chosenDevices(
 /** Places a model on GPUs. With `wanted` absent or `auto` as many layers as fit, else that many. */
 export function place(
   shape: ModelShape,
-  estimate: MemoryEstimate,
+  estimate: Omit<MemoryEstimate, 'weights'>,
   {
     wanted = 'auto',
     cacheOnGpu = true,
@@ -78,7 +73,7 @@ export function place(
   },
 ): Placement {
   const layers = shape.blockBytes.length + 1;
-  const caches = cacheByLayer(shape, estimate.cache);
+  const { caches } = estimate;
   // For many tokens the engine copies weights and cache of a layer on the CPU to the GPU, and computes there.
   const copies = Math.max(0, ...shape.blockBytes) + Math.max(0, ...caches);
   const roomBeside = (buffers: number): number =>
@@ -118,17 +113,6 @@ export function place(
 
 function outputBytes({ inputBytes, otherBytes }: ModelShape): number {
   return otherBytes + (otherBytes < TIED_SHARE * inputBytes ? inputBytes : 0);
-}
-
-/** The share of each layer in the cache. Layers without attention keep a state of about that size. */
-function cacheByLayer(shape: ModelShape, cache: number): readonly number[] {
-  const total = kvBytesPerToken(shape, 'f16');
-  const layers = shape.blockBytes.length;
-  return shape.blockBytes.map((_, layer) =>
-    total === 0 || shape.isRecurrent
-      ? cache / layers
-      : (cache * layerBytesPerToken(shape, layer, 'f16')) / total,
-  );
 }
 
 /** For the log. */

@@ -188,6 +188,22 @@ describe('a text model', () => {
       without('qwen35.rope.dimension_sections'),
       /dimension_sections: expected four sizes/,
     ],
+    [
+      'mamba2',
+      'without a bias of its convolution',
+      (parts) => {
+        parts.tensors = parts.tensors.filter(({ name }) => name !== 'blk.1.ssm_conv1d.bias');
+      },
+      /blk\.1\.ssm_conv1d\.bias: expected a tensor beside blk\.1\.ssm_conv1d\.weight, got none/,
+    ],
+    [
+      'qwen35',
+      'of layers that predict ahead, alone',
+      all(u32('qwen35.nextn_predict_layers', 1), (parts) => {
+        parts.tensors = parts.tensors.filter(({ name }) => !name.startsWith('blk.0.'));
+      }),
+      /blk\.0: expected tensors of the first layer, got none/,
+    ],
     ['mamba2', 'of no groups', u32('mamba2.ssm.group_count', 0), /ssm\.group_count/],
     [
       'qwen3',

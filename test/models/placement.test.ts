@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { estimateMemory, type ModelShape } from '../../src/backends/index.ts';
+import { estimateMemory, type LayerMemory, type ModelShape } from '../../src/backends/index.ts';
 import { chosenDevices, place } from '../../src/models/placement.ts';
 import type { Device } from '../../src/native/index.ts';
 import { randomNumbers } from '../fakes/random-numbers.ts';
@@ -12,18 +12,17 @@ const gpu = (name: string, freeMib: number): Device => ({
   freeBytes: freeMib * MIB,
   totalBytes: freeMib * MIB,
 });
+const LAYER: LayerMemory = { keys: 512, values: 512, isWindow: false, stateBytes: 0 };
 const SHAPE: ModelShape = {
   vocabSize: 32_000,
   contextLength: 4096,
   embeddingSize: 1024,
-  feedForwardSize: 4096,
+  numbersPerRow: 14_000,
   heads: 16,
-  kvHeads: Array<number>(8).fill(8),
   keySize: 64,
   valueSize: 64,
-  stateBytes: 0,
   slidingWindow: 0,
-  windowLayers: Array<boolean>(8).fill(false),
+  layers: Array.from({ length: 8 }, () => LAYER),
   isRecurrent: false,
   pooling: null,
   isCausal: true,
@@ -32,7 +31,12 @@ const SHAPE: ModelShape = {
   inputBytes: 60 * MIB,
   otherBytes: 80 * MIB,
 };
-const ESTIMATE = { weights: 940 * MIB, cache: 80 * MIB, compute: 30 * MIB };
+const ESTIMATE = {
+  weights: 940 * MIB,
+  cache: 80 * MIB,
+  caches: Array<number>(8).fill(10 * MIB),
+  compute: 30 * MIB,
+};
 
 describe('layers that fit', () => {
   // Room: 95 % of what is free, less 40 MiB to compute with, and 110 of copies with layers or caches on the CPU. The output takes
@@ -63,7 +67,9 @@ describe('layers that fit', () => {
       const layers = pick(1, 80);
       const shape: ModelShape = {
         ...SHAPE,
-        kvHeads: Array.from({ length: layers }, () => (pick(0, 9) === 0 ? 0 : 8)),
+        layers: Array.from({ length: layers }, () =>
+          pick(0, 9) === 0 ? { ...LAYER, keys: 0, values: 0, stateBytes: MIB } : LAYER,
+        ),
         blockBytes: Array.from({ length: layers }, () => pick(1, 400) * MIB),
         inputBytes: pick(1, 500) * MIB,
         otherBytes: pick(0, 1) * pick(300, 500) * MIB,

@@ -1,0 +1,60 @@
+/** Models that the engine could not serve -> refused by name, before native code sees them. */
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { inspectModel } from '../../src/inspect-model.ts';
+import { createRuntime } from '../../src/runtime.ts';
+import { decode, encode, setKey, words } from '../gguf/files.ts';
+import { architectureFiles } from './files.ts';
+
+const NAMES = ['qwen3', 'qwen2', 'lfm2', 'kimi-linear', 'eagle3', 'rwkv7', 'qwen35-mtp'];
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-refused-'));
+let files: Record<string, string>;
+beforeAll(() => {
+  files = architectureFiles(NAMES);
+}, 60_000);
+afterAll(() => fs.rmSync(folder, { recursive: true }));
+
+const LIMITS = { gpu: false, threads: 1, contextSize: 256, maxSequences: 2 } as const;
+const ask = { messages: [{ role: 'user' as const, content: 'hello' }], max_tokens: 4, temperature: 0 };
+
+describe('a draft model', () => {
+  it.each([
+    ['lfm2', /speculation\.model: .* has recurrent state/],
+    ['kimi-linear', /speculation\.model: .* has recurrent state/],
+    ['eagle3', /speculation\.model: .* expected a model that answers by itself, got one of eagle3/],
+  ])('of %s is refused', async (name, message) => {
+    const speculation = { method: 'draft' as const, model: files[name]! };
+    const runtime = await createRuntime({
+      ...LIMITS,
+      model: files['qwen3']!,
+      models: { draft: files[name]! },
+    });
+    const answer = runtime.createCompletion({ ...ask, speculation });
+    await expect(answer).rejects.toMatchObject({
+      code: 'UNSUPPORTED',
+      param: 'speculation.model',
+      message: expect.stringMatching(message),
+    });
+    await runtime.close();
+  });
+});
+
+it('a part of another model is none by itself', async () => {
+  await expect(inspectModel(files['eagle3']!, { gpu: false })).rejects.toMatchObject({
+    code: 'UNSUPPORTED',
+    message: expect.stringContaining('got one of eagle3'),
+  });
+});
+
+it('heads that the kernels of the engine write behind are refused', async () => {
+  const parts = decode(fs.readFileSync(files['rwkv7']!));
+  setKey('rwkv7.wkv.head_size', 4, words(32))(parts);
+  const file = path.join(folder, 'narrow.gguf');
+  fs.writeFileSync(file, encode(parts));
+  await expect(inspectModel(file, { gpu: false })).rejects.toMatchObject({
+    code: 'MODEL_INVALID',
+    message: expect.stringContaining('rwkv7.wkv.head_size: expected a multiple of 64, got 32'),
+  });
+});
