@@ -110,7 +110,7 @@ const SHAPES: readonly (Omit<Shape, 'type' | 'cap' | 'sinks'> & Partial<Pick<Sha
     sinks: Float32Array.of(1, 3),
   },
 ];
-const CASES = [F16, Q8_0, F32].flatMap((type) =>
+const CASES = ([F16, Q8_0, F32] as const).flatMap((type) =>
   SHAPES.map((shape): Shape => ({ cap: 0, sinks: NO_SINKS, ...shape, type })),
 );
 const difference = (got: Float32Array, expected: readonly number[]): number =>

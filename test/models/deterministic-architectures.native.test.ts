@@ -8,8 +8,12 @@ import { architectureFiles } from '../architectures/files.ts';
 const ANSWERS = 4;
 const COMPANY = 12;
 
-/** Name and type of weights. ONPOLICY_ARCHITECTURES: others. */
-const MODELS = process.env['ONPOLICY_ARCHITECTURES']?.split(',').map((name) => [name, 'q8_0'] as const) ?? [
+/** Name and type of weights. ONPOLICY_ARCHITECTURES: others, of Q8_0. */
+const OTHERS = process.env['ONPOLICY_ARCHITECTURES'];
+const MODELS: readonly (readonly [name: string, type: string])[] = OTHERS?.split(',').map((name) => [
+  name,
+  'q8_0',
+]) ?? [
   ['qwen35', 'q8_0'],
   ['qwen35moe', 'q4_k_m'],
   ['qwen3next', 'f32'],
@@ -54,19 +58,23 @@ const answers = async (runtime: Runtime, count: number): Promise<string[]> =>
   (await Promise.all(upTo(count).map((i) => runtime.createCompletion(ask(i))))).map(bits);
 
 describe.skipIf(loadAddon().matmulKernels().length === 0)('deterministic', () => {
-  it.each(MODELS)('%s of %s: bit-equal in any company', { timeout: 120_000 }, async (name, type) => {
-    const { [name]: file } = architectureFiles([name], type);
-    const expected: string[] = [];
-    {
-      await using runtime = await open(file!, { prefixCache: false });
-      for (const i of upTo(ANSWERS)) expected.push(bits(await runtime.createCompletion(ask(i))));
-      expect(new Set(expected).size).toBe(ANSWERS);
-      expect((await answers(runtime, COMPANY)).slice(0, ANSWERS), 'in company').toEqual(expected);
-    }
-    for (const options of [{ maxBatchTokens: 7 }, { threads: 2 }]) {
-      await using runtime = await open(file!, options);
-      expect(await answers(runtime, ANSWERS), JSON.stringify(options)).toEqual(expected);
-      expect(await answers(runtime, ANSWERS), 'from the cache').toEqual(expected);
-    }
-  });
+  it.each(MODELS)(
+    '%s of %s: bit-equal in any company',
+    async (name, type) => {
+      const { [name]: file } = architectureFiles([name], type);
+      const expected: string[] = [];
+      {
+        await using runtime = await open(file!, { prefixCache: false });
+        for (const i of upTo(ANSWERS)) expected.push(bits(await runtime.createCompletion(ask(i))));
+        expect(new Set(expected).size).toBe(ANSWERS);
+        expect((await answers(runtime, COMPANY)).slice(0, ANSWERS), 'in company').toEqual(expected);
+      }
+      for (const options of [{ maxBatchTokens: 7 }, { threads: 2 }]) {
+        await using runtime = await open(file!, options);
+        expect(await answers(runtime, ANSWERS), JSON.stringify(options)).toEqual(expected);
+        expect(await answers(runtime, ANSWERS), 'from the cache').toEqual(expected);
+      }
+    },
+    120_000,
+  );
 });
