@@ -10,7 +10,7 @@ import { buildBare } from './bare/build.mjs';
 import { median, result, waitUntilQuiet } from './measure.mjs';
 import { ensureOf } from './model/quantized.mjs';
 
-const LENGTHS = (process.env.BL ?? '128,512,2000').split(',').map(Number);
+const LENGTHS = [128, 512, 2000];
 const BARE = { 'bare llama_decode': {}, 'bare llama_decode, no flash attention': { flash_attn: 0 } };
 const OURS = 'onpolicy';
 /** The engine's own threads spin for a part of a second after a prompt, which the next one would pay for. */
