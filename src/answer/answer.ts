@@ -12,6 +12,7 @@ import type { ChatCompletion, ValidChatRequest, ValidSpeculation } from '../prot
 import { createLogitsHooks, createPromptScores, createSamplers } from '../sampling/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
 import { AnswerIndexes } from './answer-indexes.ts';
+import { checkpointPlaces } from './checkpoint-places.ts';
 import { Completion } from './completion.ts';
 import { type ConstraintPlan, createMatchers, planConstraint } from './constraint.ts';
 import { forbiddenTexts } from './effort.ts';
@@ -48,6 +49,8 @@ export type AnswerContext = {
   readonly trace?: RequestTrace | null;
   /** Whose request it is. */
   readonly client: string;
+  /** Whether it yields to other requests. */
+  readonly background: boolean;
 };
 
 /** Answers a request. Everything that can be wrong with it shows before the first token. */
@@ -84,9 +87,11 @@ export async function answer(
     media: await encodeMedia(prompt, model.media, context.signal),
     cacheKey: `${adapter?.identity ?? ''} ${transferKey(transfer) ?? salt}`,
     adapter: adapter?.number ?? NO_ADAPTER,
+    checkpoints: engine.takesCheckpoints ? checkpointPlaces(prompt.ids, tokenizer) : [],
     priority: request.priority,
     arrival: context.arrival,
     client: context.client,
+    background: context.background,
   };
   const promptTransfer = await beginTransfer(transfer, { model, adapter: adapter?.identity ?? '' }, group, {
     folder: context.kvTransferFolder,

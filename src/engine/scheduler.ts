@@ -5,18 +5,16 @@
 import type { BackendLimits } from '../backends/index.ts';
 import { FairOrder } from './fair-order.ts';
 import type { Group, Sequence } from './sequence.ts';
-import { type Allocation, type SlotLimits, Slots } from './slots.ts';
+import { type Allocation, type PrefixPolicy, type SlotLimits, Slots } from './slots.ts';
 
 /** What a scheduler depends on of its backend. */
 export type SchedulerLimits = SlotLimits & Pick<BackendLimits, 'batchTokens' | 'outputRows' | 'rowTile'>;
 
 /** What a scheduler is asked to do. */
-export type SchedulerPolicy = {
+export type SchedulerPolicy = PrefixPolicy & {
   /** Sequences that run at the same time at most. */
   readonly maxRunning: number;
   readonly policy: 'fcfs' | 'priority';
-  /** Whether the cells of sequences that ended are cached for later ones. */
-  readonly prefixCache: boolean;
 };
 
 /** Some tokens of one sequence in a step, and who samples from the last of them. */
@@ -45,12 +43,13 @@ type Place = Pick<Sequence, 'group' | 'index' | 'order'>;
 
 const NO_DRAFTS = new Int32Array(0);
 
-/** How many of a sequence's tokens fit into what a step has left. */
+/** How many of a sequence's tokens fit into what a step has left, and before its next checkpoint. */
 function nextChunk(sequence: Sequence, budget: number, scoreRows: number): number {
-  const { layout, computed } = sequence;
-  let count = Math.max(0, Math.min(sequence.length - computed, budget));
+  const { layout, computed, checkpoints } = sequence;
+  const end = checkpoints.find((place) => place > computed) ?? sequence.length;
+  let count = Math.max(0, Math.min(end - computed, budget));
   if (layout && count > 0)
-    count = layout.limit(computed, layout.isWholeAt(computed) ? sequence.length - computed : count);
+    count = layout.limit(computed, layout.isWholeAt(computed) ? end - computed : count);
   return sequence.promptScores?.limit(computed, count, scoreRows) ?? count;
 }
 
@@ -59,24 +58,33 @@ function isDecoding({ computed, group }: Sequence): boolean {
   return computed >= group.prompt.length;
 }
 
+function isBackground({ group }: Place): boolean {
+  return group.background ?? false;
+}
+
 /** Decides which tokens run next. */
 export class Scheduler {
   readonly #limits: SchedulerLimits;
   readonly #policy: SchedulerPolicy;
   readonly #slots: Slots;
-  readonly #waiting: Sequence[] = []; // in order
-  readonly #running: Sequence[] = []; // in order
+  /** Whether what is computed cannot be taken back at will. */
+  readonly #hasState: boolean;
+  readonly #waiting: Sequence[] = []; // in order, those of the background last
+  readonly #running: Sequence[] = []; // in order, too
   readonly #inPlay = new Map<number, number>(); // adapter -> its waiting and running sequences
   readonly #lastTurns = new Map<number, number>(); // number of the last step of each adapter in play
   readonly #fair = new FairOrder();
   #turn = 0;
+  #foreground = 0; // sequences that run or wait and are none of the background
+  #pauses = true; // whether the background computes nothing while there are such
   #blocked: Sequence | null = null; // found no room: nothing behind it starts before it
   #isFull = false; // the backend had no room for a step, and has computed none since: nothing starts beside what runs
 
   constructor(limits: SchedulerLimits, policy: SchedulerPolicy) {
     this.#limits = limits;
     this.#policy = policy;
-    this.#slots = new Slots(limits, policy.prefixCache);
+    this.#slots = new Slots(limits, policy);
+    this.#hasState = limits.rollbackTokens !== Infinity;
   }
 
   /** Sequences and cells, for statistics. */
@@ -107,6 +115,21 @@ export class Scheduler {
     return this.#slots.allocate(group, tokens, used);
   }
 
+  /** See {@link Slots.savedLength}. */
+  savedLength(group: Group): number {
+    return this.#slots.savedLength(group);
+  }
+
+  /** See {@link Slots.dueCheckpoint}. */
+  dueCheckpoint(sequence: Sequence): number | null {
+    return this.#slots.dueCheckpoint(sequence);
+  }
+
+  /** See {@link Slots.keepCheckpoint}. */
+  keepCheckpoint(sequence: Sequence, number: number, bytes: number): void {
+    this.#slots.keepCheckpoint(sequence, number, bytes);
+  }
+
   /** Frees an allocated slot whose load has failed. */
   free(slot: number): void {
     this.#slots.free(slot);
@@ -120,19 +143,29 @@ export class Scheduler {
     if (sequence.slot >= 0) this.#slots.end(sequence, { keep });
   }
 
-  /** Picks the tokens of the next step, or null when nothing can run. Adapters take turns. */
+  /** Picks the tokens of the next step, or null when nothing can run. The background comes where nothing else can. */
   next(): Plan | null {
     for (;;) {
-      for (const adapter of this.#adaptersByTurn()) {
-        const plan = this.#nextOf(adapter);
-        if (!plan) continue;
-        this.#lastTurns.set(adapter, ++this.#turn);
-        return plan;
+      for (this.#pauses = true; ; this.#pauses = false) {
+        const plan = this.#nextByTurn();
+        if (plan) return plan;
+        if (!this.#pauses || this.#foreground === 0) break;
       }
       if (this.#running.length === 0) return null;
       // Nothing fits: the last in order makes room. A sequence alone always fits, so this ends.
       this.#preempt(this.#running.at(-1)!);
     }
+  }
+
+  /** Adapters take turns. */
+  #nextByTurn(): Plan | null {
+    for (const adapter of this.#adaptersByTurn()) {
+      const plan = this.#nextOf(adapter);
+      if (!plan) continue;
+      this.#lastTurns.set(adapter, ++this.#turn);
+      return plan;
+    }
+    return null;
   }
 
   /** Adapters of running and waiting sequences, the one whose turn is longest ago first. */
@@ -143,7 +176,9 @@ export class Scheduler {
     return [...this.#inPlay.keys()].sort((a, b) => lastTurn(a) - lastTurn(b));
   }
 
-  #count({ group: { adapter } }: Sequence, change: 1 | -1): void {
+  #count(sequence: Sequence, change: 1 | -1): void {
+    const { adapter } = sequence.group;
+    if (!isBackground(sequence)) this.#foreground += change;
     const count = (this.#inPlay.get(adapter) ?? 0) + change;
     if (count > 0) this.#inPlay.set(adapter, count);
     else this.#inPlay.delete(adapter);
@@ -152,11 +187,12 @@ export class Scheduler {
   /** Makes room for a client that has nothing running where another has several. */
   #share(adapter: number): void {
     const starved = this.#fair.starved(this.#waiting, this.#running);
-    if (!starved || starved.group.adapter !== adapter) return;
+    if (!starved || starved.group.adapter !== adapter || this.#isPaused(starved)) return;
     const isFull = (): boolean =>
       this.#running.length >= this.#policy.maxRunning ||
       !this.#slots.makeRoom(starved.length + this.#running.length);
     while (isFull()) {
+      if (this.#yieldTo(starved)) continue;
       const candidates = this.#running.filter(
         ({ group }) => this.#policy.policy === 'fcfs' || group.priority >= starved.group.priority,
       );
@@ -167,6 +203,30 @@ export class Scheduler {
       this.#fair.yield(victim);
       this.#insertInOrder(this.#waiting, victim);
     }
+  }
+
+  /** Whether a sequence computes nothing for now: it is of the background, and there are others. */
+  #isPaused(sequence: Sequence): boolean {
+    return this.#pauses && this.#foreground > 0 && isBackground(sequence);
+  }
+
+  /** The last running sequence of the background makes room for one that is not. False: there is none. */
+  #yieldTo(sequence: Sequence): boolean {
+    if (!this.#canYieldTo(sequence)) return false;
+    this.#preempt(this.#running.at(-1)!);
+    return true;
+  }
+
+  #canYieldTo(sequence: Sequence): boolean {
+    const last = this.#running.at(-1);
+    return !isBackground(sequence) && last !== undefined && isBackground(last);
+  }
+
+  /** Paused sequences give up prompts that are computed in part: nobody should wait for their prefixes. False: there are none. */
+  #dropPausedPrompts(): boolean {
+    const dropped = this.#running.filter((sequence) => this.#isPaused(sequence) && !isDecoding(sequence));
+    for (const sequence of dropped) this.#preempt(sequence);
+    return dropped.length > 0;
   }
 
   /** The next step of one adapter, or null when none of its sequences can run now. */
@@ -189,8 +249,8 @@ export class Scheduler {
     let surplus = this.#surplusRows(adapter);
     const preempted = this.#scheduleDecodes(adapter, schedule);
     for (const sequence of [...this.#running]) {
-      if (sequence.group.adapter !== adapter || sequence.slot < 0 || this.#slots.hasUncomputed(sequence))
-        continue;
+      if (sequence.group.adapter !== adapter || sequence.slot < 0 || this.#isPaused(sequence)) continue;
+      if (this.#slots.hasUncomputed(sequence)) continue;
       let wanted = nextChunk(sequence, budget, scoreRows);
       if (surplus > 0 && isDecoding(sequence)) {
         const later = Math.min(surplus, wanted - 1);
@@ -213,23 +273,24 @@ export class Scheduler {
         return drafts.length > 0 ? { ...entry, drafts } : entry;
       })
       .sort((a, b) => a.sequence.slot - b.sequence.slot); // neighbours side by side
+    const isSteady =
+      (this.#waiting.length === 0 || this.#isPaused(this.#waiting[0]!)) &&
+      plan.length === this.#running.filter((sequence) => !this.#isPaused(sequence)).length &&
+      plan.every(({ samples }) => samples.length === 1) &&
+      (!this.#hasState || this.#slots.makeRoom(plan.length)); // what cannot be taken back needs its cells
     const edits = this.#slots.takeEdits();
     for (const { sequence, samples } of plan)
       for (const fork of samples) if (fork !== sequence) this.#slots.copyCells(sequence, fork); // in the step after this one
-    const isSteady =
-      this.#limits.canCutCache &&
-      this.#waiting.length === 0 &&
-      plan.length === this.#running.length &&
-      plan.every(({ samples }) => samples.length === 1);
     return { adapter, entries: plan, edits, isSteady };
   }
 
-  /** Records that a plan was computed. */
-  commit(plan: Plan): void {
+  /** Records that a plan was computed; `isAhead`: and the tokens that its rows sampled. */
+  commit(plan: Plan, isAhead = false): void {
     this.#isFull = false;
     for (const { sequence, start, count, samples, drafts } of plan.entries) {
       sequence.computed = start + count;
       for (const fork of samples) fork.computed = start + count;
+      if (isAhead) this.#slots.runAhead(sequence);
       if (drafts.length > 0) sequence.speculation!.check(drafts.length);
     }
   }
@@ -247,9 +308,9 @@ export class Scheduler {
   rollback(plan: Plan, { makeRoom }: { makeRoom: boolean }): Sequence | null {
     this.#slots.takeEdits(); // only copies for forks of this plan, which return to the queue
     for (const { sequence, samples } of plan.entries) {
-      for (const fork of samples) if (fork !== sequence) this.#preempt(fork);
+      for (const fork of samples) if (fork !== sequence) this.#preempt(fork, true);
       if (this.#slots.canCut(sequence.slot, sequence.computed)) this.#slots.rewind(sequence);
-      else this.#preempt(sequence);
+      else this.#preempt(sequence, true);
     }
     if (!makeRoom) return null;
     this.#isFull = true;
@@ -263,7 +324,7 @@ export class Scheduler {
   /** Drafts of an entry that fit into what the step has left, and into the cache. */
   #chooseDrafts({ sequence, samples }: Entry, left: number): Int32Array {
     const { speculation, slot } = sequence;
-    if (!speculation || !this.#limits.canCutCache || slot < 0 || samples.length !== 1) return NO_DRAFTS;
+    if (!speculation || slot < 0 || samples.length !== 1) return NO_DRAFTS;
     const wanted = speculation.wanted(Math.min(left, sequence.outputsLeft - 1));
     if (wanted.length === 0) return NO_DRAFTS;
     const room = this.#slots.roomBehind(sequence, wanted.length);
@@ -282,6 +343,7 @@ export class Scheduler {
     for (const sequence of this.#running) {
       if (
         sequence.group.adapter !== adapter ||
+        this.#isPaused(sequence) ||
         !isDecoding(sequence) ||
         sequence.length === sequence.computed
       )
@@ -298,9 +360,9 @@ export class Scheduler {
     let preempted = false;
     for (let i = 0; i < this.#running.length; i++) {
       const sequence = this.#running[i]!;
-      if (sequence.group.adapter !== adapter) continue;
+      if (sequence.group.adapter !== adapter || this.#isPaused(sequence)) continue;
       if (sequence.length - sequence.computed !== 1 || this.#slots.hasUncomputed(sequence)) continue;
-      while (sequence.slot >= 0 && !this.#slots.makeRoom(1)) {
+      while (sequence.slot >= 0 && !sequence.isAhead && !this.#slots.makeRoom(1)) {
         this.#preempt(this.#running.at(-1)!);
         preempted = true;
       }
@@ -318,8 +380,9 @@ export class Scheduler {
     let early: Group | null = null; // its sequences come when their prefix is computed
     const most = this.#isFull ? 1 : this.#policy.maxRunning;
     for (let i = 0; i < this.#waiting.length; ) {
-      if (this.#running.length >= most) return;
       const sequence = this.#waiting[i]!;
+      if (this.#isPaused(sequence)) return; // and so is all behind it
+      if (this.#running.length >= most && !this.#canYieldTo(sequence)) return;
       const isOther = sequence.group.adapter !== adapter;
       if (isOther && sequence === this.#blocked) return;
       if (isOther || sequence.awaitsToken || sequence.group === early) {
@@ -327,13 +390,19 @@ export class Scheduler {
         continue;
       }
       if (chunk(sequence) === 0) return;
+      if (this.#running.length >= most) {
+        this.#yieldTo(sequence);
+        continue;
+      }
       const found = this.#slots.findPrefix(sequence);
+      if (found === 'soon' && this.#dropPausedPrompts()) continue;
       if (found === 'soon') {
         if (sequence.outputCount === 0) early = sequence.group;
         i += 1; // another sequence is computing a prefix of this one
         continue;
       }
       if (!this.#slots.start(sequence, found)) {
+        if (this.#yieldTo(sequence)) continue;
         this.#blocked = sequence;
         return;
       }
@@ -366,10 +435,11 @@ export class Scheduler {
     return forks;
   }
 
-  /** Returns a running sequence to the queue; it will be computed again. */
-  #preempt(sequence: Sequence): void {
+  /** Returns a running sequence to the queue; it will be computed again. `isBroken`: its cache holds a part of a step. */
+  #preempt(sequence: Sequence, isBroken = false): void {
     if (!this.#take(this.#running, sequence)) return;
-    this.#slots.end(sequence, { keep: false });
+    // State that is as far as the tokens before the last is continued later, if nobody needs its room.
+    this.#slots.end(sequence, { keep: this.#hasState && !isBroken && !sequence.isAhead });
     sequence.computed = 0;
     this.#insertInOrder(this.#waiting, sequence);
   }
@@ -400,7 +470,10 @@ export class Scheduler {
   }
 
   #compare(a: Place, b: Place): number {
+    const byGround = Number(isBackground(a)) - Number(isBackground(b));
     const byPriority = this.#policy.policy === 'priority' ? a.group.priority - b.group.priority : 0;
-    return byPriority || a.order - b.order || a.group.arrival - b.group.arrival || a.index - b.index;
+    return (
+      byGround || byPriority || a.order - b.order || a.group.arrival - b.group.arrival || a.index - b.index
+    );
   }
 }
