@@ -5,7 +5,7 @@ import os from 'node:os';
 import { buildBare } from './bare/build.mjs';
 import { median, result, waitUntilQuiet } from './measure.mjs';
 
-const TYPES = ['q8_0', 'q4_K', 'q6_K', 'q4_0', 'f16', 'bf16', 'f32'];
+const TYPES = ['q8_0', 'q4_K', 'q6_K', 'q4_0', 'mxfp4', 'f16', 'bf16', 'f32'];
 const SHAPES = ['1024x3072', '3072x1024', '4096x4096'];
 const TOKENS = [1, 8, 32, 512];
 const TURN_SECONDS = 0.15;
@@ -13,8 +13,10 @@ const KERNELS = [
   'buffer-type',
   'engine-functions',
   'formats',
+  'experts',
   'kernels',
   'matmul',
+  'node',
   'avx512-matmul',
   'avxvnni-matmul',
   'avx2-matmul',

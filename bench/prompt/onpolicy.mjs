@@ -5,8 +5,6 @@ import { settingsOfProcess } from '../measure.mjs';
 import { wordPrompt } from '../prompts.mjs';
 
 const { model, threads, mostTokens } = settingsOfProcess();
-/** Of a turn in the template of the benchmark's model. */
-const TEMPLATE_TOKENS = 8;
 const contextSize = Math.ceil((mostTokens + 1) / 256) * 256;
 
 const runtime = await createRuntime({ model, gpu: false, threads, contextSize, maxSequences: 1 });
@@ -16,7 +14,8 @@ for await (const line of createInterface({ input: process.stdin })) {
   index += 1;
   const start = performance.now();
   const { usage } = await runtime.createCompletion({
-    messages: [{ role: 'user', content: wordPrompt(promptTokens - TEMPLATE_TOKENS, index) }],
+    messages: [{ role: 'user', content: wordPrompt(promptTokens, index) }],
+    chat_template: '{{ messages[0].content }}',
     max_completion_tokens: 1,
     ignore_eos: true,
   });

@@ -34,6 +34,14 @@ void Add(const float* from, int width, float* to) {
   for (int i = 1; i < 2 + width; ++i) to[i] = to[i] * old_factor + from[i] * new_factor;
 }
 
+// By which a row's weighted values are multiplied, with a further cell of the score `sink`.
+float FactorOf(const float* total, float sink) {
+  if (total[0] == kUnseen || total[1] == 0) return 0;
+  if (sink == kUnseen) return 1 / total[1];
+  const float largest = std::max(total[0], sink), factor = std::exp(total[0] - largest);
+  return factor / (total[1] * factor + std::exp(sink - largest));
+}
+
 // Bit i: whether word * kBlockCells + i is below `end`.
 uint64_t BitsBelow(int64_t end, int64_t word) {
   const int64_t count = std::clamp<int64_t>(end - word * kBlockCells, 0, kBlockCells);
@@ -142,6 +150,7 @@ class Plan::Task {
     block_.v_stride = a.v_cell;
     block_.index = scratch.index;
     block_.scale = a.scale;
+    block_.cap = a.cap;
     block_.k_vectors = a.k_width / kLanes;
     block_.v_vectors = a.v_width / kLanes;
     if (plan.reads_cells_once_ && rows.kv_head % plan.batch_ == 0) {
@@ -348,7 +357,7 @@ void Plan::Finish(const Rows& rows, const float* parts) const {
     float* y = attention_.y +
                static_cast<size_t>((rows.stream * attention_.tokens + token) * attention_.heads + head) * width;
     const float* total = parts + static_cast<size_t>(row) * part_floats_;
-    const float factor = total[0] == kUnseen || total[1] == 0 ? 0.0f : 1 / total[1];
+    const float factor = FactorOf(total, attention_.sinks ? attention_.sinks[head] : kUnseen);
     for (size_t i = 0; i < width; ++i) y[i] = factor == 0 ? 0.0f : total[2 + i] * factor;
   }
 }

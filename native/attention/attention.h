@@ -26,6 +26,8 @@ struct Attention {
   int k_width, v_width;      // multiples of kLanes
   CellType type;
   float scale;
+  float cap;                 // of scores, see Block; 0: none
+  const float* sinks;        // (heads) scores of a further cell without a value; null: there is none
   Sight sight;
   const int32_t* places;     // (cells) where each cell lies in k and v; null: cell i at i
 };

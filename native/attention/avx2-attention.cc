@@ -19,7 +19,7 @@ namespace {
 struct Wide {
   __m256 low, high;
 };
-constexpr int kTileSums = 4, kTileRows = 2, kValueRows = 2, kValueVectors = 2;
+constexpr int kTileSums = 4, kTileRows = 2, kValueRows = 2, kValueVectors = 2, kDeltaRows = 1;
 
 inline Wide LoadFloats(const float* from) { return {_mm256_loadu_ps(from), _mm256_loadu_ps(from + 8)}; }
 inline void StoreFloats(Wide v, float* to) {
@@ -28,6 +28,7 @@ inline void StoreFloats(Wide v, float* to) {
 }
 inline Wide SetFloats(float value) { return {_mm256_set1_ps(value), _mm256_set1_ps(value)}; }
 inline Wide Multiply(Wide a, Wide b) { return {_mm256_mul_ps(a.low, b.low), _mm256_mul_ps(a.high, b.high)}; }
+inline Wide Divide(Wide a, Wide b) { return {_mm256_div_ps(a.low, b.low), _mm256_div_ps(a.high, b.high)}; }
 inline Wide Add(Wide a, Wide b) { return {_mm256_add_ps(a.low, b.low), _mm256_add_ps(a.high, b.high)}; }
 inline Wide Subtract(Wide a, Wide b) { return {_mm256_sub_ps(a.low, b.low), _mm256_sub_ps(a.high, b.high)}; }
 inline Wide Added(Wide a, Wide b, Wide sum) {
@@ -81,7 +82,15 @@ inline void SumAll(const Wide* sums, float* to) {
   _mm_storel_pi(reinterpret_cast<__m64*>(to + 2), _mm256_extractf128_ps(all, 1));
 }
 
+inline float SumOf(Wide v) {
+  const __m256 eight = Eight(v);
+  const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+  const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+}
+
 #include "attention/kernel-body.h"
+#include "attention/recurrent-body.h"
 
 uint64_t Visible(const uint16_t* mask) {
   const __m256i unseen = _mm256_set1_epi16(static_cast<int16_t>(0xFC00));
@@ -101,7 +110,7 @@ bool IsSupported() {
 }
 
 constexpr Kernels kKernels = {
-    "avx2", IsSupported, Visible, Sum, {Attend<CellType::kF16>, Attend<CellType::kQ8_0>, Attend<CellType::kF32>}, Narrow, Widen};
+    "avx2", IsSupported, Visible, Sum, {Attend<CellType::kF16>, Attend<CellType::kQ8_0>, Attend<CellType::kF32>}, Narrow, Widen, Delta, Convolve};
 
 }  // namespace
 

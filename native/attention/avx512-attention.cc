@@ -20,12 +20,13 @@ namespace onpolicy::attention {
 namespace {
 
 using Wide = __m512;
-constexpr int kTileSums = 16, kTileRows = 4, kValueRows = 6, kValueVectors = 4;
+constexpr int kTileSums = 16, kTileRows = 4, kValueRows = 6, kValueVectors = 4, kDeltaRows = 3;
 
 inline Wide LoadFloats(const float* from) { return _mm512_loadu_ps(from); }
 inline void StoreFloats(Wide v, float* to) { _mm512_storeu_ps(to, v); }
 inline Wide SetFloats(float value) { return _mm512_set1_ps(value); }
 inline Wide Multiply(Wide a, Wide b) { return _mm512_mul_ps(a, b); }
+inline Wide Divide(Wide a, Wide b) { return _mm512_div_ps(a, b); }
 inline Wide Add(Wide a, Wide b) { return _mm512_add_ps(a, b); }
 inline Wide Subtract(Wide a, Wide b) { return _mm512_sub_ps(a, b); }
 inline Wide Added(Wide a, Wide b, Wide sum) { return _mm512_fmadd_ps(a, b, sum); }
@@ -68,7 +69,15 @@ inline void SumAll(const Wide* sums, float* to) {
   StoreFloats(Add(_mm512_shuffle_ps(twos[0], twos[1], 0x88), _mm512_shuffle_ps(twos[0], twos[1], 0xDD)), to);
 }
 
+inline float SumOf(Wide v) {
+  const __m256 eight = _mm256_add_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps(v, 1));
+  const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+  const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+}
+
 #include "attention/kernel-body.h"
+#include "attention/recurrent-body.h"
 
 uint64_t Visible(const uint16_t* mask) {
   const __m512i unseen = _mm512_set1_epi16(static_cast<int16_t>(0xFC00));
@@ -82,7 +91,8 @@ bool IsSupported() {
 }
 
 constexpr Kernels kKernels = {
-    "avx512", IsSupported, Visible, Sum, {Attend<CellType::kF16>, Attend<CellType::kQ8_0>, Attend<CellType::kF32>}, Narrow, Widen};
+    "avx512", IsSupported, Visible, Sum, {Attend<CellType::kF16>, Attend<CellType::kQ8_0>, Attend<CellType::kF32>}, Narrow, Widen,
+    Delta, Convolve};
 
 }  // namespace
 

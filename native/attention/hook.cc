@@ -5,6 +5,7 @@
 #include "attention/invariance.h"
 #include "attention/low-rank.h"
 #include "attention/node.h"
+#include "attention/recurrent.h"
 #include "attention/self-test.h"
 #include "matmul/buffer-type.h"
 
@@ -98,13 +99,32 @@ class LowRank : public ggml::cpu::tensor_traits {
   }
 };
 
+// Recurrent layers.
+class Recurrent : public ggml::cpu::tensor_traits {
+ public:
+  bool work_size(int threads, const ggml_tensor* node, size_t& size) override {
+    MarkOf(node) = t_is_wanted ? kOurs : 0;
+    if (t_is_wanted) size = static_cast<size_t>(threads) * RecurrentThreadBytes(node);
+    return t_is_wanted;
+  }
+
+  bool compute_forward(ggml_compute_params* params, ggml_tensor* node) override {
+    if (MarkOf(node) != kOurs) return false;
+    auto* memory = static_cast<uint8_t*>(params->wdata) + static_cast<size_t>(params->ith) * RecurrentThreadBytes(node);
+    RecurrentShare(*g_kernels, node, params->ith, params->nth, reinterpret_cast<float*>(memory));
+    return true;
+  }
+};
+
 ggml::cpu::tensor_traits* TraitsOf(const ggml_tensor* node) {
   static Node attention;
   static Rounding rounding;
   static LowRank low_rank;
+  static Recurrent recurrent;
   CheckedNodes::See(node);
   if (node->op == GGML_OP_FLASH_ATTN_EXT) return &attention;
   if (IsLowRank(node)) return &low_rank;
+  if (IsRecurrent(node)) return &recurrent;
   return IsRounding(node) ? &rounding : nullptr;
 }
 

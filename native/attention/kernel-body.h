@@ -2,7 +2,7 @@
 // sums of weighted values. The set defines Wide, kLanes floats, and what is done with it:
 //   kTileSums, kTileRows        sums and rows of a tile of scores: sums stay in registers
 //   kValueRows, kValueVectors   rows and vectors of a tile of weighted values
-//   LoadFloats, StoreFloats, SetFloats, Multiply, Add, Subtract, Largest, Added(a, b, sum)
+//   LoadFloats, StoreFloats, SetFloats, Multiply, Divide, Add, Subtract, Largest, Added(a, b, sum)
 //   WidenHalves, WidenSigned    16-bit floats and 8-bit integers in memory -> Wide
 //   PowerOfTwo(n)               of whole numbers
 //   OrZero(x, floor, value)     value where x >= floor, else 0
@@ -32,6 +32,13 @@ inline Wide Exp(Wide x) {
     sum = Added(sum, rest, SetFloats(term));
   sum = Add(Added(Multiply(sum, rest), rest, rest), SetFloats(1));
   return OrZero(x, SetFloats(kSmallest), Multiply(sum, PowerOfTwo(whole)));
+}
+
+// For x of any size; where it is small within 1e-7.
+inline Wide Tanh(Wide x) {
+  constexpr float kLargest = 9;  // from there on it is 1
+  const Wide bounded = Subtract(SetFloats(0), Largest(Subtract(SetFloats(0), x), SetFloats(-kLargest)));
+  return Subtract(SetFloats(1), Divide(SetFloats(2), Add(Exp(Add(bounded, bounded)), SetFloats(1))));
 }
 
 // Dot products of kRows rows with as many cells as a tile has sums for, into `to`, row by row.
@@ -85,11 +92,18 @@ inline void Weigh(const Block& block, int row) {
   float* scores = block.scores + row * kBlockCells;
   constexpr int kVectors = kBlockCells / kLanes;
   constexpr float kUnseen = -__builtin_inff();
+  float scale = block.scale;
+  if (block.cap != 0) {
+    const Wide cap = SetFloats(block.cap), to_cap = SetFloats(scale / block.cap);
+    for (int i = 0; i < kVectors; ++i)
+      StoreFloats(Multiply(Tanh(Multiply(LoadFloats(scores + i * kLanes), to_cap)), cap), scores + i * kLanes);
+    scale = 1;
+  }
   for (int c = 0; c < block.first; ++c) scores[c] = kUnseen;
   for (int c = block.end; c < kBlockCells; ++c) scores[c] = kUnseen;
   Wide scaled[kVectors], most = SetFloats(kUnseen);
   for (int i = 0; i < kVectors; ++i) {
-    scaled[i] = Multiply(LoadFloats(scores + i * kLanes), SetFloats(block.scale));
+    scaled[i] = Multiply(LoadFloats(scores + i * kLanes), SetFloats(scale));
     if (block.mask) scaled[i] = Add(scaled[i], LoadFloats(block.mask + row / block.heads * kBlockCells + i * kLanes));
     most = Largest(most, scaled[i]);
   }

@@ -26,6 +26,7 @@ struct Block {
   int first, end;         // the cells that any row sees are at [first, end) of `index`
   const float* mask;      // (tokens, kBlockCells), added to scores; null: all rows see all of [first, end)
   float scale;            // of scores
+  float cap;              // scores s are then cap * tanh(s / cap); 0: they stay
   int k_vectors, v_vectors;
   int k_fetched, v_fetched;  // bytes of a cell, from its keys and its values on, that are fetched into the cache ahead
   // What is kept between blocks.
@@ -42,6 +43,44 @@ struct Rows {
   int64_t tokens;
 };
 
+// A number or several of each token, `stride` numbers apart.
+struct Tokens {
+  const float* data;
+  size_t stride;
+};
+
+// Rows of a state, which tokens change one after the other by the gated delta rule: with the row s, s *= e^gate; s += k * beta * (v - s . k);
+// then y = scale * s . q.
+struct DeltaRows {
+  int size, rows;     // numbers of a row: 16, 32, 64 or 128
+  int tokens;         // kDeltaTokens at most
+  int64_t after;      // tokens that come behind these
+  Tokens q, k, v;     // (size), (size), (rows) numbers of a token
+  Tokens gates, beta;
+  bool has_gates;     // each number of a row has its gate, else all have one
+  float scale;
+  float* factors;     // room for (tokens, size) numbers
+  const float* from;  // (rows, size)
+  float* to;          // (states, rows, size), `state_stride` apart: after the last token, after the one before ...
+  int64_t states;
+  size_t state_stride;
+  float* y;           // (rows) of a token
+  size_t y_token;
+};
+constexpr int kDeltaTokens = 32;  // their keys and queries stay in the cache from row to row
+
+// y = the sum of `taps` neighbouring numbers of a channel, weighted.
+struct Convolution {
+  const float* x;        // of a channel (tokens + taps - 1), `x_channel` numbers apart
+  size_t x_channel;
+  const float* weights;  // (channels, taps)
+  int taps, channels;    // channels: kLanes at most
+  int64_t tokens;
+  float* y;              // of a token (channels), `y_token` numbers apart
+  size_t y_token;
+};
+constexpr int kMostTaps = 16;
+
 struct Kernels {
   const char* name;
   bool (*is_supported)();
@@ -54,6 +93,8 @@ struct Kernels {
   void (*narrow)(const float* factor, int64_t size, int count, Rows x, float* y, size_t y_stride);
   // y[token * y_stride + i] = sum over the numbers r of h of h[r] * factor[r * factor_stride + i], for kLanes outputs i.
   void (*widen)(const float* factor, size_t factor_stride, int64_t rank, Rows h, float* y, size_t y_stride);
+  void (*delta)(const DeltaRows& rows);
+  void (*convolve)(const Convolution& convolution);
 };
 
 // The fastest set of this processor; null when there is none.

@@ -18,8 +18,9 @@ float Parameter(const ggml_tensor* node, int index) {
   return value;
 }
 
-// No bias of distances (ALiBi), no cap of scores, no sinks.
-bool IsSimple(const ggml_tensor* node) { return Parameter(node, 1) == 0 && Parameter(node, 2) == 0 && !node->src[4]; }
+bool HasDistanceBias(const ggml_tensor* node) { return Parameter(node, 1) != 0; }  // ALiBi
+
+bool FitsSinks(const ggml_tensor* sinks) { return !sinks || (sinks->type == GGML_TYPE_F32 && sinks->nb[0] == sizeof(float)); }
 
 bool FitsKernels(const ggml_tensor* q, const ggml_tensor* k, const ggml_tensor* v) {
   const std::optional<CellType> type = CellTypeOf(k->type);
@@ -48,7 +49,7 @@ bool IsRounding(const ggml_tensor* node) {
 }
 
 std::optional<Attention> AttentionOf(const ggml_tensor* node) {
-  if (node->op != GGML_OP_FLASH_ATTN_EXT || !IsSimple(node)) return std::nullopt;
+  if (node->op != GGML_OP_FLASH_ATTN_EXT || HasDistanceBias(node) || !FitsSinks(node->src[4])) return std::nullopt;
   const ggml_tensor *q = node->src[0], *k = Unrounded(node->src[1]), *v = Unrounded(node->src[2]), *mask = node->src[3];
   if (!FitsKernels(q, k, v) || !IsPacked(k) || !IsPacked(v) || !FitsMask(mask, q, k)) return std::nullopt;
   const auto bytes = [](const ggml_tensor* tensor) { return static_cast<const uint8_t*>(tensor->data); };
@@ -67,6 +68,8 @@ std::optional<Attention> AttentionOf(const ggml_tensor* node) {
   a.v_width = static_cast<int>(v->ne[0]);
   a.type = *CellTypeOf(k->type);
   a.scale = Parameter(node, 0);
+  a.cap = Parameter(node, 2);
+  if (const ggml_tensor* sinks = node->src[4]) a.sinks = static_cast<const float*>(sinks->data);
   return a;
 }
 

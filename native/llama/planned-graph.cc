@@ -4,10 +4,13 @@
 
 namespace onpolicy {
 
+constexpr int32_t kPromptTokens = 2;  // recurrent layers of some models have another graph for several tokens than for one
+
 PlannedGraph::PlannedGraph(const Model& model, llama_context_params params, ThreadPool& pool, llama_adapter_lora* adapter) {
   const Library& api = Api();
   params.n_ctx = 256;
-  params.n_batch = params.n_ubatch = params.n_seq_max = params.n_outputs_max = 1;
+  params.n_seq_max = params.n_outputs_max = 1;
+  params.n_batch = params.n_ubatch = kPromptTokens + params.n_rs_seq;  // the engine keeps what it may take back in one pass
   params.abort_callback = nullptr;
   ErrorLog log;
   llama_context* context = log.Run([&] { return api.llama_init_from_model(model.get(), params); });
@@ -15,12 +18,15 @@ PlannedGraph::PlannedGraph(const Model& model, llama_context_params params, Thre
   api.llama_attach_threadpool(context, pool.get(), pool.get());
   float scale = 1;
   if (adapter) api.llama_set_adapters_lora(context, &adapter, 1, &scale);
-  llama_token token = 0;
+  llama_token tokens[kPromptTokens] = {};
   llama_batch batch{};
-  batch.n_tokens = 1;
-  batch.token = &token;
+  batch.token = tokens;
   const attention::Scope scope(model.has_own_kernels());
-  is_planned_ = api.llama_decode(context, batch) == 0;
+  is_planned_ = true;
+  for (const int32_t count : {kPromptTokens, 1}) {
+    batch.n_tokens = count;
+    is_planned_ = is_planned_ && api.llama_decode(context, batch) == 0;
+  }
   api.llama_free(context);
 }
 

@@ -1,4 +1,4 @@
-// A model -> of what the engine's graph of it is made, seen while one token is computed in a small context.
+// A model -> of what the engine's graph of it is made, seen while a prompt and one token are computed in a small context.
 #pragma once
 #include <string>
 

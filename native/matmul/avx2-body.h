@@ -24,6 +24,9 @@ Floats Multiply(Floats a, Floats b) { return _mm256_mul_ps(a, b); }
 Floats Plus(Floats a, Floats b) { return _mm256_add_ps(a, b); }
 Floats Added(Floats a, Floats b, Floats sum) { return _mm256_fmadd_ps(a, b, sum); }
 Floats Subtracted(Floats a, Floats b, Floats sum) { return _mm256_fnmadd_ps(a, b, sum); }
+Bytes LookedUp(Bytes bytes, const uint8_t* numbers) {
+  return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(numbers))), bytes);
+}
 __m128i LoadRow(const uint8_t* from) { return _mm_loadl_epi64(reinterpret_cast<const __m128i*>(from)); }
 Floats WidenHalves(const uint8_t* from) { return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))); }
 Floats RoundedToHalf(Floats x) { return _mm256_cvtph_ps(_mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)); }
@@ -32,5 +35,11 @@ Floats WidenUpper(const uint8_t* from) {
 }
 Floats WidenUnsigned(const uint8_t* from) { return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(LoadRow(from))); }
 Floats WidenSigned(const uint8_t* from) { return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(LoadRow(from))); }
+// Numbers of the least exponents are not normal ones.
+Floats WidenExponents(const uint8_t* from) {
+  const __m256i e = _mm256_cvtepu8_epi32(LoadRow(from));
+  return _mm256_castsi256_ps(_mm256_max_epi32(_mm256_sub_epi32(_mm256_slli_epi32(e, 23), _mm256_set1_epi32(1 << 23)),
+                                              _mm256_add_epi32(_mm256_slli_epi32(e, 21), _mm256_set1_epi32(1 << 21))));
+}
 
 #include "matmul/kernel-body.h"

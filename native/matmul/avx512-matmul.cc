@@ -48,6 +48,9 @@ Floats Multiply(Floats a, Floats b) { return _mm512_mul_ps(a, b); }
 Floats Plus(Floats a, Floats b) { return _mm512_add_ps(a, b); }
 Floats Added(Floats a, Floats b, Floats sum) { return _mm512_fmadd_ps(a, b, sum); }
 Floats Subtracted(Floats a, Floats b, Floats sum) { return _mm512_fnmadd_ps(a, b, sum); }
+Bytes LookedUp(Bytes bytes, const uint8_t* numbers) {
+  return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(numbers))), bytes);
+}
 __m128i LoadRow(const uint8_t* from) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from)); }
 Floats WidenHalves(const uint8_t* from) {
   return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
@@ -60,6 +63,12 @@ Floats WidenUpper(const uint8_t* from) {
 }
 Floats WidenUnsigned(const uint8_t* from) { return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(LoadRow(from))); }
 Floats WidenSigned(const uint8_t* from) { return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(LoadRow(from))); }
+// Numbers of the least exponents are not normal ones.
+Floats WidenExponents(const uint8_t* from) {
+  const __m512i e = _mm512_cvtepu8_epi32(LoadRow(from));
+  return _mm512_castsi512_ps(_mm512_max_epi32(_mm512_sub_epi32(_mm512_slli_epi32(e, 23), _mm512_set1_epi32(1 << 23)),
+                                              _mm512_add_epi32(_mm512_slli_epi32(e, 21), _mm512_set1_epi32(1 << 21))));
+}
 
 #include "matmul/kernel-body.h"
 

@@ -42,8 +42,12 @@ namespace onpolicy::matmul {
   X(ggml_new_graph)                   \
   X(ggml_build_forward_expand)        \
   X(ggml_mul_mat)                     \
+  X(ggml_mul_mat_id)                  \
   X(ggml_new_tensor_4d)               \
   X(ggml_flash_attn_ext)              \
+  X(ggml_flash_attn_ext_add_sinks)    \
+  X(ggml_gated_delta_net)             \
+  X(ggml_ssm_conv)                    \
   X(ggml_op_name)                     \
   X(ggml_type_name)                   \
   X(ggml_quantize_chunk)              \

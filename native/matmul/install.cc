@@ -1,5 +1,6 @@
 #include "matmul/install.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <vector>
@@ -24,6 +25,16 @@ bool IsExpected(const std::vector<ggml_backend_buffer_type_t>& list, ggml_backen
   return true;
 }
 
+// Tokens, each with a matrix of these rows.
+struct Shape {
+  int64_t groups, rows, tokens, experts = 0;  // 0: all tokens have the same matrix
+  int64_t matrices() const { return std::max<int64_t>(1, experts); }
+  int64_t outputs() const { return rows * tokens * (experts > 0 ? kUsed : 1); }
+  static constexpr int64_t kUsed = 2;  // experts of a token
+};
+// Panels that are whole and not, tokens of one group and of several, odd numbers of blocks, experts of none, one and many tokens.
+constexpr Shape kShapes[] = {{1, 3, 1}, {3, 5 * kPanel + 3, 5}, {5, 2 * kPanel, 29}, {1, kPanel + 1, 1, 4}, {2, kPanel, 13, 5}};
+
 // Matmuls of each format on two threads, in ours and in ggml's own buffer type.
 class SelfTest {
  public:
@@ -36,22 +47,20 @@ class SelfTest {
   }
 
  private:
-  // Panels that are whole and not, tokens of one group and of several, odd numbers of blocks.
-  struct Shape { int64_t groups, rows, tokens; };
-  static constexpr Shape kShapes[] = {{1, 3, 1}, {3, 5 * kPanel + 3, 5}, {5, 2 * kPanel, 29}};
   static constexpr double kTolerance = 0.02;  // what 8-bit activations make of differently chosen scales
 
   bool Agrees(ggml_backend_buffer_type_t ours, const Format& format, const Shape& shape) const {
     const int64_t width = format.group * shape.groups;
-    std::vector<float> numbers(static_cast<size_t>(width * (shape.rows + shape.tokens)));
+    const int64_t rows = shape.rows * shape.matrices();
+    std::vector<float> numbers(static_cast<size_t>(width * (rows + shape.tokens)));
     uint32_t state = 1;
     for (float& number : numbers) {
       state = state * 1664525u + 1013904223u;
       number = static_cast<float>(state >> 8) * 0x1p-23f - 1;
     }
-    const float* x = numbers.data() + width * shape.rows;
-    std::vector<uint8_t> weights(static_cast<size_t>(shape.rows * format.row_bytes(width)));
-    engine_.ggml_quantize_chunk(format.type, numbers.data(), weights.data(), 0, shape.rows, width, nullptr);
+    const float* x = numbers.data() + width * rows;
+    std::vector<uint8_t> weights(static_cast<size_t>(rows * format.row_bytes(width)));
+    engine_.ggml_quantize_chunk(format.type, numbers.data(), weights.data(), 0, rows, width, nullptr);
     const std::vector<float> expected = Matmul(engine_.ggml_backend_cpu_buffer_type(), format, shape, weights, x);
     const std::vector<float> got = Matmul(ours, format, shape, weights, x);
     double error = 0, size = 0;
@@ -62,14 +71,25 @@ class SelfTest {
     return !got.empty() && size > 0 && error < kTolerance * kTolerance * size;
   }
 
-  // (tokens, rows), empty if it cannot be computed.
+  // Token i has the experts i and 2 i + 1, but none the last one.
+  static std::vector<int32_t> Ids(const Shape& shape) {
+    std::vector<int32_t> ids;
+    for (int64_t token = 0; token < shape.tokens; ++token)
+      for (const int64_t id : {token, 2 * token + 1}) ids.push_back(static_cast<int32_t>(id % (shape.experts - 1)));
+    return ids;
+  }
+
+  // (tokens, experts of each, rows), empty if it cannot be computed.
   std::vector<float> Matmul(ggml_backend_buffer_type_t type, const Format& format, const Shape& shape,
                              const std::vector<uint8_t>& weights, const float* x) const {
-    ggml_init_params params{4 * engine_.ggml_tensor_overhead() + engine_.ggml_graph_overhead(), nullptr, /*no_alloc=*/true};
+    ggml_init_params params{5 * engine_.ggml_tensor_overhead() + engine_.ggml_graph_overhead(), nullptr, /*no_alloc=*/true};
     ggml_context* context = engine_.ggml_init(params);
-    ggml_tensor* w = engine_.ggml_new_tensor_2d(context, format.type, format.group * shape.groups, shape.rows);
-    ggml_tensor* activations = engine_.ggml_new_tensor_2d(context, GGML_TYPE_F32, w->ne[0], shape.tokens);
-    ggml_tensor* y = engine_.ggml_mul_mat(context, w, activations);
+    const bool has_experts = shape.experts > 0;
+    ggml_tensor* w = engine_.ggml_new_tensor_4d(context, format.type, format.group * shape.groups, shape.rows, shape.matrices(), 1);
+    ggml_tensor* activations = engine_.ggml_new_tensor_4d(context, GGML_TYPE_F32, w->ne[0], has_experts ? 1 : shape.tokens,
+                                                          has_experts ? shape.tokens : 1, 1);
+    ggml_tensor* ids = has_experts ? engine_.ggml_new_tensor_2d(context, GGML_TYPE_I32, Shape::kUsed, shape.tokens) : nullptr;
+    ggml_tensor* y = has_experts ? engine_.ggml_mul_mat_id(context, w, activations, ids) : engine_.ggml_mul_mat(context, w, activations);
     std::vector<float> result;
     std::vector<ggml_backend_buffer_t> buffers;
     const auto place = [&](ggml_backend_buffer_type_t where, ggml_tensor* tensor) {
@@ -79,12 +99,16 @@ class SelfTest {
     place(type, w);
     place(engine_.ggml_backend_cpu_buffer_type(), activations);
     place(engine_.ggml_backend_cpu_buffer_type(), y);
+    if (has_experts) {
+      place(engine_.ggml_backend_cpu_buffer_type(), ids);
+      engine_.ggml_backend_tensor_set(ids, Ids(shape).data(), 0, engine_.ggml_nbytes(ids));
+    }
     engine_.ggml_backend_tensor_set(w, weights.data(), 0, weights.size());
     engine_.ggml_backend_tensor_set(activations, x, 0, engine_.ggml_nbytes(activations));
     ggml_cgraph* graph = engine_.ggml_new_graph(context);
     engine_.ggml_build_forward_expand(graph, y);
     if (engine_.ggml_backend_graph_compute(backend_, graph) == GGML_STATUS_SUCCESS) {
-      result.resize(static_cast<size_t>(shape.rows * shape.tokens));
+      result.resize(static_cast<size_t>(shape.outputs()));
       engine_.ggml_backend_tensor_get(y, result.data(), 0, result.size() * sizeof(float));
     }
     for (ggml_backend_buffer_t buffer : buffers) engine_.ggml_backend_buffer_free(buffer);

@@ -6,6 +6,8 @@
 //   WidenHalves, WidenUpper, WidenUnsigned, WidenSigned: 16-bit floats, upper halves of floats and 8-bit integers in memory -> Floats
 //   Dot<largest, step>(dots, held, weights, four bytes of a token for all rows): adds a step's products to dots, or to what is held of
 //                               them; with weights of at most `largest`: those of 255 are signed ones plus 128
+//   LookedUp(bytes, numbers)    of each byte, below 16, its number
+//   WidenExponents              bytes e in memory -> 2^(e - 128)
 //   kSubtractsWide              whether products of 8-bit weights leave out the 128: then nothing is subtracted for it
 //   RoundedToHalf               Floats -> the nearest 16-bit floats, as Floats
 // README.md says what a tile computes.
@@ -22,12 +24,12 @@ float RoundedToUpper(float x) {
   return x;
 }
 
-// The 32 values from x on of each token are rounded to the type of the weights, as ggml does it.
-void RoundFloats(const float* x, size_t stride, int tokens, const Format& format, int32_t* rows) {
+// The values of a block of each token are rounded to the type of the weights, as ggml does it.
+void RoundFloats(const float* const* x, int64_t block, int tokens, const Format& format, int32_t* rows) {
   for (int t = 0; t < tokens; ++t) {
     float rounded[kBlock];
     for (int64_t i = 0; i < kBlock; i += kLanes) {
-      const Floats values = LoadFloats(OfToken(x, stride, t) + i);
+      const Floats values = LoadFloats(x[t] + block * kBlock + i);
       StoreFloats(format.type == GGML_TYPE_F16 ? RoundedToHalf(values) : values, rounded + i);
     }
     if (format.type == GGML_TYPE_BF16)
@@ -36,16 +38,15 @@ void RoundFloats(const float* x, size_t stride, int tokens, const Format& format
   }
 }
 
-void Round(const void* x, size_t stride, int tokens, int64_t first, int64_t last, const Format& format, int32_t* group) {
+void Round(const float* const* x, int tokens, int64_t first, int64_t last, const Format& format, int32_t* group) {
   const int64_t numbers = RowsOf(format.terms) * tokens;  // of a block
   const bool are_floats = format.terms == Terms::kFloats;
   const int64_t together = are_floats ? 1 : kRoundedBlocks / tokens;
   for (int64_t b = first; b < last; b += together) {
-    const float* const values = static_cast<const float*>(x) + b * kBlock;
     int32_t* const rows = group + b * numbers;
     const int blocks = static_cast<int>(last - b < together ? last - b : together);
-    if (are_floats) RoundFloats(values, stride, tokens, format, rows);
-    else RoundBlocks({values, stride, tokens, blocks, rows, numbers}, format);
+    if (are_floats) RoundFloats(x, b, tokens, format, rows);
+    else RoundBlocks({x, b, tokens, blocks, rows, numbers}, format);
   }
 }
 
@@ -59,8 +60,11 @@ class Plain {
  public:
   Plain(const uint8_t* panel, int64_t row) : panel_(panel), row_(row) {}
   const uint8_t* At(int64_t b, int row) const { return panel_ + b * Type::kStride + (row_ + row) * 4; }
-  Floats Scale(int64_t b, int, int row) const {
-    return WidenHalves(panel_ + (b + 1) * Type::kStride - kHalfBytes + (row_ + row) * 2);
+  Floats Scale(int64_t b, int, int row) const { return WidenHalves(ScaleAt(b, row)); }
+
+ protected:
+  const uint8_t* ScaleAt(int64_t b, int row) const {
+    return panel_ + b * Type::kStride + Type::kScalesAt + (row_ + row) * (Type::kStride - Type::kScalesAt) / kPanel;
   }
 
  private:
@@ -90,6 +94,15 @@ class Blocks<Q4_0> : public Plain<Q4_0> {
   using Plain::Plain;
   template <int kStep>
   Bytes Weights(int64_t b, int row) const { return FourBits<kStep>(At(b, row)); }
+};
+
+template <>
+class Blocks<MXFP4> : public Plain<MXFP4> {
+ public:
+  using Plain::Plain;
+  template <int kStep>
+  Bytes Weights(int64_t b, int row) const { return LookedUp(FourBits<kStep>(At(b, row)), MXFP4::kNumbers); }
+  Floats Scale(int64_t b, int, int row) const { return WidenExponents(ScaleAt(b, row)); }
 };
 
 // Of types in groups with scales of scales.

@@ -40,9 +40,8 @@ using RunTileFunction = void(const TileInput& input);
 struct Kernels {
   const char* name;
   bool (*is_supported)();
-  // Rounds the blocks [first, last) of a group of tokens to 8 bits as ggml does for Q8_0. x: `stride` bytes from token to token.
-  void (*round)(const void* x, size_t stride, int tokens, int64_t first, int64_t last, const Format& format,
-                int32_t* group);
+  // Rounds the blocks [first, last) of a group of tokens to 8 bits as ggml does for Q8_0. x: (tokens) activations of each.
+  void (*round)(const float* const* x, int tokens, int64_t first, int64_t last, const Format& format, int32_t* group);
   int most_tokens;  // of a group
   std::array<std::array<RunTileFunction*, kMostTokens>, kFormatCount> tiles;  // by type, and tokens - 1
 };

@@ -2,19 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <utility>
 
 namespace onpolicy::matmul {
 namespace {
 
 constexpr int64_t kCachedBytes = 512 << 10;  // of rounded activations: half of a small second cache
-
-// Tokens in the fewest groups, about equal.
-struct Groups {
-  int64_t tokens, count;
-  Groups(const Kernels& kernels, int64_t all) : tokens(all), count((all + kernels.most_tokens - 1) / kernels.most_tokens) {}
-  int64_t First(int64_t group) const { return tokens * group / count; }
-};
 
 // Lines of the next panel to fetch with each block, so that its groups fetch all of it. The processor does it better for one group,
 // which is a single stream of memory.
@@ -23,14 +15,17 @@ int64_t LinesAhead(int64_t panel_bytes, int64_t blocks, int64_t groups) {
   return groups > 1 ? (panel_bytes + share - 1) / share : 0;
 }
 
-// Matmuls of the last panel, whose rows past `rows` are zeros that y has no room for.
-void MultiplyLastPanel(RunTileFunction* run, TileInput input, int64_t tokens, int64_t rows) {
-  float spare[kMostTokens * kPanel];
-  float* const y = std::exchange(input.y, spare);
-  const int64_t stride = std::exchange(input.stride, kPanel);
+// A tile that `output` does not hold as it is: of tokens whose columns have places, or of the last panel, whose rows past `rows` are
+// zeros that columns have no room for.
+void RunAside(RunTileFunction* run, TileInput input, const Output& output, int64_t token, int64_t count, int64_t row, int64_t rows) {
+  float sums[kMostTokens * kPanel];
+  input.y = sums;
+  input.stride = kPanel;
   run(input);
-  for (int64_t t = 0; t < tokens; ++t)
-    std::memcpy(y + t * stride, spare + t * kPanel, static_cast<size_t>(rows) * sizeof(float));
+  for (int64_t t = 0; t < count; ++t) {
+    const int64_t column = output.places ? output.places[token + t] : token + t;
+    std::memcpy(output.y + column * output.stride + row, sums + t * kPanel, static_cast<size_t>(rows) * sizeof(float));
+  }
 }
 
 }  // namespace
@@ -65,14 +60,17 @@ void RoundBlocks(const Kernels& kernels, const Format& format, int64_t width, co
   const int64_t numbers = width / kBlock * RowsOf(format.terms);  // of a token
   const Groups groups(kernels, activations.tokens);
   for (int64_t i = 0; i < groups.count; ++i) {
-    const int64_t token = groups.First(i);
-    kernels.round(static_cast<const char*>(activations.x) + static_cast<size_t>(token) * activations.stride, activations.stride,
-                  static_cast<int>(groups.First(i + 1) - token), first, last, format, rounded + token * numbers);
+    const int64_t token = groups.First(i), count = groups.First(i + 1) - token;
+    const float* x[kMostTokens];
+    for (int64_t t = 0; t < count; ++t)
+      x[t] = reinterpret_cast<const float*>(static_cast<const char*>(activations.x) +
+                                            static_cast<size_t>(token + t) * activations.stride);
+    kernels.round(x, static_cast<int>(count), first, last, format, rounded + token * numbers);
   }
 }
 
 void MultiplyPanels(const Kernels& kernels, const PackedMatrix& matrix, const int32_t* rounded, int64_t tokens,
-                    int64_t first, int64_t last, float* y, int64_t stride) {
+                    int64_t first, int64_t last, const Output& output) {
   const Format& format = *matrix.format;
   const size_t bytes = format.panel_bytes(matrix.width);
   const int64_t numbers = matrix.blocks() * RowsOf(format.terms);  // of a token
@@ -83,7 +81,7 @@ void MultiplyPanels(const Kernels& kernels, const PackedMatrix& matrix, const in
   const int64_t cached = std::max<int64_t>(1, kCachedBytes / group_bytes);
   TileInput input{};
   input.blocks = matrix.blocks();
-  input.stride = stride;
+  input.stride = output.stride;
   for (int64_t from = 0; from < groups.count; from += cached) {
     const int64_t end = std::min(groups.count, from + cached);
     const int64_t lines = LinesAhead(static_cast<int64_t>(bytes), matrix.blocks(), end - from);
@@ -91,15 +89,15 @@ void MultiplyPanels(const Kernels& kernels, const PackedMatrix& matrix, const in
       input.panel = matrix.panels + static_cast<size_t>(panel) * bytes;
       const uint8_t* const next = input.panel + bytes;
       input.ahead = next;
-      const int64_t rows = matrix.rows - panel * kPanel;
+      const int64_t row = panel * kPanel, rows = std::min(kPanel, matrix.rows - row);
       for (int64_t i = from; i < end; ++i) {
         const int64_t token = groups.First(i), count = groups.First(i + 1) - token;
         input.group = rounded + token * numbers;
-        input.y = y + token * stride + panel * kPanel;
+        input.y = output.y + token * output.stride + row;
         input.ahead_lines = input.ahead < next + bytes ? lines : 0;
         RunTileFunction* run = tiles[static_cast<size_t>(count - 1)];
-        if (rows >= kPanel) run(input);
-        else MultiplyLastPanel(run, input, count, rows);
+        if (rows == kPanel && !output.places) run(input);
+        else RunAside(run, input, output, token, count, row, rows);
         input.ahead += matrix.blocks() * lines * kLineBytes;
       }
     }

@@ -21,6 +21,13 @@ struct Activations {
   int64_t tokens;
 };
 
+// Tokens in the fewest groups, about equal.
+struct Groups {
+  int64_t tokens, count;
+  Groups(const Kernels& kernels, int64_t all) : tokens(all), count((all + kernels.most_tokens - 1) / kernels.most_tokens) {}
+  int64_t First(int64_t group) const { return tokens * group / count; }
+};
+
 // Room that the rounded activations of a matmul take; they begin at a multiple of 64 bytes.
 size_t RoundedBytes(const Format& format, int64_t width, int64_t tokens);
 
@@ -35,8 +42,15 @@ void UnpackPanels(const PackedMatrix& matrix, int64_t first, int64_t last, void*
 void RoundBlocks(const Kernels& kernels, const Format& format, int64_t width, const Activations& activations, int64_t first,
                  int64_t last, int32_t* rounded);
 
-// Multiplies the panels [first, last). y: columns of (rows), `stride` floats apart.
+// Columns of (rows), `stride` floats apart, one a token.
+struct Output {
+  float* y;
+  int64_t stride;
+  const int32_t* places = nullptr;  // (tokens) columns; null: in order
+};
+
+// Multiplies the panels [first, last).
 void MultiplyPanels(const Kernels& kernels, const PackedMatrix& matrix, const int32_t* rounded, int64_t tokens,
-                    int64_t first, int64_t last, float* y, int64_t stride);
+                    int64_t first, int64_t last, const Output& output);
 
 }  // namespace onpolicy::matmul

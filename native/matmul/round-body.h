@@ -4,11 +4,6 @@
 constexpr int kRoundedBlocks = 8;
 static_assert(kTileTokens <= kRoundedBlocks);
 
-// x of a token, `stride` bytes from one to the next.
-const float* OfToken(const float* x, size_t stride, int token) {
-  return reinterpret_cast<const float*>(reinterpret_cast<const char*>(x) + static_cast<size_t>(token) * stride);
-}
-
 // The largest lane of each of 8 vectors.
 __m256 LargestOfEach(const __m256* v) {
   __m256 pairs[4], fours[2];
@@ -45,16 +40,16 @@ __m256i SumOfBytes(const __m256i* v) {
   return _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
 }
 
-// Some blocks of a group of tokens: lane i is token i % tokens of block i / tokens.
+// Some blocks of a group of tokens: lane i is token i % tokens of block first + i / tokens.
 struct RoundedBlocks {
-  const float* x;  // of the first token and block
-  size_t stride;   // bytes from token to token
+  const float* const* x;  // (tokens)
+  int64_t first;
   int tokens, blocks;
-  int32_t* rows;   // of the first block
+  int32_t* rows;  // of the first block
   int64_t block_numbers;
 
   int count() const { return tokens * blocks; }
-  const float* Values(int i) const { return OfToken(x, stride, i % tokens) + i / tokens * kBlock; }
+  const float* Values(int i) const { return x[i % tokens] + (first + i / tokens) * kBlock; }
   void Store(__m256i row, int64_t index) const {
     int32_t* to = rows + index * tokens;
     if (tokens == kRoundedBlocks) return _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), row);

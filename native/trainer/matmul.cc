@@ -50,7 +50,7 @@ void WeightShare(Tensor y, int, int, void* counter) {
       part.panels = packed;
     }
     np::MultiplyPanels(*np::BestKernels(), part, static_cast<const int32_t*>(y->src[1]->data), y->ne[1], 0,
-                       part.panel_count(), static_cast<float*>(y->data) + row, outputs);
+                       part.panel_count(), {static_cast<float*>(y->data) + row, outputs});
   });
 }
 

@@ -6,7 +6,7 @@ import { kernelsOf } from './serving-options.ts';
 
 type Facts = {
   /** Null: an ONNX model. */
-  readonly shape: Pick<ModelShape, 'slidingWindow' | 'isRecurrent'> | null;
+  readonly shape: Pick<ModelShape, 'slidingWindow'> | null;
   readonly options: ModelOptions;
   readonly cacheType: CacheType;
   readonly mmproj: string | null;
@@ -17,10 +17,10 @@ type Facts = {
 export function requireDeterministic({ shape, options, cacheType, mmproj, gpuLayers }: Facts): void {
   if (!shape) refuse('model', 'a GGUF file', 'an ONNX model');
   if (gpuLayers > 0) refuse('model.gpuLayers', '0', String(gpuLayers));
-  if (shape.isRecurrent) refuse('model', 'a model without recurrent layers', 'one with them');
-  if (shape.slidingWindow > 0) refuse('model', 'a model without a sliding window', 'one with it');
   if (mmproj !== null) refuse('model.mmproj', 'null', mmproj);
   if (kernelsOf(options) === 'plain') refuse('model.kernels', 'auto', 'plain');
+  if (shape.slidingWindow > 0 && options.slidingWindow === 'window')
+    refuse('model.slidingWindow', 'full', 'window');
   if (options.fusedAttention === false) refuse('model.fusedAttention', 'true', 'false');
   if (!OWN_CELLS.includes(cacheType)) refuse('model.cacheType', OWN_CELLS.join(' or '), cacheType);
 }

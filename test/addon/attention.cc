@@ -3,6 +3,9 @@
 
 #include <napi.h>
 
+#include <bit>
+#include <cmath>
+
 #include "../../test/addon/entry.h"
 #include "../../test/addon/kernel-sets.h"
 #include "napi/arguments.h"
@@ -17,7 +20,7 @@ Napi::Value AttentionKernels(const Napi::CallbackInfo& info) { return SupportedS
 
 const at::Kernels& AttentionKernelsOf(const Fields& options) { return *ReadKernels(options, at::kAllKernels, "attentionKernels()"); }
 
-// attend({ kernels, type, width, heads, kvHeads, firstToken, window, q, k, v, threads }) -> y, (tokens, heads, width). type: 0 for F16, 1 for
+// attend({ kernels, type, width, heads, kvHeads, firstToken, window, cap, sinks, q, k, v, threads }) -> y, (tokens, heads, width). type: 0 for F16, 1 for
 // Q8_0, 2 for F32; q: (tokens, heads, width); k, v: bytes of (cells, kv heads, width) in it.
 Napi::Value Attend(const Napi::CallbackInfo& info) {
   const Fields options(info[0]);
@@ -46,6 +49,10 @@ Napi::Value Attend(const Napi::CallbackInfo& info) {
   a.k_width = a.v_width = static_cast<int>(width);
   a.type = static_cast<at::CellType>(type);
   a.scale = 1 / std::sqrt(static_cast<float>(width));
+  a.cap = static_cast<float>(options.Number("cap"));
+  const auto sinks = ReadVector<float>(options["sinks"], "sinks");
+  if (!sinks.empty() && static_cast<int64_t>(sinks.size()) != a.heads) RefuseField(info.Env(), "sinks", "one of each head, or none");
+  if (!sinks.empty()) a.sinks = sinks.data();
   a.sight = {options.Integer<int64_t>("firstToken", 0, a.cells - a.tokens), options.Integer<int64_t>("window")};
   std::vector<float> y(q.size());
   a.y = y.data();
@@ -74,12 +81,62 @@ Napi::Value LowRank(const Napi::CallbackInfo& info) {
   return ToArray(info.Env(), y);
 }
 
+// deltaNet({ kernels, size, q, k, v, gates, beta, state }) -> y, (tokens, size), then the state after the last token, (size, size). q, k, v:
+// (tokens, size); gates: (tokens, 1 or size); beta: (tokens).
+Napi::Value DeltaNet(const Napi::CallbackInfo& info) {
+  const Fields options(info[0]);
+  const at::Kernels& kernels = AttentionKernelsOf(options);
+  const auto size = options.Integer<size_t>("size", 16, 128);
+  const auto q = ReadVector<float>(options["q"], "q"), k = ReadVector<float>(options["k"], "k"), v = ReadVector<float>(options["v"], "v");
+  const auto gates = ReadVector<float>(options["gates"], "gates"), beta = ReadVector<float>(options["beta"], "beta");
+  const auto state = ReadVector<float>(options["state"], "state");
+  const size_t tokens = beta.size();
+  if (!std::has_single_bit(size) || tokens == 0 || tokens > at::kDeltaTokens || state.size() != size * size)
+    RefuseField(info.Env(), "size", "a power of 2, that of the state, and of 1 to 32 tokens");
+  for (const auto& vectors : {q, k, v})
+    if (vectors.size() != tokens * size) RefuseField(info.Env(), "q", "as many numbers as k and v, `size` for each of beta");
+  if (gates.size() != tokens && gates.size() != tokens * size) RefuseField(info.Env(), "gates", "one or `size` for each of beta");
+  std::vector<float> factors(tokens * size), result((tokens + size) * size);
+  at::DeltaRows delta{};
+  delta.size = delta.rows = static_cast<int>(size);
+  delta.tokens = static_cast<int>(tokens);
+  delta.q = {q.data(), size}, delta.k = {k.data(), size}, delta.v = {v.data(), size};
+  delta.gates = {gates.data(), gates.size() / tokens}, delta.beta = {beta.data(), 1};
+  delta.has_gates = gates.size() > tokens;
+  delta.scale = 1 / std::sqrt(static_cast<float>(size));
+  delta.factors = factors.data();
+  delta.from = state.data();
+  delta.to = result.data() + tokens * size;
+  delta.states = 1;
+  delta.y = result.data();
+  delta.y_token = size;
+  kernels.delta(delta);
+  return ToArray(info.Env(), result);
+}
+
+// convolve({ kernels, channels, taps, x, weights }) -> y, (tokens, channels). x: (channels, tokens + taps - 1); weights: (channels, taps).
+Napi::Value Convolve(const Napi::CallbackInfo& info) {
+  const Fields options(info[0]);
+  const at::Kernels& kernels = AttentionKernelsOf(options);
+  const auto channels = options.Integer<size_t>("channels", 1, at::kLanes), taps = options.Integer<size_t>("taps", 1, at::kMostTaps);
+  const auto x = ReadVector<float>(options["x"], "x"), weights = ReadVector<float>(options["weights"], "weights");
+  const size_t length = x.size() / channels;
+  if (x.size() != length * channels || length < taps || weights.size() != channels * taps)
+    RefuseField(info.Env(), "x", "channels that are at least as long as their weights");
+  std::vector<float> y((length - taps + 1) * channels);
+  kernels.convolve({x.data(), length, weights.data(), static_cast<int>(taps), static_cast<int>(channels),
+                    static_cast<int64_t>(length - taps + 1), y.data(), channels});
+  return ToArray(info.Env(), y);
+}
+
 }  // namespace
 
 void RegisterAttentionTests(Napi::Env env, Napi::Object exports) {
   exports.Set("attentionKernels", Napi::Function::New(env, AttentionKernels));
   exports.Set("attend", Napi::Function::New(env, Attend));
   exports.Set("lowRank", Napi::Function::New(env, LowRank));
+  exports.Set("deltaNet", Napi::Function::New(env, DeltaNet));
+  exports.Set("convolve", Napi::Function::New(env, Convolve));
 }
 
 }  // namespace onpolicy

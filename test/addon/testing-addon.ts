@@ -65,6 +65,18 @@ type TestingAddon = Omit<Addon, 'Sampler'> & {
     weights: Uint8Array; // packed and unpacked
     seconds: Float32Array; // (rounds)
   }>;
+  /** Matmuls of each token with its experts: (tokens, used, rows). */
+  packedExperts(options: {
+    kernels: string; // of matmulKernels
+    type: number; // of ggml
+    width: number;
+    rows: number; // of an expert
+    weights: Uint8Array; // (experts, rows, width) as ggml has them
+    ids: Int32Array; // (tokens, used) experts
+    used: number;
+    x: Float32Array; // (tokens, 1 or used, width)
+    threads: number;
+  }): Promise<Float32Array>;
   /** Kernels for attention and adapters that this processor has, the fastest first. */
   attentionKernels(): string[];
   /** Attention over cells in the order of positions, to check kernels. Token i sees the cells up to `firstToken` + i. */
@@ -76,6 +88,8 @@ type TestingAddon = Omit<Addon, 'Sampler'> & {
     kvHeads: number;
     firstToken: number;
     window: number; // cells that a token sees; 0: all
+    cap: number; // of scores; 0: none
+    sinks: Float32Array; // (heads) or empty
     q: Float32Array; // (tokens, heads, width)
     k: Uint8Array; // (cells, kv heads, width)
     v: Uint8Array; // (cells, kv heads, width)
@@ -91,6 +105,25 @@ type TestingAddon = Omit<Addon, 'Sampler'> & {
     b: Float32Array; // (rank, out)
     x: Float32Array; // (tokens, in)
   }): Float32Array; // (tokens, out)
+  /** The gated delta rule for one head and up to 32 tokens, to check kernels. */
+  deltaNet(options: {
+    kernels: string; // of attentionKernels
+    size: number; // 16, 32, 64 or 128
+    q: Float32Array; // (tokens, size)
+    k: Float32Array; // (tokens, size)
+    v: Float32Array; // (tokens, size)
+    gates: Float32Array; // (tokens, 1 or size)
+    beta: Float32Array; // (tokens)
+    state: Float32Array; // (size, size)
+  }): Float32Array; // (tokens, size), then the state
+  /** Short convolutions of up to 16 channels, to check kernels. */
+  convolve(options: {
+    kernels: string; // of attentionKernels
+    channels: number;
+    taps: number;
+    x: Float32Array; // (channels, tokens + taps - 1)
+    weights: Float32Array; // (channels, taps)
+  }): Float32Array; // (tokens, channels)
 };
 
 /** Its engine is not open: it has its own copy of what that sets. */

@@ -49,11 +49,13 @@ type Shape = {
   readonly cells: number;
   readonly firstToken: number;
   readonly window: number;
+  readonly cap: number;
+  readonly sinks: Float32Array;
 };
 
-/** softmax(q k / sqrt(width)) v in 64 bits. */
+/** softmax(q k / sqrt(width)) v in 64 bits; scores may be capped, and a sink of each head has a score without a value. */
 function reference(shape: Shape, q: Float64Array, k: Float64Array, v: Float64Array): number[] {
-  const { width, heads, kvHeads, tokens, firstToken, window } = shape;
+  const { width, heads, kvHeads, tokens, firstToken, window, cap, sinks } = shape;
   const y: number[] = [];
   for (let token = 0; token < tokens; token++)
     for (let head = 0; head < heads; head++) {
@@ -63,51 +65,174 @@ function reference(shape: Shape, q: Float64Array, k: Float64Array, v: Float64Arr
       const query = q.subarray((token * heads + head) * width, (token * heads + head + 1) * width);
       const scores = cells.map((cell) => {
         const sum = query.reduce((total, value, i) => total + value * k[at(cell) + i]!, 0);
-        return sum / Math.sqrt(width);
+        const score = sum / Math.sqrt(width);
+        return cap === 0 ? score : cap * Math.tanh(score / cap);
       });
       const most = Math.max(...scores);
       const weights = scores.map((score) => Math.exp(score - most));
-      const total = weights.reduce((sum, weight) => sum + weight, 0);
+      const sink = sinks.length === 0 ? 0 : Math.exp(sinks[head]! - most);
+      const total = weights.reduce((sum, weight) => sum + weight, sink);
       for (let i = 0; i < width; i++)
         y.push(cells.reduce((sum, cell, n) => sum + weights[n]! * v[at(cell) + i]!, 0) / total);
     }
   return y;
 }
 
-const SHAPES: readonly Omit<Shape, 'type'>[] = [
+const NO_SINKS = new Float32Array();
+const SHAPES: readonly (Omit<Shape, 'type' | 'cap' | 'sinks'> & Partial<Pick<Shape, 'cap' | 'sinks'>>)[] = [
   { width: 32, heads: 1, kvHeads: 1, tokens: 1, cells: 64, firstToken: 0, window: 0 },
   { width: 64, heads: 4, kvHeads: 2, tokens: 1, cells: 1280, firstToken: 1200, window: 0 },
   { width: 96, heads: 6, kvHeads: 2, tokens: 19, cells: 128, firstToken: 70, window: 0 },
   { width: 128, heads: 5, kvHeads: 1, tokens: 33, cells: 192, firstToken: 0, window: 0 },
   { width: 64, heads: 2, kvHeads: 2, tokens: 40, cells: 256, firstToken: 100, window: 24 },
+  { width: 256, heads: 4, kvHeads: 2, tokens: 9, cells: 1280, firstToken: 1100, window: 1050, cap: 1.5 },
+  { width: 512, heads: 3, kvHeads: 1, tokens: 2, cells: 128, firstToken: 60, window: 0, cap: 50 },
+  {
+    width: 64,
+    heads: 4,
+    kvHeads: 2,
+    tokens: 20,
+    cells: 128,
+    firstToken: 70,
+    window: 32,
+    sinks: Float32Array.of(-3, 0, 2, 60),
+  },
+  {
+    width: 64,
+    heads: 2,
+    kvHeads: 1,
+    tokens: 1,
+    cells: 2304,
+    firstToken: 2200,
+    window: 0,
+    cap: 3,
+    sinks: Float32Array.of(1, 3),
+  },
 ];
-const CASES = [F16, Q8_0, F32].flatMap((type) => SHAPES.map((shape) => ({ ...shape, type }) as Shape));
+const CASES = ([F16, Q8_0, F32] as const).flatMap((type) =>
+  SHAPES.map((shape): Shape => ({ cap: 0, sinks: NO_SINKS, ...shape, type })),
+);
 const difference = (got: Float32Array, expected: readonly number[]): number =>
   Math.max(...expected.map((value, i) => Math.abs(value - got[i]!)));
 
 describe.skipIf(KERNELS.length === 0)('attention', () => {
-  it.each(CASES)('type $type, $tokens tokens of $heads heads on $kvHeads, window $window', (shape) => {
-    const { type, width, heads, kvHeads, tokens, cells } = shape;
-    const q = numbers(tokens * heads * width, 1);
-    const k = cellsOf(type, cells * kvHeads * width, 2);
-    const v = cellsOf(type, cells * kvHeads * width, 3);
-    const attend = (kernels: string, threads: number): Float32Array =>
-      addon.attend({ kernels, ...shape, q: Float32Array.from(q), k: k.bytes, v: v.bytes, threads });
-    const first = attend(KERNELS[0]!, 1);
-    expect(difference(first, reference(shape, q, k.values, v.values))).toBeLessThan(2e-5);
-    for (const kernels of KERNELS)
-      for (const threads of [1, 4]) expect(attend(kernels, threads), `${kernels}, ${threads}`).toEqual(first);
-    // The last token by itself has the bits that it has beside the others.
-    const last = addon.attend({
-      kernels: KERNELS[0]!,
-      ...shape,
-      firstToken: shape.firstToken + tokens - 1,
-      q: Float32Array.from(q.subarray((tokens - 1) * heads * width)),
-      k: k.bytes,
-      v: v.bytes,
-      threads: 1,
-    });
-    expect(last).toEqual(first.slice((tokens - 1) * heads * width));
+  it.each(CASES)(
+    'type $type, $tokens tokens of $heads heads of $width on $kvHeads, window $window, cap $cap',
+    (shape) => {
+      const { type, width, heads, kvHeads, tokens, cells } = shape;
+      const q = numbers(tokens * heads * width, 1);
+      const k = cellsOf(type, cells * kvHeads * width, 2);
+      const v = cellsOf(type, cells * kvHeads * width, 3);
+      const attend = (kernels: string, threads: number): Float32Array =>
+        addon.attend({ kernels, ...shape, q: Float32Array.from(q), k: k.bytes, v: v.bytes, threads });
+      const first = attend(KERNELS[0]!, 1);
+      expect(difference(first, reference(shape, q, k.values, v.values))).toBeLessThan(2e-5);
+      for (const kernels of KERNELS)
+        for (const threads of [1, 4])
+          expect(attend(kernels, threads), `${kernels}, ${threads}`).toEqual(first);
+      // The last token by itself has the bits that it has beside the others.
+      const last = addon.attend({
+        kernels: KERNELS[0]!,
+        ...shape,
+        firstToken: shape.firstToken + tokens - 1,
+        q: Float32Array.from(q.subarray((tokens - 1) * heads * width)),
+        k: k.bytes,
+        v: v.bytes,
+        threads: 1,
+      });
+      expect(last).toEqual(first.slice((tokens - 1) * heads * width));
+    },
+  );
+});
+
+describe.skipIf(KERNELS.length === 0)('recurrent layers', () => {
+  it.each([
+    [16, 1, 1],
+    [32, 7, 32],
+    [64, 32, 1],
+    [128, 20, 128],
+    [128, 3, 1],
+  ])('a delta net of size %i, %i tokens, %i gates each', (size, tokens, gateCount) => {
+    const random = (count: number, seed: number, scale: number) =>
+      Float32Array.from(numbers(count, seed), (value) => scale * value);
+    const row = 1 / Math.sqrt(size);
+    const [q, k, v] = [1, 2, 3].map((seed) => random(tokens * size, seed, row)) as Float32Array[];
+    const gates = random(tokens * gateCount, 4, 1).map((value) => -Math.abs(value));
+    const beta = random(tokens, 5, 1).map((value) => 1 / (1 + Math.exp(-value)));
+    const state = random(size * size, 6, row);
+    const run = (kernels: string, first: number, end: number, from: Float32Array): Float32Array => {
+      const part = (values: Float32Array, width: number) => values.slice(first * width, end * width);
+      return addon.deltaNet({
+        kernels,
+        size,
+        q: part(q!, size),
+        k: part(k!, size),
+        v: part(v!, size),
+        gates: part(gates, gateCount),
+        beta: part(beta, 1),
+        state: from,
+      });
+    };
+    const s = Float64Array.from(state);
+    const expected: number[] = [];
+    for (let t = 0; t < tokens; t++)
+      for (let j = 0; j < size; j++) {
+        const at = (values: Float32Array, i: number) => values[t * size + i]!;
+        let known = 0;
+        for (let i = 0; i < size; i++) {
+          s[j * size + i]! *= Math.exp(gates[gateCount === 1 ? t : t * size + i]!);
+          known += s[j * size + i]! * at(k!, i);
+        }
+        let y = 0;
+        for (let i = 0; i < size; i++) {
+          s[j * size + i]! += at(k!, i) * beta[t]! * (at(v!, j) - known);
+          y += s[j * size + i]! * at(q!, i);
+        }
+        expected.push(y / Math.sqrt(size));
+      }
+    const whole = run(KERNELS[0]!, 0, tokens, state);
+    expect(difference(whole, [...expected, ...s])).toBeLessThan(1e-6);
+    for (const kernels of KERNELS) {
+      expect(run(kernels, 0, tokens, state), kernels).toEqual(whole);
+      // The same bits where the prompt is cut.
+      let rest = state;
+      for (let t = 0; t < tokens; t++) {
+        const one = run(kernels, t, t + 1, rest);
+        expect(one.slice(0, size)).toEqual(whole.slice(t * size, (t + 1) * size));
+        rest = one.slice(size);
+      }
+      expect(rest).toEqual(whole.slice(tokens * size));
+    }
+  });
+
+  it.each([
+    [16, 4, 40],
+    [5, 3, 17],
+    [1, 16, 1],
+  ])('a convolution of %i channels by %i taps, %i tokens', (channels, taps, tokens) => {
+    const length = tokens + taps - 1;
+    const x = Float32Array.from(numbers(channels * length, 1));
+    const weights = Float32Array.from(numbers(channels * taps, 2));
+    const expected: number[] = [];
+    for (let t = 0; t < tokens; t++)
+      for (let channel = 0; channel < channels; channel++) {
+        const parts = Array.from(
+          { length: taps },
+          (_, i) => x[channel * length + t + i]! * weights[channel * taps + i]!,
+        );
+        expected.push(parts.reduce((sum, part) => sum + part, 0));
+      }
+    const first = addon.convolve({ kernels: KERNELS[0]!, channels, taps, x, weights });
+    expect(difference(first, expected)).toBeLessThan(1e-5);
+    for (const kernels of KERNELS) {
+      expect(addon.convolve({ kernels, channels, taps, x, weights }), kernels).toEqual(first);
+      const last = Float32Array.from({ length: channels * taps }, (_, i) => {
+        const channel = Math.floor(i / taps);
+        return x[channel * length + tokens - 1 + (i % taps)]!;
+      });
+      const alone = addon.convolve({ kernels, channels, taps, x: last, weights });
+      expect(alone).toEqual(first.slice((tokens - 1) * channels));
+    }
   });
 });
 

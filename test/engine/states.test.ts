@@ -23,6 +23,7 @@ const simple = (prompt: number[], more: Partial<Request> = {}): Request => ({
   salt: '',
   adapter: 0,
   priority: 0,
+  background: false,
   abortAfter: null,
   scores: false,
   hooked: false,

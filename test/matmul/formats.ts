@@ -6,6 +6,8 @@ export type Format = {
   readonly groupBytes: number;
   /** Offsets of 16-bit scales in a group, or of the upper halves of its numbers. */
   readonly scales: readonly number[];
+  /** Offsets of bytes that are exponents. */
+  readonly exponents?: readonly number[];
   /** An activation as it is multiplied. Absent: activations are rounded in blocks. */
   readonly round?: (activation: number) => number;
   /** The values of one group. */
@@ -74,6 +76,8 @@ function toUpper(value: number): number {
   return view.getFloat32(0);
 }
 
+const MXFP4_NUMBERS = [0, 0.5, 1, 1.5, 2, 3, 4, 6];
+
 export const FORMATS: Readonly<Record<string, Format>> = {
   f16: floats(1, 2, half, (x) => Math.sign(x) * toHalf(Math.abs(x))),
   bf16: floats(30, 2, (view, at) => upperToNumber(view.getUint16(at, true)), toUpper),
@@ -99,6 +103,19 @@ export const FORMATS: Readonly<Record<string, Format>> = {
       range(32).map((i) => {
         const byte = view.getUint8(2 + (i % 16));
         return half(view, 0) * ((i < 16 ? byte & 15 : byte >> 4) - 8);
+      }),
+  },
+  mxfp4: {
+    type: 39,
+    group: 32,
+    groupBytes: 17,
+    scales: [],
+    exponents: [0],
+    values: (view) =>
+      range(32).map((i) => {
+        const byte = view.getUint8(1 + (i % 16));
+        const bits = i < 16 ? byte & 15 : byte >> 4;
+        return 2 ** (view.getUint8(0) - 127) * MXFP4_NUMBERS[bits & 7]! * (bits & 8 ? -1 : 1);
       }),
   },
   q4_k: {
@@ -144,8 +161,10 @@ function scaleAndMinimum(view: DataView, block: number): [number, number] {
 export function randomWeights(format: Format, width: number, rows: number, next: () => number): Uint8Array {
   const bytes = new Uint8Array((rows * width * format.groupBytes) / format.group).map(() => next() * 256);
   const view = new DataView(bytes.buffer);
-  for (let at = 0; at < bytes.length; at += format.groupBytes)
+  for (let at = 0; at < bytes.length; at += format.groupBytes) {
+    for (const exponent of format.exponents ?? []) bytes[at + exponent] = 118 + Math.floor(next() * 8);
     for (const scale of format.scales) view.setUint16(at + scale, 0x1800 + Math.floor(next() * 0x800), true);
+  }
   return bytes;
 }
 

@@ -148,6 +148,76 @@ describe.skipIf(KERNELS.length === 0)('packed matmuls', () => {
     });
   });
 
+  /** Tokens with experts of many rows, of one, and of none; activations of their own for each expert or not. */
+  const EXPERTS = [
+    { groups: 1, rows: 1, experts: 4, used: 2, tokens: 1, isShared: true },
+    { groups: 3, rows: 35, experts: 2, used: 1, tokens: 19, isShared: false },
+    { groups: 2, rows: 48, experts: 16, used: 4, tokens: 7, isShared: true },
+    { groups: 5, rows: 17, experts: 5, used: 3, tokens: 40, isShared: false },
+    { groups: 4, rows: 32, experts: 64, used: 4, tokens: 6, isShared: true },
+  ];
+
+  describe.each(KERNELS)('experts: %s', (kernels) => {
+    describe.each(Object.keys(FORMATS))('%s', (name) => {
+      const format = FORMATS[name]!;
+
+      it.each(EXPERTS)(
+        '$tokens tokens, $used of $experts experts, shared: $isShared',
+        async ({ groups, rows, experts, used, tokens, isShared }) => {
+          const next = uniform(groups + rows + tokens);
+          const width = groups * format.group;
+          const weights = randomWeights(format, width, experts * rows, next);
+          const x = Float32Array.from({ length: tokens * (isShared ? 1 : used) * width }, () => next() - 0.4);
+          // Half of the tokens want the first experts.
+          const ids = Int32Array.from({ length: tokens * used }, (_, i) => {
+            const first = next() < 0.5 ? 0 : Math.floor(next() * experts);
+            return i % used === 0 ? first : 0;
+          });
+          for (const [i] of ids.entries()) if (i % used > 0) ids[i] = (ids[i - 1]! + 1) % experts;
+          const options = { kernels, type: format.type, width, rows, weights, ids, used, x };
+          const got = await testing.packedExperts({ ...options, threads: 1 });
+          const bytes = weights.length / experts;
+          for (const [i, id] of ids.entries()) {
+            const row = isShared ? Math.floor(i / used) : i;
+            const alone = await multiply(
+              kernels,
+              name,
+              width,
+              rows,
+              weights.slice(id * bytes, (id + 1) * bytes),
+              x.slice(row * width, (row + 1) * width),
+            );
+            expect(got.subarray(i * rows, (i + 1) * rows), `row ${i}`).toEqual(alone.y);
+          }
+          // The same bits from any number of threads and by the processor's best kernels.
+          const other = { ...options, kernels: KERNELS[0]! };
+          for (const threads of [2, 5])
+            expect(await testing.packedExperts({ ...other, threads })).toEqual(got);
+        },
+      );
+    });
+  });
+
+  it.each([
+    ['ids', { ids: Int32Array.of(0, 2) }],
+    ['weights', { weights: new Uint8Array(70) }],
+    ['weights', { x: new Float32Array(96) }],
+    ['used', { used: 0 }],
+  ])('refuses wrong %s of experts', (field, wrong) => {
+    const right = {
+      kernels: KERNELS[0]!,
+      type: 8,
+      width: 32,
+      rows: 1,
+      weights: new Uint8Array(68),
+      ids: Int32Array.of(0, 1),
+      used: 2,
+      x: new Float32Array(32),
+    };
+    const call = () => testing.packedExperts({ ...right, threads: 1, ...wrong });
+    expect(call).toThrow(new RegExp(`^${field}: expected`));
+  });
+
   it.each([
     ['kernels', { kernels: 'none' }],
     ['type', { type: 3 }],

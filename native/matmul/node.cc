@@ -1,0 +1,148 @@
+#include "matmul/node.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "matmul/experts.h"
+
+#ifdef ONPOLICY_X86_PRODUCTS
+
+// ggml's abstract class, whose virtual table this addon brings itself.
+namespace ggml::cpu {
+tensor_traits::~tensor_traits() {}
+}  // namespace ggml::cpu
+
+namespace onpolicy::matmul {
+namespace {
+
+constexpr int64_t kPiecesPerThread = 8;  // so that threads end at about the same time
+constexpr int64_t kManyTokens = 64;      // that compute longer than memory takes: then twice the pieces
+
+const EngineFunctions* g_engine = nullptr;
+const Kernels* g_node_kernels = nullptr;
+
+uint8_t* WorkOf(const ggml_compute_params* params) {
+  return reinterpret_cast<uint8_t*>(RoundedToVectors(reinterpret_cast<uintptr_t>(params->wdata)));
+}
+
+// Pieces of work that threads count together. Each has one of the first ones.
+class Pieces {
+ public:
+  // Before all threads wait for each other.
+  explicit Pieces(const ggml_compute_params* params) : pool_(params->threadpool), first_(params->ith) {
+    if (params->ith == 0) g_engine->ggml_threadpool_chunk_set(pool_, params->nth);
+  }
+  int64_t operator()() {
+    const int64_t first = std::exchange(first_, -1);
+    return first >= 0 ? first : g_engine->ggml_threadpool_chunk_add(pool_, 1);
+  }
+
+ private:
+  ggml_threadpool* const pool_;
+  int64_t first_;
+};
+
+// Each matrix of activations with its matrix of weights, which several may share.
+class Matmuls : public ggml::cpu::tensor_traits {
+ public:
+  bool work_size(int, const ggml_tensor* op, size_t& size) override {
+    const ggml_tensor* x = op->src[1];
+    size = RoundedBytes(*PackedFormat(op->src[0]), x->ne[0], x->ne[1] * x->ne[2] * x->ne[3]) + kLineBytes;
+    return true;
+  }
+
+  bool compute_forward(ggml_compute_params* params, ggml_tensor* op) override {
+    const PackedMatrix matrix = MatrixOf(op->src[0], 0);
+    const ggml_tensor* x = op->src[1];
+    auto* rounded = reinterpret_cast<int32_t*>(WorkOf(params));
+    const size_t numbers = RoundedBytes(*matrix.format, matrix.width, x->ne[1]) / sizeof(int32_t);  // of a matrix of x
+    const int64_t thread = params->ith, threads = params->nth;
+    Pieces next(params);
+    ForEachMatrix(op, [&](int64_t index, int64_t, size_t at, size_t) {
+      RoundBlocks(*g_node_kernels, *matrix.format, matrix.width, {static_cast<const char*>(x->data) + at, x->nb[1], x->ne[1]},
+                  matrix.blocks() * thread / threads, matrix.blocks() * (thread + 1) / threads,
+                  rounded + static_cast<size_t>(index) * numbers);
+    });
+    g_engine->ggml_barrier(params->threadpool);
+    const int64_t pieces = threads * kPiecesPerThread * (x->ne[1] < kManyTokens ? 1 : 2);
+    const int64_t piece = std::max<int64_t>(1, matrix.panel_count() / pieces);
+    for (int64_t i = next(); i * piece < matrix.panel_count(); i = next())
+      ForEachMatrix(op, [&](int64_t index, int64_t weights, size_t, size_t to) {
+        MultiplyPanels(*g_node_kernels, MatrixOf(op->src[0], weights), rounded + static_cast<size_t>(index) * numbers, x->ne[1],
+                       i * piece, std::min(matrix.panel_count(), (i + 1) * piece),
+                       {reinterpret_cast<float*>(static_cast<char*>(op->data) + to), static_cast<int64_t>(op->nb[1] / sizeof(float))});
+      });
+    return true;
+  }
+
+ private:
+  // Calls `work(index, index of the weights, offset of x, offset of y)`, in bytes.
+  template <typename Work>
+  static void ForEachMatrix(const ggml_tensor* y, const Work& work) {
+    const ggml_tensor *weights = y->src[0], *x = y->src[1];
+    const int64_t shared2 = x->ne[2] / weights->ne[2], shared3 = x->ne[3] / weights->ne[3];
+    for (int64_t i3 = 0; i3 < x->ne[3]; ++i3)
+      for (int64_t i2 = 0; i2 < x->ne[2]; ++i2)
+        work(i3 * x->ne[2] + i2, i3 / shared3 * weights->ne[2] + i2 / shared2,
+             static_cast<size_t>(i2) * x->nb[2] + static_cast<size_t>(i3) * x->nb[3],
+             static_cast<size_t>(i2) * y->nb[2] + static_cast<size_t>(i3) * y->nb[3]);
+  }
+};
+
+// Each token with the matrices of its experts.
+class ExpertMatmuls : public ggml::cpu::tensor_traits {
+ public:
+  bool work_size(int threads, const ggml_tensor* op, size_t& size) override {
+    size = PlanOf(op, threads).work_bytes() + kLineBytes;
+    return true;
+  }
+
+  bool compute_forward(ggml_compute_params* params, ggml_tensor* op) override {
+    const ExpertPlan plan = PlanOf(op, params->nth);
+    uint8_t* work = WorkOf(params);
+    Pieces next(params);
+    plan.Round(params->ith, work);
+    g_engine->ggml_barrier(params->threadpool);
+    plan.Multiply(params->ith, work, next);
+    return true;
+  }
+
+ private:
+  static ExpertPlan PlanOf(const ggml_tensor* op, int64_t threads) {
+    const ggml_tensor *weights = op->src[0], *x = op->src[1], *ids = op->src[2];
+    return {*g_node_kernels,
+            {MatrixOf(weights, 0), weights->ne[2], ids->ne[1], ids->ne[0], static_cast<const char*>(ids->data), ids->nb[1],
+             static_cast<const char*>(x->data), x->nb[2], x->nb[1], x->ne[1], static_cast<float*>(op->data)},
+            threads};
+  }
+};
+
+}  // namespace
+
+const Format* PackedFormat(const ggml_tensor* weights) {
+  const ggml_tensor* whole = weights->view_src;
+  const bool has_all_rows = !whole || (weights->op == GGML_OP_RESHAPE && weights->ne[0] == whole->ne[0] && weights->ne[1] == whole->ne[1]);
+  return has_all_rows && weights->ne[0] % kBlock == 0 ? FormatOf(weights->type) : nullptr;
+}
+
+PackedMatrix MatrixOf(const ggml_tensor* weights, int64_t index) {
+  const Format* format = PackedFormat(weights);
+  const size_t bytes = PackedBytes(*format, weights->ne[0], weights->ne[1]);
+  return {format, static_cast<const uint8_t*>(weights->data) + static_cast<size_t>(index) * bytes, weights->ne[0], weights->ne[1]};
+}
+
+ggml::cpu::tensor_traits* NodeTraits(const ggml_tensor* node) {
+  static Matmuls matmuls;
+  static ExpertMatmuls experts;
+  if (node->op == GGML_OP_MUL_MAT_ID) return &experts;
+  return &matmuls;
+}
+
+void SetNodeFunctions(const EngineFunctions& functions, const Kernels& kernels) {
+  g_engine = &functions;
+  g_node_kernels = &kernels;
+}
+
+}  // namespace onpolicy::matmul
+
+#endif
