@@ -8,25 +8,6 @@ import { boundsOf } from './schema-types.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 
-/** The fields of a chat completion request by what they are about, each in one group. */
-export const GROUPS = {
-  Prompt: `messages model documents chat_template chat_template_kwargs reasoning_effort reasoning thinking_token_budget add_generation_prompt
-    continue_final_message add_special_tokens truncate_prompt_tokens context_shift n_keep
-    mm_processor_kwargs`,
-  Output: `max_completion_tokens max_tokens min_tokens stop stop_token_ids include_stop_str_in_output ignore_eos n stream
-    stream_options logprobs top_logprobs prompt_logprobs return_token_ids return_tokens_as_token_ids skip_special_tokens
-    spaces_between_special_tokens include_reasoning echo request_id`,
-  Sampling: `temperature top_p top_k min_p typical_p xtc_probability xtc_threshold dynatemp_range dynatemp_exponent mirostat
-    mirostat_tau mirostat_eta dry_multiplier dry_base dry_allowed_length dry_penalty_last_n dry_sequence_breakers seed frequency_penalty presence_penalty repetition_penalty logit_bias
-    allowed_token_ids bad_words use_beam_search length_penalty logits_processors inference_xargs`,
-  Structure: 'response_format structured_outputs',
-  Tools: 'tools tool_choice parallel_tool_calls functions function_call',
-  Scheduling: 'priority speculation prediction cache_salt timeout_ms keep_alive adapters kv_transfer_params',
-  'Accepted without effect': `audio metadata modalities moderation
-    prompt_cache_key prompt_cache_options prompt_cache_retention safety_identifier service_tier store user verbosity
-    web_search_options`,
-};
-
 /** Definitions that the page shows, in order, and what it says before their fields. */
 const SECTIONS = {
   DeveloperMessage:
@@ -45,7 +26,7 @@ const SECTIONS = {
     "The body of `POST /v1/messages`, and the argument of `createMessage`: [Anthropic's messages](wires.md#anthropics-messages).",
   MessageTurn: 'An item of `messages` of a `MessageRequest`.',
   MessageThinking: 'The value of `thinking`.',
-  MessageTool: 'An item of `tools` of a `MessageRequest`.',
+  MessageCustomTool: 'An item of `tools` of a `MessageRequest`.',
   MessageToolChoice: 'The value of `tool_choice` of a `MessageRequest`.',
   MessageOutputConfig: 'The value of `output_config`.',
   MessageTextBlock: 'A block of a `MessageTurn`, and of `system`.',
@@ -101,12 +82,14 @@ const FORMS = {
   Speculation: 'false, `"auto"`, or `SpeculationSettings`',
   Prediction: '`{ type: "content", content }`; `content` is a text, or a list of `{ type: "text", text }`',
   MessageBlock:
-    '`{ type: "text", text }`, `{ type: "image", source }`, `{ type: "document", source }` of plain text, `{ type: "thinking", thinking }`, `MessageToolUseBlock` or `MessageToolResultBlock`',
+    '`{ type: "text", text }`, `{ type: "image", source }`, `{ type: "document", source }` of plain text, `{ type: "thinking", thinking }`, `MessageToolUseBlock`, `MessageToolResultBlock`, `{ type: "redacted_thinking" }` or what a tool of Anthropic\'s servers did',
+  MessageTool:
+    'a `MessageCustomTool`, or `{ type: "bash_20250124", name }` of the kinds `bash_*`, `text_editor_*` and `memory_*`',
   ResponseInputItem:
-    'a `ResponseInputMessage`, `ResponseFunctionCallItem`, `ResponseFunctionResultItem`, `ResponseCustomCallItem`, `ResponseCustomResultItem` or `ResponseReasoningInput`; the items of an answer fit',
+    'a `ResponseInputMessage`, `ResponseFunctionCallItem`, `ResponseFunctionResultItem`, `ResponseCustomCallItem`, `ResponseCustomResultItem` or `ResponseReasoningInput`; the items of an answer fit. Also [what other servers add](wires.md#openais-responses)',
   ResponseTool: 'a `ResponseFunctionTool` or a `ResponseCustomTool`',
   ResponseInputPart:
-    '`{ type: "input_text", text }`, `{ type: "output_text", text }`, `{ type: "refusal", refusal }`, or `{ type: "input_image", image_url }`',
+    '`{ type: "input_text", text }`, `{ type: "output_text", text }`, `{ type: "refusal", refusal }`, `{ type: "input_image", image_url }`, or `{ type: "input_file", filename, file_data }` of text',
   ResponseReasoningText: '`{ type: "reasoning_text", text }`',
   MessageResultBlock: 'the blocks `text`, `image` and `document`',
   LogitsProcessorItem:
@@ -181,14 +164,9 @@ function flat({ properties, required = [] }) {
 }
 
 /** The page of fields. */
-function toFieldsPage({ definitions }) {
+function toFieldsPage({ definitions, fieldGroups }) {
   const request = definitions.ChatCompletionRequest;
-  const groups = Object.entries(GROUPS).map(([name, fields]) => [name, fields.split(/\s+/)]);
-  requireSame(
-    'fields of a group',
-    groups.flatMap(([, fields]) => fields),
-    Object.keys(request.properties),
-  );
+  const groups = Object.entries(fieldGroups).map(([name, fields]) => [name, Object.keys(fields)]);
   const links = groups.map(
     ([name]) => `[${name.toLowerCase()}](#${name.toLowerCase().replaceAll(' ', '-')})`,
   );

@@ -130,7 +130,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const generated = path.join(protocol, 'generated');
   fs.mkdirSync(generated, { recursive: true });
   fs.writeFileSync(path.join(generated, 'validators.ts'), toValidators(schemas));
-  fs.writeFileSync(path.join(generated, 'request-types.ts'), toTypes(schemas.definitions));
+  fs.writeFileSync(path.join(generated, 'request-types.ts'), toTypes(schemas));
   fs.writeFileSync(path.join(generated, 'argument-types.ts'), toArgumentTypes(schemas));
   fs.writeFileSync(path.join(generated, 'fills.ts'), toFills(schemas));
 }

@@ -8,9 +8,17 @@ import type { Pixels } from '../media-bytes.ts';
 export type JsonObject = { readonly [key: string]: unknown };
 `;
 
-/** One module with a type per definition. */
-export function toTypes(definitions) {
-  return `${HEADER}\n${typesOf(definitions, definitions).join('\n')}`;
+/** One module with a type per definition, and those of validated requests by name in `Requests`. */
+export function toTypes({ definitions, validated }) {
+  return [
+    HEADER,
+    ...typesOf(definitions, definitions),
+    byName('Requests', 'Validated requests', validated),
+  ].join('\n');
+}
+
+function byName(type, what, names) {
+  return `/** ${what} by name. */\nexport interface ${type} {\n${names.map((name) => `  ${name}: ${name};`).join('\n')}\n}\n`;
 }
 
 /** Settings of jobs that are checked like arguments. */
@@ -24,7 +32,7 @@ export function toArgumentTypes({ definitions, argumentDefinitions }) {
     `import type { Tracker } from '../tracker.ts';`,
     `import type { Speculation, ${SETTINGS.join(', ')} } from './request-types.ts';\n`,
     ...typesOf(argumentDefinitions, { ...definitions, ...argumentDefinitions }),
-    `/** All of them by name. */\nexport interface Arguments {\n${names.map((name) => `  ${name}: ${name};`).join('\n')}\n}\n`,
+    byName('Arguments', 'All of them', names),
   ].join('\n');
 }
 

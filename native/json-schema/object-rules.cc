@@ -232,7 +232,7 @@ class MemberOffers {
 
   void OfferKnown(size_t index) {
     const KnownKey& key = spec_.known[index];
-    const NodeId text = spec_.tagged ? rules_.rules_.tags().KnownKey(key.key) : key.text;
+    const NodeId text = spec_.tagged ? rules_.rules_.tags().KnownKey(key.key, state_.first) : key.text;
     ForEachMeeting(key.formula, key.meeting, rules_.Taken(state_, index), [&](FormulaId formula, const ObjectState& next) {
       OfferDiffering(key.key, text, formula, next, nullptr);
     });
@@ -293,7 +293,7 @@ class MemberOffers {
     }
   }
   void OfferTagged(NodeId text, FormulaId formula, const ObjectState& next, const FurtherKeys* further) {
-    const NodeId key = further ? rules_.rules_.tags().FurtherKeys(text) : text;
+    const NodeId key = further ? rules_.rules_.tags().FurtherKeys(text, state_.first) : text;
     if (!context_.pool.IsLive(key)) return;
     if (further) {
       result_.push_back(context_.Sequence(key, {rules_.AfterTaggedKey(formula, next)}));

@@ -18,7 +18,8 @@ struct SchemaOptions {
   bool any_order = false;              // properties in any order, everywhere
   std::optional<uint32_t> max_blanks;  // the most white space between JSON tokens, of any kind
   std::map<std::string, std::string> schemas;  // by URI: texts that references may lead to
-  const TagStyle* tags = nullptr;      // the root's members are tagged parameters in this style
+  const TagStyle* tags = nullptr;      // the root's members are parameters in this style
+  std::optional<uint32_t> quote_token;  // the token of the style's quote; absent: its bytes
 };
 
 }  // namespace onpolicy::grammar

@@ -1,20 +1,27 @@
 // The table of styles, and texts without JSON's escapes.
 #include "json-schema/tag-style.h"
 
+#include <algorithm>
 #include <memory>
 
 namespace onpolicy::grammar {
 
 static constexpr TagStyle kStyles[] = {
-    {"qwen_xml", "<parameter=", "", ">", TagStyle::kNoAttribute, "", false, "</parameter>", true, false},
-    {"minimax_xml", "<parameter name=\"", "", "\">", TagStyle::kNoAttribute, "", false, "</parameter>", false, false},
+    {"qwen_xml", "<parameter=", "", ">", TagStyle::kNoAttribute, "", false, "</parameter>", true, false, ""},
+    {"seed_xml", "<parameter=", "", ">", TagStyle::kNoAttribute, "", false, "</parameter>", false, false, ""},
+    {"minimax_xml", "<parameter name=\"", "", "\">", TagStyle::kNoAttribute, "", false, "</parameter>", false, false, ""},
+    {"minicpm_xml", "<param name=\"", "", "\">", TagStyle::kNoAttribute, "", false, "</param>", false, false, ""},
     {"deepseek_xml", "<｜DSML｜parameter name=\"", "", "\" string=\"", TagStyle::kStringFlag, "\">", false,
-     "</｜DSML｜parameter>", false, false},
-    {"glm_xml", "<arg_key>", "", "</arg_key>", TagStyle::kNoAttribute, "<arg_value>", true, "</arg_value>", false, false},
+     "</｜DSML｜parameter>", false, false, ""},
+    {"glm_xml", "<arg_key>", "", "</arg_key>", TagStyle::kNoAttribute, "<arg_value>", true, "</arg_value>", false, false, ""},
+    {"hunyuan_xml", "<arg_key:opensource>", "", "</arg_key:opensource>", TagStyle::kNoAttribute, "<arg_value:opensource>", true,
+     "</arg_value:opensource>", false, false, ""},
     {"cohere_xml", "<cofl:value name=\"", "<cofl:value type=\"", "\" type=\"", TagStyle::kKind, "\">", false,
-     "</cofl:value>", false, false},
+     "</cofl:value>", false, false, ""},
     {"kimi_k3_xml", "<|open|>argument key=\"", "", "\" type=\"", TagStyle::kTypeName, "\"<|sep|>", false,
-     "<|close|>argument<|sep|>", false, true},
+     "<|close|>argument<|sep|>", false, true, ""},
+    {"python", "", "", "=", TagStyle::kJson, "", false, "", false, false, ", "},
+    {"gemma", "", "", ":", TagStyle::kQuoted, "", false, "<|\"|>", false, false, ","},
 };
 
 const TagStyle* FindTagStyle(std::string_view name) {
@@ -23,8 +30,16 @@ const TagStyle* FindTagStyle(std::string_view name) {
   return nullptr;
 }
 
+static bool IsWord(std::string_view key) {
+  const auto is_letter = [](char c) { return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  return !key.empty() && is_letter(key[0]) &&
+         std::all_of(key.begin(), key.end(), [&](char c) { return is_letter(c) || c == '-' || c == '.' || (c >= '0' && c <= '9'); });
+}
+
 bool WriteTagKey(const TagStyle& style, std::string_view key, std::string* written) {
   written->clear();
+  if (!style.separator.empty()) *written = key;
+  if (!style.separator.empty()) return IsWord(key);
   for (char c : key) {
     if (style.escapes_keys && c == '&') {
       *written += "&amp;";
@@ -37,7 +52,12 @@ bool WriteTagKey(const TagStyle& style, std::string_view key, std::string* writt
   return !key.empty() && (*written + std::string(style.key_end)).find(style.key_end) == written->size();
 }
 
-NodeId PlainTagKeys(RegexPool& pool) {
+NodeId PlainTagKeys(const TagStyle& style, RegexPool& pool) {
+  if (!style.separator.empty()) {
+    const ByteSet letters = ByteSet::Range('a', 'z') | ByteSet::Range('A', 'Z') | ByteSet::Range('_', '_');
+    const ByteSet others = letters | ByteSet::Range('0', '9') | ByteSet::Range('-', '.');
+    return pool.Concat(pool.Bytes(letters), pool.Repeat(pool.Bytes(others), 0, kUnlimited));
+  }
   ByteSet plain = ByteSet::Range(0x21, 0xFF);
   for (char c : {'"', '&', '<', '>', '\x7F'}) plain = plain & ~ByteSet::Range(static_cast<uint8_t>(c), static_cast<uint8_t>(c));
   return pool.Repeat(pool.Bytes(plain), 1, kUnlimited);

@@ -1,4 +1,4 @@
-// How families of models write the arguments of a tool call as tagged parameters: one row per style.
+// How families of models write the arguments of a tool call as parameters of their own: one row per style.
 #pragma once
 #include <string>
 #include <string_view>
@@ -14,6 +14,8 @@ struct TagStyle {
     kStringFlag,  // whether the value is a string: "true" or "false"
     kKind,        // "raw", "json", "dict" or "list"; the last two hold parameters of their own
     kTypeName,    // the JSON type; integers are numbers
+    kJson,        // nothing: every value is JSON
+    kQuoted,      // nothing: texts stand between two of `value_end`, other values are JSON
   };
   std::string_view name;
   std::string_view open;       // up to the key
@@ -25,14 +27,15 @@ struct TagStyle {
   std::string_view value_end;
   bool line_breaks;  // a line break at either end of a text does not belong to it
   bool escapes_keys;
+  std::string_view separator;  // between two parameters, whose keys are words; empty: tags of their own, with blanks between
 };
 
 // The style of this name, or null.
 const TagStyle* FindTagStyle(std::string_view name);
 // A key as the style writes it; false when it cannot be written.
 bool WriteTagKey(const TagStyle& style, std::string_view key, std::string* written);
-// Keys that every style can write as they are.
-NodeId PlainTagKeys(RegexPool& pool);
+// Keys that a style can write as they are.
+NodeId PlainTagKeys(const TagStyle& style, RegexPool& pool);
 // Reads texts as they are where an expression is about the inside of a JSON string: its states are those of the
 // expression, which must hold all spellings of a text, or none.
 Automaton* MakePlainAutomaton(RegexPool& pool);

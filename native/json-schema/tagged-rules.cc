@@ -18,7 +18,7 @@ Symbol TaggedRules::Root(FormulaId root) {
   if (context_.shapes.IsEmpty(object)) throw SpecError("INVALID_REQUEST", "#", name + "needs the schema of an object");
   for (const Shape& shape : std::vector<Shape>(context_.shapes.Of(object)))
     for (const std::string& key : context_.parts.KnownKeys(shape))
-      if (KnownKey(key) == kNothing) throw SpecError("UNSUPPORTED", "#", name + "cannot write the property '" + key + "'");
+      if (KnownKey(key, true) == kNothing) throw SpecError("UNSUPPORTED", "#", name + "cannot write the property '" + key + "'");
   return context_.grammar.Rule([this, object](Grammar& grammar) {
     std::vector<SequenceId> result;
     for (const Shape& shape : std::vector<Shape>(context_.shapes.Of(object)))
@@ -27,22 +27,31 @@ Symbol TaggedRules::Root(FormulaId root) {
   });
 }
 
-NodeId TaggedRules::KnownKey(const std::string& key) {
+NodeId TaggedRules::Before(bool is_first) {
+  if (style_.separator.empty()) return context_.marks.tag_gap;
+  return is_first ? kEpsilon : context_.pool.Literal(style_.separator);
+}
+
+NodeId TaggedRules::KnownKey(const std::string& key, bool is_first) {
   std::string written;
   if (!WriteTagKey(style_, key, &written)) return kNothing;
   RegexPool& pool = context_.pool;
-  return pool.Concat({context_.marks.tag_gap, pool.Literal(std::string(style_.open) + written + std::string(style_.key_end))});
+  return pool.Concat({Before(is_first), pool.Literal(std::string(style_.open) + written + std::string(style_.key_end))});
 }
 
-NodeId TaggedRules::FurtherKeys(NodeId keys) {
+NodeId TaggedRules::FurtherKeys(NodeId keys, bool is_first) {
   RegexPool& pool = context_.pool;
-  const NodeId plain = pool.And({pool.Leaf(plain_, keys), PlainTagKeys(pool)});
+  const NodeId plain = pool.And({pool.Leaf(plain_, keys), PlainTagKeys(style_, pool)});
   if (!pool.IsLive(plain)) return kNothing;
-  return pool.Concat({context_.marks.tag_gap, pool.Literal(style_.open), plain, pool.Literal(style_.key_end)});
+  return pool.Concat({Before(is_first), pool.Literal(style_.open), plain, pool.Literal(style_.key_end)});
 }
 
 bool TaggedRules::FindKey(std::string_view text, std::string* key) const {
   text.remove_suffix(style_.key_end.size());
+  if (!style_.separator.empty()) {
+    *key = text.substr(text.find_last_of(style_.separator) + 1);  // keys are words: none holds a part of the separator
+    return true;
+  }
   const size_t start = text.rfind(style_.open);
   if (start == std::string_view::npos) return false;
   *key = text.substr(start + style_.open.size());
@@ -50,9 +59,18 @@ bool TaggedRules::FindKey(std::string_view text, std::string* key) const {
 }
 
 Symbol TaggedRules::Value(FormulaId formula) {
+  if (style_.attribute == TagStyle::kJson) return rules_.Value(formula);
   return values_.Get(formula, [&] {
     return context_.grammar.Rule([this, formula](Grammar&) { return Productions(formula); });
   });
+}
+
+Symbol TaggedRules::Quote() {
+  const std::optional<uint32_t> token = context_.compiler.options().quote_token;
+  if (!token) return context_.grammar.Terminal(context_.pool.Literal(style_.value_end));
+  TokenSet set;
+  set.tokens = {*token};
+  return context_.grammar.Tokens(std::move(set));
 }
 
 // The strings of a formula as they are, up to where the value ends.
@@ -88,6 +106,18 @@ class TaggedRules::ValueOffers {
   }
   void OfferTexts(NodeId before) {
     if (has_texts()) result_.push_back(context_.Sequence(context_.pool.Concat({before, texts_, end_})));
+  }
+  // Texts between two quotes, which may be tokens.
+  void OfferQuoted() {
+    if (!has_texts()) return;
+    RegexPool& pool = context_.pool;
+    const Symbol quote = tagged_.Quote();
+    const NodeId some = pool.And({texts_, pool.Not(kEpsilon)});
+    if (pool.IsLive(some)) result_.push_back(context_.grammar.Sequence({quote, context_.grammar.Terminal(some), quote}));
+    if (pool.IsNullable(texts_)) result_.push_back(context_.grammar.Sequence({quote, quote}));
+  }
+  void OfferBare(unsigned types) {
+    if (HasValues(types)) result_.push_back(context_.grammar.Sequence({tagged_.rules_.Value(OfTypes(types))}));
   }
   void OfferJson(NodeId before, unsigned types) {
     if (!HasValues(types)) return;
@@ -135,6 +165,12 @@ std::vector<SequenceId> TaggedRules::Productions(FormulaId formula) {
     case TagStyle::kNoAttribute:
       offers.OfferTexts(offers.Begin(""));
       offers.OfferJson(offers.Begin(""), kOthers);
+      break;
+    case TagStyle::kJson:  // see Value
+      break;
+    case TagStyle::kQuoted:
+      offers.OfferQuoted();
+      offers.OfferBare(kOthers);
       break;
     case TagStyle::kStringFlag: {
       // Where the schema decides alone, models may write either.

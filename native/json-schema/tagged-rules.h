@@ -17,9 +17,9 @@ class TaggedRules {
   // The parameters of the root, which must be an object.
   Symbol Root(FormulaId root);
   // A known key up to its value or attribute; kNothing where the style cannot write it.
-  NodeId KnownKey(const std::string& key);
+  NodeId KnownKey(const std::string& key, bool is_first);
   // Further keys, given as texts inside of JSON strings.
-  NodeId FurtherKeys(NodeId keys);
+  NodeId FurtherKeys(NodeId keys, bool is_first);
   // The further key at whose end a text stands.
   bool FindKey(std::string_view text, std::string* key) const;
   // What follows a key.
@@ -30,6 +30,9 @@ class TaggedRules {
  private:
   class ValueOffers;
 
+  // What stands before a key.
+  NodeId Before(bool is_first);
+  Symbol Quote();
   NodeId Texts(FormulaId formula);
   std::vector<SequenceId> Productions(FormulaId formula);
 

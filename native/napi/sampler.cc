@@ -346,6 +346,10 @@ void RegisterSampler(Napi::Env env, Napi::Object exports) {
   exports.Set("scoreRow", Napi::Function::New<ScoreRowFromJs>(env, "scoreRow"));
   exports.Set("uniforms", Napi::Function::New<Uniforms>(env, "uniforms"));
   exports.Set("samplerKernels", Napi::Function::New<SamplerKernels>(env, "samplerKernels"));
+  Napi::Array fields = Napi::Array::New(env);
+  for (const FloatField& field : kFloats) fields.Set(fields.Length(), field.name);
+  for (const IntegerField& field : kIntegers) fields.Set(fields.Length(), field.name);
+  exports.Set("samplerFields", fields);
 }
 
 }  // namespace onpolicy

@@ -153,6 +153,10 @@ class TagReader {
     const std::string name = style ? style->Text() : "json";
     options.tags = FindTagStyle(format.At("type").Text() == "json_schema" ? name : "qwen_xml");
     if (!options.tags && name != "json") style->Unsupported("unknown style '" + name + "'");
+    if (options.tags && options.tags->attribute == TagStyle::kQuoted) {
+      const int64_t quote = front_.vocabulary.FindSpecial(options.tags->value_end);
+      if (quote >= 0) options.quote_token = static_cast<uint32_t>(quote);
+    }
     if (format.Has("max_whitespace_cnt")) {
       const std::optional<TagPlace> limit = format.Given("max_whitespace_cnt");
       options.max_blanks = limit ? limit->Count() : kMaxBlanks;

@@ -60,7 +60,7 @@ export async function answer(
   const { speculation, draftModel = null } = context;
   const created = Math.floor(Date.now() / 1000);
   const transfer = readKvTransfer(request);
-  const { constraint, unused, format, prompt } = context.prompt
+  const { constraint, coversReasoning, unused, format, prompt } = context.prompt
     ? { ...planConstraint(request, PLAIN_TEXT), prompt: fitPrompt(request, context.prompt, contextSize) }
     : await openChat(model, request);
   refuseWithMedia(request, prompt);
@@ -104,7 +104,13 @@ export async function answer(
     tokensAsIds: request.return_tokens_as_token_ids,
     signal: context.signal,
     matchers,
-    thinkingBudget: await planThinkingBudget(request.thinking_token_budget, message, tokenizer),
+    coversReasoning,
+    thinkingBudget: await planThinkingBudget(
+      request.thinking_token_budget,
+      message,
+      tokenizer,
+      coversReasoning,
+    ),
     promptScores: createPromptScores(request, prompt.ids, tokenizer.vocabSize),
     savedPrompt: promptTransfer.savedPrompt,
     shift: prompt.shift,

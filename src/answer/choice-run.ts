@@ -8,8 +8,10 @@ import type { ThinkingBudget } from './thinking-budget.ts';
 
 /** What may happen to a choice besides getting tokens. */
 export type ChoiceRunOptions = {
-  /** The grammar of the answer: from its first token, or from the end of the reasoning that the prompt has opened. */
+  /** The grammar of the answer. */
   readonly matcher: Handle | null;
+  /** The grammar begins with the first token; else behind reasoning, if the answer begins with it. */
+  readonly coversReasoning: boolean;
   /** How much it may reason; null: no limit. */
   readonly budget: ThinkingBudget | null;
   /** What is dropped when the context is full; null: nothing. */
@@ -31,7 +33,7 @@ export class ChoiceRun implements Listener {
     engine: Engine,
     choice: Choice,
     sequence: Sequence,
-    { matcher, budget, shift }: ChoiceRunOptions,
+    { matcher, coversReasoning, budget, shift }: ChoiceRunOptions,
   ) {
     this.#engine = engine;
     this.#choice = choice;
@@ -39,7 +41,8 @@ export class ChoiceRun implements Listener {
     this.#matcher = matcher;
     this.#budget = budget;
     this.#shift = shift;
-    if (matcher && choice.message.isReasoning) this.#holdEnd(true);
+    if (matcher && coversReasoning) this.#constrain(matcher);
+    else if (matcher && choice.message.isReasoning) this.#holdEnd(true);
     this.#beforeNext();
     engine.submit(sequence, this);
   }

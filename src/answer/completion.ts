@@ -31,8 +31,10 @@ export type PreparedCompletion = {
   readonly signal: AbortSignal | undefined;
   /** Collects the prompt's log-probabilities, once for all choices. */
   readonly promptScores: PromptScores | null;
-  /** Grammars that constrain the choices, from their first token or from the end of the reasoning; one each, or none. */
+  /** Grammars that constrain the choices; one each, or none. */
   readonly matchers: readonly Handle[];
+  /** They begin with the first token; else behind reasoning, if an answer begins with it. */
+  readonly coversReasoning: boolean;
   /** How much each choice may reason; null: no limit. */
   readonly thinkingBudget: ThinkingBudget | null;
   /** Receives the cache of the prompt, once for all choices. */
@@ -179,9 +181,9 @@ export class Completion {
   }
 
   #searchBeams(lengthPenalty: number): BeamRun {
-    const { samplers, rules, matchers } = this.#prepared;
+    const { samplers, rules, matchers, coversReasoning } = this.#prepared;
     const matcher = matchers[0] ?? null;
-    if (matcher && this.#choices[0]!.message.isReasoning)
+    if (matcher && !coversReasoning && this.#choices[0]!.message.isReasoning)
       throw new OnpolicyError(
         'UNSUPPORTED',
         'use_beam_search: a constraint that begins after reasoning cannot be searched with beams',
@@ -226,7 +228,7 @@ export class Completion {
 /** One sequence and one sampler per choice. */
 function runSamplers(prepared: PreparedCompletion, choices: readonly Choice[]): Run {
   const { engine, group, samplers, promptScores, savedPrompt, hooks, matchers, rules } = prepared;
-  const { speculations, shift, thinkingBudget: budget } = prepared;
+  const { speculations, shift, thinkingBudget: budget, coversReasoning } = prepared;
   const room = shift ? shift.contextSize - group.prompt.length : Infinity;
   const sequences = samplers.map(
     (sampler, index) =>
@@ -240,7 +242,12 @@ function runSamplers(prepared: PreparedCompletion, choices: readonly Choice[]): 
   );
   const runs = choices.map(
     (choice, index) =>
-      new ChoiceRun(engine, choice, sequences[index]!, { matcher: matchers[index] ?? null, budget, shift }),
+      new ChoiceRun(engine, choice, sequences[index]!, {
+        matcher: matchers[index] ?? null,
+        coversReasoning,
+        budget,
+        shift,
+      }),
   );
   return {
     get cachedTokens() {

@@ -12,7 +12,7 @@ import {
   OWN_PATHS,
   type StructuredOutputs,
 } from '../structured/index.ts';
-import { type ToolDefinition, toolCallStructuralTag } from '../tool-calls/index.ts';
+import { formatRow, type ToolDefinition, toolCallStructuralTag } from '../tool-calls/index.ts';
 
 type Tool = ValidChatRequest['tools'][number];
 
@@ -22,6 +22,8 @@ export type ConstraintSpec = { readonly spec: StructuredOutputs; readonly paths:
 /** What constrains an answer, and the format of its tool calls under it. */
 export type ConstraintPlan = {
   readonly constraint: ConstraintSpec | null;
+  /** The constraint describes the reasoning before the answer, too, and begins with the first token. */
+  readonly coversReasoning: boolean;
   readonly format: MessageFormat;
   /** Grammars of tools that constrain nothing here: compiled for their faults alone. Null: there are none. */
   readonly unused: ConstraintSpec | null;
@@ -53,13 +55,13 @@ export function planConstraint(request: ValidChatRequest, format: MessageFormat)
     const options = { specialTokens, ...reasoning };
     const bound = tools.map((tool) => asFarAsStrict(tool, request));
     const tag = toolCallStructuralTag(format.tools, bound, choice, parallel, options);
-    if (tag) return { constraint: calls(tag), format, unused: null };
+    if (tag) return { constraint: calls(tag), coversReasoning: false, format, unused: null };
   }
   if (choice !== 'required' && typeof choice !== 'object') {
     const paths = request.constraint_field === 'response_format' ? FORMAT_PATHS : OWN_PATHS;
     const texts = choice === 'auto' ? tools.filter(({ text }: ToolDefinition) => text) : [];
     const unused = texts.length > 0 ? calls(toolCallStructuralTag('json', texts, 'required', true)!) : null;
-    return { constraint: own && { spec: own, paths }, format, unused };
+    return { constraint: own && { spec: own, paths }, coversReasoning: false, format, unused };
   }
   if (own !== null)
     throw new OnpolicyError(
@@ -70,9 +72,15 @@ export function planConstraint(request: ValidChatRequest, format: MessageFormat)
       },
     );
   const tag = toolCallStructuralTag(format.tools, tools, choice, parallel, { specialTokens });
-  if (tag) return { constraint: calls(tag), format, unused: null };
+  const coversReasoning = formatRow(format.tools).writes?.thoughts !== undefined;
+  if (tag) return { constraint: calls(tag), coversReasoning, format, unused: null };
   const plain = toolCallStructuralTag('json', tools, choice, parallel)!;
-  return { constraint: calls(plain), format: { ...format, tools: 'json' }, unused: null };
+  return {
+    constraint: calls(plain),
+    coversReasoning: false,
+    format: { ...format, tools: 'json' },
+    unused: null,
+  };
 }
 
 /** The schemas and grammars of tools are parts of the constraint. */

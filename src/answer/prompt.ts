@@ -193,7 +193,11 @@ function render(
     bosToken: tokenizer.bosText,
     eosToken: tokenizer.eosText,
   };
-  return template.render(input, { parseToolArguments: true, requireDocumentFields: true });
+  return template.render(input, {
+    parseToolArguments: true,
+    requireDocumentFields: true,
+    growsLists: true,
+  });
 }
 
 /**

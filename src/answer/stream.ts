@@ -102,10 +102,11 @@ function toChunk(
 /** Of every choice its role, then what `echo` puts before its text. */
 function openingChunks(
   header: AnswerHeader,
-  { choices }: Completion,
-  usage: UsageReport,
+  { choices, cachedTokens }: Completion,
+  report: UsageReport,
 ): ChatCompletionChunk[] {
-  const none = counted(header, usage, null);
+  const { usage } = counted(header, report, null);
+  const none = usage ? { usage: { ...usage, prompt_tokens_details: { cached_tokens: cachedTokens } } } : {};
   const chunks = choices.map(({ index }) =>
     toChunk(header, [roleChoice(header, index)], {
       ...none,

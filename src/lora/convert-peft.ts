@@ -5,7 +5,7 @@ import { writing } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import type { BaseModel } from './check-adapter.ts';
 import { adapterHeader, padding } from './gguf-adapter.ts';
-import { hasPairedRows, reorderRows } from './peft-adapter.ts';
+import { hasPairedRows, KINDS, reorderRows } from './peft-adapter.ts';
 import { type PeftScales, readPeftConfig } from './peft-config.ts';
 import { readPlaces, readTensor, type TensorPlace } from './safetensors.ts';
 
@@ -14,16 +14,8 @@ export const PEFT_FILES = { config: 'adapter_config.json', weights: 'adapter_mod
 
 /** Paths of Hugging Face layers -> their names in a GGUF file, where both have the same matrix. */
 const NAMES: Readonly<Record<string, string>> = {
-  'self_attn.q_proj': 'attn_q',
-  'self_attn.k_proj': 'attn_k',
-  'self_attn.v_proj': 'attn_v',
-  'self_attn.o_proj': 'attn_output',
+  ...KINDS,
   'self_attn.dense': 'attn_output',
-  'self_attn.qkv_proj': 'attn_qkv',
-  'mlp.gate_proj': 'ffn_gate',
-  'mlp.up_proj': 'ffn_up',
-  'mlp.down_proj': 'ffn_down',
-  'mlp.gate_up_proj': 'ffn_up',
   'mlp.fc1': 'ffn_up',
   'mlp.fc2': 'ffn_down',
   'mlp.c_fc': 'ffn_up',

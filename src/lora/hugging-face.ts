@@ -1,6 +1,6 @@
 /** Names of a GGUF model's weights -> those of the same model of Hugging Face, with the order of rows and the offsets there. */
 import { OnpolicyError } from '../errors.ts';
-import { hasPairedRows } from './peft-adapter.ts';
+import { FUSED_PATHS, hasPairedRows, PATHS } from './peft-adapter.ts';
 
 /** A weight of a model, and what becomes of it. */
 export type HuggingFaceTensor = {
@@ -34,23 +34,15 @@ const WHOLE: Readonly<Record<string, string>> = {
 const IN_LAYER: Readonly<Record<string, string>> = {
   attn_norm: 'input_layernorm',
   ffn_norm: 'post_attention_layernorm',
-  attn_q: 'self_attn.q_proj',
-  attn_k: 'self_attn.k_proj',
-  attn_v: 'self_attn.v_proj',
-  attn_qkv: 'self_attn.qkv_proj',
-  attn_output: 'self_attn.o_proj',
+  ...PATHS,
   attn_q_norm: 'self_attn.q_norm',
   attn_k_norm: 'self_attn.k_norm',
-  ffn_gate: 'mlp.gate_proj',
-  ffn_up: 'mlp.up_proj',
-  ffn_down: 'mlp.down_proj',
 };
 const IN_GEMMA: Readonly<Record<string, string>> = {
   post_attention_norm: 'post_attention_layernorm',
   ffn_norm: 'pre_feedforward_layernorm',
   post_ffw_norm: 'post_feedforward_layernorm',
 };
-const IN_PHI: Readonly<Record<string, string>> = { ffn_up: 'mlp.gate_up_proj' };
 /** Made from the configuration there. */
 const LEFT_OUT = new Set(['rope_freqs.weight']);
 
@@ -82,7 +74,7 @@ export function toHuggingFace(facts: ModelFacts): HuggingFaceTensor[] {
 }
 
 function pathOf(kind: string, architecture: string): string | undefined {
-  const own = GEMMA.has(architecture) ? IN_GEMMA : architecture === 'phi3' ? IN_PHI : {};
+  const own = GEMMA.has(architecture) ? IN_GEMMA : architecture === 'phi3' ? FUSED_PATHS : {};
   return own[kind] ?? IN_LAYER[kind];
 }
 

@@ -24,8 +24,8 @@ export function plainAlpha({
   return rslora ? alpha * Math.sqrt(rank) : alpha;
 }
 
-/** Our module kinds -> the paths that Hugging Face models use. */
-const PATHS: Readonly<Record<string, string>> = {
+/** Matrices of a layer in GGUF files -> their paths in Hugging Face's models. */
+export const PATHS: Readonly<Record<string, string>> = {
   attn_q: 'self_attn.q_proj',
   attn_k: 'self_attn.k_proj',
   attn_v: 'self_attn.v_proj',
@@ -36,8 +36,9 @@ const PATHS: Readonly<Record<string, string>> = {
   ffn_down: 'mlp.down_proj',
 };
 /** Where one matrix holds what others keep apart. */
-const FUSED_PATHS: Readonly<Record<string, string>> = { ffn_up: 'mlp.gate_up_proj' };
-const KINDS = Object.fromEntries(
+export const FUSED_PATHS: Readonly<Record<string, string>> = { ffn_up: 'mlp.gate_up_proj' };
+/** The other way round. */
+export const KINDS: Readonly<Record<string, string>> = Object.fromEntries(
   [...Object.entries(PATHS), ...Object.entries(FUSED_PATHS)].map(([kind, path]) => [path, kind]),
 );
 

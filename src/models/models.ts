@@ -1,7 +1,6 @@
 /** A model reference -> a loaded model. Each file is loaded once for all its references, and leaves when its room is needed. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { LeaseScope, Shared } from '../common/index.ts';
 import { type EngineStats, sumStats } from '../engine/index.ts';
 import { OnpolicyError } from '../errors.ts';
@@ -15,6 +14,7 @@ import type { EmbeddingModel } from './embedding-model.ts';
 import { loadModel, planLoad, unloadModel } from './load-model.ts';
 import { type MemoryNeed, totalBytes } from './memory-need.ts';
 import { findProjector, resolveFile } from './model-files.ts';
+import { EMBEDDED_MODEL, EMBEDDED_NAME, type NamedModels, namedModels } from './named-models.ts';
 import { Residency, type Resident, type ResidentState } from './residency.ts';
 import type { RunningModel } from './running-model.ts';
 import { limitsOf, type ServingOptions } from './serving-options.ts';
@@ -61,12 +61,6 @@ export type DraftUse = Disposable & { readonly model: DraftModel };
 
 /** What takes memory. */
 type InMemory = RunningModel | EmbeddingModel | DraftModel;
-
-/** The model that ships with the package. */
-export const EMBEDDED_MODEL = fileURLToPath(new URL('../../models/onpolicy-tiny.gguf', import.meta.url));
-
-/** Its name in references, unless an alias has the same name. */
-const EMBEDDED_NAME = 'onpolicy-tiny';
 
 /** The loaded models of one runtime. */
 export class Models {
@@ -376,47 +370,4 @@ function isDraft(model: InMemory): model is DraftModel {
 
 function keyOf(file: string, options: ModelOptions): string {
   return JSON.stringify([file, { ...options, path: null, adapters: null }]);
-}
-
-/** What the names of a runtime's models stand for. */
-export type NamedModels = {
-  readonly aliases: ReadonlyMap<string, ModelOptions>;
-  /** The default model, and what it is called. */
-  readonly fallback: ModelOptions;
-  readonly fallbackName: string;
-  /** The settings of a reference; null or empty: of the default model. */
-  find(reference: string | null): ModelOptions;
-};
-
-/** Follows aliases to their models. */
-export function namedModels(
-  defaultModel: string | ModelOptions | null,
-  models: Readonly<Record<string, string | ModelOptions>>,
-): NamedModels {
-  const named = Object.entries({ [EMBEDDED_NAME]: EMBEDDED_MODEL, ...models });
-  const given = new Map(named.map(([name, model]) => [name, toModelOptions(model)]));
-  const aliases = new Map([...given].map(([name, model]) => [name, resolveAlias(model, given, [name])]));
-  const { path: fallbackName, ...own } = toModelOptions(defaultModel ?? EMBEDDED_NAME);
-  const fallback = resolveAlias({ ...own, path: fallbackName }, given, []);
-  const find = (reference: string | null): ModelOptions =>
-    reference ? (aliases.get(reference) ?? { path: reference }) : fallback;
-  return { aliases, fallback, fallbackName, find };
-}
-
-/** The model that an alias stands for, also through other aliases; what is set on the way wins. `seen`: aliases followed. */
-function resolveAlias(
-  model: ModelOptions,
-  aliases: ReadonlyMap<string, ModelOptions>,
-  seen: readonly string[],
-): ModelOptions {
-  const next = seen.includes(model.path) ? undefined : aliases.get(model.path);
-  if (next) {
-    const { path: _alias, ...own } = model;
-    return resolveAlias({ ...next, ...own }, aliases, [...seen, model.path]);
-  }
-  return model.path === EMBEDDED_NAME ? { ...model, path: EMBEDDED_MODEL } : model;
-}
-
-function toModelOptions(model: string | ModelOptions): ModelOptions {
-  return typeof model === 'string' ? { path: model } : model;
 }

@@ -22,13 +22,12 @@ export { devices, freeGpuBytes, openLibraries, usesGpu } from './libraries.ts';
 export type { NativeChunk, NativeMedia, NativeProjector } from './media.ts';
 export { onDisk } from './on-disk.ts';
 export { ROW_STATUS } from './row-status.ts';
-export {
-  SAMPLER_FIELDS,
-  type SampledRow,
-  type SamplerHandle,
-  type SamplerPlanHandle,
-  type SamplerPlanOptions,
-  type TokenTextsHandle,
+export type {
+  SampledRow,
+  SamplerHandle,
+  SamplerPlanHandle,
+  SamplerPlanOptions,
+  TokenTextsHandle,
 } from './sampler.ts';
 export { defaultThreads } from './threads.ts';
 export type {

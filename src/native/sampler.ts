@@ -1,31 +1,13 @@
 /** The types of the addon's sampler: a plan per request, a sampler per sequence. */
+import type { ChatCompletionRequest } from '../protocol/index.ts';
 
-/** Fields of a request that the sampler takes as they are. */
-export const SAMPLER_FIELDS = [
-  'temperature',
-  'top_p',
-  'min_p',
-  'top_k',
-  'typical_p',
-  'xtc_probability',
-  'xtc_threshold',
-  'dynatemp_range',
-  'dynatemp_exponent',
-  'mirostat',
-  'mirostat_tau',
-  'mirostat_eta',
-  'dry_multiplier',
-  'dry_base',
-  'dry_allowed_length',
-  'dry_penalty_last_n',
-  'repetition_penalty',
-  'frequency_penalty',
-  'presence_penalty',
-  'min_tokens',
-] as const;
+/** Fields of a request that are numbers. */
+type NumberField = {
+  [Field in keyof ChatCompletionRequest]-?: number extends ChatCompletionRequest[Field] ? Field : never;
+}[keyof ChatCompletionRequest];
 
 /** What a request asks of the sampler, under the names of its fields. Absent ones are off. */
-export type SamplerPlanOptions = { readonly [Field in (typeof SAMPLER_FIELDS)[number]]?: number } & {
+export type SamplerPlanOptions = { readonly [Field in NumberField]?: number } & {
   readonly vocabSize: number;
   /** Texts that end a repetition, none empty. Need `breakerTexts`. */
   readonly dry_sequence_breakers?: readonly string[];
@@ -115,4 +97,6 @@ export type SamplerAddon = {
   uniforms(seed: bigint, position: number, count: number): Float64Array;
   /** The kernel variants that this processor runs, the fastest last. All give the same tokens. */
   samplerKernels(): string[];
+  /** The fields of a plan that are numbers: those of requests go in as they are. */
+  readonly samplerFields: readonly string[];
 };

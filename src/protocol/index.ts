@@ -12,6 +12,7 @@ export {
 export type { Checked, CheckedLogRequest } from './checked.ts';
 export { checkEmbeddingRequest, toValidEmbedding, type ValidEmbeddingRequest } from './embedding.ts';
 export { closestName, describe, fault, throwFaults } from './faults.ts';
+export { fileText } from './file-text.ts';
 export type * from './generated/argument-types.ts';
 export { fileBytes, type Pixels, replaceBytes, toDataUri } from './media-bytes.ts';
 export {
@@ -31,6 +32,7 @@ export { CUSTOM_INPUT, givenTools } from './normalize-tools.ts';
 export { PathTranslation } from './path-translation.ts';
 export type * from './public.ts';
 export { faultOfSpeculation } from './rules/sampling.ts';
+export { type ConstraintKind, givenConstraints } from './rules/structured.ts';
 export { tokenIdFaults } from './rules/vocabulary.ts';
 export { EXTRA_FIELDS } from './schemas/messages.ts';
 export {

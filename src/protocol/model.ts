@@ -1,78 +1,47 @@
 /** Validation of models and checkpoints: any input -> a valid request with its defaults, or one error that lists every fault. */
 import { fault, throwFaults } from './faults.ts';
+import { fills } from './generated/fills.ts';
 import type {
   CheckpointDeleteRequest,
   DetokenizeRequest,
-  ModelExportRequest,
   TokenizeRequest,
 } from './generated/request-types.ts';
-import type { TrainingJobStatus } from './resources.ts';
+import { adapterFaults } from './rules/adapters.ts';
 import type { ValidAdapter } from './valid-chat-request.ts';
-import { checkRequest, readingInput, type ValidationOptions } from './validate.ts';
+import { type Complete, checkRequest, readingInput, type ValidationOptions } from './validate.ts';
 
 /** A valid request to create a model. */
-export type ValidModelCreateRequest = {
-  readonly base_model: string;
-  readonly name: string | null;
-  readonly return_existing: boolean;
-};
+export type ValidModelCreateRequest = Complete['ModelCreateRequest'];
 
-/** A valid request to write a model. */
-export type ValidModelExport = {
-  readonly model: string;
+/** A valid request to write a model. `type` null: weights keep their types. */
+export type ValidModelExport = Omit<Complete['ModelExportRequest'], 'adapters'> & {
   readonly adapters: readonly ValidAdapter[];
-  readonly to: string;
-  readonly format: NonNullable<ModelExportRequest['format']>;
-  /** Null: weights keep their types. */
-  readonly type: NonNullable<ModelExportRequest['type']> | null;
-  readonly overwrite: boolean;
 };
 
 /** A valid question for a page of a list. */
-export type ValidListQuery = {
-  readonly after: string | null;
-  readonly limit: number;
-  readonly order: 'asc' | 'desc';
-};
+export type ValidListQuery = Complete['ListQuery'];
 
 /** A valid question for a page of the training jobs. */
-export type ValidJobListQuery = ValidListQuery & {
-  readonly model_id: string | null;
-  readonly status: TrainingJobStatus | null;
-};
+export type ValidJobListQuery = Complete['JobListQuery'];
 
 /** Checks the request for a new model. Throws `INVALID_REQUEST` with all faults. */
 export function validateModelCreateRequest(
   input: unknown,
   options: ValidationOptions = {},
 ): ValidModelCreateRequest {
-  const request = checkRequest('ModelCreateRequest', input, options);
-  const { base_model, name, return_existing } = request;
-  return { base_model, name: name ?? null, return_existing: return_existing ?? false };
+  return fills.ModelCreateRequest(checkRequest('ModelCreateRequest', input, options));
 }
 
 /** Checks what is to be written where. Throws `INVALID_REQUEST` with all faults. */
 export function validateModelExport(input: unknown): ValidModelExport {
-  const request = checkRequest('ModelExportRequest', input, {});
-  const { model, to, format = 'gguf', type = null, overwrite } = request;
-  const given = request.adapters ?? [];
-  throwFaults(
-    given.flatMap(({ model, file }, i) =>
-      ((model ?? null) === null) === ((file ?? null) === null)
-        ? [fault(['adapters', String(i)], 'conflict', 'either model or file', { model, file })]
-        : [],
-    ),
-  );
+  const request = fills.ModelExportRequest(checkRequest('ModelExportRequest', input, {}));
+  const { format, type } = request;
+  throwFaults(adapterFaults(request.adapters));
   if (format === 'peft' && type !== null)
     throwFaults([fault(['type'], 'conflict', 'null: the factors of a PEFT folder are float32', type)]);
   if (format === 'safetensors' && type !== null && !['f32', 'bf16', 'f16'].includes(type))
     throwFaults([fault(['type'], 'conflict', 'f32, bf16 or f16, as safetensors has them', type)]);
-  const adapters = given.map(({ model, file, scale }) => ({
-    model: model ?? null,
-    file: file ?? null,
-    scale: scale ?? 1,
-  }));
-  return { model, adapters, to, format, type, overwrite: overwrite ?? false };
+  return { ...request, adapters: (request.adapters ?? []).map(fills.Adapter) };
 }
 
 /** Checks which checkpoints are to be deleted. Throws `INVALID_REQUEST` with all faults. */
@@ -102,18 +71,11 @@ function withArgument(name: string, value: unknown, options: unknown): unknown {
 
 /** Checks which page of a list is wanted; nothing at all is the first page. Throws `INVALID_REQUEST` with all faults. */
 export function validateListQuery(input: unknown, options: ValidationOptions = {}): ValidListQuery {
-  const { after, limit, order } = checkRequest('ListQuery', input ?? {}, options);
-  return { after: after ?? null, limit: limit ?? 20, order: order ?? 'desc' };
+  return fills.ListQuery(checkRequest('ListQuery', input ?? {}, options));
 }
 
 /** Checks which page of the training jobs is wanted. Throws `INVALID_REQUEST` with all faults. */
 export function validateJobListQuery(input: unknown, options: ValidationOptions = {}): ValidJobListQuery {
-  const { after, limit, order, model_id, status } = checkRequest('JobListQuery', input ?? {}, options);
-  return {
-    after: after ?? null,
-    limit: limit ?? 20,
-    order: order ?? 'desc',
-    model_id: model_id?.toLowerCase() ?? null,
-    status: status ?? null,
-  };
+  const query = fills.JobListQuery(checkRequest('JobListQuery', input ?? {}, options));
+  return { ...query, model_id: query.model_id?.toLowerCase() ?? null };
 }

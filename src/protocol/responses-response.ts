@@ -1,6 +1,6 @@
 /** What a request of the responses API is answered with: one response, or events. Accepted by the types of OpenAI's client. */
 import type { TokenLogprob } from './chat-completion-response.ts';
-import type { ResponseInputItem } from './generated/request-types.ts';
+import type { ResponseRequest } from './generated/request-types.ts';
 
 /** The answer to a request that does not stream, and what a store gives back. */
 export interface ResponseObject {
@@ -33,6 +33,11 @@ export interface ResponseObject {
   previous_response_id: string | null;
   /** Of the request. */
   max_output_tokens: number | null;
+  /** Of the request. */
+  reasoning: {
+    effort: (NonNullable<ResponseRequest['reasoning']>['effort'] & string) | null;
+    summary: 'auto' | 'concise' | 'detailed' | null;
+  };
   /** Of the request. */
   temperature: number | null;
   /** Of the request. */
@@ -104,10 +109,12 @@ export interface ResponseReasoningOutput {
   type: 'reasoning';
   /** How far it is. */
   status: 'in_progress' | 'completed' | 'incomplete';
-  /** Always empty. */
-  summary: never[];
-  /** The thoughts. */
+  /** The thoughts, where `reasoning.summary` asks for them here. */
+  summary: { type: 'summary_text'; text: string }[];
+  /** The thoughts otherwise. */
   content: { type: 'reasoning_text'; text: string }[];
+  /** The thoughts in a form to give back, where `include` asks for it. */
+  encrypted_content?: string;
 }
 
 /** Text of the model. */
@@ -182,14 +189,56 @@ export interface ResponseDeletion {
 export interface ResponseItemList {
   /** Says what this is. */
   object: 'list';
-  /** Its own items, without those of earlier responses. */
-  data: ResponseInputItem[];
-  /** Always false. */
-  has_more: false;
-  /** Always null. */
-  first_id: null;
-  /** Always null. */
-  last_id: null;
+  /** Its own items, without those of earlier responses, newest first by default. */
+  data: ResponseStoredItem[];
+  /** Whether others come after them. */
+  has_more: boolean;
+  /** Id of the first one; null: there is none. */
+  first_id: string | null;
+  /** Id of the last one; null: there is none. */
+  last_id: string | null;
+}
+
+/** An item of the input as it is stored: messages have a list of parts. */
+export interface ResponseStoredItem {
+  /** Its id. */
+  id: string;
+  /** Kind of the item. */
+  type: string;
+  /** The fields that items of its kind have. */
+  [field: string]: unknown;
+}
+
+/** How many tokens a prompt has. */
+export interface ResponseTokensCount {
+  /** Says what this is. */
+  object: 'response.input_tokens';
+  /** With those of pictures and sounds. */
+  input_tokens: number;
+}
+
+/** What became of a conversation. Its output is the input of the next request. */
+export interface ResponseCompaction {
+  /** Its id. */
+  id: string;
+  /** Says what this is. */
+  object: 'response.compaction';
+  /** Seconds since 1970. */
+  created_at: number;
+  /** The messages of the user, then what stands for the rest. */
+  output: (ResponseStoredItem | ResponseCompactionOutput)[];
+  /** Tokens of the request that wrote it. */
+  usage: ResponseUsage;
+}
+
+/** What stands for the rest of a conversation. */
+export interface ResponseCompactionOutput {
+  /** Its id. */
+  id: string;
+  /** Kind of the item. */
+  type: 'compaction';
+  /** A summary, in Base64. */
+  encrypted_content: string;
 }
 
 /** One event of a stream, without its number. */
@@ -236,6 +285,27 @@ export type ResponseEventBody =
       item_id: string;
       output_index: number;
       content_index: number;
+      text: string;
+    }
+  | {
+      type: 'response.reasoning_summary_part.added' | 'response.reasoning_summary_part.done';
+      item_id: string;
+      output_index: number;
+      summary_index: number;
+      part: { type: 'summary_text'; text: string };
+    }
+  | {
+      type: 'response.reasoning_summary_text.delta';
+      item_id: string;
+      output_index: number;
+      summary_index: number;
+      delta: string;
+    }
+  | {
+      type: 'response.reasoning_summary_text.done';
+      item_id: string;
+      output_index: number;
+      summary_index: number;
       text: string;
     }
   | {

@@ -6,7 +6,6 @@ import type { Arguments } from './generated/argument-types.ts';
 import { fills } from './generated/fills.ts';
 import type * as types from './generated/request-types.ts';
 import * as compiled from './generated/validators.ts';
-import type { validated } from './schemas/index.ts';
 
 type Validator = ((input: unknown) => boolean) & { errors?: readonly SchemaError[] | null };
 
@@ -25,7 +24,7 @@ export type ValidationOptions = {
 };
 
 /** Requests that have a schema. */
-export type RequestName = (typeof validated)[number];
+export type RequestName = keyof types.Requests;
 
 /** Where an unknown field is always a fault: constructor objects, whose keys are arguments of a call, and settings of `sft`. */
 const ALWAYS_STRICT = /^\/(logits_processors\/|config$)/;
@@ -33,40 +32,25 @@ const ALWAYS_STRICT = /^\/(logits_processors\/|config$)/;
 /** What happens to unknown fields. `drop` deletes them from an input without faults. */
 export type UnknownFields = 'fault' | 'ignore' | 'drop';
 
-/** The types of requests that have no rules beside their schema, by name. */
-type Requests = {
-  readonly AdapterLoadBody: types.AdapterLoadBody;
-  readonly AdapterLoadRequest: types.AdapterLoadRequest;
-  readonly AdapterUnloadBody: types.AdapterUnloadBody;
-  readonly CheckpointDeleteRequest: types.CheckpointDeleteRequest;
-  readonly DetokenizeBody: types.DetokenizeBody;
-  readonly DetokenizeRequest: types.DetokenizeRequest;
-  readonly EmbeddingRequest: types.EmbeddingRequest;
-  readonly JobListQuery: types.JobListQuery;
-  readonly ListQuery: types.ListQuery;
-  readonly MessageCountRequest: types.MessageCountRequest;
-  readonly MessageRequest: types.MessageRequest;
-  readonly ModelCreateRequest: types.ModelCreateRequest;
-  readonly ModelExportRequest: types.ModelExportRequest;
-  readonly ResponseRequest: types.ResponseRequest;
-  readonly TextCompletionRequest: types.TextCompletionRequest;
-  readonly TokenizeBody: types.TokenizeBody;
-  readonly TokenizeRequest: types.TokenizeRequest;
-};
+/** Requests that have no rules beside their schema. */
+type PlainRequest = Exclude<
+  RequestName,
+  'ChatCompletionRequest' | 'TrainingJobRequest' | 'SftRequest' | 'LogRequest'
+>;
 
 /**
  * Checks an input that has no rules beside its schema.
  * @throws OnpolicyError `INVALID_REQUEST` with all faults
  */
-export function checkRequest<Name extends keyof Requests>(
+export function checkRequest<Name extends PlainRequest>(
   name: Name,
   input: unknown,
   options: ValidationOptions,
-): Requests[Name] {
+): types.Requests[Name] {
   return readingInput(input, () => {
     const faults = schemaFaults(name, input, unknownFields(options), options.onDropped);
     if (faults.count > 0) throw invalidRequest(faults);
-    return input as Requests[Name];
+    return input as types.Requests[Name];
   });
 }
 

@@ -45,15 +45,13 @@ export type WorkDone = {
 };
 
 /** Runs the gradient steps of one job and returns its metrics. The trainer's adapter and optimizer state are then new. */
-export async function trainOnGroups(
+export function trainOnGroups(
   groups: readonly TrajectoryGroup[],
   settings: TrainingSettings,
   tools: StepTools,
 ): Promise<WorkDone> {
   const { trainer, signal } = tools;
-  const abort = () => trainer.abort();
-  signal?.addEventListener('abort', abort);
-  try {
+  return onTrainer(tools, async () => {
     const start = tools.now();
     const pause = async () => {
       failIfAborted(signal);
@@ -76,6 +74,18 @@ export async function trainOnGroups(
       updates: stepCount - metrics['train/skipped_steps']!,
       probe: rows[0]?.row ?? null,
     };
+  });
+}
+
+/** Does a job's work on its trainer, which its signal stops. */
+export async function onTrainer<Result>(
+  { trainer, signal }: StepTools,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const abort = () => trainer.abort();
+  signal?.addEventListener('abort', abort);
+  try {
+    return await work();
   } finally {
     signal?.removeEventListener('abort', abort);
   }

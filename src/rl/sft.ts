@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { Complete, PackedRow } from '../protocol/index.ts';
 import { Averages } from './metrics.ts';
 import { defaultRowLength, packRows, type WeightedSequence } from './pack.ts';
-import { failIfAborted, type StepTools, type WorkDone } from './policy-steps.ts';
+import { failIfAborted, onTrainer, type StepTools, type WorkDone } from './policy-steps.ts';
 import { tokensOf } from './tokens.ts';
 import type { TrajectoryMessage } from './trajectory.ts';
 
@@ -17,15 +17,13 @@ export type SftExample = {
 export type SftSettings = Complete['SftConfig'];
 
 /** Runs all steps and returns the job's metrics. */
-export async function trainOnExamples(
+export function trainOnExamples(
   data: readonly SftExample[],
   settings: SftSettings,
   tools: StepTools,
 ): Promise<WorkDone> {
   const { trainer, signal } = tools;
-  const abort = () => trainer.abort();
-  signal?.addEventListener('abort', abort);
-  try {
+  return onTrainer(tools, async () => {
     const start = tools.now();
     const sequences = await tokenize(data, settings, tools);
     const length =
@@ -70,9 +68,7 @@ export async function trainOnExamples(
       'throughput/train_tok_per_s': seconds > 0 ? tokenCount / seconds : 0,
     };
     return { metrics, updates: trainedCount > 0 ? stepCount - skippedCount : 0, probe };
-  } finally {
-    signal?.removeEventListener('abort', abort);
-  }
+  });
 }
 
 /** The learning rate of a step, counted from 0. */

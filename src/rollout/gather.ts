@@ -2,6 +2,7 @@
 import { setMaxListeners } from 'node:events';
 import { messageOf, OnpolicyError } from '../errors.ts';
 import {
+  type Arguments,
   type Complete,
   checkArguments,
   type RolloutException,
@@ -45,22 +46,11 @@ export type GatherProgress = {
 };
 
 /** Options of {@link gatherTrajectoryGroups}. */
-export type GatherOptions = {
-  /** Attempts at each task. Default 8. */
-  readonly groupSize?: number | undefined;
-  /** Number of concurrent attempts. Default 64. */
-  readonly concurrency?: number | undefined;
-  readonly signal?: AbortSignal | undefined;
+export type GatherOptions = Omit<Arguments['GatherOptions'], 'onProgress' | 'scoreGroup'> & {
   /** Called at the start and after each attempt; `progressBar()` draws it. */
   readonly onProgress?: ((progress: GatherProgress) => void) | undefined;
-  /** How many attempts may fail over all groups; one more ends them all. Default 0. */
-  readonly maxFailures?: number | undefined;
-  /** How often a failed attempt is restarted before it counts as failed. Default 0. */
-  readonly retries?: number | undefined;
   /** Scores a whole group, for example a judge that compares attempts. Called when all attempts of a group have ended. */
   readonly scoreGroup?: ((group: GatheredGroup, signal: AbortSignal) => Promise<GatheredGroup>) | undefined;
-  /** Seed that the attempts' seeds are derived from. Default 0. */
-  readonly seed?: number | string | undefined;
 };
 
 /**

@@ -1,6 +1,7 @@
 /** Attempts at one task, a rubric and a service -> the same attempts with rewards relative to each other. */
 import { OnpolicyError } from '../errors.ts';
 import {
+  type Arguments,
   type ChatCompletion,
   type ChatCompletionRequest,
   checkArguments,
@@ -12,17 +13,11 @@ import type { Completions } from '../service.ts';
 import type { GatheredGroup, GatherOptions } from './gather.ts';
 
 /** Options of {@link judge}. */
-export type JudgeOptions = {
+export type JudgeOptions = Omit<Arguments['JudgeOptions'], 'service' | 'request'> & {
   /** The service of the judge: a runtime, a pool, or `connect({ baseUrl })` of any server. */
   readonly service: Completions;
-  /** The judge's model. Default: the service's default model. */
-  readonly model?: string | undefined;
-  /** What makes an attempt good, in words. */
-  readonly rubric?: string | undefined;
   /** Additional fields of the judge's requests, for example `temperature` or `max_tokens`. */
   readonly request?: Partial<ChatCompletionRequest> | undefined;
-  /** How often the request is repeated if the judge's answer cannot be parsed. Default 2. */
-  readonly retries?: number | undefined;
 };
 
 const RUBRIC = `An attempt that reaches its goal scores well above one that does not.

@@ -1,8 +1,8 @@
 /** Options of a training loop -> its counts with defaults, or an error that names what is wrong. */
 import {
+  type Arguments,
   type Complete,
   checkArguments,
-  type ExperimentalConfig,
   type MetricValues,
   type Trajectory,
   withDefaults,
@@ -62,74 +62,36 @@ export type LoopEvent =
   | { readonly type: 'step'; readonly step: number; readonly metrics: MetricValues }
   | ({ readonly type: 'evaluation' } & Evaluation);
 
-/** Options of {@link trainLoop}. */
-export type TrainLoopOptions<Task> = {
+/** Held-out tasks, not used for training. */
+type LoopEvaluation<Task> = Omit<Arguments['LoopEvaluation'], 'tasks' | 'rollout'> & {
+  readonly tasks: readonly Task[];
+  /** Default: the rollout of training. */
+  readonly rollout?: LoopRollout<Task> | undefined;
+};
+
+/** What of the options has a type of its own. */
+type TypedOptions<Task> = {
   /** Samples, trains and stores: a runtime. */
   readonly service: TrainableService;
-  /** Id of the registered model. */
-  readonly model: string;
   /** The training tasks. They are used in a random order determined by the seed, and reused when all have been used. */
   readonly tasks: readonly Task[];
   readonly rollout: LoopRollout<Task>;
   /** Held-out tasks, not used for training. */
-  readonly evaluate?:
-    | {
-        readonly tasks: readonly Task[];
-        /** Steps between evaluations. One comes before the first step, and one after the last. Default 5. */
-        readonly every?: number | undefined;
-        /** Attempts at each task. Default 1. */
-        readonly groupSize?: number | undefined;
-        /** Default: the rollout of training. */
-        readonly rollout?: LoopRollout<Task> | undefined;
-        /** Split of the log for its trajectories and metrics. Default `val`. */
-        readonly split?: string | undefined;
-      }
-    | undefined;
-  /** When to stop: at the first condition that holds. */
-  readonly until: {
-    /** The model's step. */
-    readonly steps: number;
-    /** Mean reward of an evaluation. */
-    readonly reward?: number | undefined;
-    /** Evaluations in a row without a new best one. */
-    readonly patience?: number | undefined;
-  };
-  /** Tasks of a step. Default 8. */
-  readonly groupsPerStep?: number | undefined;
-  /**
-   * How many more tasks a step may try in place of tasks whose attempts all got the same reward, which teaches nothing (DAPO's dynamic
-   * sampling). Default 0.
-   */
-  readonly refill?: number | undefined;
+  readonly evaluate?: LoopEvaluation<Task> | undefined;
   /**
    * Answers the rollouts' requests in place of `service`. After each step it loads the adapter from the folder of the checkpoint, which it
    * must be able to read.
    */
   readonly sampler?: SamplerService | undefined;
-  /** With a sampler: the name of the base model there. */
-  readonly samplerModel?: string | undefined;
   /** With a sampler: maps a folder of this machine to its path on the sampler's machine. Default: the same path. */
   readonly samplerPath?: ((folder: string) => string) | undefined;
-  /**
-   * How many steps may be trained between the start of a rollout and its use. Rollouts of this many steps are sampled while others train.
-   * Default 0: sampling and training take turns.
-   */
-  readonly maxStale?: number | undefined;
-  /**
-   * Settings of the algorithm. With `sampler` or `maxStale`, `precalculate_logprobs` is on and `truncated_importance_sampling` is 2 by
-   * default: tokens sampled by an older step or another engine are weighted by their probability here.
-   */
-  readonly config?: ExperimentalConfig | undefined;
-  /**
-   * How many of the newest checkpoints to keep, in addition to the best one, the `kl_penalty_reference_step` and those that rollouts use.
-   * Default: all.
-   */
-  readonly keepCheckpoints?: number | undefined;
-  /** Determines the order of tasks and the seeds of attempts. Default 0. */
-  readonly seed?: number | string | undefined;
   /** Called after each step and each evaluation. */
   readonly onEvent?: ((event: LoopEvent) => void) | undefined;
-} & Omit<GatherOptions, 'seed'>;
+} & Pick<GatherOptions, 'onProgress' | 'scoreGroup'>;
+
+/** Options of {@link trainLoop}. */
+export type TrainLoopOptions<Task> = Omit<Arguments['TrainLoopOptions'], keyof TypedOptions<Task>> &
+  TypedOptions<Task>;
 
 /** Counts of a loop, all filled in. */
 export type LoopCounts = Pick<Complete['TrainLoopOptions'], 'groupsPerStep' | 'refill' | 'maxStale'> &

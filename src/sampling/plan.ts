@@ -2,7 +2,6 @@
 
 import {
   loadAddon,
-  SAMPLER_FIELDS,
   type SamplerHandle,
   type SamplerPlanOptions,
   type TokenTextsHandle,
@@ -101,12 +100,14 @@ function badWordsOf(
 
 /** The model's own settings stand where the request says nothing. Null: off. */
 function numbersOf(request: ValidChatRequest, defaults: SamplingDefaults): Partial<SamplerPlanOptions> {
-  const own: Partial<Record<string, number | null>> = defaults;
-  return Object.fromEntries(
-    SAMPLER_FIELDS.map((field) => [field, request[field] ?? own[field]] as const).filter(
-      ([, value]) => value != null,
-    ),
-  );
+  const given: Partial<Record<string, unknown>> = request;
+  const own: Partial<Record<string, unknown>> = defaults;
+  const numbers: Record<string, unknown> = {};
+  for (const field of loadAddon().samplerFields) {
+    const value = given[field] ?? own[field];
+    if (value != null) numbers[field] = value;
+  }
+  return numbers;
 }
 
 function breakersOf(

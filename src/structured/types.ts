@@ -1,32 +1,8 @@
 /** The public types: specification, vocabulary, constraint and matcher. */
+import type { ConstraintSpec } from '../protocol/index.ts';
 
 /** The `structured_outputs` of a request: exactly one of the first six fields, and options for JSON. */
-export type StructuredOutputs = {
-  /** A JSON Schema, as an object or as text. */
-  readonly json?: string | boolean | Readonly<Record<string, unknown>> | null;
-  /** The whole output matches this regular expression. */
-  readonly regex?: string | null;
-  /** The output is exactly one of these. */
-  readonly choice?: readonly string[] | null;
-  /** A grammar: GBNF or EBNF if a line contains `::=`, else Lark. */
-  readonly grammar?: string | null;
-  /** Any JSON object. `false` means unset. */
-  readonly json_object?: boolean | null;
-  /** A structural tag, as an object or as text. */
-  readonly structural_tag?: string | Readonly<Record<string, unknown>> | null;
-  /** Regular expression of the white space between JSON tokens. Default: at most one blank, or a line break with indentation. */
-  readonly whitespace_pattern?: string | null;
-  /** Whether JSON has no white space between tokens. */
-  readonly disable_any_whitespace?: boolean | null;
-  /** Whether objects with `properties` allow no others, unless the schema does. */
-  readonly disable_additional_properties?: boolean | null;
-  /** The order of properties: as `properties` lists them (the default), or any. `x-property-order` in a schema does the same for one schema. */
-  readonly property_order?: 'declared' | 'any' | null;
-  /** JSON Schemas by absolute URI, for every `$ref` that leads out of the schema. */
-  readonly schemas?: Readonly<Record<string, Readonly<Record<string, unknown>> | boolean>> | null;
-  /** Whether to refuse what is otherwise a warning, such as an unknown `format`. */
-  readonly disable_fallback?: boolean | null;
-};
+export type StructuredOutputs = Readonly<ConstraintSpec>;
 
 /** The tokens of a model, prepared for masking. Made once per model. */
 export interface Vocabulary {

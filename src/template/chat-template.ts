@@ -47,6 +47,11 @@ export type RenderOptions = {
    * Default false: as in Jinja2, such a field is empty.
    */
   readonly requireDocumentFields?: boolean | undefined;
+  /**
+   * Whether `append` and `pop` work on lists that the template itself made. Default false: they are refused, as in transformers'
+   * immutable sandbox. Some published templates, such as Kimi K2's, need it.
+   */
+  readonly growsLists?: boolean | undefined;
 };
 
 /** Rendered text with the spans that the assistant wrote. */
@@ -119,6 +124,7 @@ export class ChatTemplate {
       limits: options.limits ? { ...DEFAULT_LIMITS, ...definedOnly(options.limits) } : DEFAULT_LIMITS,
       now: options.now ?? (() => new Date()),
       spanMarks,
+      growsLists: options.growsLists ?? false,
     });
     return final === null ? text : cutAtTag(text, final.text);
   }

@@ -139,7 +139,7 @@ export class ExpressionCompiler extends Compiler {
     const items = this.#list(node.items, scope);
     this.compiled = (frame: Frame) => {
       frame.state.step();
-      return items(frame);
+      return frame.state.madeList(items(frame));
     };
   }
 

@@ -1,12 +1,14 @@
-/** A format's name -> the syntax of its calls, one row per family. */
+/** The table of tool-call formats: one row each, which parser, grammar and detection read. */
 import { OnpolicyError } from '../errors.ts';
-import type { Family } from './context.ts';
+import type { FormatRow, Sign, ToolCallSyntax } from './format-row.ts';
 import { gemmaCalls } from './gemma-calls.ts';
-import { harmonyCalls } from './harmony-calls.ts';
+import { HARMONY, harmonyCalls } from './harmony-calls.ts';
 import { bareJsonCalls, jsonCalls, readJsonCalls } from './json-calls.ts';
 import { llamaCalls } from './llama-calls.ts';
 import { functionaryCalls, mistralCalls, namedJson, splitIndexedName } from './named-json.ts';
+import { nestedCalls } from './nested-calls.ts';
 import { barePythonCalls, fencedPythonCalls, pythonListCalls } from './python-calls.ts';
+import { withoutComments } from './template-text.ts';
 import { xmlCalls } from './xml-calls.ts';
 
 const QWEN_PARAMETERS = {
@@ -20,136 +22,445 @@ const QWEN_PARAMETERS = {
   valueLookahead: ['\n<parameter=', '\n</function>'],
 } as const;
 
-/** All families, with the names of vLLM's parsers where it has one. */
-const FAMILIES = {
-  /** Text only. */
-  none: { markers: [], literals: [], *read() {} } satisfies Family,
-  /** `{"name": ..., "arguments": {...}}` at the beginning of a line, with the name of a given tool. */
-  json: bareJsonCalls({}),
-  hermes: jsonCalls({ begins: ['<tool_call>'], ends: ['</tool_call>'] }),
-  llama3_json: llamaCalls(),
-  granite: jsonCalls({ begins: ['<|tool_call|>', '<tool_call>'], ends: ['</tool_call>'] }),
-  phi4_mini_json: jsonCalls({ begins: ['functools', '<|tool_call|>'], ends: ['<|/tool_call|>'] }),
-  tool_calls_list: jsonCalls({ begins: ['<tool_calls>'], ends: ['</tool_calls>'] }),
-  minimax: jsonCalls({ begins: ['<tool_calls>'], ends: ['</tool_calls>'] }),
-  nemotron: jsonCalls({ begins: ['<TOOLCALL>'], ends: ['</TOOLCALL>'] }),
-  gigachat: jsonCalls({ begins: ['<|function_call|>'] }),
-  apertus: jsonCalls({ begins: ['<|tools_prefix|>'], ends: ['<|tools_suffix|>'], isKeyed: true }),
-  cohere: jsonCalls({ begins: ['<|START_ACTION|>'], ends: ['<|END_ACTION|>'], nameKey: 'tool_name' }),
-  command_r: jsonCalls({
-    begins: ['Action:'],
-    fence: '```json',
-    ends: ['```'],
-    nameKey: 'tool_name',
-    isGated: true,
-  }),
-  /** A JSON list after `[TOOL_CALLS]`; both Mistral formats parse both forms. */
-  mistral: mistralCalls((context) => readJsonCalls(context, { begins: [] })),
-  /** `[TOOL_CALLS]NAME[ARGS]{...}`. */
-  mistral_args: mistralCalls((context) => readJsonCalls(context, { begins: [] })),
-  deepseek_v3: namedJson({
-    section: { begin: '<｜tool▁calls▁begin｜>', end: '<｜tool▁calls▁end｜>' },
-    callBegin: '<｜tool▁call▁begin｜>',
-    prefixEnd: '<｜tool▁sep｜>',
-    nameEnd: '\n',
-    fence: { begin: '```json', end: '```' },
-    callEnd: '<｜tool▁call▁end｜>',
-  }),
-  deepseek_v31: namedJson({
-    section: { begin: '<｜tool▁calls▁begin｜>', end: '<｜tool▁calls▁end｜>' },
-    callBegin: '<｜tool▁call▁begin｜>',
-    nameEnd: '<｜tool▁sep｜>',
-    callEnd: '<｜tool▁call▁end｜>',
-  }),
-  kimi_k2: namedJson({
-    section: { begin: '<|tool_calls_section_begin|>', end: '<|tool_calls_section_end|>' },
-    callBegin: '<|tool_call_begin|>',
-    nameEnd: '<|tool_call_argument_begin|>',
-    callEnd: '<|tool_call_end|>',
-    splitName: splitIndexedName,
-  }),
-  solar: namedJson({
-    callBegin: '<|tool_call:begin|>',
-    prefixEnd: '<|tool_call:name|>',
-    nameEnd: '<|tool_call:args|>',
-    callEnd: '<|tool_call:end|>',
-  }),
-  functionary_v31: namedJson({ callBegin: '<function=', nameEnd: '>', callEnd: '</function>' }),
-  functionary_v32: functionaryCalls(),
-  yandex: namedJson({ callBegin: '[TOOL_CALL_START]', nameEnd: '\n' }),
-  harmony: harmonyCalls(),
-  qwen3_coder: xmlCalls({
-    ...QWEN_PARAMETERS,
-    sections: { begins: ['<tool_call>'], ends: ['</tool_call>'] },
-  }),
-  seed_oss: xmlCalls({
-    ...QWEN_PARAMETERS,
-    hasLineBreak: false,
-    valueEnds: ['</parameter>'],
-    sections: { begins: ['<seed:tool_call>'], ends: ['</seed:tool_call>'] },
-  }),
-  glm45: xmlCalls({
-    callBegin: '<tool_call>',
-    nameEnd: '\n',
-    nameLookahead: ['<arg_key>', '</tool_call>'],
-    callEnd: '</tool_call>',
-    parameterBegin: '<arg_key>',
-    keyEnd: '</arg_key>',
-    valueBegin: '<arg_value>',
-    valueEnds: ['</arg_value>'],
-  }),
-  minimax_m2: xmlCalls({
-    sections: { begins: ['<minimax:tool_call>'], ends: ['</minimax:tool_call>'] },
-    callBegin: '<invoke name="',
-    nameEnd: '">',
-    callEnd: '</invoke>',
-    parameterBegin: '<parameter name="',
-    keyEnd: '">',
-    valueEnds: ['</parameter>'],
-  }),
-  deepseek_v32: xmlCalls({
-    sections: {
-      begins: ['<｜DSML｜function_calls>', '<｜DSML｜tool_calls>'],
-      ends: ['</｜DSML｜function_calls>', '</｜DSML｜tool_calls>'],
+const JSON_OBJECT = {
+  begin: '{"name": ',
+  name: 'json',
+  middle: [', "arguments": '],
+  arguments: 'json',
+  end: '}',
+  separator: ', ',
+} as const;
+/** `NAME(KEY=VALUE, ...)`. */
+const PYTHON_CALL = {
+  begin: '',
+  name: 'plain',
+  middle: ['('],
+  arguments: 'python',
+  end: ')',
+  separator: ', ',
+} as const;
+const NAMED = { name: 'plain', arguments: 'json', separator: '' } as const;
+
+/**
+ * All formats, with the names of vLLM's parsers where it has one. Detection takes the first row that a template has the signs
+ * of: specific rows come before general ones.
+ */
+const FORMATS = {
+  harmony: {
+    reads: harmonyCalls(),
+    writes: {
+      ...NAMED,
+      thoughts: {
+        begin: `${HARMONY.channel}analysis${HARMONY.message}`,
+        end: HARMONY.end,
+        next: `${HARMONY.start}assistant`,
+      },
+      begin: `${HARMONY.channel}commentary to=functions.`,
+      middle: [` ${HARMONY.constrain}json${HARMONY.message}`],
+      end: '', // `<|call|>` ends the answer
+      separator: null,
+      trigger: null,
     },
-    callBegin: '<｜DSML｜invoke name="',
-    nameEnd: '">',
-    callEnd: '</｜DSML｜invoke>',
-    parameterBegin: '<｜DSML｜parameter name="',
-    keyEnd: '"',
-    hasTypeAttribute: true,
-    valueEnds: ['</｜DSML｜parameter>'],
-  }),
-  minicpm: xmlCalls({
-    callBegin: '<function name="',
-    nameEnd: '">',
-    callEnd: '</function>',
-    parameterBegin: '<param name="',
-    keyEnd: '">',
-    valueEnds: ['</param>'],
-    hasCdata: true,
-  }),
-  pythonic: barePythonCalls(),
-  lfm2: pythonListCalls('<|tool_call_start|>', '<|tool_call_end|>'),
-  gemma_tool_code: fencedPythonCalls('```tool_code', '```'),
-  functiongemma: gemmaCalls('<start_function_call>', '<end_function_call>', '<escape>'),
-  gemma4: gemmaCalls('<|tool_call>', '<tool_call|>', '<|"|>'),
-} as const satisfies Readonly<Record<string, Family>>;
+    seenBy: [['<|channel|>', '<|message|>']],
+  },
+  gemma4: {
+    reads: gemmaCalls('<|tool_call>', '<tool_call|>', '<|"|>'),
+    writes: {
+      begin: '<|tool_call>call:',
+      name: 'plain',
+      middle: ['{'],
+      arguments: 'gemma',
+      end: '}<tool_call|>',
+      separator: '',
+      trigger: '<|tool_call>',
+    },
+    seenBy: [['<|tool_call>']],
+  },
+  functiongemma: {
+    reads: gemmaCalls('<start_function_call>', '<end_function_call>', '<escape>'),
+    seenBy: [['<start_function_call>']],
+  },
+  gemma_tool_code: {
+    reads: fencedPythonCalls('```tool_code', '```'),
+    writes: {
+      ...PYTHON_CALL,
+      section: { begin: '```tool_code\n', end: '\n```' },
+      separator: '\n',
+      trigger: '```tool_code',
+    },
+    seenBy: [['```tool_code']],
+  },
+  kimi_k2: {
+    reads: namedJson({
+      section: { begin: '<|tool_calls_section_begin|>', end: '<|tool_calls_section_end|>' },
+      callBegin: '<|tool_call_begin|>',
+      nameEnd: '<|tool_call_argument_begin|>',
+      callEnd: '<|tool_call_end|>',
+      splitName: splitIndexedName,
+    }),
+    writes: {
+      ...NAMED,
+      section: { begin: '<|tool_calls_section_begin|>', end: '<|tool_calls_section_end|>' },
+      begin: '<|tool_call_begin|>functions.',
+      middle: [':', { pattern: '[0-9]+' }, '<|tool_call_argument_begin|>'],
+      end: '<|tool_call_end|>',
+      trigger: '<|tool_calls_section_begin|>',
+    },
+    seenBy: [['<|tool_call_begin|>']],
+  },
+  solar: {
+    reads: namedJson({
+      callBegin: '<|tool_call:begin|>',
+      prefixEnd: '<|tool_call:name|>',
+      nameEnd: '<|tool_call:args|>',
+      callEnd: '<|tool_call:end|>',
+    }),
+    seenBy: [['<|tool_call:begin|>']],
+  },
+  deepseek_v4: dsmlCalls('tool_calls', [['｜DSML｜', 'tool_calls>']]),
+  deepseek_v32: dsmlCalls('function_calls', [['｜DSML｜']]),
+  deepseek_v3: {
+    reads: namedJson({
+      section: { begin: '<｜tool▁calls▁begin｜>', end: '<｜tool▁calls▁end｜>' },
+      callBegin: '<｜tool▁call▁begin｜>',
+      prefixEnd: '<｜tool▁sep｜>',
+      nameEnd: '\n',
+      fence: { begin: '```json', end: '```' },
+      callEnd: '<｜tool▁call▁end｜>',
+    }),
+    writes: {
+      ...NAMED,
+      section: { begin: '<｜tool▁calls▁begin｜>', end: '<｜tool▁calls▁end｜>' },
+      begin: '<｜tool▁call▁begin｜>function<｜tool▁sep｜>',
+      middle: ['\n```json\n'],
+      end: '\n```<｜tool▁call▁end｜>',
+      separator: '\n',
+      trigger: '<｜tool▁calls▁begin｜>',
+    },
+    seenBy: [['<｜tool▁call▁begin｜>', '```json']],
+  },
+  deepseek_v31: {
+    reads: namedJson({
+      section: { begin: '<｜tool▁calls▁begin｜>', end: '<｜tool▁calls▁end｜>' },
+      callBegin: '<｜tool▁call▁begin｜>',
+      nameEnd: '<｜tool▁sep｜>',
+      callEnd: '<｜tool▁call▁end｜>',
+    }),
+    writes: {
+      ...NAMED,
+      section: { begin: '<｜tool▁calls▁begin｜>', end: '<｜tool▁calls▁end｜>' },
+      begin: '<｜tool▁call▁begin｜>',
+      middle: ['<｜tool▁sep｜>'],
+      end: '<｜tool▁call▁end｜>',
+      trigger: '<｜tool▁calls▁begin｜>',
+    },
+    seenBy: [['<｜tool▁call▁begin｜>']],
+  },
+  /** `[TOOL_CALLS]NAME[ARGS]{...}`. */
+  mistral_args: {
+    reads: mistralCalls((context) => readJsonCalls(context, { begins: [] })),
+    writes: { ...NAMED, begin: '[TOOL_CALLS]', middle: ['[ARGS]'], end: '', trigger: '[TOOL_CALLS]' },
+    seenBy: [['[TOOL_CALLS]', '[ARGS]']],
+  },
+  /** A JSON list after `[TOOL_CALLS]`; both Mistral formats parse both forms. */
+  mistral: {
+    reads: mistralCalls((context) => readJsonCalls(context, { begins: [] })),
+    writes: inSection('[TOOL_CALLS] [', ']'),
+    seenBy: [['[TOOL_CALLS]']],
+  },
+  yandex: {
+    reads: namedJson({ callBegin: '[TOOL_CALL_START]', nameEnd: '\n' }),
+    writes: { ...NAMED, begin: '[TOOL_CALL_START]', middle: ['\n'], end: '', trigger: '[TOOL_CALL_START]' },
+    seenBy: [['[TOOL_CALL_START]']],
+  },
+  functionary_v32: {
+    reads: functionaryCalls(),
+    writes: { ...NAMED, begin: '', middle: ['\n'], end: '', separator: '>>>', trigger: null },
+    seenBy: [['>>>', /recipient|functionary/]],
+  },
+  seed_oss: {
+    reads: xmlCalls({
+      ...QWEN_PARAMETERS,
+      hasLineBreak: false,
+      valueEnds: ['</parameter>'],
+      sections: { begins: ['<seed:tool_call>'], ends: ['</seed:tool_call>'] },
+    }),
+    writes: {
+      begin: '<seed:tool_call>\n<function=',
+      name: 'plain',
+      middle: ['>\n'],
+      arguments: 'seed_xml',
+      end: '\n</function>\n</seed:tool_call>',
+      separator: '\n',
+      trigger: '<seed:tool_call>',
+    },
+    seenBy: [['<seed:tool_call>']],
+  },
+  qwen3_coder: {
+    reads: xmlCalls({
+      ...QWEN_PARAMETERS,
+      sections: { begins: ['<tool_call>'], ends: ['</tool_call>'] },
+    }),
+    writes: {
+      begin: '<tool_call>\n<function=',
+      name: 'plain',
+      middle: ['>\n'],
+      arguments: 'qwen_xml',
+      end: '\n</function>\n</tool_call>',
+      separator: '\n',
+      trigger: '<tool_call>',
+    },
+    seenBy: [['<function=', '<parameter=']],
+  },
+  functionary_v31: {
+    reads: namedJson({ callBegin: '<function=', nameEnd: '>', callEnd: '</function>' }),
+    writes: {
+      ...NAMED,
+      begin: '<function=',
+      middle: ['>'],
+      end: '</function>',
+      trigger: '<function=',
+    },
+    seenBy: [['<function=']],
+  },
+  minicpm: {
+    reads: xmlCalls({
+      callBegin: '<function name="',
+      nameEnd: '">',
+      callEnd: '</function>',
+      parameterBegin: '<param name="',
+      keyEnd: '">',
+      valueEnds: ['</param>'],
+      hasCdata: true,
+    }),
+    writes: {
+      begin: '<function name="',
+      name: 'plain',
+      middle: ['">'],
+      arguments: 'minicpm_xml',
+      end: '</function>',
+      separator: '\n',
+      trigger: '<function name="',
+    },
+    seenBy: [['<function name=', '<param name=']],
+  },
+  minimax_m2: {
+    reads: xmlCalls({
+      sections: { begins: ['<minimax:tool_call>'], ends: ['</minimax:tool_call>'] },
+      callBegin: '<invoke name="',
+      nameEnd: '">',
+      callEnd: '</invoke>',
+      parameterBegin: '<parameter name="',
+      keyEnd: '">',
+      valueEnds: ['</parameter>'],
+    }),
+    writes: {
+      section: { begin: '<minimax:tool_call>\n', end: '\n</minimax:tool_call>' },
+      begin: '<invoke name="',
+      name: 'plain',
+      middle: ['">'],
+      arguments: 'minimax_xml',
+      end: '</invoke>',
+      separator: '\n',
+      trigger: '<minimax:tool_call>',
+    },
+    seenBy: [['<minimax:tool_call>', '<invoke name=']],
+  },
+  /** Hunyuan 3. */
+  hy_v3: {
+    reads: xmlCalls({
+      sections: { begins: ['<tool_calls:opensource>'], ends: ['</tool_calls:opensource>'] },
+      callBegin: '<tool_call:opensource>',
+      nameEnd: '<tool_sep:opensource>',
+      callEnd: '</tool_call:opensource>',
+      parameterBegin: '<arg_key:opensource>',
+      keyEnd: '</arg_key:opensource>',
+      valueBegin: '<arg_value:opensource>',
+      valueEnds: ['</arg_value:opensource>'],
+    }),
+    writes: {
+      section: { begin: '<tool_calls:opensource>\n', end: '\n</tool_calls:opensource>' },
+      begin: '<tool_call:opensource>',
+      name: 'plain',
+      middle: ['<tool_sep:opensource>\n'],
+      arguments: 'hunyuan_xml',
+      end: '</tool_call:opensource>',
+      separator: '\n',
+      trigger: '<tool_calls:opensource>',
+    },
+    seenBy: [[/<tool_sep(?:\{\})?(?::opensource)?>/]],
+  },
+  /** MiniMax M3: nested elements. */
+  minimax_m3: { reads: nestedCalls(), seenBy: [[']<]minimax[>[']] },
+  glm45: {
+    reads: xmlCalls({
+      callBegin: '<tool_call>',
+      nameEnd: '\n',
+      nameLookahead: ['<arg_key>', '</tool_call>'],
+      callEnd: '</tool_call>',
+      parameterBegin: '<arg_key>',
+      keyEnd: '</arg_key>',
+      valueBegin: '<arg_value>',
+      valueEnds: ['</arg_value>'],
+    }),
+    writes: {
+      begin: '<tool_call>',
+      name: 'plain',
+      middle: [],
+      arguments: 'glm_xml',
+      end: '</tool_call>',
+      separator: '\n',
+      trigger: '<tool_call>',
+    },
+    seenBy: [['<tool_call>', '<arg_key>', '<arg_value>']],
+  },
+  cohere: {
+    reads: jsonCalls({ begins: ['<|START_ACTION|>'], ends: ['<|END_ACTION|>'], nameKey: 'tool_name' }),
+    seenBy: [['<|START_ACTION|>']],
+  },
+  command_r: {
+    reads: jsonCalls({
+      begins: ['Action:'],
+      fence: '```json',
+      ends: ['```'],
+      nameKey: 'tool_name',
+      isGated: true,
+    }),
+    seenBy: [['Action:', '```json', 'tool_name']],
+  },
+  apertus: {
+    reads: jsonCalls({ begins: ['<|tools_prefix|>'], ends: ['<|tools_suffix|>'], isKeyed: true }),
+    writes: { ...inSection('<|tools_prefix|>[', ']<|tools_suffix|>'), begin: '{', middle: [': '] },
+    seenBy: [['<|tools_prefix|>']],
+  },
+  phi4_mini_json: {
+    reads: jsonCalls({ begins: ['functools', '<|tool_call|>'], ends: ['<|/tool_call|>'] }),
+    writes: inSection('functools[', ']'),
+    seenBy: [['functools['], ['<|tool|>', '<|/tool|>']],
+  },
+  granite: {
+    reads: jsonCalls({ begins: ['<|tool_call|>', '<tool_call>'], ends: ['</tool_call>'] }),
+    writes: inSection('<|tool_call|>[', ']'),
+    seenBy: [['<|tool_call|>']],
+  },
+  lfm2: {
+    reads: pythonListCalls('<|tool_call_start|>', '<|tool_call_end|>'),
+    writes: {
+      ...PYTHON_CALL,
+      section: { begin: '<|tool_call_start|>[', end: ']<|tool_call_end|>' },
+      trigger: '<|tool_call_start|>',
+    },
+    seenBy: [[/<\|tool_call_start\|>|<\|tool_list_start\|>|List of tools: \[/]],
+  },
+  nemotron: {
+    reads: jsonCalls({ begins: ['<TOOLCALL>'], ends: ['</TOOLCALL>'] }),
+    writes: inSection('<TOOLCALL>[', ']</TOOLCALL>'),
+    seenBy: [['<TOOLCALL>']],
+  },
+  tool_calls_list: {
+    reads: jsonCalls({ begins: ['<tool_calls>'], ends: ['</tool_calls>'] }),
+    writes: inSection('<tool_calls>[', ']</tool_calls>'),
+    seenBy: [[/<tool_calls>\s*\[/]],
+  },
+  minimax: {
+    reads: jsonCalls({ begins: ['<tool_calls>'], ends: ['</tool_calls>'] }),
+    writes: { ...inSection('<tool_calls>\n', '\n</tool_calls>'), separator: '\n' },
+    seenBy: [['<tool_calls>']],
+  },
+  gigachat: {
+    reads: jsonCalls({ begins: ['<|function_call|>', 'function call<|role_sep|>'] }),
+    writes: {
+      ...JSON_OBJECT,
+      begin: '<|function_call|>{"name": ',
+      separator: '',
+      trigger: '<|function_call|>',
+    },
+    seenBy: [[/<\|function_call\|>|<\|role_sep\|>/, /\btools\b/]],
+  },
+  hermes: {
+    reads: jsonCalls({ begins: ['<tool_call>'], ends: ['</tool_call>'] }),
+    writes: {
+      ...JSON_OBJECT,
+      begin: '<tool_call>\n{"name": ',
+      end: '}\n</tool_call>',
+      separator: '\n',
+      trigger: '<tool_call>',
+    },
+    seenBy: [['<tool_call>']],
+  },
+  pythonic: {
+    reads: barePythonCalls(),
+    writes: { ...PYTHON_CALL, section: { begin: '[', end: ']' }, trigger: null },
+    seenBy: [[/\[func_name1?\(/]],
+  },
+  llama3_json: {
+    reads: llamaCalls(),
+    writes: { ...JSON_OBJECT, middle: [', "parameters": '], separator: '; ', trigger: null },
+    seenBy: [[/<\|python_tag\|>|"name": ?function name/]],
+  },
+  /** `{"name": ..., "arguments": {...}}` at the beginning of a line, with the name of a given tool. */
+  json: {
+    reads: bareJsonCalls({}),
+    writes: { ...JSON_OBJECT, separator: '\n', trigger: null },
+    seenBy: [[/\btools\b/]],
+  },
+  /** Text only. */
+  none: {
+    reads: { markers: [], literals: [], *read() {} },
+    seenBy: [],
+  },
+} as const satisfies Readonly<Record<string, FormatRow>>;
+
+/** Parameters in DeepSeek's tags, in a section of this name. */
+function dsmlCalls(section: string, seenBy: FormatRow['seenBy']): FormatRow {
+  const callBegin = '<｜DSML｜invoke name="';
+  const callEnd = '</｜DSML｜invoke>';
+  return {
+    reads: xmlCalls({
+      sections: {
+        begins: ['<｜DSML｜function_calls>', '<｜DSML｜tool_calls>'],
+        ends: ['</｜DSML｜function_calls>', '</｜DSML｜tool_calls>'],
+      },
+      callBegin,
+      nameEnd: '">',
+      callEnd,
+      parameterBegin: '<｜DSML｜parameter name="',
+      keyEnd: '"',
+      hasTypeAttribute: true,
+      valueEnds: ['</｜DSML｜parameter>'],
+    }),
+    writes: {
+      section: { begin: `<｜DSML｜${section}>\n`, end: `\n</｜DSML｜${section}>` },
+      begin: callBegin,
+      name: 'plain',
+      middle: ['">'],
+      arguments: 'deepseek_xml',
+      end: callEnd,
+      separator: '\n',
+      trigger: `<｜DSML｜${section}>`,
+    },
+    seenBy,
+  };
+}
+
+function inSection(begin: string, end: string): ToolCallSyntax {
+  return { ...JSON_OBJECT, section: { begin, end }, trigger: begin };
+}
 
 /** How a model writes tool calls. */
-export type ToolFormat = keyof typeof FAMILIES;
+export type ToolFormat = keyof typeof FORMATS;
 
 /** The names of all formats. */
-export const TOOL_FORMATS = Object.keys(FAMILIES) as readonly ToolFormat[];
+export const TOOL_FORMATS = Object.keys(FORMATS) as readonly ToolFormat[];
 
-/** The syntax of a format. */
-export function familyOf(format: ToolFormat): Family {
-  return FAMILIES[format];
+/** The row of a format. */
+export function formatRow(format: ToolFormat): FormatRow {
+  return FORMATS[format];
 }
 
 /** A format by its name, for options; an unknown name is an error that lists the known ones. */
 export function toolFormat(name: string): ToolFormat {
-  if (Object.hasOwn(FAMILIES, name)) return name as ToolFormat;
+  if (Object.hasOwn(FORMATS, name)) return name as ToolFormat;
   throw new OnpolicyError(
     'INVALID_REQUEST',
     `tool format: expected one of ${TOOL_FORMATS.join(', ')}, got ${JSON.stringify(name)}`,
@@ -161,5 +472,17 @@ export function toolFormat(name: string): ToolFormat {
  * parser's input, regardless of `skip_special_tokens`; the parser removes it.
  */
 export function toolCallMarkers(format: ToolFormat): readonly string[] {
-  return familyOf(format).literals;
+  return FORMATS[format].reads.literals;
+}
+
+/**
+ * The format of models trained with this template. `json` for a template with tools in no known format; `none` for a
+ * template without tools.
+ */
+export function detectToolFormat(template: string): ToolFormat {
+  const text = withoutComments(template);
+  const holds = (sign: Sign): boolean => (typeof sign === 'string' ? text.includes(sign) : sign.test(text));
+  return (
+    TOOL_FORMATS.find((format) => formatRow(format).seenBy.some((signs) => signs.every(holds))) ?? 'none'
+  );
 }

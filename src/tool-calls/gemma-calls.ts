@@ -4,7 +4,7 @@ import { type Dialect, readLiteralObject } from './literal.ts';
 
 /** Calls between `begin` and `end`, with `quote` around strings. */
 export function gemmaCalls(begin: string, end: string, quote: string): Family {
-  const dialect: Dialect = { quotes: [quote], hasEscapes: false, hasBareStrings: true };
+  const dialect: Dialect = { quotes: [quote, '"'], hasEscapes: false, hasBareStrings: true };
   return {
     markers: [begin],
     literals: [begin, end, quote],

@@ -2,14 +2,20 @@
 
 export type { ToolCallIdFactory, ToolCallIdInput } from './call-sink.ts';
 export type { TextArgument, ToolDefinition } from './context.ts';
-export { detectToolFormat } from './detect.ts';
 export {
   foldToolCallEvents,
   type ToolCall,
   type ToolCallEvent,
   type ToolCallMessage,
 } from './events.ts';
-export { TOOL_FORMATS, type ToolFormat, toolCallMarkers, toolFormat } from './formats.ts';
+export {
+  detectToolFormat,
+  formatRow,
+  TOOL_FORMATS,
+  type ToolFormat,
+  toolCallMarkers,
+  toolFormat,
+} from './formats.ts';
 export { HARMONY, harmonyRecipient, MAX_HEADER_LENGTH } from './harmony-calls.ts';
 export { createToolCallIds } from './ids.ts';
 export { createToolCallParser, type ToolCallParser, type ToolCallParserOptions } from './parser.ts';
@@ -17,8 +23,6 @@ export {
   type StructuralFormat,
   type StructuralTag,
   type ToolCallChoice,
-  type ToolCallSyntax,
   toolCallStructuralTag,
-  toolCallSyntax,
 } from './structural-tag.ts';
 export { withoutComments } from './template-text.ts';

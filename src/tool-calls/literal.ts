@@ -6,7 +6,7 @@ import { NOT_A_CALL } from './context.ts';
 export type Dialect = {
   /** Quotes of strings. */
   readonly quotes: readonly string[];
-  /** Whether strings have backslash escapes. */
+  /** Whether strings have backslash escapes; those in double quotes do. */
   readonly hasEscapes: boolean;
   /** Whether keys and unknown words are strings without quotes. */
   readonly hasBareStrings: boolean;
@@ -32,6 +32,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
   f: '\f',
   v: '\v',
   a: '\x07',
+  '/': '/', // of JSON
   '0': '\0',
   '\n': '',
 };
@@ -119,7 +120,7 @@ function* readString(reader: TextReader, dialect: Dialect, quote: string, onText
   onText('"');
   for (;;) {
     const take = (text: string): void => onText(escapeJson(text));
-    const ends = dialect.hasEscapes ? [quote, '\\'] : [quote];
+    const ends = dialect.hasEscapes || quote === '"' ? [quote, '\\'] : [quote];
     const end = yield* reader.until(ends, take, Number.POSITIVE_INFINITY, true);
     if (end === null) throw NOT_A_CALL;
     if (end === quote) return onText('"');

@@ -31,14 +31,30 @@ type Schema = {
     | 'oneOf'
     | 'allOf'
     | 'properties'
-    | 'additionalProperties']?: unknown;
+    | 'additionalProperties'
+    | 'items']?: unknown;
 };
+
+/** A schema in the schema of a tool's parameters, where its references lead. */
+export type Typed = { readonly schema: unknown; readonly root: unknown };
 
 /** The types of the parameter `name` under the schema of a tool's parameters. */
 export function parameterTypes(parameters: unknown, name: string): ParameterTypes {
-  if (!isSchema(parameters)) return null;
-  const { properties, additionalProperties } = parameters;
-  return typesOf(ownValue(properties, name) ?? additionalProperties, parameters, { left: MAX_SCHEMAS });
+  return typesOf(inside({ schema: parameters, root: parameters }, name));
+}
+
+/** The schema of a property, or with null that of the items. */
+export function inside({ schema, root }: Typed, name: string | null): Typed {
+  for (let left = MAX_SCHEMAS; left > 0 && isSchema(schema) && typeof schema.$ref === 'string'; left--)
+    schema = resolve(schema.$ref, root);
+  if (!isSchema(schema)) return { schema: null, root };
+  const { items, properties, additionalProperties } = schema;
+  return { schema: name === null ? items : (ownValue(properties, name) ?? additionalProperties), root };
+}
+
+/** The JSON types that a schema allows. */
+export function typesOf({ schema, root }: Typed): ParameterTypes {
+  return collectTypes(schema, root, { left: MAX_SCHEMAS });
 }
 
 /** Whether the parameter can only be a string, so that its text needs no parsing. */
@@ -56,10 +72,10 @@ export function valueToJson(text: string, types: ParameterTypes): string {
   return isAllowed || (type !== 'string' && !types?.has('string')) ? json : JSON.stringify(text);
 }
 
-function typesOf(schema: unknown, root: Schema, budget: { left: number }): ParameterTypes {
+function collectTypes(schema: unknown, root: unknown, budget: { left: number }): ParameterTypes {
   if (!isSchema(schema) || budget.left-- <= 0) return null;
   const { $ref, type, anyOf, oneOf, allOf } = schema;
-  if (typeof $ref === 'string') return typesOf(resolve($ref, root), root, budget);
+  if (typeof $ref === 'string') return collectTypes(resolve($ref, root), root, budget);
   if (typeof type === 'string') return new Set([LOOSE_TYPES[type.toLowerCase()] ?? type.toLowerCase()]);
   if (Array.isArray(type)) return new Set(type.map((one) => LOOSE_TYPES[String(one)] ?? String(one)));
   if (Array.isArray(schema.enum))
@@ -67,16 +83,16 @@ function typesOf(schema: unknown, root: Schema, budget: { left: number }): Param
   if ('const' in schema) return new Set([typeOfJson(JSON.stringify(schema.const))]);
   const branches = anyOf ?? oneOf;
   if (Array.isArray(branches)) {
-    const types = branches.map((branch) => typesOf(branch, root, budget));
+    const types = branches.map((branch) => collectTypes(branch, root, budget));
     return types.includes(null) ? null : new Set(types.flatMap((one) => [...one!]));
   }
   if (Array.isArray(allOf)) {
-    return allOf.map((part) => typesOf(part, root, budget)).find((types) => types !== null) ?? null;
+    return allOf.map((part) => collectTypes(part, root, budget)).find((types) => types !== null) ?? null;
   }
   return null;
 }
 
-function resolve(reference: string, root: Schema): unknown {
+function resolve(reference: string, root: unknown): unknown {
   let at: unknown = root;
   for (const key of reference.replace(/^#\/?/, '').split('/').filter(Boolean)) {
     const name = decodeURIComponent(key).replaceAll('~1', '/').replaceAll('~0', '~');

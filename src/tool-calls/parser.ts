@@ -3,7 +3,7 @@ import { ParserRun, TextReader } from '../common/index.ts';
 import { CallSink, type ToolCallIdFactory } from './call-sink.ts';
 import type { ToolDefinition } from './context.ts';
 import type { ToolCallEvent } from './events.ts';
-import { familyOf, type ToolFormat } from './formats.ts';
+import { formatRow, type ToolFormat } from './formats.ts';
 import { readCalls } from './machine.ts';
 
 /** Options of {@link createToolCallParser}. */
@@ -30,7 +30,7 @@ export function createToolCallParser(format: ToolFormat, options: ToolCallParser
   const reader = new TextReader();
   const sink = new CallSink(options.createId, options.refused);
   const tools = new Map(options.tools.map((tool) => [tool.function.name, tool.function.parameters]));
-  const run = new ParserRun(reader, readCalls({ reader, sink, tools }, familyOf(format)));
+  const run = new ParserRun(reader, readCalls({ reader, sink, tools }, formatRow(format).reads));
   const takeEvents = (): ToolCallEvent[] => {
     const events = sink.takeEvents();
     return options.parallel === false

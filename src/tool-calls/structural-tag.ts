@@ -1,27 +1,8 @@
 /** A format, tools and tool choice -> a structural tag, which restricts the answer to valid calls. */
 import { OnpolicyError } from '../errors.ts';
 import type { TextArgument, ToolDefinition } from './context.ts';
-import type { ToolFormat } from './formats.ts';
-
-/** A fixed text, or a regular expression. */
-type Part = string | { readonly pattern: string };
-
-/** The syntax of one call: `begin`, the name, `middle`, the arguments, `end`. */
-export type ToolCallSyntax = {
-  /** Markers around a list of calls. */
-  readonly section?: { readonly begin: string; readonly end: string };
-  readonly begin: string;
-  /** `json`: the name is a JSON string. */
-  readonly name: 'plain' | 'json';
-  readonly middle: readonly Part[];
-  /** `json`: the arguments are a JSON object. Otherwise tagged parameters in this style. */
-  readonly arguments: 'json' | 'qwen_xml' | 'glm_xml' | 'minimax_xml' | 'deepseek_xml';
-  readonly end: string;
-  /** The separator of two calls. */
-  readonly separator: string;
-  /** A text that begins only calls; null if a call may begin like other text. */
-  readonly trigger: string | null;
-};
+import type { ArgumentStyle, ToolCallSyntax } from './format-row.ts';
+import { formatRow, type ToolFormat } from './formats.ts';
 
 /** The request's `tool_choice`. */
 export type ToolCallChoice = 'auto' | 'required' | { readonly name: string };
@@ -39,7 +20,7 @@ export type StructuralFormat = {
   /** Of a pattern or grammar: its text stands in a JSON string. */
   readonly json_escaped?: true;
   readonly json_schema?: unknown;
-  readonly style?: ToolCallSyntax['arguments'];
+  readonly style?: ArgumentStyle;
   readonly begin?: string | StructuralFormat;
   readonly content?: StructuralFormat;
   readonly end?: string | StructuralFormat;
@@ -51,124 +32,6 @@ export type StructuralFormat = {
   readonly at_least_one?: boolean;
   readonly stop_after_first?: boolean;
 };
-
-const JSON_OBJECT = {
-  begin: '{"name": ',
-  name: 'json',
-  middle: [', "arguments": '],
-  arguments: 'json',
-  end: '}',
-  separator: ', ',
-} as const;
-const NAMED = { name: 'plain', arguments: 'json', separator: '' } as const;
-
-/** One row per format whose calls can be enforced by schemas alone. */
-const SYNTAX: Readonly<Partial<Record<ToolFormat, ToolCallSyntax>>> = {
-  json: { ...JSON_OBJECT, separator: '\n', trigger: null },
-  llama3_json: { ...JSON_OBJECT, middle: [', "parameters": '], separator: '; ', trigger: null },
-  hermes: {
-    ...JSON_OBJECT,
-    begin: '<tool_call>\n{"name": ',
-    end: '}\n</tool_call>',
-    separator: '\n',
-    trigger: '<tool_call>',
-  },
-  granite: inSection('<|tool_call|>[', ']'),
-  phi4_mini_json: inSection('functools[', ']'),
-  tool_calls_list: inSection('<tool_calls>[', ']</tool_calls>'),
-  minimax: { ...inSection('<tool_calls>\n', '\n</tool_calls>'), separator: '\n' },
-  nemotron: inSection('<TOOLCALL>[', ']</TOOLCALL>'),
-  mistral: inSection('[TOOL_CALLS] [', ']'),
-  apertus: { ...inSection('<|tools_prefix|>[', ']<|tools_suffix|>'), begin: '{', middle: [': '] },
-  gigachat: {
-    ...JSON_OBJECT,
-    begin: '<|function_call|>{"name": ',
-    separator: '',
-    trigger: '<|function_call|>',
-  },
-  mistral_args: { ...NAMED, begin: '[TOOL_CALLS]', middle: ['[ARGS]'], end: '', trigger: '[TOOL_CALLS]' },
-  deepseek_v3: {
-    ...NAMED,
-    section: { begin: '<｜tool▁calls▁begin｜>', end: '<｜tool▁calls▁end｜>' },
-    begin: '<｜tool▁call▁begin｜>function<｜tool▁sep｜>',
-    middle: ['\n```json\n'],
-    end: '\n```<｜tool▁call▁end｜>',
-    separator: '\n',
-    trigger: '<｜tool▁calls▁begin｜>',
-  },
-  deepseek_v31: {
-    ...NAMED,
-    section: { begin: '<｜tool▁calls▁begin｜>', end: '<｜tool▁calls▁end｜>' },
-    begin: '<｜tool▁call▁begin｜>',
-    middle: ['<｜tool▁sep｜>'],
-    end: '<｜tool▁call▁end｜>',
-    trigger: '<｜tool▁calls▁begin｜>',
-  },
-  kimi_k2: {
-    ...NAMED,
-    section: { begin: '<|tool_calls_section_begin|>', end: '<|tool_calls_section_end|>' },
-    begin: '<|tool_call_begin|>functions.',
-    middle: [':', { pattern: '[0-9]+' }, '<|tool_call_argument_begin|>'],
-    end: '<|tool_call_end|>',
-    trigger: '<|tool_calls_section_begin|>',
-  },
-  functionary_v31: {
-    ...NAMED,
-    begin: '<function=',
-    middle: ['>'],
-    end: '</function>',
-    trigger: '<function=',
-  },
-  functionary_v32: { ...NAMED, begin: '', middle: ['\n'], end: '', separator: '>>>', trigger: null },
-  yandex: { ...NAMED, begin: '[TOOL_CALL_START]', middle: ['\n'], end: '', trigger: '[TOOL_CALL_START]' },
-  qwen3_coder: {
-    begin: '<tool_call>\n<function=',
-    name: 'plain',
-    middle: ['>\n'],
-    arguments: 'qwen_xml',
-    end: '\n</function>\n</tool_call>',
-    separator: '\n',
-    trigger: '<tool_call>',
-  },
-  glm45: {
-    begin: '<tool_call>',
-    name: 'plain',
-    middle: [],
-    arguments: 'glm_xml',
-    end: '</tool_call>',
-    separator: '\n',
-    trigger: '<tool_call>',
-  },
-  minimax_m2: {
-    section: { begin: '<minimax:tool_call>\n', end: '\n</minimax:tool_call>' },
-    begin: '<invoke name="',
-    name: 'plain',
-    middle: ['">'],
-    arguments: 'minimax_xml',
-    end: '</invoke>',
-    separator: '\n',
-    trigger: '<minimax:tool_call>',
-  },
-  deepseek_v32: {
-    section: { begin: '<｜DSML｜function_calls>\n', end: '\n</｜DSML｜function_calls>' },
-    begin: '<｜DSML｜invoke name="',
-    name: 'plain',
-    middle: ['">'],
-    arguments: 'deepseek_xml',
-    end: '</｜DSML｜invoke>',
-    separator: '\n',
-    trigger: '<｜DSML｜function_calls>',
-  },
-};
-
-function inSection(begin: string, end: string): ToolCallSyntax {
-  return { ...JSON_OBJECT, section: { begin, end }, trigger: begin };
-}
-
-/** The syntax of a format's calls; null if schemas alone cannot enforce them. */
-export function toolCallSyntax(format: ToolFormat): ToolCallSyntax | null {
-  return SYNTAX[format] ?? null;
-}
 
 /** Options of {@link toolCallStructuralTag}. */
 export type StructuralTagOptions = {
@@ -191,8 +54,8 @@ export function toolCallStructuralTag(
   parallel: boolean,
   options: StructuralTagOptions = {},
 ): StructuralTag | null {
-  const syntax = toolCallSyntax(format);
-  if (syntax === null || (choice === 'auto' && syntax.trigger === null)) return null;
+  const syntax = formatRow(format).writes;
+  if (syntax === undefined || (choice === 'auto' && syntax.trigger === null)) return null;
   const chosen =
     typeof choice === 'object' ? tools.filter((tool) => tool.function.name === choice.name) : tools;
   if (chosen.length === 0) {
@@ -200,22 +63,31 @@ export function toolCallStructuralTag(
       param: 'tool_choice',
     });
   }
+  if (syntax.arguments === 'python' || syntax.arguments === 'gemma') {
+    if (!chosen.every((tool) => hasWordKeys(tool.function.parameters))) return null;
+  }
   const special = options.specialTokens ?? new Set();
   const calls = chosen.map((tool) => callTag(syntax, tool, special));
   const single = typeof choice === 'object';
   const list: StructuralFormat = {
     type: 'tags_with_separator',
     tags: calls,
-    separator: syntax.separator,
+    separator: syntax.separator ?? '',
     at_least_one: true,
-    stop_after_first: !parallel,
+    stop_after_first: !parallel || syntax.separator === null,
   };
   const { section, trigger } = syntax;
   const body = single ? calls[0]! : list;
   const tags = section
     ? [tag(textFormats(section.begin, special), [body], textFormats(section.end, special))]
     : calls;
-  if (choice !== 'auto') return { type: 'structural_tag', format: section ? tags[0]! : body };
+  if (choice !== 'auto') {
+    const forced = section ? tags[0]! : body;
+    return {
+      type: 'structural_tag',
+      format: syntax.thoughts ? after(syntax.thoughts, forced, special) : forced,
+    };
+  }
   const starts = textFormats(trigger!, special);
   if (starts.length > 1) return null;
   const text = triggered(trigger!, starts[0]!, tags, !parallel);
@@ -226,6 +98,17 @@ export function toolCallStructuralTag(
     type: 'structural_tag',
     format: { type: 'sequence', elements: [{ type: 'optional', content: thoughts }, text] },
   };
+}
+
+/** Calls with the reasoning that may come before them. */
+function after(
+  { begin, end, next }: NonNullable<ToolCallSyntax['thoughts']>,
+  calls: StructuralFormat,
+  special: ReadonlySet<string>,
+): StructuralFormat {
+  const thoughts = tag(textFormats(begin, special), [{ type: 'any_text' }], textFormats(end, special));
+  const content: StructuralFormat = { type: 'sequence', elements: [thoughts, ...textFormats(next, special)] };
+  return { type: 'sequence', elements: [{ type: 'optional', content }, calls] };
 }
 
 /** Free text in which `trigger`, a text or a token, begins one of `tags`. */
@@ -261,7 +144,7 @@ function callTag(
   begin.push(...textFormats(text, special));
   const style = syntax.arguments === 'json' ? {} : { style: syntax.arguments };
   const content: StructuralFormat[] = tool.text
-    ? textArgument(syntax, tool.text)
+    ? textArgument(syntax, tool.text, special)
     : [{ type: 'json_schema', json_schema: schema, ...style }];
   return tag(begin, content, textFormats(syntax.end, special));
 }
@@ -270,26 +153,42 @@ function callTag(
 function textArgument(
   { arguments: style }: ToolCallSyntax,
   { argument, syntax, definition }: TextArgument,
+  special: ReadonlySet<string>,
 ): StructuralFormat[] {
-  const escaped = style === 'json' ? { json_escaped: true as const } : {};
+  const escaped = style === 'json' || style === 'python' ? { json_escaped: true as const } : {};
   const text: StructuralFormat =
     syntax === 'regex'
       ? { type: 'regex', pattern: definition, ...escaped }
       : { type: 'grammar', grammar: definition, syntax, ...escaped };
   const [begin, end] = AROUND_TEXT[style](argument);
-  return [{ type: 'const_string', value: begin }, text, { type: 'const_string', value: end }];
+  return [...textFormats(begin, special), text, ...textFormats(end, special)];
+}
+
+/** Whether all keys of a schema can be written without quotes. */
+function hasWordKeys(schema: unknown): boolean {
+  if (typeof schema !== 'object' || schema === null) return true;
+  const { properties } = schema as { properties?: unknown };
+  const keys = typeof properties === 'object' && properties !== null ? Object.keys(properties) : [];
+  return keys.every((key) => /^[A-Za-z_][\w.-]*$/.test(key)) && Object.values(schema).every(hasWordKeys);
 }
 
 /** What stands before and behind an argument that is a text. */
-const AROUND_TEXT: Readonly<
-  Record<ToolCallSyntax['arguments'], (name: string) => readonly [begin: string, end: string]>
-> = {
-  json: (name) => [`{${JSON.stringify(name)}: "`, '"}'],
-  qwen_xml: (name) => [`<parameter=${name}>\n`, '\n</parameter>'],
-  glm_xml: (name) => [`<arg_key>${name}</arg_key>\n<arg_value>`, '</arg_value>'],
-  minimax_xml: (name) => [`<parameter name="${name}">`, '</parameter>'],
-  deepseek_xml: (name) => [`<｜DSML｜parameter name="${name}" string="true">`, '</｜DSML｜parameter>'],
-};
+const AROUND_TEXT: Readonly<Record<ArgumentStyle, (name: string) => readonly [begin: string, end: string]>> =
+  {
+    json: (name) => [`{${JSON.stringify(name)}: "`, '"}'],
+    qwen_xml: (name) => [`<parameter=${name}>\n`, '\n</parameter>'],
+    glm_xml: (name) => [`<arg_key>${name}</arg_key>\n<arg_value>`, '</arg_value>'],
+    seed_xml: (name) => [`<parameter=${name}>`, '</parameter>'],
+    hunyuan_xml: (name) => [
+      `<arg_key:opensource>${name}</arg_key:opensource>\n<arg_value:opensource>`,
+      '</arg_value:opensource>',
+    ],
+    minicpm_xml: (name) => [`<param name="${name}">`, '</param>'],
+    python: (name) => [`${name}="`, '"'],
+    gemma: (name) => [`${name}:<|"|>`, '<|"|>'],
+    minimax_xml: (name) => [`<parameter name="${name}">`, '</parameter>'],
+    deepseek_xml: (name) => [`<｜DSML｜parameter name="${name}" string="true">`, '</｜DSML｜parameter>'],
+  };
 
 /** A tag from formats: the first is its begin, the last its end, the others its content. */
 function tag(

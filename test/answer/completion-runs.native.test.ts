@@ -54,7 +54,7 @@ describe('a stream', () => {
     const chunks = await stream(PARIS, {
       stream_options: { include_usage: true, continuous_usage_stats: true },
     });
-    expect(chunks[0]!.usage).toEqual({ prompt_tokens: 17, completion_tokens: 0, total_tokens: 17 });
+    expect(chunks[0]!.usage).toMatchObject({ prompt_tokens: 17, completion_tokens: 0, total_tokens: 17 });
     const counts = chunks.map((chunk) => chunk.usage!.completion_tokens);
     expect(counts).toEqual(counts.slice().sort((a, b) => a - b));
     expect(counts.at(-1)).toBe(10);

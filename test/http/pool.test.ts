@@ -252,7 +252,7 @@ describe('a member that says when to try again', () => {
   }, 5_000);
 });
 
-it('a member that is killed and restarted 20 times under load loses only its own streams, and none silently', async () => {
+it('a member that is killed and restarted 6 times under load loses only its own streams, and none silently', async () => {
   const WORDS = Array.from({ length: 20 }, (_, i) => `word${i} `);
   const options = { pieces: WORDS, pieceMs: 1 };
   const steady = await serve(createMemoryService(options));
@@ -275,7 +275,7 @@ it('a member that is killed and restarted 20 times under load loses only its own
     }
   };
   const workers = Array.from({ length: 8 }, (_, name) => worker(name));
-  for (let kill = 0; kill < 20; kill++) {
+  for (let kill = 0; kill < 6; kill++) {
     await vi.waitUntil(() => outcomes.whole >= 6 * kill && service.active() > 0, {
       interval: 5,
       timeout: 60_000,
@@ -289,8 +289,8 @@ it('a member that is killed and restarted 20 times under load loses only its own
   }
   isOver = true;
   await Promise.all(workers);
-  expect(outcomes.failed).toBeGreaterThan(10); // it was under load
-  expect(outcomes.whole).toBeGreaterThan(100);
+  expect(outcomes.failed).toBeGreaterThan(3); // it was under load
+  expect(outcomes.whole).toBeGreaterThan(30);
   await pool.close();
   await Promise.all([steady.close(), victim.close()]);
 });

@@ -4,7 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { ChatCompletionStream } from '../../src/answer/stream.ts';
-import { EMBEDDED_MODEL } from '../../src/models/models.ts';
+import { EMBEDDED_MODEL } from '../../src/models/named-models.ts';
 import type { RuntimeOptions } from '../../src/protocol/index.ts';
 import { createRuntime, type Runtime } from '../../src/runtime.ts';
 

@@ -1,6 +1,6 @@
 /** The styles in which families of models write arguments as tagged parameters: what each allows, token by token. */
 import { describe, expect, it } from 'vitest';
-import { compileConstraint } from '../../src/structured/index.ts';
+import { compileConstraint, createVocabulary } from '../../src/structured/index.ts';
 import { accepts, smallVocabulary } from './vocabularies.ts';
 
 const vocabulary = smallVocabulary();
@@ -40,6 +40,10 @@ const WRITE: Readonly<Record<string, (key: string, type: string, value: string) 
   deepseek_xml: (key, type, value) =>
     `<｜DSML｜parameter name="${key}" string="${type === 'string'}">${value}</｜DSML｜parameter>`,
   glm_xml: (key, _, value) => `<arg_key>${key}</arg_key>\n<arg_value>${value}</arg_value>`,
+  seed_xml: (key, _, value) => `<parameter=${key}>${value}</parameter>`,
+  minicpm_xml: (key, _, value) => `<param name="${key}">${value}</param>`,
+  hunyuan_xml: (key, _, value) =>
+    `<arg_key:opensource>${key}</arg_key:opensource>\n<arg_value:opensource>${value}</arg_value:opensource>`,
   cohere_xml: (key, type, value) => {
     const kind = type === 'string' ? 'raw' : type === 'array' ? 'list' : 'json';
     return `<cofl:value name="${key}" type="${kind}">${value}</cofl:value>`;
@@ -82,7 +86,9 @@ describe.each(Object.entries(WRITE))('%s', (style, write) => {
   });
 
   it('needs an object, and keys that it can write', async () => {
-    const end = { qwen_xml: '>', glm_xml: '</arg_key>' }[style] ?? '" type=" string=">';
+    const end =
+      { qwen_xml: '>', glm_xml: '</arg_key>', hunyuan_xml: '</arg_key:opensource>' }[style] ??
+      '" type=" string=">';
     const refused = async (schema: unknown): Promise<string> =>
       await allows(style, schema, '').then(
         () => 'accepted',
@@ -92,6 +98,57 @@ describe.each(Object.entries(WRITE))('%s', (style, write) => {
     if (style !== 'kimi_k3_xml')
       expect(await refused({ type: 'object', properties: { [`a${end}b`]: {} } })).toContain(style);
   });
+});
+
+describe.each([
+  ['python', '=', ', ', '"New \\"York\\""', '"C"'],
+  ['gemma', ':', ',', '<|"|>New "York"<|"|>', '<|"|>C<|"|>'],
+] as const)('%s', (style, equals, comma, york, celsius) => {
+  const city = `city${equals}${york}`;
+  const unit = `unit${equals}${celsius}`;
+
+  it.each<[string, string, boolean]>([
+    ['a text', city, true],
+    ['nothing, without the required key', '', false],
+    ['several keys', [city, unit, `days${equals}3`].join(comma), true],
+    ['a text without quotes', `city${equals}York`, false],
+    ['a text that is not listed', `${city}${comma}unit${equals}${celsius.replace('C', 'K')}`, false],
+    ['a number past its maximum', `${city}${comma}days${equals}15`, false],
+    ['a list as JSON', `${city}${comma}tags${equals}["a", "b"]`, true],
+    ['a list that is too long', `${city}${comma}tags${equals}["a", "b", "c"]`, false],
+    ['a key twice', `${city}${comma}${city}`, false],
+    ['a further key', `${city}${comma}note_1${equals}1.5`, true],
+    ['two further keys', `note${equals}1${comma}${city}${comma}notes${equals}2`, true],
+    ['a further key twice', `${city}${comma}note${equals}1${comma}note${equals}2`, false],
+    ['a declared key among the further ones', `note${equals}1${comma}${unit}${comma}${unit}`, false],
+    ['a key in quotes', `"city"${equals}${york}`, false],
+    ['no separator', `${city}${unit}`, false],
+  ])('%s', async (_, text, expected) => {
+    expect(await allows(style, SCHEMA, text)).toBe(expected);
+  });
+
+  it('refuses keys that are no words', async () => {
+    const schema = { type: 'object', properties: { 'a b': {} } };
+    await expect(allows(style, schema, '')).rejects.toThrow(
+      `the style '${style}' cannot write the property 'a b'`,
+    );
+  });
+});
+
+it('asks for the token of a quote where the vocabulary has one', async () => {
+  const tokens = [...Array.from({ length: 256 }, (_, byte) => Uint8Array.of(byte)), '<end>', '<|"|>'];
+  const gemma = createVocabulary({ tokens, eosTokenIds: [256], specialTokenIds: [256, 257] });
+  const format = { type: 'json_schema', json_schema: SCHEMA, style: 'gemma' };
+  const constraint = await compileConstraint({ structural_tag: { type: 'structural_tag', format } }, gemma);
+  const bits = new Int32Array(Math.ceil(gemma.size / 32));
+  const reads = (...parts: (string | number)[]): boolean => {
+    const ids = parts.flatMap((part) => (typeof part === 'number' ? [part] : [...Buffer.from(part)]));
+    return accepts(constraint.createMatcher(), ids, bits, 256);
+  };
+  expect(reads('city:', 257, 'New "York"', 257)).toBe(true);
+  expect(reads('city:', 257, 'Rome', 257, ',unit:', 257, 'C', 257)).toBe(true);
+  expect(reads('city:<|"|>Rome<|"|>')).toBe(false);
+  expect(reads('city:', 257, 'Rome', ',unit:', 257, 'C', 257)).toBe(false);
 });
 
 it('tells texts from other values by the attribute, where the schema leaves it open', async () => {

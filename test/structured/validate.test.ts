@@ -39,14 +39,17 @@ describe('validateStructuredOutputs', () => {
     [{ json: {}, regex: 'a' }, /json and regex/],
     [{ json_object: false }, /exactly one of/],
     [{ choice: [] }, /choice: expected a non-empty list/],
-    [{ grammar: '  ' }, /grammar: must not be blank/],
-    [{ json: '' }, /json: must not be blank/],
-    [{ regex: 'a', typo: 1 }, /unknown field 'typo'/],
+    [{ grammar: '  ' }, /grammar: expected a text that is not blank/],
+    [{ json: '' }, /json: expected a text that is not blank/],
+    [{ regex: 'a', typo: 1 }, /typo: not a field of structured_outputs/],
     [{ regex: 'a', _backend: 'xgrammar' }, /_backend/],
-    [{ regex: 'a', disable_fallback: 'yes' }, /disable_fallback: expected a boolean/],
-    [{ json: {}, property_order: 'sorted' }, /property_order: expected 'declared' or 'any'/],
-    [{ json: {}, schemas: [] }, /schemas: expected an object of JSON Schemas by URI/],
-    [{ json: {}, schemas: { 'https://a.example': 1 } }, /expected a JSON Schema at 'https:\/\/a.example'/],
+    [{ regex: 'a', disable_fallback: 'yes' }, /disable_fallback: expected true or false/],
+    [{ json: {}, property_order: 'sorted' }, /property_order: expected "declared", "any" or null/],
+    [{ json: {}, schemas: [] }, /schemas: expected an object or null/],
+    [
+      { json: {}, schemas: { 'https://a.example': 1 } },
+      /schemas.https:\/\/a.example: expected an object or true or false/,
+    ],
   ])('refuses %j', (spec, message) => {
     expect(() => validateStructuredOutputs(spec as never)).toThrow(message);
   });

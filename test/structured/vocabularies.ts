@@ -1,11 +1,8 @@
 /** Vocabularies for tests: a small one made here, and real ones out of the installed llama.cpp sources. */
-import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { createVocabulary, readVocabulary, type Vocabulary } from '../../src/structured/index.ts';
-
-const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
+import { engineSources } from '../engine-sources.ts';
 
 const PIECES =
   '{" "} "} {} [] [[ ]] ], }, "," ", " ":" ": " ":["  "name" "age" true false null tr ue fal se nul 10 12 123 00 0. .5 1.5 -1 e5 ' +
@@ -43,20 +40,9 @@ export function smallVocabulary(): Vocabulary {
 
 /** The vocabulary of a real model, or why there is none. */
 export async function realVocabulary(name: 'llama-bpe' | 'qwen2' | 'gemma-4'): Promise<Vocabulary | string> {
-  const folder = path.join(root, 'bench', 'models', 'llama.cpp');
+  const folder = engineSources();
+  if (folder === null) return "no real vocabulary: the engine's sources cannot be cloned";
   const file = path.join(folder, 'models', `ggml-vocab-${name}.gguf`);
-  if (!fs.existsSync(file)) {
-    try {
-      const bundle = path.join(root, 'node_modules', 'node-llama-cpp', 'llama', 'gitRelease.bundle');
-      fs.mkdirSync(path.dirname(folder), { recursive: true });
-      const staging = fs.mkdtempSync(`${folder}-`);
-      execFileSync('git', ['clone', '--quiet', bundle, staging], { stdio: 'pipe' });
-      if (!fs.existsSync(folder)) fs.renameSync(staging, folder);
-      else fs.rmSync(staging, { recursive: true, force: true });
-    } catch (error) {
-      return `no real vocabulary: ${String(error)}`;
-    }
-  }
   return fs.existsSync(file) ? readVocabulary(file) : `no real vocabulary: ${file} is missing`;
 }
 

@@ -310,7 +310,7 @@ describe('options', () => {
 
   it('knows formats by name', () => {
     expect(toolFormat('hermes')).toBe('hermes');
-    expect(() => toolFormat('toString')).toThrow('expected one of none, json, hermes');
+    expect(() => toolFormat('toString')).toThrow('expected one of harmony, gemma4');
   });
 
   it('names the markers that must stay in the text', () => {

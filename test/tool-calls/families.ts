@@ -13,6 +13,27 @@ export const TIME = { zone: 'UTC' };
 const W = JSON.stringify(WEATHER);
 const T = JSON.stringify(TIME);
 
+const NESTED = ']<]minimax[>[';
+/** A value as MiniMax M3 nests it. */
+function nested(value: unknown): string {
+  if (Array.isArray(value)) return value.map((item) => element('item', item)).join('');
+  if (value === null || typeof value !== 'object') return String(value);
+  return Object.entries(value)
+    .map(([key, one]) => element(key, one))
+    .join('');
+}
+const element = (key: string, value: unknown): string =>
+  `${NESTED}<${key}>${nested(value)}${NESTED}</${key}>`;
+const nestedCall = (name: string, args: object): string =>
+  `${NESTED}<invoke name="${name}">${nested(args)}${NESTED}</invoke>`;
+const hunyuan = (name: string, parameters: readonly (readonly [string, string])[]): string =>
+  `<tool_call:opensource>${name}<tool_sep:opensource>\n${parameters
+    .map(
+      ([key, value]) =>
+        `<arg_key:opensource>${key}</arg_key:opensource>\n<arg_value:opensource>${value}</arg_value:opensource>\n`,
+    )
+    .join('')}</tool_call:opensource>`;
+
 export type FamilyRow = {
   readonly format: ToolFormat;
   /** get_weather(WEATHER). */
@@ -219,6 +240,13 @@ export const FAMILY_ROWS: readonly FamilyRow[] = [
     nameEnd: 'get_weather">',
   },
   {
+    format: 'deepseek_v4',
+    one: `<｜DSML｜tool_calls>\n${dsml('get_weather', WEATHER)}</｜DSML｜tool_calls>`,
+    two: `<｜DSML｜tool_calls>\n${dsml('get_weather', WEATHER)}${dsml('get_time', TIME)}</｜DSML｜tool_calls>`,
+    malformed: '<｜DSML｜tool_calls>\nget_weather\n</｜DSML｜tool_calls>',
+    nameEnd: 'get_weather">',
+  },
+  {
     format: 'kimi_k2',
     one: `<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>${W}<|tool_call_end|><|tool_calls_section_end|>`,
     two: `<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>${W}<|tool_call_end|><|tool_call_begin|>functions.get_time:1<|tool_call_argument_begin|>${T}<|tool_call_end|><|tool_calls_section_end|>`,
@@ -281,6 +309,20 @@ export const FAMILY_ROWS: readonly FamilyRow[] = [
     two: `${glm}\n<tool_call>get_time<arg_key>zone</arg_key><arg_value>UTC</arg_value></tool_call>`,
     malformed: '<tool_call>get the weather\nin Paris</tool_call>',
     nameEnd: 'get_weather\n',
+  },
+  {
+    format: 'hy_v3',
+    one: `<tool_calls:opensource>\n${hunyuan('get_weather', PARAMETERS)}\n</tool_calls:opensource>`,
+    two: `<tool_calls:opensource>\n${hunyuan('get_weather', PARAMETERS)}\n${hunyuan('get_time', [['zone', 'UTC']])}\n</tool_calls:opensource>`,
+    malformed: '<tool_calls:opensource>\nget_weather</tool_calls:opensource>',
+    nameEnd: '<tool_sep:opensource>',
+  },
+  {
+    format: 'minimax_m3',
+    one: `${NESTED}<tool_call>\n${nestedCall('get_weather', WEATHER)}\n${NESTED}</tool_call>`,
+    two: `${NESTED}<tool_call>\n${nestedCall('get_weather', WEATHER)}\n${nestedCall('get_time', TIME)}\n${NESTED}</tool_call>`,
+    malformed: `${NESTED}<tool_call>\nget_weather${NESTED}</tool_call>`,
+    nameEnd: 'get_weather">',
   },
   {
     format: 'minimax_m2',

@@ -3,7 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { EMBEDDED_MODEL } from '../../src/models/models.ts';
+import { EMBEDDED_MODEL } from '../../src/models/named-models.ts';
 import type {
   ChatCompletionRequest,
   MessageOrChoice,

@@ -38,6 +38,7 @@ export function createPool(services: readonly (Service | Completions)[], options
 
 type Member = {
   readonly service: Completions & Partial<Service>;
+  readonly inner: InnerService;
   /** Requests under way. */
   active: number;
   /** Failures since its last answer; requests that fail together count once. */
@@ -84,6 +85,7 @@ class Pool extends CheckedTrainingService {
     super();
     this.#members = services.map((service) => ({
       service,
+      inner: innerOf(service),
       active: 0,
       failures: 0,
       failedMs: 0,
@@ -92,7 +94,7 @@ class Pool extends CheckedTrainingService {
     }));
     this.#trainer = services[trainer]!;
     this.#retryMs = retryMs;
-    const { train, log } = innerOf(this.#trainer);
+    const { train, log } = this.#members[trainer]!.inner;
     this[INNER] = {
       chat: (request, options) =>
         this.#distribute<ChatAnswer>({
@@ -138,7 +140,7 @@ class Pool extends CheckedTrainingService {
 
   /** Asks one member after the other until one answers. One that says when to try again may be asked then. */
   async #distribute<Answer extends object>(call: Call<Answer>): Promise<Answer> {
-    const left = new Set(this.#members.filter(({ service }) => call.ask(innerOf(service))));
+    const left = new Set(this.#members.filter(({ inner }) => call.ask(inner)));
     if (left.size === 0) throw new OnpolicyError('UNSUPPORTED', `no member of the pool has ${call.kind}`);
     let failure: unknown = null;
     for (let waits = 0; left.size > 0; ) {
@@ -229,7 +231,7 @@ class Pool extends CheckedTrainingService {
     };
     if (member.failures > 0) this.#suspend(member); // only one request tries a failed member
     try {
-      const answer = await ask(innerOf(member.service))!();
+      const answer = await ask(member.inner)!();
       if (startMs > member.failedMs) member.failures = member.readyMs = 0;
       const watched = watch(answer, end);
       if (watched === answer) end();

@@ -3,8 +3,6 @@ import { innerOf } from '../../checked-service.ts';
 import { OnpolicyError } from '../../errors.ts';
 import {
   validateCheckpointDeleteRequest,
-  validateJobListQuery,
-  validateListQuery,
   validateLogRequest,
   validateModelCreateRequest,
   validateTrainingJobRequest,
@@ -16,9 +14,17 @@ import { createCompletion, renderPrompt } from './chat-endpoints.ts';
 import { type EndpointHandler, type RequestContext, tooMany, unsupported } from './context.ts';
 import { createEmbeddings } from './embedding-endpoints.ts';
 import type { HandlerSettings } from './handler-options.ts';
+import { jobQuery, listQuery } from './list-query.ts';
 import { countTokens, createMessage } from './message-endpoints.ts';
 import { servedModels } from './model-access.ts';
-import { createResponse, deleteResponse, listInputItems, retrieveResponse } from './response-endpoints.ts';
+import {
+  compactResponse,
+  countInputTokens,
+  createResponse,
+  deleteResponse,
+  listInputItems,
+  retrieveResponse,
+} from './response-endpoints.ts';
 import type { EndpointName } from './routes.ts';
 import { createTextCompletion } from './text-endpoints.ts';
 import { detokenize, tokenize } from './token-endpoints.ts';
@@ -40,6 +46,8 @@ export const endpointHandlers: Readonly<Record<EndpointName, EndpointHandler>> =
   createMessage,
   countTokens,
   createResponse,
+  countInputTokens,
+  compactResponse,
   retrieveResponse,
   deleteResponse,
   listInputItems,
@@ -125,21 +133,6 @@ function preview<Name extends 'models' | 'checkpoints' | 'trainingJobs'>(
   const resource = service[name] as Service[Name] | undefined;
   if (!resource) throw unsupported('models that are trained');
   return resource;
-}
-
-function listQuery(context: RequestContext): ReturnType<typeof validateListQuery> {
-  return validateListQuery(queryOf(context), { wire: true });
-}
-
-function jobQuery(context: RequestContext): ReturnType<typeof validateJobListQuery> {
-  return validateJobListQuery(queryOf(context), { wire: true });
-}
-
-/** The query of a URL, its limit as a number. */
-function queryOf({ request }: RequestContext): object {
-  const { limit, ...query } = Object.fromEntries(request.url.searchParams);
-  const count = limit !== undefined && /^\d{1,9}$/.test(limit) ? Number(limit) : limit;
-  return { ...query, ...(limit === undefined ? {} : { limit: count }) };
 }
 
 function limitTrajectories(body: unknown, { maxTrajectories }: HandlerSettings): void {

@@ -1,29 +1,45 @@
 /** Requests of the responses API -> responses, events, and what is stored of them. */
-import { isTraceId } from '../../protocol/index.ts';
+import { fault, isTraceId, throwFaults } from '../../protocol/index.ts';
 import { responsesOf } from '../../wires/index.ts';
 import { readJson } from './body.ts';
 import { type RequestContext, tooMany } from './context.ts';
 import { namedEvents } from './event-stream.ts';
+import { listQuery } from './list-query.ts';
 import { requireModelAndAdapters } from './model-access.ts';
 import { answerResponse } from './stream-response.ts';
 import { json, type WireResponse } from './wire.ts';
 
 /** `POST /v1/responses`. */
 export async function createResponse(context: RequestContext): Promise<WireResponse> {
-  const { request, service, settings, call, validation } = context;
-  const body = await readJson(request, settings);
-  const { input, model, adapters, speculation, request_id } = (body ?? {}) as Record<string, unknown>;
-  const count = Array.isArray(input) ? input.length : 0;
-  if (count > settings.maxMessages) throw tooMany('input', count, settings.maxMessages);
-  await requireModelAndAdapters(context, { model, adapters, speculation });
-  if (isTraceId(request_id)) context.setRequestId(request_id);
-  const answer = await responsesOf(service).answer(body, call, validation);
+  const { service, call, validation } = context;
+  const answer = await responsesOf(service).answer(await readBody(context), call, validation);
   return answerResponse(answer, context, namedEvents('completion'));
 }
 
-/** `GET /v1/responses/{id}`. */
-export async function retrieveResponse({ service, id }: RequestContext): Promise<WireResponse> {
-  return json(await responsesOf(service).retrieve(id));
+/** `POST /v1/responses/input_tokens`. */
+export async function countInputTokens(context: RequestContext): Promise<WireResponse> {
+  const { service, call, validation } = context;
+  return json(await responsesOf(service).countInputTokens(await readBody(context), call, validation));
+}
+
+/** `POST /v1/responses/compact`. */
+export async function compactResponse(context: RequestContext): Promise<WireResponse> {
+  const { service, call, validation } = context;
+  return answerResponse(
+    await responsesOf(service).compact(await readBody(context), call, validation),
+    context,
+  );
+}
+
+/** `GET /v1/responses/{id}`; with `stream=true` the events that it had, those after `starting_after`. */
+export async function retrieveResponse(context: RequestContext): Promise<WireResponse> {
+  const { service, id, request } = context;
+  const { stream, starting_after: after } = Object.fromEntries(request.url.searchParams);
+  if (stream !== 'true') return json(await responsesOf(service).retrieve(id));
+  if (after !== undefined && !/^\d{1,9}$/.test(after))
+    throwFaults([fault(['starting_after'], 'type', 'the number of an event', after)]);
+  const events = responsesOf(service).replay(id, after === undefined ? 0 : Number(after) + 1);
+  return answerResponse(events, { ...context, charge: () => {} }, namedEvents('completion'));
 }
 
 /** `DELETE /v1/responses/{id}`. */
@@ -32,6 +48,19 @@ export async function deleteResponse({ service, id }: RequestContext): Promise<W
 }
 
 /** `GET /v1/responses/{id}/input_items`. */
-export async function listInputItems({ service, id }: RequestContext): Promise<WireResponse> {
-  return json(await responsesOf(service).inputItems(id));
+export async function listInputItems(context: RequestContext): Promise<WireResponse> {
+  const { service, id } = context;
+  return json(await responsesOf(service).inputItems(id, listQuery(context)));
+}
+
+/** Reads a body, within the limits of the server. */
+async function readBody(context: RequestContext): Promise<unknown> {
+  const { request, settings } = context;
+  const body = await readJson(request, settings);
+  const { input, model, adapters, speculation, request_id } = (body ?? {}) as Record<string, unknown>;
+  const count = Array.isArray(input) ? input.length : 0;
+  if (count > settings.maxMessages) throw tooMany('input', count, settings.maxMessages);
+  await requireModelAndAdapters(context, { model, adapters, speculation });
+  if (isTraceId(request_id)) context.setRequestId(request_id);
+  return body;
 }

@@ -14,6 +14,8 @@ export type EndpointName =
   | 'createMessage'
   | 'countTokens'
   | 'createResponse'
+  | 'countInputTokens'
+  | 'compactResponse'
   | 'retrieveResponse'
   | 'deleteResponse'
   | 'listInputItems'
@@ -65,6 +67,8 @@ const ROWS: readonly Row[] = [
   ['createMessage', 'POST', '/v1/messages', ['complete']],
   ['countTokens', 'POST', '/v1/messages/count_tokens', ['complete']],
   ['createResponse', 'POST', '/v1/responses', ['complete']],
+  ['countInputTokens', 'POST', '/v1/responses/input_tokens', ['complete']],
+  ['compactResponse', 'POST', '/v1/responses/compact', ['complete']],
   ['retrieveResponse', 'GET', '/v1/responses/{id}', ['complete']],
   ['deleteResponse', 'DELETE', '/v1/responses/{id}', ['complete']],
   ['listInputItems', 'GET', '/v1/responses/{id}/input_items', ['complete']],

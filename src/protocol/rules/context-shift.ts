@@ -1,9 +1,8 @@
 /** What contradicts a context that shifts: one entry per field. */
-import { fault } from '../faults.ts';
 import type { ChatCompletionRequest } from '../generated/request-types.ts';
-import type { ChatRule } from './rule.ts';
+import { type ChatRule, contradiction } from './rule.ts';
 
-const CONTRADICTIONS: readonly (readonly [
+const ROWS: readonly (readonly [
   field: keyof ChatCompletionRequest,
   holds: (request: ChatCompletionRequest) => boolean,
 ])[] = [
@@ -15,22 +14,18 @@ const CONTRADICTIONS: readonly (readonly [
 
 /** The rules. */
 export const contextShiftRules: readonly ChatRule[] = [
-  ...CONTRADICTIONS.map(
-    ([field, holds]): ChatRule => ({
-      name: `a context that shifts without ${field}`,
-      reads: ['context_shift', field],
-      check: (request) =>
-        request.context_shift && holds(request)
-          ? fault([field], 'conflict', 'nothing with context_shift: true', request[field])
-          : null,
-    }),
+  ...ROWS.map(([field, holds]) =>
+    contradiction(
+      `a context that shifts without ${field}`,
+      [field, 'context_shift'],
+      'nothing with context_shift: true',
+      (request) => Boolean(request.context_shift && holds(request)),
+    ),
   ),
-  {
-    name: 'n_keep needs a context that shifts',
-    reads: ['context_shift', 'n_keep'],
-    check: ({ context_shift, n_keep }) =>
-      n_keep != null && !context_shift
-        ? fault(['n_keep'], 'conflict', 'nothing without context_shift: true', n_keep)
-        : null,
-  },
+  contradiction(
+    'n_keep needs a context that shifts',
+    ['n_keep', 'context_shift'],
+    'nothing without context_shift: true',
+    ({ context_shift, n_keep }) => n_keep != null && !context_shift,
+  ),
 ];

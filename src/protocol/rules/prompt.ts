@@ -2,18 +2,17 @@
 import type { ErrorDetail } from '../../errors.ts';
 import { fault } from '../faults.ts';
 import { callsOf, oldCallOf } from '../normalize-message.ts';
-import { type ChatRule, conflict } from './rule.ts';
+import { type ChatRule, conflict, contradiction } from './rule.ts';
 
 /** Rules about the prompt. */
 export const promptRules: readonly ChatRule[] = [
-  {
-    name: 'a continued message needs no new one',
-    reads: ['continue_final_message', 'add_generation_prompt'],
-    check: ({ continue_final_message, add_generation_prompt }) =>
-      continue_final_message && add_generation_prompt
-        ? conflict('add_generation_prompt', 'false with continue_final_message: true', true)
-        : null,
-  },
+  contradiction(
+    'a continued message needs no new one',
+    ['add_generation_prompt', 'continue_final_message'],
+    'false with continue_final_message: true',
+    ({ continue_final_message, add_generation_prompt }) =>
+      Boolean(continue_final_message && add_generation_prompt),
+  ),
   {
     name: 'one budget of reasoning',
     reads: ['reasoning', 'thinking_token_budget'],

@@ -1,18 +1,16 @@
 /** Rules about what a response reports besides the answer. */
 import type { ErrorDetail } from '../../errors.ts';
 import { fault } from '../faults.ts';
-import { type ChatRule, conflict } from './rule.ts';
+import { type ChatRule, contradiction } from './rule.ts';
 
 /** Rules about reporting. */
 export const reportingRules: readonly ChatRule[] = [
-  {
-    name: 'top_logprobs need logprobs',
-    reads: ['top_logprobs', 'logprobs'],
-    check: ({ top_logprobs, logprobs }) =>
-      (top_logprobs ?? 0) !== 0 && !logprobs
-        ? conflict('top_logprobs', '0 without logprobs: true', top_logprobs)
-        : null,
-  },
+  contradiction(
+    'top_logprobs need logprobs',
+    ['top_logprobs', 'logprobs'],
+    '0 without logprobs: true',
+    ({ top_logprobs, logprobs }) => (top_logprobs ?? 0) !== 0 && !logprobs,
+  ),
   {
     name: 'top_logprobs are capped',
     reads: ['top_logprobs'],
@@ -25,22 +23,19 @@ export const reportingRules: readonly ChatRule[] = [
     isLimit: true,
     check: ({ prompt_logprobs }, { maxLogprobs }) => overCap('prompt_logprobs', prompt_logprobs, maxLogprobs),
   },
-  {
-    name: 'prompt_logprobs do not stream',
-    reads: ['prompt_logprobs', 'stream'],
-    check: ({ prompt_logprobs, stream }) =>
-      stream && (prompt_logprobs ?? 0) !== 0
-        ? conflict('prompt_logprobs', 'nothing or 0 with stream: true', prompt_logprobs)
-        : null,
-  },
-  {
-    name: 'stream_options need stream',
-    reads: ['stream_options', 'stream'],
-    check: ({ stream_options, stream }) =>
-      !stream && Object.values(stream_options ?? {}).some((value) => value !== undefined)
-        ? conflict('stream_options', 'nothing without stream: true', stream_options)
-        : null,
-  },
+  contradiction(
+    'prompt_logprobs do not stream',
+    ['prompt_logprobs', 'stream'],
+    'nothing or 0 with stream: true',
+    ({ prompt_logprobs, stream }) => Boolean(stream) && (prompt_logprobs ?? 0) !== 0,
+  ),
+  contradiction(
+    'stream_options need stream',
+    ['stream_options', 'stream'],
+    'nothing without stream: true',
+    ({ stream_options, stream }) =>
+      !stream && Object.values(stream_options ?? {}).some((value) => value !== undefined),
+  ),
 ];
 
 function overCap(field: string, wanted: number | null | undefined, cap: number | null): ErrorDetail | null {

@@ -31,3 +31,18 @@ export type ChatRule = {
 export function conflict(field: string, expected: string, input: unknown): ErrorDetail {
   return fault([field], 'conflict', expected, input);
 }
+
+/** The rule that the first of some fields contradicts the others where `holds`. */
+export function contradiction(
+  name: string,
+  reads: ChatRule['reads'],
+  expected: string,
+  holds: (request: ChatCompletionRequest) => boolean,
+): ChatRule {
+  const field = reads[0]!;
+  return {
+    name,
+    reads,
+    check: (request) => (holds(request) ? fault([field], 'conflict', expected, request[field]) : null),
+  };
+}

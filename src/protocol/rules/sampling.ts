@@ -2,21 +2,19 @@
 import { fault, itemFaults } from '../faults.ts';
 import type { Speculation, SpeculationSettings } from '../generated/request-types.ts';
 import { isJsonObject } from '../json.ts';
-import { type ChatRule, conflict } from './rule.ts';
+import { type ChatRule, conflict, contradiction } from './rule.ts';
 
 const MAX_TOKEN_ID = 2 ** 31 - 1;
 const TOKEN_ID = /^(0|[1-9]\d{0,9})$/;
 
 /** Rules about sampling. */
 export const samplingRules: readonly ChatRule[] = [
-  {
-    name: 'greedy decoding gives one answer',
-    reads: ['temperature', 'n', 'use_beam_search'],
-    check: ({ temperature, n, use_beam_search }) =>
-      temperature === 0 && (n ?? 1) > 1 && !use_beam_search
-        ? conflict('n', '1 with temperature 0, which gives the same answer every time', n)
-        : null,
-  },
+  contradiction(
+    'greedy decoding gives one answer',
+    ['n', 'temperature', 'use_beam_search'],
+    '1 with temperature 0, which gives the same answer every time',
+    ({ temperature, n, use_beam_search }) => temperature === 0 && (n ?? 1) > 1 && !use_beam_search,
+  ),
   {
     name: 'choices are capped',
     reads: ['n'],

@@ -2,14 +2,20 @@
 import type { ErrorDetail } from '../../errors.ts';
 import { fault } from '../faults.ts';
 import type { StructuredOutputs } from '../generated/request-types.ts';
-import type { ChatRule } from './rule.ts';
+import { type ChatRule, contradiction } from './rule.ts';
+
+/** Fields that constrain. */
+const KINDS = ['json', 'regex', 'choice', 'grammar', 'json_object', 'structural_tag'] as const;
+/** One of them. */
+export type ConstraintKind = (typeof KINDS)[number];
 
 /** The fields that constrain; of these at most one may be given. `json_object: false` is not given. */
-export function givenConstraints(structured: StructuredOutputs): string[] {
-  const { json, regex, choice, grammar, json_object, structural_tag } = structured;
-  return Object.entries({ json, regex, choice, grammar, json_object: json_object || null, structural_tag })
-    .filter(([, value]) => (value ?? null) !== null)
-    .map(([name]) => name);
+export function givenConstraints(
+  structured: { readonly [Kind in ConstraintKind]?: unknown },
+): ConstraintKind[] {
+  return KINDS.filter(
+    (kind) => structured[kind] != null && (kind !== 'json_object' || structured[kind] === true),
+  );
 }
 
 /** What text a constraint must be, by field: the first fault of each is reported. */
@@ -38,14 +44,13 @@ export const structuredRules: readonly ChatRule[] = [
       };
     },
   },
-  {
-    name: 'response_format or structured_outputs',
-    reads: ['response_format', 'structured_outputs'],
-    check: ({ response_format, structured_outputs }) =>
-      response_format && response_format.type !== 'text' && structured_outputs
-        ? fault(['response_format'], 'conflict', 'nothing with structured_outputs', response_format)
-        : null,
-  },
+  contradiction(
+    'response_format or structured_outputs',
+    ['response_format', 'structured_outputs'],
+    'nothing with structured_outputs',
+    ({ response_format, structured_outputs }) =>
+      Boolean(response_format && response_format.type !== 'text' && structured_outputs),
+  ),
   {
     name: 'texts of constraints are well formed',
     reads: ['structured_outputs'],

@@ -3,20 +3,18 @@ import type { ErrorDetail } from '../../errors.ts';
 import { fault } from '../faults.ts';
 import type { ChatCompletionRequest, Tool } from '../generated/request-types.ts';
 import { nameOf } from '../normalize-tools.ts';
-import { type ChatRule, conflict } from './rule.ts';
+import { type ChatRule, contradiction } from './rule.ts';
 
 type Named = Parameters<typeof nameOf>[0];
 
 /** Rules about tools. */
 export const toolRules: readonly ChatRule[] = [
-  {
-    name: 'tool_choice needs tools',
-    reads: ['tool_choice', 'tools'],
-    check: ({ tool_choice, tools }) =>
-      (tool_choice ?? 'none') !== 'none' && (tools ?? null) === null
-        ? conflict('tool_choice', 'none without tools', tool_choice)
-        : null,
-  },
+  contradiction(
+    'tool_choice needs tools',
+    ['tool_choice', 'tools'],
+    'none without tools',
+    ({ tool_choice, tools }) => (tool_choice ?? 'none') !== 'none' && (tools ?? null) === null,
+  ),
   {
     name: 'a named tool is among the tools',
     reads: ['tool_choice', 'tools'],
@@ -38,28 +36,21 @@ export const toolRules: readonly ChatRule[] = [
       return faults;
     },
   },
-  {
-    name: 'functions or tools',
-    reads: ['functions', 'tools'],
-    check: ({ functions, tools }) =>
-      functions && tools ? conflict('functions', 'nothing with tools', functions) : null,
-  },
-  {
-    name: 'function_call or tool_choice',
-    reads: ['function_call', 'tool_choice'],
-    check: ({ function_call, tool_choice }) =>
-      function_call && tool_choice
-        ? conflict('function_call', 'nothing with tool_choice', function_call)
-        : null,
-  },
-  {
-    name: 'function_call needs functions',
-    reads: ['function_call', 'functions'],
-    check: ({ function_call, functions }) =>
-      (function_call ?? 'none') !== 'none' && (functions ?? null) === null
-        ? conflict('function_call', 'none without functions', function_call)
-        : null,
-  },
+  contradiction('functions or tools', ['functions', 'tools'], 'nothing with tools', ({ functions, tools }) =>
+    Boolean(functions && tools),
+  ),
+  contradiction(
+    'function_call or tool_choice',
+    ['function_call', 'tool_choice'],
+    'nothing with tool_choice',
+    ({ function_call, tool_choice }) => Boolean(function_call && tool_choice),
+  ),
+  contradiction(
+    'function_call needs functions',
+    ['function_call', 'functions'],
+    'none without functions',
+    ({ function_call, functions }) => (function_call ?? 'none') !== 'none' && (functions ?? null) === null,
+  ),
   {
     name: 'a named function is among the functions',
     reads: ['function_call', 'functions'],

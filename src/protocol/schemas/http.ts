@@ -1,5 +1,5 @@
 /** Options of servers, handlers, clients and pools, and of one call. */
-import { type Definitions, flag, integer, ref, type Schema } from './schema.ts';
+import { type Definitions, flag, integer, list, object, oneOf, ref, type Schema, string } from './schema.ts';
 
 /** Longest time that a timer can wait. */
 const LONGEST_MS = 2 ** 31 - 1;
@@ -42,23 +42,20 @@ const secret = {
 } satisfies Schema;
 
 const handlerProperties: Record<string, Schema> = {
-  tokens: {
-    description: 'Tokens that clients may use. Without any, only clients on this machine are served.',
-    type: 'array',
-    items: {
+  tokens: list(
+    'Tokens that clients may use. Without any, only clients on this machine are served.',
+    {
       ...ref('TokenOrText'),
       tsType: 'string | Token',
     },
-    default: [],
-  },
+    { default: [] },
+  ),
   allowAnonymous: flag(false, 'Without tokens: also serves clients on other machines.'),
-  basePath: {
-    description: 'Path prefix of all endpoints, for example `/api`.',
-    type: 'string',
+  basePath: string('Path prefix of all endpoints, for example `/api`.', {
     default: '',
     pattern: '^$|^/.*[^/]$',
     expected: 'a path that begins and does not end with /',
-  },
+  }),
   corsOrigins: texts('Origins whose pages may call from a browser, or `*` for all.'),
   models: texts(
     'Further models that `GET /v1/models` lists and every token may use: paths and `hf:` URIs. What the service has a name for and the registered models are listed without it.',
@@ -80,12 +77,11 @@ const handlerProperties: Record<string, Schema> = {
     'Most milliseconds that a request may take, its stream included; null: no limit.',
     null,
   ),
-  unknownFields: {
-    description:
-      'Whether fields that the service does not know are ignored, and listed in the header `X-Ignored-Fields`, or refused. A misspelt name of a known field is always refused.',
-    enum: ['ignore', 'refuse'],
-    default: 'ignore',
-  },
+  unknownFields: oneOf(
+    'Whether fields that the service does not know are ignored, and listed in the header `X-Ignored-Fields`, or refused. A misspelt name of a known field is always refused.',
+    ['ignore', 'refuse'],
+    { default: 'ignore' },
+  ),
   onError: {
     description:
       "Called with failures that are not the client's fault. Responses never contain a stack trace.",
@@ -101,31 +97,23 @@ const handlerProperties: Record<string, Schema> = {
 
 /** Definitions of these options. */
 export const httpDefinitions: Definitions = {
-  Scope: {
-    description:
-      'What a token allows: completions, training, reading what is stored, or everything (`admin`), deletion included.',
-    enum: ['complete', 'train', 'read', 'admin'],
-  },
-  Token: {
-    description: 'A token and its scopes.',
-    expected: 'a text, or an object with a token',
-    type: 'object',
-    required: ['token'],
-    properties: {
+  Scope: oneOf(
+    'What a token allows: completions, training, reading what is stored, or everything (`admin`), deletion included.',
+    ['complete', 'train', 'read', 'admin'],
+  ),
+  Token: object(
+    'A token and its scopes.',
+    ['token'],
+    {
       token: secret,
-      scopes: {
-        description: 'What it allows. `admin` stands for all.',
-        type: 'array',
-        items: ref('Scope'),
-        default: ['admin'],
-      },
+      scopes: list('What it allows. `admin` stands for all.', ref('Scope'), { default: ['admin'] }),
       requestsPerMinute: perMinute('Completions that it may begin in a minute.'),
       tokensPerMinute: perMinute(
         'Tokens of prompts and answers that it may use in a minute; an answer under way is not cut.',
       ),
     },
-    additionalProperties: false,
-  },
+    { expected: 'a text, or an object with a token' },
+  ),
   TokenOrText: {
     description: 'A token, or its text alone.',
     if: { type: 'string' },
@@ -149,54 +137,39 @@ export const httpDefinitions: Definitions = {
   readonly requestId: string;
 }`,
   },
-  HandlerOptions: {
-    description: 'Options of `createHandler`.',
-    title: 'options',
-    type: 'object',
-    properties: handlerProperties,
-    additionalProperties: false,
-  },
-  ServeOptions: {
-    description: 'Options of `serve`.',
-    title: 'options',
-    type: 'object',
-    properties: {
+  HandlerOptions: object('Options of `createHandler`.', [], handlerProperties, { title: 'options' }),
+  ServeOptions: object(
+    'Options of `serve`.',
+    [],
+    {
       ...handlerProperties,
       port: count('Port to listen at. 0: any free one.', 0, { maximum: 65_535 }),
-      host: {
-        description: 'Host name or address to listen at. Default: this machine only.',
-        type: 'string',
+      host: string('Host name or address to listen at. Default: this machine only.', {
         default: '127.0.0.1',
         pattern: '^[\\w.:%-]{1,253}$',
         expected: 'a name or an address',
-      },
+      }),
       graceMs: count(
         'Milliseconds that `close()` lets running requests finish before it ends them.',
         10_000,
         { maximum: LONGEST_MS },
       ),
     },
-    additionalProperties: false,
-  },
-  ConnectOptions: {
-    description: 'Options of `connect`.',
-    title: 'options',
-    type: 'object',
-    required: ['baseUrl'],
-    properties: {
-      baseUrl: {
-        description: "The server's URL, for example `http://127.0.0.1:8080`; it may end in `/v1`.",
-        type: 'string',
+    { title: 'options' },
+  ),
+  ConnectOptions: object(
+    'Options of `connect`.',
+    ['baseUrl'],
+    {
+      baseUrl: string("The server's URL, for example `http://127.0.0.1:8080`; it may end in `/v1`.", {
         pattern: '^https?://[^/]',
         expected: 'an http or https URL',
-      },
-      apiKey: {
-        description: 'Sent as `Authorization: Bearer <apiKey>`.',
-        type: 'string',
+      }),
+      apiKey: string('Sent as `Authorization: Bearer <apiKey>`.', {
         pattern: '^[\\t\\x20-\\x7e\\x80-\\xff]*$',
         expected: 'a text that a header can hold',
         secret: true,
-      },
+      }),
       headers: {
         description: 'Further headers of every request.',
         type: 'object',
@@ -220,42 +193,34 @@ export const httpDefinitions: Definitions = {
         tsType: 'typeof globalThis.fetch',
       },
     },
-    additionalProperties: false,
-  },
-  PoolOptions: {
-    description: 'Options of `createPool`.',
-    title: 'options',
-    type: 'object',
-    properties: {
+    { title: 'options' },
+  ),
+  PoolOptions: object(
+    'Options of `createPool`.',
+    [],
+    {
       trainer: count('Index of the member that stores the models and trains.', 0),
       retryMs: count(
         'Milliseconds before a failed member is tried again, doubled with each further failure up to 30 s.',
         250,
       ),
     },
-    additionalProperties: false,
-  },
-  CallOptions: {
-    description: 'Options of one call.',
-    title: 'options',
-    type: 'object',
-    properties: {
+    { title: 'options' },
+  ),
+  CallOptions: object(
+    'Options of one call.',
+    [],
+    {
       signal: { description: 'Aborts the call; it rejects with code `ABORTED`.', kind: 'AbortSignal' },
-      traceId: {
-        description:
-          'Id of a completion whose request has no `request_id`. Unlike that one, completions that run may share it.',
-        type: 'string',
-        pattern: TRACE_ID,
-        expected: '1 to 200 visible ASCII characters, which a header can hold',
-      },
-      clientKey: {
-        description:
-          'Whose call it is: clients share a runtime fairly within a priority, so one request of a client does not wait for a thousand of another. Over HTTP it is the token, or the address without tokens.',
-        type: 'string',
-        pattern: '^[^]{1,200}$',
-        expected: '1 to 200 characters',
-      },
+      traceId: string(
+        'Id of a completion whose request has no `request_id`. Unlike that one, completions that run may share it.',
+        { pattern: TRACE_ID, expected: '1 to 200 visible ASCII characters, which a header can hold' },
+      ),
+      clientKey: string(
+        'Whose call it is: clients share a runtime fairly within a priority, so one request of a client does not wait for a thousand of another. Over HTTP it is the token, or the address without tokens.',
+        { pattern: '^[^]{1,200}$', expected: '1 to 200 characters' },
+      ),
     },
-    additionalProperties: false,
-  },
+    { title: 'options' },
+  ),
 };

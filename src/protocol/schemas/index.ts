@@ -1,6 +1,6 @@
 /** All definitions of the protocol, and which of them are validated at the validation. */
 import { adapterDefinitions } from './adapter.ts';
-import { chatCompletionDefinitions } from './chat-completion.ts';
+import { chatCompletionDefinitions, FIELD_GROUPS } from './chat-completion.ts';
 import { embeddingDefinitions } from './embedding.ts';
 import { httpDefinitions } from './http.ts';
 import { logitsProcessorDefinitions } from './logits-processor.ts';
@@ -8,6 +8,7 @@ import { messageDefinitions } from './message.ts';
 import { messagesDefinitions } from './messages.ts';
 import { modelDefinitions } from './model.ts';
 import { modelOptionDefinitions } from './model-options.ts';
+import { responseHistoryDefinitions } from './response-history.ts';
 import { responseToolDefinitions } from './response-tools.ts';
 import { responsesDefinitions } from './responses.ts';
 import { rlDefinitions } from './rl.ts';
@@ -16,12 +17,15 @@ import { runtimeDefinitions } from './runtime.ts';
 import type { Definitions } from './schema.ts';
 import { speculationDefinitions } from './speculation.ts';
 import { storeDefinitions } from './store.ts';
-import { structuredDefinitions } from './structured-outputs.ts';
+import { specificationDefinitions, structuredDefinitions } from './structured-outputs.ts';
 import { textCompletionDefinitions } from './text-completion.ts';
 import { tokenizerDefinitions } from './tokenizer.ts';
 import { toolDefinitions } from './tool.ts';
 import { trainingJobDefinitions } from './training-job.ts';
 import { trajectoryDefinitions } from './trajectory.ts';
+
+/** Fields of a chat completion request by what they are about. */
+export const fieldGroups = FIELD_GROUPS;
 
 /** Every definition by name. */
 export const definitions: Definitions = {
@@ -39,6 +43,7 @@ export const definitions: Definitions = {
   ...textCompletionDefinitions,
   ...messagesDefinitions,
   ...responsesDefinitions,
+  ...responseHistoryDefinitions,
   ...responseToolDefinitions,
   ...embeddingDefinitions,
 };
@@ -51,6 +56,7 @@ export const argumentDefinitions: Definitions = {
   ...runtimeDefinitions,
   ...httpDefinitions,
   ...storeDefinitions,
+  ...specificationDefinitions,
 };
 
 /** Definitions that get a compiled validator, beside those of arguments. */
@@ -86,6 +92,10 @@ export const filled = [
   'StructuredOutputs',
   'SpeculationSettings',
   'Adapter',
+  'ModelCreateRequest',
+  'ModelExportRequest',
+  'ListQuery',
+  'JobListQuery',
   'EmbeddingRequest',
   'ExperimentalConfig',
   'SftConfig',

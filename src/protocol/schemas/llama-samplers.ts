@@ -1,10 +1,10 @@
 /** Fields of a request that llama.cpp's server has: samplers behind the common ones, with its names, defaults and meaning. */
-import { orNull, type Schema } from './schema.ts';
+import { listOrNull, orNull, type Schema } from './schema.ts';
 
 const LARGEST = 1e38;
 
 function number(description: string, byDefault: number, bounds: Partial<Schema> = { minimum: 0 }): Schema {
-  return orNull('number', { description, default: byDefault, maximum: LARGEST, ...bounds });
+  return orNull('number', description, { default: byDefault, maximum: LARGEST, ...bounds });
 }
 
 /** Fields by name. */
@@ -31,25 +31,21 @@ export const llamaSamplers: NonNullable<Schema['properties']> = {
   dry_base: number('With `dry_multiplier`: how fast the penalty grows with the repetition.', 1.75, {
     minimum: 1,
   }),
-  dry_allowed_length: orNull('integer', {
-    description: 'With `dry_multiplier`: shorter repetitions have no penalty.',
+  dry_allowed_length: orNull('integer', 'With `dry_multiplier`: shorter repetitions have no penalty.', {
     default: 2,
     minimum: 0,
     maximum: 2 ** 31 - 1,
   }),
-  dry_penalty_last_n: orNull('integer', {
-    description:
-      'With `dry_multiplier`: searches repetitions in this many last tokens, including the prompt. -1: in all.',
-    default: -1,
-    minimum: -1,
-    maximum: 2 ** 31 - 1,
-  }),
-  dry_sequence_breakers: {
-    description: 'With `dry_multiplier`: strings that end a repetition.',
-    type: ['array', 'null'],
-    default: ['\n', ':', '"', '*'],
-    items: { type: 'string', minLength: 1 },
-  },
+  dry_penalty_last_n: orNull(
+    'integer',
+    'With `dry_multiplier`: searches repetitions in this many last tokens, including the prompt. -1: in all.',
+    { default: -1, minimum: -1, maximum: 2 ** 31 - 1 },
+  ),
+  dry_sequence_breakers: listOrNull(
+    'With `dry_multiplier`: strings that end a repetition.',
+    { type: 'string', minLength: 1 },
+    { default: ['\n', ':', '"', '*'] },
+  ),
   dynatemp_range: number(
     'Dynamic temperature: from `temperature` minus this if the model is certain, to `temperature` plus this if it is uncertain. 0 is off.',
     0,
@@ -58,32 +54,11 @@ export const llamaSamplers: NonNullable<Schema['properties']> = {
     'With `dynatemp_range`: exponent of the normalized entropy in the temperature.',
     1,
   ),
-  mirostat: orNull('integer', {
-    description:
-      'Mirostat 1 or 2: keeps the surprise of the answer close to `mirostat_tau`. Then `top_k`, `top_p`, `min_p`, `typical_p`, XTC and `dynatemp_range` have no effect. 0 is off.',
-    default: 0,
-    minimum: 0,
-    maximum: 2,
-  }),
+  mirostat: orNull(
+    'integer',
+    'Mirostat 1 or 2: keeps the surprise of the answer close to `mirostat_tau`. Then `top_k`, `top_p`, `min_p`, `typical_p`, XTC and `dynatemp_range` have no effect. 0 is off.',
+    { default: 0, minimum: 0, maximum: 2 },
+  ),
   mirostat_tau: number('With `mirostat`: the mean surprise of a token, in bits.', 5),
   mirostat_eta: number('With `mirostat`: its learning rate.', 0.1),
 };
-
-/** Their names. */
-export const LLAMA_SAMPLERS = Object.keys(llamaSamplers) as readonly LlamaSampler[];
-
-/** The name of one of them. */
-export type LlamaSampler =
-  | 'typical_p'
-  | 'xtc_probability'
-  | 'xtc_threshold'
-  | 'dry_multiplier'
-  | 'dry_base'
-  | 'dry_allowed_length'
-  | 'dry_penalty_last_n'
-  | 'dry_sequence_breakers'
-  | 'dynatemp_range'
-  | 'dynatemp_exponent'
-  | 'mirostat'
-  | 'mirostat_tau'
-  | 'mirostat_eta';

@@ -1,5 +1,5 @@
 /** Logits processors that a request names. */
-import { type Definitions, ref } from './schema.ts';
+import { branch, type Definitions, ref, string } from './schema.ts';
 
 /** Definitions of logits processors. */
 export const logitsProcessorDefinitions: Definitions = {
@@ -12,22 +12,17 @@ export const logitsProcessorDefinitions: Definitions = {
     description: 'A registered name, or how to build a processor.',
     tsType: 'string | LogitsProcessorConstructor',
   },
-  LogitsProcessorConstructor: {
-    description: 'Builds a registered logits processor for one request.',
-    required: ['qualname'],
-    properties: {
-      qualname: { description: 'Its registered name.', type: 'string', minLength: 1 },
-      args: {
-        description: 'Positional arguments.',
-        type: ['array', 'null'],
-        tsType: 'readonly unknown[] | null',
-      },
-      kwargs: {
-        description: 'Keyword arguments.',
-        type: ['object', 'null'],
-        tsType: 'Record<string, unknown> | null',
-      },
+  LogitsProcessorConstructor: branch('Builds a registered logits processor for one request.', ['qualname'], {
+    qualname: string('Its registered name.', { minLength: 1 }),
+    args: {
+      description: 'Positional arguments.',
+      type: ['array', 'null'],
+      tsType: 'readonly unknown[] | null',
     },
-    additionalProperties: false,
-  },
+    kwargs: {
+      description: 'Keyword arguments.',
+      type: ['object', 'null'],
+      tsType: 'Record<string, unknown> | null',
+    },
+  }),
 };

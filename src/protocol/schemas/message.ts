@@ -1,5 +1,15 @@
 /** Messages of a chat, one definition per variant, and the parts their content is made of. */
-import { byField, type Definitions, ref, type Schema } from './schema.ts';
+import {
+  byField,
+  type Definitions,
+  list,
+  listOrNull,
+  oneOf,
+  orNull,
+  ref,
+  type Schema,
+  string,
+} from './schema.ts';
 
 const content: Schema = {
   description: 'Text, or a list of parts. Absent or null counts as empty.',
@@ -7,7 +17,7 @@ const content: Schema = {
   items: ref('ContentPart'),
 };
 
-const name: Schema = { description: 'Name of the participant.', type: ['string', 'null'] };
+const name: Schema = orNull('string', 'Name of the participant.');
 
 /** One message variant: `role` and `content`, and what else it has. `role` null: any role. */
 function message(description: string, role: string | null, more: Schema['properties'] = {}): Schema {
@@ -17,11 +27,7 @@ function message(description: string, role: string | null, more: Schema['propert
     properties: {
       role:
         role === null
-          ? {
-              description: 'Role of the author. Any name that the chat template supports.',
-              type: 'string',
-              minLength: 1,
-            }
+          ? string('Role of the author. Any name that the chat template supports.', { minLength: 1 })
           : { description: 'Role of the author.', const: role },
       content,
       name,
@@ -31,17 +37,10 @@ function message(description: string, role: string | null, more: Schema['propert
   };
 }
 
-const toolCallId: Schema = { description: 'Id of the call that this answers.', type: ['string', 'null'] };
-const toolCalls: Schema = {
-  description: 'Calls that the model made in this turn.',
-  type: ['array', 'null'],
-  items: ref('ToolCall'),
-};
-const reasoning: Schema = { description: 'Reasoning before the content.', type: ['string', 'null'] };
-const reasoningContent: Schema = {
-  description: 'Another name of `reasoning`, which takes precedence.',
-  type: ['string', 'null'],
-};
+const toolCallId: Schema = orNull('string', 'Id of the call that this answers.');
+const toolCalls: Schema = listOrNull('Calls that the model made in this turn.', ref('ToolCall'));
+const reasoning: Schema = orNull('string', 'Reasoning before the content.');
+const reasoningContent: Schema = orNull('string', 'Another name of `reasoning`, which takes precedence.');
 
 /** The parts that hold text, by their `type`, and the field that holds it. */
 export const TEXT_PART_FIELDS = {
@@ -72,8 +71,8 @@ function textPart(description: string, types: readonly string[], field: string):
     description,
     required: ['type', field],
     properties: {
-      type: { description: 'Kind of the part.', enum: types },
-      [field]: { description: 'The text. Null counts as absent.', type: ['string', 'null'] },
+      type: oneOf('Kind of the part.', types),
+      [field]: orNull('string', 'The text. Null counts as absent.'),
       annotations: { description: 'No effect.' },
     },
     additionalProperties: false,
@@ -91,13 +90,8 @@ function urlPart(type: string): Schema {
         type: 'object',
         required: ['url'],
         properties: {
-          url: {
-            description: 'A data URL, or in process bytes.',
-            type: 'string',
-            minLength: 1,
-            tsType: 'string | Uint8Array',
-          },
-          detail: { description: 'Level of detail.', type: ['string', 'null'] },
+          url: string('A data URL, or in process bytes.', { minLength: 1, tsType: 'string | Uint8Array' }),
+          detail: orNull('string', 'Level of detail.'),
         },
       },
     },
@@ -123,7 +117,7 @@ export const messageDefinitions: Definitions = {
     ),
   },
   DeveloperMessage: message('Instructions that take precedence over the user.', 'developer', {
-    tools: { description: 'Tools for the template.', type: ['array', 'null'], items: ref('Tool') },
+    tools: listOrNull('Tools for the template.', ref('Tool')),
   }),
   SystemMessage: message('Instructions.', 'system'),
   UserMessage: message("The user's input.", 'user'),
@@ -134,13 +128,13 @@ export const messageDefinitions: Definitions = {
       tool_calls: toolCalls,
       reasoning,
       reasoning_content: reasoningContent,
-      refusal: { description: 'Why the model declined.', type: ['string', 'null'] },
+      refusal: orNull('string', 'Why the model declined.'),
       annotations: { description: 'No effect.' },
       audio: { description: 'No effect.' },
-      function_call: {
-        ...ref('FunctionCall'),
-        description: 'The single call of this turn, in the older form. Not together with `tool_calls`.',
-      },
+      function_call: ref(
+        'FunctionCall',
+        'The single call of this turn, in the older form. Not together with `tool_calls`.',
+      ),
     },
   ),
   ToolMessage: message('The result of a tool call.', 'tool', { tool_call_id: toolCallId }),
@@ -186,13 +180,11 @@ export const messageDefinitions: Definitions = {
     required: ['type', 'video'],
     properties: {
       type: { description: 'Kind of the part.', const: 'video' },
-      video: {
-        description: 'The frames in order: data URLs; in process also bytes of files, or decoded pixels.',
-        type: 'array',
-        minItems: 1,
-        items: { type: 'string', minLength: 1 },
-        tsType: 'readonly (string | Uint8Array | Pixels)[]',
-      },
+      video: list(
+        'The frames in order: data URLs; in process also bytes of files, or decoded pixels.',
+        { type: 'string', minLength: 1 },
+        { minItems: 1, tsType: 'readonly (string | Uint8Array | Pixels)[]' },
+      ),
     },
   },
   InputAudioPart: {
@@ -205,12 +197,8 @@ export const messageDefinitions: Definitions = {
         type: 'object',
         required: ['data', 'format'],
         properties: {
-          data: {
-            description: 'Base64 text, or in process bytes.',
-            type: 'string',
-            tsType: 'string | Uint8Array',
-          },
-          format: { description: 'For example `wav`.', type: 'string' },
+          data: string('Base64 text, or in process bytes.', { tsType: 'string | Uint8Array' }),
+          format: string('For example `wav`.'),
         },
       },
     },
@@ -225,17 +213,14 @@ export const messageDefinitions: Definitions = {
         type: 'object',
         required: ['file_data'],
         properties: {
-          file_data: {
-            description:
-              'A data URL, base64 of text in UTF-8, or in process bytes. It is text if its type is `text/...`, or if it is UTF-8 and its type is not a media type.',
-            type: 'string',
-            minLength: 1,
-            tsType: 'string | Uint8Array',
-          },
-          filename: {
-            description: 'Written before the text, with a colon and a line break. No effect on media.',
-            type: ['string', 'null'],
-          },
+          file_data: string(
+            'A data URL, base64 of text in UTF-8, or in process bytes. It is text if its type is `text/...`, or if it is UTF-8 and its type is not a media type.',
+            { minLength: 1, tsType: 'string | Uint8Array' },
+          ),
+          filename: orNull(
+            'string',
+            'Written before the text, with a colon and a line break. No effect on media.',
+          ),
         },
       },
     },
@@ -244,10 +229,7 @@ export const messageDefinitions: Definitions = {
     description: 'Media in another form. Text-only models refuse it.',
     required: ['type'],
     properties: {
-      type: {
-        description: 'Kind of the part.',
-        enum: ['input_image', 'image_pil', 'image_embeds', 'audio_embeds'],
-      },
+      type: oneOf('Kind of the part.', ['input_image', 'image_pil', 'image_embeds', 'audio_embeds']),
     },
     additionalProperties: true,
   },

@@ -1,5 +1,18 @@
 /** Options of a model: how it is loaded and served. */
-import { type Definitions, flag, integer, ref, type Schema } from './schema.ts';
+import {
+  boolean,
+  type Definitions,
+  flag,
+  integer,
+  list,
+  number,
+  object,
+  oneOf,
+  orNull,
+  ref,
+  type Schema,
+  string,
+} from './schema.ts';
 
 /** Limits of one model's engine. */
 export const limits = {
@@ -32,86 +45,55 @@ const text = (description: string): Schema => ({ description, type: 'string' });
 
 /** Definitions of these options. */
 export const modelOptionDefinitions: Definitions = {
-  ServingLimits: {
-    description: "Limits of one model's engine.",
-    type: 'object',
-    properties: limits,
-    additionalProperties: false,
-  },
-  CacheType: {
-    description:
-      'How a number of the KV cache is stored. The quantized ones have a scale of 16 bits for each 32 numbers.',
-    enum: ['f32', 'f16', 'q8_0', 'q4_0'],
-  },
-  RopeOptions: {
-    description:
-      'How positions turn into rotations, for contexts longer than a model was trained for. What is absent is as its file says.',
-    type: 'object',
-    properties: {
-      type: {
-        description:
-          '`linear`: positions are divided by `factor`. `yarn`: low frequencies are, high ones stay. `none`: neither.',
-        enum: ['none', 'linear', 'yarn'],
-      },
+  ServingLimits: object("Limits of one model's engine.", [], limits),
+  CacheType: oneOf(
+    'How a number of the KV cache is stored. The quantized ones have a scale of 16 bits for each 32 numbers.',
+    ['f32', 'f16', 'q8_0', 'q4_0'],
+  ),
+  RopeOptions: object(
+    'How positions turn into rotations, for contexts longer than a model was trained for. What is absent is as its file says.',
+    [],
+    {
+      type: oneOf(
+        '`linear`: positions are divided by `factor`. `yarn`: low frequencies are, high ones stay. `none`: neither.',
+        ['none', 'linear', 'yarn'],
+      ),
       factor: above0('How many times as long the context becomes.'),
       base: above0('Base of the frequencies.'),
       originalContext: integer('YaRN: tokens of the context that the model was trained for.', 1),
-      extFactor: {
-        description: 'YaRN: share of the high frequencies that stay.',
-        type: 'number',
-        minimum: 0,
-      },
+      extFactor: number('YaRN: share of the high frequencies that stay.', { minimum: 0 }),
       attnFactor: above0("YaRN: factor of the attention's magnitude."),
       betaFast: above0('YaRN: rotations in the original context above which a frequency stays.'),
       betaSlow: above0('YaRN: rotations below which it is divided.'),
     },
-    additionalProperties: false,
-  },
-  AdapterOption: {
-    description: 'An adapter beside a model.',
-    type: 'object',
-    properties: {
-      file: {
-        description:
-          'A GGUF LoRA file, or a PEFT folder: `adapter_config.json` and `adapter_model.safetensors`.',
-        type: 'string',
-        pattern: PATH,
-        bounds: 'either this or `model`',
-        expected: 'a path',
-      },
-      model: {
-        description:
-          'A registered model or checkpoint, a name of `loadAdapter`, or a name of `models` that has adapters: theirs are meant.',
-        type: 'string',
-        pattern: PATH,
-        bounds: 'either this or `file`',
-        expected: 'a name',
-      },
-      scale: { description: 'What its output is multiplied by. Default 1.', type: 'number' },
-    },
-    additionalProperties: false,
-  },
-  ModelOptions: {
-    description: "How one model is loaded and served. What is absent comes from the runtime's options.",
-    expected: 'a path, an hf: URI or an object with a path',
-    type: 'object',
-    required: ['path'],
-    properties: {
+  ),
+  AdapterOption: object('An adapter beside a model.', [], {
+    file: string(
+      'A GGUF LoRA file, or a PEFT folder: `adapter_config.json` and `adapter_model.safetensors`.',
+      { pattern: PATH, bounds: 'either this or `model`', expected: 'a path' },
+    ),
+    model: string(
+      'A registered model or checkpoint, a name of `loadAdapter`, or a name of `models` that has adapters: theirs are meant.',
+      { pattern: PATH, bounds: 'either this or `file`', expected: 'a name' },
+    ),
+    scale: number('What its output is multiplied by. Default 1.'),
+  }),
+  ModelOptions: object(
+    "How one model is loaded and served. What is absent comes from the runtime's options.",
+    ['path'],
+    {
       path: text(
         'Path of a GGUF file, of a folder with an ONNX model or of one graph in it, or an `hf:` URI.',
       ),
-      mmproj: {
-        description:
-          'The projector of a GGUF model that sees or hears: a path or an `hf:` URI. Default: the one whose name has `mmproj` in it, in the folder of the model or in the repository of its URI, if there is one; null: none.',
-        type: ['string', 'null'],
-      },
-      imageTokens: {
-        description:
-          'Tokens of one picture, where its model has pictures of any size. Default: as the projector says.',
-        type: 'object',
-        properties: { min: integer('The least.', 1), max: integer('The most.', 1) },
-        additionalProperties: false,
-      },
+      mmproj: orNull(
+        'string',
+        'The projector of a GGUF model that sees or hears: a path or an `hf:` URI. Default: the one whose name has `mmproj` in it, in the folder of the model or in the repository of its URI, if there is one; null: none.',
+      ),
+      imageTokens: object(
+        'Tokens of one picture, where its model has pictures of any size. Default: as the projector says.',
+        [],
+        { min: integer('The least.', 1), max: integer('The most.', 1) },
+      ),
       gpuLayers: {
         description:
           'Layers of a GGUF model on GPUs, counted from the output, which is one of them. `auto`, the default: as many as fit beside their cache and what a step computes with. A number that does not fit is an error with the figures.',
@@ -120,78 +102,51 @@ export const modelOptionDefinitions: Definitions = {
         bounds: 'at least 0',
         tsType: 'number | "auto"',
       },
-      devices: {
-        description: 'Names of the GPUs that may have layers, see `stats().placement`. Default: all.',
-        type: 'array',
-        items: { type: 'string' },
-        minItems: 1,
-      },
+      devices: list(
+        'Names of the GPUs that may have layers, see `stats().placement`. Default: all.',
+        { type: 'string' },
+        { minItems: 1 },
+      ),
       mainGpu: text('The one GPU that has all of them. Not together with `devices`.'),
-      tensorSplit: {
-        description:
-          'Shares of these GPUs in the layers, for example `[3, 1]`. Default: by the memory that each has free.',
-        type: 'array',
-        items: { type: 'number', minimum: 0 },
-        minItems: 1,
-        bounds: 'one of them above 0',
-      },
-      cacheOnGpu: {
-        description: 'Whether the KV cache of layers on a GPU lies there, too. Default true.',
-        type: 'boolean',
-      },
-      fusedAttention: {
-        description:
-          'Whether attention runs in one fused kernel, of a GGUF model. Default true. On CPUs without kernels of this library, many sequences of over 200 tokens in a non-unified KV cache (see `kvTokens`) decode faster without. A cache of 32 bits on a CPU never uses it: it rounds to 16 bits.',
-        type: 'boolean',
-      },
-      cacheBits: {
-        description:
-          'Bits of one number in the KV cache of a GGUF model. Default: 32 with F32 weights and no projector, else 16. With 32 the log-probabilities of a quantized model are those that the trainer computes, for twice the memory.',
-        enum: [16, 32],
-      },
-      cacheType: {
-        ...ref('CacheType'),
-        description:
-          'How the numbers of the KV cache of a GGUF model are stored: `f32` and `f16` are 32 and 16 bits, `q8_0` takes 8.5 bits, `q4_0` 4.5. Not together with `cacheBits`. The quantized ones need `fusedAttention`. docs/choosing-a-model.md says what each does to log-probabilities.',
-      },
-      slidingWindow: {
-        description:
-          'The KV cache of the layers of a GGUF model that see a sliding window only. `full`, the default: as long as that of the others. `window`: the window and one step. Each of `maxSequences` then has its own cells, no others hold cached prefixes, and `kvTokens` must not be less than `contextSize` for each. No effect on models without such layers.',
-        enum: ['full', 'window'],
-      },
-      rope: {
-        ...ref('RopeOptions'),
-        description: 'How a GGUF model counts positions: for longer contexts than its file says.',
-      },
-      mmap: {
-        description:
-          'Whether a GGUF file is mapped, so that processes share it and the system can drop its pages. Default: where the system can.',
-        type: 'boolean',
-      },
-      mlock: {
-        description: 'Whether the weights of a GGUF model are kept from being swapped out. Default false.',
-        type: 'boolean',
-      },
-      kernels: {
-        description:
-          "Which kernels run the matmuls of a GGUF model's weights, and its attention. `auto`, the default: kernels of this library for weights in Q8_0, Q4_K, Q6_K and Q4_0 where the processor has them, the model runs on the CPU alone and a private copy of its weights fits into memory. `batch`: also for weights in F16, BF16 and F32, which is faster with several sequences at a time, and as fast with one; log-probabilities then differ from the engine's by its rounding. `plain`: the engine's own. `stats().kernels` says which.",
-        enum: ['auto', 'batch', 'plain'],
-      },
-      products: {
-        description: 'Former name of `kernels`, accepted in this release.',
-        enum: ['auto', 'batch', 'plain'],
-      },
-      adapters: {
-        description:
-          'Adapters of this name, mixed: each request of it is computed with them. Names that differ in nothing else share one model in memory. They stay loaded with it.',
-        type: 'array',
-        items: ref('AdapterOption'),
-      },
-      pooling: {
-        description:
-          "How an ONNX model of embeddings makes a vector of the states of a text's tokens: their mean, the first (`cls`) or the last one. Default: what `1_Pooling/config.json` of its folder says; without either the model answers. GGUF files say it themselves.",
-        enum: ['mean', 'cls', 'last'],
-      },
+      tensorSplit: list(
+        'Shares of these GPUs in the layers, for example `[3, 1]`. Default: by the memory that each has free.',
+        { type: 'number', minimum: 0 },
+        { minItems: 1, bounds: 'one of them above 0' },
+      ),
+      cacheOnGpu: boolean('Whether the KV cache of layers on a GPU lies there, too. Default true.'),
+      fusedAttention: boolean(
+        'Whether attention runs in one fused kernel, of a GGUF model. Default true. On CPUs without kernels of this library, many sequences of over 200 tokens in a non-unified KV cache (see `kvTokens`) decode faster without. A cache of 32 bits on a CPU never uses it: it rounds to 16 bits.',
+      ),
+      cacheBits: oneOf(
+        'Bits of one number in the KV cache of a GGUF model. Default: 32 with F32 weights and no projector, else 16. With 32 the log-probabilities of a quantized model are those that the trainer computes, for twice the memory.',
+        [16, 32],
+      ),
+      cacheType: ref(
+        'CacheType',
+        'How the numbers of the KV cache of a GGUF model are stored: `f32` and `f16` are 32 and 16 bits, `q8_0` takes 8.5 bits, `q4_0` 4.5. Not together with `cacheBits`. The quantized ones need `fusedAttention`. docs/choosing-a-model.md says what each does to log-probabilities.',
+      ),
+      slidingWindow: oneOf(
+        'The KV cache of the layers of a GGUF model that see a sliding window only. `full`, the default: as long as that of the others. `window`: the window and one step. Each of `maxSequences` then has its own cells, no others hold cached prefixes, and `kvTokens` must not be less than `contextSize` for each. No effect on models without such layers.',
+        ['full', 'window'],
+      ),
+      rope: ref('RopeOptions', 'How a GGUF model counts positions: for longer contexts than its file says.'),
+      mmap: boolean(
+        'Whether a GGUF file is mapped, so that processes share it and the system can drop its pages. Default: where the system can.',
+      ),
+      mlock: boolean('Whether the weights of a GGUF model are kept from being swapped out. Default false.'),
+      kernels: oneOf(
+        "Which kernels run the matmuls of a GGUF model's weights, and its attention. `auto`, the default: kernels of this library for weights in Q8_0, Q4_K, Q6_K and Q4_0 where the processor has them, the model runs on the CPU alone and a private copy of its weights fits into memory. `batch`: also for weights in F16, BF16 and F32, which is faster with several sequences at a time, and as fast with one; log-probabilities then differ from the engine's by its rounding. `plain`: the engine's own. `stats().kernels` says which.",
+        ['auto', 'batch', 'plain'],
+      ),
+      products: oneOf('Former name of `kernels`, accepted in this release.', ['auto', 'batch', 'plain']),
+      adapters: list(
+        'Adapters of this name, mixed: each request of it is computed with them. Names that differ in nothing else share one model in memory. They stay loaded with it.',
+        ref('AdapterOption'),
+      ),
+      pooling: oneOf(
+        "How an ONNX model of embeddings makes a vector of the states of a text's tokens: their mean, the first (`cls`) or the last one. Default: what `1_Pooling/config.json` of its folder says; without either the model answers. GGUF files say it themselves.",
+        ['mean', 'cls', 'last'],
+      ),
       chatTemplate: text("Jinja source that replaces the file's own chat template."),
       toolFormat: text(
         'How the model writes tool calls, where looking at its template is not enough: a name of docs/tool-calls.md.',
@@ -202,6 +157,6 @@ export const modelOptionDefinitions: Definitions = {
       ),
       ...limits,
     },
-    additionalProperties: false,
-  },
+    { expected: 'a path, an hf: URI or an object with a path' },
+  ),
 };

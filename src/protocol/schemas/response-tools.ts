@@ -1,5 +1,15 @@
 /** Tools of OpenAI's responses API, and the choice among them. */
-import { acceptedFrom, byField, type Definitions, ref } from './schema.ts';
+import {
+  acceptedFrom,
+  branch,
+  byField,
+  type Definitions,
+  list,
+  oneOf,
+  orNull,
+  ref,
+  string,
+} from './schema.ts';
 
 /** A field of that API that changes nothing here. */
 export const noEffect = acceptedFrom('OpenAI');
@@ -13,52 +23,36 @@ export const responseToolDefinitions: Definitions = {
     properties: { type: { enum: ['function', 'custom'] } },
     ...byField('type', { function: 'ResponseFunctionTool', custom: 'ResponseCustomTool' }),
   },
-  ResponseFunctionTool: {
-    description: 'A function that the model may call.',
-    required: ['type', 'name'],
-    properties: {
-      type: { description: 'Kind of the tool.', const: 'function' },
-      name: { description: 'Name that the model calls it by.', type: 'string', minLength: 1 },
-      description: { description: 'What it does, for the model.', type: ['string', 'null'] },
-      parameters: {
-        description: 'JSON Schema of its arguments.',
-        type: ['object', 'null'],
-        tsType: 'JsonObject | null',
-      },
-      strict: {
-        description: 'Whether calls that the model makes by itself must follow the schema.',
-        type: ['boolean', 'null'],
-      },
-      allowed_callers: noEffect,
-      defer_loading: noEffect,
-      output_schema: noEffect,
+  ResponseFunctionTool: branch('A function that the model may call.', ['type', 'name'], {
+    type: { description: 'Kind of the tool.', const: 'function' },
+    name: string('Name that the model calls it by.', { minLength: 1 }),
+    description: orNull('string', 'What it does, for the model.'),
+    parameters: {
+      description: 'JSON Schema of its arguments.',
+      type: ['object', 'null'],
+      tsType: 'JsonObject | null',
     },
-    additionalProperties: false,
-  },
-  ResponseCustomTool: {
-    description: 'A tool whose input is one text.',
-    required: ['type', 'name'],
-    properties: {
-      type: { description: 'Kind of the tool.', const: 'custom' },
-      name: { description: 'Name that the model calls it by.', type: 'string', minLength: 1 },
-      description: { description: 'What it does, for the model.', type: ['string', 'null'] },
-      format: {
-        ...ref('ResponseInputFormat'),
-        description: 'What its input may be. Absent or null: any text.',
-      },
-      allowed_callers: noEffect,
-      defer_loading: noEffect,
-    },
-    additionalProperties: false,
-  },
+    strict: orNull('boolean', 'Whether calls that the model makes by itself must follow the schema.'),
+    allowed_callers: noEffect,
+    defer_loading: noEffect,
+    output_schema: noEffect,
+  }),
+  ResponseCustomTool: branch('A tool whose input is one text.', ['type', 'name'], {
+    type: { description: 'Kind of the tool.', const: 'custom' },
+    name: string('Name that the model calls it by.', { minLength: 1 }),
+    description: orNull('string', 'What it does, for the model.'),
+    format: ref('ResponseInputFormat', 'What its input may be. Absent or null: any text.'),
+    allowed_callers: noEffect,
+    defer_loading: noEffect,
+  }),
   ResponseInputFormat: {
     description: 'What the input of a custom tool may be.',
     type: ['object', 'null'],
     required: ['type'],
     properties: {
-      type: { description: 'Kind of the format.', enum: ['text', 'grammar'] },
-      syntax: { description: 'With `grammar`: notation of the definition.', enum: ['lark', 'regex'] },
-      definition: { description: 'With `grammar`: the grammar itself.', type: 'string', minLength: 1 },
+      type: oneOf('Kind of the format.', ['text', 'grammar']),
+      syntax: oneOf('With `grammar`: notation of the definition.', ['lark', 'regex']),
+      definition: string('With `grammar`: the grammar itself.', { minLength: 1 }),
     },
     if: { required: ['type'], properties: { type: { const: 'grammar' } } },
     // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
@@ -76,42 +70,26 @@ export const responseToolDefinitions: Definitions = {
       allowed_tools: 'ResponseAllowedTools',
     }),
   },
-  ResponseAllowedTools: {
-    description: 'Some of the tools.',
-    required: ['type', 'mode', 'tools'],
-    properties: {
-      type: { description: 'Kind of the choice.', const: 'allowed_tools' },
-      mode: { description: 'Whether one of them may or must be called.', enum: ['auto', 'required'] },
-      tools: {
-        description: 'The tools that may be called; calls of others stay text.',
-        type: 'array',
-        items: {
-          type: 'object',
-          required: ['type'],
-          properties: { type: { enum: ['function', 'custom'] } },
-          ...byField('type', { function: 'ResponseFunctionChoice', custom: 'ResponseCustomChoice' }),
-        },
-        minItems: 1,
+  ResponseAllowedTools: branch('Some of the tools.', ['type', 'mode', 'tools'], {
+    type: { description: 'Kind of the choice.', const: 'allowed_tools' },
+    mode: oneOf('Whether one of them may or must be called.', ['auto', 'required']),
+    tools: list(
+      'The tools that may be called; calls of others stay text.',
+      {
+        type: 'object',
+        required: ['type'],
+        properties: { type: { enum: ['function', 'custom'] } },
+        ...byField('type', { function: 'ResponseFunctionChoice', custom: 'ResponseCustomChoice' }),
       },
-    },
-    additionalProperties: false,
-  },
-  ResponseFunctionChoice: {
-    description: 'One function.',
-    required: ['type', 'name'],
-    properties: {
-      type: { description: 'Kind of the tool.', const: 'function' },
-      name: { description: 'Its name.', type: 'string', minLength: 1 },
-    },
-    additionalProperties: false,
-  },
-  ResponseCustomChoice: {
-    description: 'One custom tool.',
-    required: ['type', 'name'],
-    properties: {
-      type: { description: 'Kind of the tool.', const: 'custom' },
-      name: { description: 'Its name.', type: 'string', minLength: 1 },
-    },
-    additionalProperties: false,
-  },
+      { minItems: 1 },
+    ),
+  }),
+  ResponseFunctionChoice: branch('One function.', ['type', 'name'], {
+    type: { description: 'Kind of the tool.', const: 'function' },
+    name: string('Its name.', { minLength: 1 }),
+  }),
+  ResponseCustomChoice: branch('One custom tool.', ['type', 'name'], {
+    type: { description: 'Kind of the tool.', const: 'custom' },
+    name: string('Its name.', { minLength: 1 }),
+  }),
 };

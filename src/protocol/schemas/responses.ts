@@ -1,7 +1,19 @@
 /** Requests of OpenAI's responses API. Sampling fields of chats may stand beside its own. */
 import { chatFields, EXTRA_FIELDS } from './messages.ts';
+import { HISTORY_ITEMS } from './response-history.ts';
 import { noEffect } from './response-tools.ts';
-import { byField, type Definitions, orNull, ref, type Schema } from './schema.ts';
+import {
+  branch,
+  byField,
+  type Definitions,
+  listOrNull,
+  object,
+  oneOf,
+  orNull,
+  ref,
+  type Schema,
+  string,
+} from './schema.ts';
 
 /** Fields of this API that change nothing here. */
 const WITHOUT_EFFECT = [
@@ -16,7 +28,7 @@ const WITHOUT_EFFECT = [
 ] as const;
 
 const onlyNull = (description: string): Schema => ({ description, enum: [null] });
-const id: Schema = { description: 'Its id; no effect.', type: ['string', 'null'] };
+const id: Schema = orNull('string', 'Its id; no effect.');
 const status: Schema = noEffect;
 
 function item(
@@ -35,7 +47,7 @@ function item(
 
 function resultItem(type: string, description: string): Schema {
   return item(type, description, ['call_id', 'output'], {
-    call_id: { description: 'Id of the call.', type: 'string' },
+    call_id: string('Id of the call.'),
     output: {
       description: 'What came out: text, or a list of parts.',
       type: ['string', 'array'],
@@ -58,6 +70,7 @@ const items: Definitions = {
           'custom_tool_call',
           'custom_tool_call_output',
           'reasoning',
+          ...Object.keys(HISTORY_ITEMS),
         ],
       },
     },
@@ -70,17 +83,18 @@ const items: Definitions = {
       custom_tool_call: 'ResponseCustomCallItem',
       custom_tool_call_output: 'ResponseCustomResultItem',
       reasoning: 'ResponseReasoningInput',
+      ...HISTORY_ITEMS,
     }),
     else: ref('ResponseInputMessage'),
     tsType:
-      'ResponseInputMessage | ResponseFunctionCallItem | ResponseFunctionResultItem | ResponseCustomCallItem | ResponseCustomResultItem | ResponseReasoningInput',
+      'ResponseInputMessage | ResponseFunctionCallItem | ResponseFunctionResultItem | ResponseCustomCallItem | ResponseCustomResultItem | ResponseReasoningInput | ResponseHostedCallItem | ResponseHostedResultItem | ResponseMcpCallItem | ResponseCompactionItem | ResponseServerItem',
   },
-  ResponseInputMessage: {
-    description: 'A message. Those of an answer can be given back as they are.',
-    required: ['role', 'content'],
-    properties: {
+  ResponseInputMessage: branch(
+    'A message. Those of an answer can be given back as they are.',
+    ['role', 'content'],
+    {
       type: { description: 'Kind of the item; may be absent.', const: 'message' },
-      role: { description: 'Who speaks.', enum: ['user', 'assistant', 'system', 'developer'] },
+      role: oneOf('Who speaks.', ['user', 'assistant', 'system', 'developer']),
       content: {
         description: 'Text, or a list of parts.',
         type: ['string', 'array'],
@@ -90,61 +104,59 @@ const items: Definitions = {
       status,
       phase: noEffect,
     },
-    additionalProperties: false,
-  },
+  ),
   ResponseInputPart: {
     description: 'A piece of a message.',
     type: 'object',
     required: ['type'],
-    properties: { type: { enum: ['input_text', 'output_text', 'refusal', 'input_image'] } },
+    properties: { type: { enum: ['input_text', 'output_text', 'refusal', 'input_image', 'input_file'] } },
     ...byField('type', {
       input_text: 'ResponseTextPart',
       output_text: 'ResponseTextPart',
       refusal: 'ResponseRefusalPart',
       input_image: 'ResponseImagePart',
+      input_file: 'ResponseFilePart',
     }),
   },
-  ResponseTextPart: {
-    description: 'Text.',
-    required: ['type', 'text'],
-    properties: {
-      type: { description: 'Kind of the part.', enum: ['input_text', 'output_text'] },
-      text: { description: 'The text.', type: 'string' },
-      annotations: noEffect,
-      logprobs: noEffect,
+  ResponseTextPart: branch('Text.', ['type', 'text'], {
+    type: oneOf('Kind of the part.', ['input_text', 'output_text']),
+    text: string('The text.'),
+    annotations: noEffect,
+    logprobs: noEffect,
+    prompt_cache_breakpoint: noEffect,
+  }),
+  ResponseRefusalPart: branch('Why a model declined; counts as text.', ['type', 'refusal'], {
+    type: { description: 'Kind of the part.', const: 'refusal' },
+    refusal: string('The text.'),
+  }),
+  ResponseImagePart: branch('A picture. Models that only read text refuse it.', ['type', 'image_url'], {
+    type: { description: 'Kind of the part.', const: 'input_image' },
+    image_url: string('A data URL.', { minLength: 1 }),
+    detail: orNull('string', 'How closely to look.'),
+    file_id: onlyNull('Files are not kept here.'),
+    prompt_cache_breakpoint: noEffect,
+  }),
+  ResponseFilePart: branch(
+    'A file. A file of text is text; of others the model gets the name, and that it cannot read them.',
+    ['type'],
+    {
+      type: { description: 'Kind of the part.', const: 'input_file' },
+      file_data: orNull('string', 'A data URL, or Base64 of text in UTF-8.'),
+      filename: orNull('string', 'Stands before the text.'),
+      file_id: orNull('string', 'Not read: files are not kept here.'),
+      file_url: orNull('string', 'Not read: nothing is downloaded.'),
+      detail: noEffect,
       prompt_cache_breakpoint: noEffect,
     },
-    additionalProperties: false,
-  },
-  ResponseRefusalPart: {
-    description: 'Why a model declined; counts as text.',
-    required: ['type', 'refusal'],
-    properties: {
-      type: { description: 'Kind of the part.', const: 'refusal' },
-      refusal: { description: 'The text.', type: 'string' },
-    },
-    additionalProperties: false,
-  },
-  ResponseImagePart: {
-    description: 'A picture. Models that only read text refuse it.',
-    required: ['type', 'image_url'],
-    properties: {
-      type: { description: 'Kind of the part.', const: 'input_image' },
-      image_url: { description: 'A data URL.', type: 'string', minLength: 1 },
-      detail: { description: 'How closely to look.', type: ['string', 'null'] },
-      file_id: onlyNull('Files are not kept here.'),
-      prompt_cache_breakpoint: noEffect,
-    },
-    additionalProperties: false,
-  },
+  ),
   ResponseFunctionCallItem: item(
     'function_call',
     'A call that the model made.',
     ['call_id', 'name', 'arguments'],
     {
-      call_id: { description: 'Id that the result refers to.', type: 'string' },
-      name: { description: 'What was called.', type: 'string', minLength: 1 },
-      arguments: { description: 'JSON text of the arguments.', type: 'string' },
+      call_id: string('Id that the result refers to.'),
+      name: string('What was called.', { minLength: 1 }),
+      arguments: string('JSON text of the arguments.'),
       caller: noEffect,
       namespace: noEffect,
     },
@@ -155,158 +167,153 @@ const items: Definitions = {
     'A call of a custom tool that the model made.',
     ['call_id', 'name', 'input'],
     {
-      call_id: { description: 'Id that the result refers to.', type: 'string' },
-      name: { description: 'What was called.', type: 'string', minLength: 1 },
-      input: { description: 'The text that it was called with.', type: 'string' },
+      call_id: string('Id that the result refers to.'),
+      name: string('What was called.', { minLength: 1 }),
+      input: string('The text that it was called with.'),
       caller: noEffect,
       namespace: noEffect,
     },
   ),
   ResponseCustomResultItem: resultItem('custom_tool_call_output', 'The result of a call of a custom tool.'),
   ResponseReasoningInput: item('reasoning', 'Thoughts of an earlier answer.', [], {
-    content: {
-      description: 'The thoughts.',
-      type: ['array', 'null'],
-      items: ref('ResponseReasoningText'),
-    },
-    summary: noEffect,
-    encrypted_content: { description: 'No effect: thoughts are not encrypted here.' },
+    content: listOrNull('The thoughts.', ref('ResponseReasoningText')),
+    encrypted_content: orNull(
+      'string',
+      'Without content: the thoughts of an answer of this server. Those of other servers say nothing here.',
+    ),
+    summary: listOrNull('Without both: stands for the thoughts.', ref('ResponseReasoningText')),
   }),
-  ResponseReasoningText: {
-    description: 'A piece of thoughts.',
-    type: 'object',
-    required: ['type', 'text'],
-    properties: {
-      type: { description: 'Kind of the part.', const: 'reasoning_text' },
-      text: { description: 'The thoughts.', type: 'string' },
-    },
-    additionalProperties: false,
-  },
+  ResponseReasoningText: object('A piece of thoughts.', ['type', 'text'], {
+    type: oneOf('Kind of the part.', ['reasoning_text', 'summary_text', 'text']),
+    text: string('The thoughts.'),
+  }),
 };
 
 /** Definitions of these requests. */
 export const responsesDefinitions: Definitions = {
-  ResponseRequest: {
-    description: 'A request of the responses API, the same in process and over HTTP.',
-    type: 'object',
-    required: ['input'],
-    properties: {
-      input: {
-        description: 'What is asked: a text of the user, or items.',
-        type: ['string', 'array'],
-        items: ref('ResponseInputItem'),
-      },
-      ...chatFields('model'),
-      instructions: orNull('string', {
-        description:
-          'Stands before the input as a message of the system. It is not kept for the next response.',
-      }),
-      previous_response_id: orNull('string', {
-        description: 'A stored response: its input and output stand before this input.',
-        minLength: 1,
-      }),
-      store: orNull('boolean', {
-        description:
-          'Keeps the response for `previous_response_id`. The store is bounded; the oldest ones give way.',
-        default: true,
-      }),
-      max_output_tokens: orNull('integer', {
-        description: 'Most tokens of the answer, thoughts included. Absent: what is left of the context.',
-        minimum: 1,
-      }),
-      stream: orNull('boolean', { description: 'Answers in events as tokens come.', default: false }),
-      ...chatFields('temperature', 'top_p', 'top_k'),
-      top_logprobs: orNull('integer', {
-        description:
-          'Reports the log-probability of every token of the text, and of this many best tokens there.',
-        minimum: 0,
-        bounds: 'at most `maxLogprobs`',
-      }),
-      include: {
-        description: '`message.output_text.logprobs` reports log-probabilities. Others have no effect.',
-        type: ['array', 'null'],
-        items: { type: 'string' },
-      },
-      text: { ...ref('ResponseText'), description: 'The form of the answer.' },
-      reasoning: { ...ref('ResponseReasoning'), description: 'How much the model should reason.' },
-      tools: {
-        description: 'Functions and custom tools that the model may call; the chat template shows them.',
-        type: ['array', 'null'],
-        items: ref('ResponseTool'),
-      },
-      tool_choice: {
-        description: 'Which tools the model may or must call.',
-        type: ['string', 'object', 'null'],
-        if: { type: 'object' },
-        // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
-        then: ref('ResponseToolChoice'),
-        else: { enum: ['none', 'auto', 'required', null] },
-        tsType: "'none' | 'auto' | 'required' | ResponseToolChoice | null",
-      },
-      ...chatFields('parallel_tool_calls'),
-      truncation: {
-        description: '`auto` drops the oldest messages where the input does not fit into the context.',
-        enum: ['auto', 'disabled', null],
-        default: 'disabled',
-      },
-      metadata: {
-        description: 'Texts that the response repeats.',
-        type: ['object', 'null'],
-        additionalProperties: { type: 'string' },
-      },
-      user: orNull('string', { description: 'No effect.' }),
-      background: { description: 'Not served: false or null.', enum: [false, null] },
-      conversation: onlyNull('Not served: null.'),
-      prompt: onlyNull('Not served: null.'),
-      ...Object.fromEntries(WITHOUT_EFFECT.map((name) => [name, noEffect])),
-      ...chatFields('stop', ...EXTRA_FIELDS),
+  ResponseRequest: object('A request of the responses API, the same in process and over HTTP.', ['input'], {
+    input: {
+      description: 'What is asked: a text of the user, or items.',
+      type: ['string', 'array'],
+      items: ref('ResponseInputItem'),
     },
-    additionalProperties: false,
-  },
+    ...chatFields('model'),
+    instructions: orNull(
+      'string',
+      'Stands before the input as a message of the system. It is not kept for the next response.',
+    ),
+    previous_response_id: orNull(
+      'string',
+      'A stored response: its input and output stand before this input.',
+      { minLength: 1 },
+    ),
+    store: orNull(
+      'boolean',
+      'Keeps the response for `previous_response_id`. The store is bounded; the oldest ones give way.',
+      { default: true },
+    ),
+    max_output_tokens: orNull(
+      'integer',
+      'Most tokens of the answer, thoughts included. Absent: what is left of the context.',
+      { minimum: 1 },
+    ),
+    stream: orNull('boolean', 'Answers in events as tokens come.', { default: false }),
+    ...chatFields('temperature', 'top_p', 'top_k'),
+    top_logprobs: orNull(
+      'integer',
+      'Reports the log-probability of every token of the text, and of this many best tokens there.',
+      { minimum: 0, bounds: 'at most `maxLogprobs`' },
+    ),
+    include: listOrNull(
+      '`message.output_text.logprobs` reports log-probabilities, `reasoning.encrypted_content` the thoughts in a form to give back. Others have no effect.',
+      { type: 'string' },
+    ),
+    text: ref('ResponseText', 'The form of the answer.'),
+    reasoning: ref('ResponseReasoning', 'How much the model should reason.'),
+    tools: listOrNull(
+      'Functions and custom tools that the model may call; the chat template shows them.',
+      ref('ResponseTool'),
+    ),
+    tool_choice: {
+      description: 'Which tools the model may or must call.',
+      type: ['string', 'object', 'null'],
+      if: { type: 'object' },
+      // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+      then: ref('ResponseToolChoice'),
+      else: { enum: ['none', 'auto', 'required', null] },
+      tsType: "'none' | 'auto' | 'required' | ResponseToolChoice | null",
+    },
+    ...chatFields('parallel_tool_calls'),
+    truncation: oneOf(
+      '`auto` drops the oldest messages where the input does not fit into the context.',
+      ['auto', 'disabled', null],
+      { default: 'disabled' },
+    ),
+    metadata: {
+      description: 'Texts that the response repeats.',
+      type: ['object', 'null'],
+      additionalProperties: { type: 'string' },
+    },
+    user: orNull('string', 'No effect.'),
+    background: oneOf('Not served: false or null.', [false, null]),
+    conversation: onlyNull('Not served: null.'),
+    prompt: onlyNull('Not served: null.'),
+    ...Object.fromEntries(WITHOUT_EFFECT.map((name) => [name, noEffect])),
+    ...chatFields('stop', ...EXTRA_FIELDS),
+  }),
   ...items,
-  ResponseText: {
-    description: 'The form of the answer.',
-    type: ['object', 'null'],
-    properties: {
-      format: { ...ref('ResponseTextFormat'), description: 'What the answer follows.' },
+  ResponseText: object(
+    'The form of the answer.',
+    [],
+    {
+      format: ref('ResponseTextFormat', 'What the answer follows.'),
       verbosity: noEffect,
     },
-    additionalProperties: false,
-  },
+    { type: ['object', 'null'] },
+  ),
   ResponseTextFormat: {
     description: 'What the answer follows.',
     type: ['object', 'null'],
     required: ['type'],
     properties: {
-      type: { description: 'Kind of the format.', enum: ['text', 'json_object', 'json_schema'] },
-      name: { description: 'No effect.', type: ['string', 'null'] },
-      description: { description: 'No effect.', type: ['string', 'null'] },
+      type: oneOf('Kind of the format.', ['text', 'json_object', 'json_schema']),
+      name: orNull('string', 'No effect.'),
+      description: orNull('string', 'No effect.'),
       schema: { description: 'With `json_schema`: the schema.', type: 'object', tsType: 'JsonObject' },
-      strict: { description: 'No effect: the answer always follows the schema.', type: ['boolean', 'null'] },
+      strict: orNull('boolean', 'No effect: the answer always follows the schema.'),
     },
     if: { required: ['type'], properties: { type: { const: 'json_schema' } } },
     // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
     then: { required: ['schema'] },
     additionalProperties: false,
   },
-  ResponseReasoning: {
-    description: 'How much the model should reason.',
-    type: ['object', 'null'],
-    properties: {
-      effort: {
-        description: 'As `reasoning_effort` of a chat; `xhigh` and `max` count as `high`.',
-        enum: ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max', null],
-      },
-      max_tokens: {
-        description: 'Tokens of reasoning at most, as `reasoning.max_tokens` of a chat.',
-        type: ['integer', 'null'],
+  ResponseReasoning: object(
+    'How much the model should reason.',
+    [],
+    {
+      effort: oneOf('As `reasoning_effort` of a chat; `xhigh` and `max` count as `high`.', [
+        'none',
+        'minimal',
+        'low',
+        'medium',
+        'high',
+        'xhigh',
+        'max',
+        null,
+      ]),
+      max_tokens: orNull('integer', 'Tokens of reasoning at most, as `reasoning.max_tokens` of a chat.', {
         minimum: 0,
-      },
-      summary: noEffect,
+      }),
+      summary: oneOf('Returns the thoughts as the summary of a `reasoning` item, not as its content.', [
+        'auto',
+        'concise',
+        'detailed',
+        null,
+      ]),
       generate_summary: noEffect,
       context: noEffect,
       mode: noEffect,
     },
-    additionalProperties: false,
-  },
+    { type: ['object', 'null'] },
+  ),
 };

@@ -1,5 +1,17 @@
 /** Arguments of the functions of `onpolicy/rl`: advantages, losses, rows and trainers. */
-import { type Definitions, flag, ref, type Schema } from './schema.ts';
+import {
+  boolean,
+  type Definitions,
+  flag,
+  list,
+  listOrNull,
+  number,
+  object,
+  oneOf,
+  ref,
+  type Schema,
+  string,
+} from './schema.ts';
 import { FLOAT_MAX, trainingJobDefinitions } from './training-job.ts';
 
 const settings = trainingJobDefinitions['ExperimentalConfig']!.properties!;
@@ -19,14 +31,14 @@ const optionalPerToken = (description: string): Schema => ({
   tsType: 'ArrayLike<number | null> | null',
 });
 
-const model: Schema = { description: 'Path of the GGUF file.', type: 'string', minLength: 1 };
+const model: Schema = string('Path of the GGUF file.', { minLength: 1 });
 const threads: Schema = {
   description: 'Default: one per core but for efficiency cores.',
   type: 'integer',
   minimum: 1,
   maximum: 512,
 };
-const path: Schema = { description: 'Where it is written or read.', type: 'string', minLength: 1 };
+const path: Schema = string('Where it is written or read.', { minLength: 1 });
 const tokens = column('Int32Array', '(sequence)');
 const unit: Schema = { description: 'Sequences of one unit are in one row.', type: 'integer' };
 const share = (description: string): Schema => ({ description, type: 'number', minimum: 0, maximum: 1 });
@@ -43,32 +55,28 @@ const entry: Schema = {
   if: { required: ['message'] },
   // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
   then: ref('TrajectoryChoice'),
-  else: { required: ['role'], properties: { role: { description: 'Who spoke.', type: 'string' } } },
+  else: { required: ['role'], properties: { role: string('Who spoke.') } },
 };
-const entries: Schema = { description: 'Messages and choices.', type: 'array', items: entry };
+const entries: Schema = list('Messages and choices.', entry);
 const tools: Schema = { description: 'Tools that the template shows.', type: ['array', 'null'] };
 
 /** What is trained beside the weights, also as an option of a runtime. */
 const adapterProperties = {
   rank: { description: 'Inner size of the adapter.', type: 'integer', default: 8, minimum: 1, maximum: 1024 },
-  alpha: {
-    description: "The adapter's output is scaled by alpha / rank.",
-    type: 'number',
+  alpha: number("The adapter's output is scaled by alpha / rank.", {
     default: 16,
     exclusiveMinimum: 0,
     maximum: 1e30,
-  },
+  }),
   rslora: flag(
     false,
     "Whether the scale is alpha / sqrt(rank), as PEFT's `use_rslora`: large ranks then learn as fast as small ones (https://arxiv.org/abs/2312.03732).",
   ),
-  modules: {
-    description:
-      'Which linear layers are trained, by kind (`attn_q`) or full name (`blk.0.attn_q`). Default: all kinds.',
-    type: 'array',
-    items: { type: 'string', minLength: 1 },
-    minItems: 1,
-  },
+  modules: list(
+    'Which linear layers are trained, by kind (`attn_q`) or full name (`blk.0.attn_q`). Default: all kinds.',
+    { type: 'string', minLength: 1 },
+    { minItems: 1 },
+  ),
   memoryBudget: {
     description:
       'Bytes that training may take beside the weights; what does not fit is computed twice. Default: 2 GiB of activations are kept.',
@@ -85,14 +93,14 @@ export const rlDefinitions: Definitions = {
     type: 'object',
     required: ['reward', 'trainable_tokens'],
     properties: {
-      reward: { description: 'What the attempt was worth.', type: 'number' },
+      reward: number('What the attempt was worth.'),
       trainable_tokens: { description: 'Tokens that are trained on.', type: 'integer', minimum: 0 },
     },
   },
-  AdvantageOptions: {
-    description: 'Settings of `computeAdvantages`. Null stands for the default.',
-    type: ['object', 'null'],
-    properties: {
+  AdvantageOptions: object(
+    'Settings of `computeAdvantages`. Null stands for the default.',
+    [],
+    {
       estimator: {
         ...settings['advantage_estimator'],
         description:
@@ -102,27 +110,21 @@ export const rlDefinitions: Definitions = {
       advantageBalance: settings['advantage_balance']!,
       normalize: settings['normalize_advantages']!,
     },
-    additionalProperties: false,
-  },
+    { type: ['object', 'null'] },
+  ),
   AdvantageArguments: {
     description: 'Arguments of `computeAdvantages`.',
     type: 'object',
     required: ['groups'],
     properties: {
-      groups: {
-        description: '(groups)(trajectories of the group)',
-        type: 'array',
-        items: { type: 'array', items: ref('ScoredTrajectory') },
-      },
-      options: { ...ref('AdvantageOptions'), description: 'Settings.' },
+      groups: list('(groups)(trajectories of the group)', { type: 'array', items: ref('ScoredTrajectory') }),
+      options: ref('AdvantageOptions', 'Settings.'),
     },
   },
-  PolicyLossInputs: {
-    description: 'One packed row, aligned per token; every column has the same length. Null or NaN: unknown.',
-    title: 'inputs',
-    type: 'object',
-    required: ['new_logprobs', 'old_logprobs', 'advantages', 'weights', 'mask', 'sequence_ids'],
-    properties: {
+  PolicyLossInputs: object(
+    'One packed row, aligned per token; every column has the same length. Null or NaN: unknown.',
+    ['new_logprobs', 'old_logprobs', 'advantages', 'weights', 'mask', 'sequence_ids'],
+    {
       new_logprobs: perToken('Under the weights being trained.'),
       old_logprobs: perToken('Under the weights that sampled. Unknown: taken as equal to the new one.'),
       ref_logprobs: optionalPerToken(
@@ -137,8 +139,8 @@ export const rlDefinitions: Definitions = {
       sequence_ids: perToken('Which sequence a token belongs to.'),
       entropies: optionalPerToken("Entropy of each token's distribution, for the metric."),
     },
-    additionalProperties: false,
-  },
+    { title: 'inputs' },
+  ),
   PreferenceLossInputs: {
     description: 'One packed row, aligned per token. More columns may be there.',
     title: 'inputs',
@@ -173,11 +175,11 @@ export const rlDefinitions: Definitions = {
     type: 'object',
     required: ['sequences', 'contextSize'],
     properties: {
-      sequences: {
-        description: 'What is packed.',
-        type: 'array',
-        items: { type: 'object', required: ['tokens'], properties: { tokens, unit } },
-      },
+      sequences: list('What is packed.', {
+        type: 'object',
+        required: ['tokens'],
+        properties: { tokens, unit },
+      }),
       contextSize: { description: 'Of the model; 0: unknown.', type: 'integer', minimum: 0 },
     },
   },
@@ -186,26 +188,22 @@ export const rlDefinitions: Definitions = {
     type: 'object',
     required: ['sequences', 'rowLength'],
     properties: {
-      sequences: {
-        description: 'What is packed.',
-        type: 'array',
-        items: {
-          type: 'object',
-          required: ['tokens', 'isTrained', 'logprobs', 'group', 'advantage', 'weight'],
-          properties: {
-            tokens,
-            isTrained: column('Uint8Array', '(sequence)'),
-            logprobs: column(
-              'Float64Array',
-              '(sequence) of trained tokens when they were sampled; NaN: unknown',
-            ),
-            group: { description: 'Sequences of one group may share a prompt.', type: 'integer' },
-            advantage: { description: 'Of its trained tokens.', type: 'number' },
-            weight: { description: 'Of its trained tokens.', type: 'number' },
-            unit,
-          },
+      sequences: list('What is packed.', {
+        type: 'object',
+        required: ['tokens', 'isTrained', 'logprobs', 'group', 'advantage', 'weight'],
+        properties: {
+          tokens,
+          isTrained: column('Uint8Array', '(sequence)'),
+          logprobs: column(
+            'Float64Array',
+            '(sequence) of trained tokens when they were sampled; NaN: unknown',
+          ),
+          group: { description: 'Sequences of one group may share a prompt.', type: 'integer' },
+          advantage: number('Of its trained tokens.'),
+          weight: number('Of its trained tokens.'),
+          unit,
         },
-      },
+      }),
       rowLength: { ...settings['packed_sequence_length'], type: 'integer' },
     },
   },
@@ -221,16 +219,12 @@ export const rlDefinitions: Definitions = {
         properties: {
           messages_and_choices: entries,
           tools,
-          additional_histories: {
-            description: 'Further conversations.',
-            type: ['array', 'null'],
-            items: {
-              type: ['object', 'array'],
-              items: entry,
-              required: ['messages_and_choices'],
-              properties: { messages_and_choices: entries, tools },
-            },
-          },
+          additional_histories: listOrNull('Further conversations.', {
+            type: ['object', 'array'],
+            items: entry,
+            required: ['messages_and_choices'],
+            properties: { messages_and_choices: entries, tools },
+          }),
         },
       },
       tokenizer: {
@@ -243,23 +237,15 @@ export const rlDefinitions: Definitions = {
           isEnd: { description: 'Whether a token ends a turn.', kind: 'function' },
         },
       },
-      options: {
-        description: 'Settings.',
-        type: 'object',
-        required: ['allowWithoutLogprobs'],
-        properties: {
-          allowWithoutLogprobs: { description: 'Accepts choices without ids.', type: 'boolean' },
-        },
-        additionalProperties: false,
-      },
+      options: object('Settings.', ['allowWithoutLogprobs'], {
+        allowWithoutLogprobs: boolean('Accepts choices without ids.'),
+      }),
     },
   },
-  TrainerOptions: {
-    description: 'Options of `openTrainer`.',
-    title: 'options',
-    type: 'object',
-    required: ['model'],
-    properties: {
+  TrainerOptions: object(
+    'Options of `openTrainer`.',
+    ['model'],
+    {
       model,
       ...adapterProperties,
       gpu: {
@@ -267,12 +253,11 @@ export const rlDefinitions: Definitions = {
         ...ref('Gpu'),
       },
       threads,
-      arithmetic: {
-        description:
-          '`exact` multiplies in 32-bit floats with what quantized weights stand for. `engine`: matmuls as the engine computes them, so that log-probabilities agree with it; these round activations too. `exact` takes 4 bytes a weight.',
-        enum: ['engine', 'exact'],
-        default: 'engine',
-      },
+      arithmetic: oneOf(
+        '`exact` multiplies in 32-bit floats with what quantized weights stand for. `engine`: matmuls as the engine computes them, so that log-probabilities agree with it; these round activations too. `exact` takes 4 bytes a weight.',
+        ['engine', 'exact'],
+        { default: 'engine' },
+      ),
       seed: {
         description: "Seed of the adapter's random start.",
         type: 'integer',
@@ -281,13 +266,12 @@ export const rlDefinitions: Definitions = {
         maximum: 2 ** 53 - 1,
       },
     },
-    additionalProperties: false,
-  },
-  TrainingOptions: {
-    description:
-      "What is trained of a model, and how much memory that may take. A model's next checkpoints must have the same rank and scale.",
-    type: 'object',
-    properties: {
+    { title: 'options' },
+  ),
+  TrainingOptions: object(
+    "What is trained of a model, and how much memory that may take. A model's next checkpoints must have the same rank and scale.",
+    [],
+    {
       ...adapterProperties,
       trajectoryBytes: {
         description:
@@ -297,41 +281,34 @@ export const rlDefinitions: Definitions = {
         minimum: 0,
       },
     },
-    additionalProperties: false,
-  },
-  FullTrainerOptions: {
-    description: 'Options of `openFullTrainer`.',
-    title: 'options',
-    type: 'object',
-    required: ['model'],
-    properties: {
+  ),
+  FullTrainerOptions: object(
+    'Options of `openFullTrainer`.',
+    ['model'],
+    {
       model: { ...model, description: 'Path of a GGUF file whose weights are F32, F16 or BF16.' },
       threads,
-      arithmetic: {
-        description:
-          '`exact` multiplies in 32-bit floats, `fast` in BF16 with 32-bit sums. The weights are 32-bit floats either way.',
-        enum: ['exact', 'fast'],
-        default: 'exact',
-      },
+      arithmetic: oneOf(
+        '`exact` multiplies in 32-bit floats, `fast` in BF16 with 32-bit sums. The weights are 32-bit floats either way.',
+        ['exact', 'fast'],
+        { default: 'exact' },
+      ),
     },
-    additionalProperties: false,
-  },
-  ForwardOptions: {
-    description: 'Options of `forward` of a trainer.',
-    title: 'options',
-    type: 'object',
-    properties: {
+    { title: 'options' },
+  ),
+  ForwardOptions: object(
+    'Options of `forward` of a trainer.',
+    [],
+    {
       gradients: flag(true, 'Whether `backward` may follow; without, the pass is cheaper.'),
       adapterOff: flag(false, 'Uses the frozen weights alone.'),
     },
-    additionalProperties: false,
-  },
-  StepOptions: {
-    description: 'Settings of one optimizer step (AdamW).',
-    title: 'options',
-    type: 'object',
-    required: ['learningRate'],
-    properties: {
+    { title: 'options' },
+  ),
+  StepOptions: object(
+    'Settings of one optimizer step (AdamW).',
+    ['learningRate'],
+    {
       learningRate: fromZero('Size of the step.'),
       beta1: share('Default 0.9.'),
       beta2: share('Default 0.99 for an adapter, 0.95 for all weights.'),
@@ -341,8 +318,8 @@ export const rlDefinitions: Definitions = {
         'The gradient is scaled down to this norm; 0: never. Default 0.1 for an adapter, 1 for all weights.',
       ),
     },
-    additionalProperties: false,
-  },
+    { title: 'options' },
+  ),
   AdapterSource: {
     description: 'Weights by module, or a file or folder of an adapter.',
     title: 'source',
@@ -363,7 +340,7 @@ export const rlDefinitions: Definitions = {
     type: 'object',
     additionalProperties: column('Float32Array', '(out, in)'),
   },
-  TensorName: { description: 'As in the file.', title: 'name', type: 'string' },
+  TensorName: string('As in the file.', { title: 'name' }),
   TrainerFolder: { ...path, title: 'folder' },
   TrainerFile: { ...path, title: 'file' },
 };

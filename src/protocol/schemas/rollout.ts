@@ -1,5 +1,15 @@
 /** Options of the functions that attempt tasks: gathering, judging, and the loop that trains. */
-import { type Definitions, integer, ref, type Schema } from './schema.ts';
+import {
+  boolean,
+  type Definitions,
+  integer,
+  list,
+  number,
+  object,
+  ref,
+  type Schema,
+  string,
+} from './schema.ts';
 
 const callback = (description: string): Schema => ({ description, kind: 'function' });
 const text = (description: string): Schema => ({ description, type: 'string', minLength: 1 });
@@ -13,13 +23,20 @@ const completions: Schema = {
 
 const gatherProperties: Record<string, Schema> = {
   groupSize: integer('Attempts at each task.', 1, { default: 8 }),
-  concurrency: integer('Attempts that run at the same time.', 1, { default: 64 }),
+  concurrency: integer('Number of concurrent attempts.', 1, { default: 64 }),
   signal: { description: 'Ends all attempts.', kind: 'AbortSignal' },
-  onProgress: callback('Called at the beginning and after each attempt.'),
-  maxFailures: integer('Attempts that may fail, over all groups.', 0, { default: 0 }),
-  retries: integer('How often an attempt that failed begins again.', 0, { default: 0 }),
+  onProgress: callback('Called at the start and after each attempt.'),
+  maxFailures: integer('How many attempts may fail over all groups; one more ends them all.', 0, {
+    default: 0,
+  }),
+  retries: integer('How often a failed attempt is restarted before it counts as failed.', 0, { default: 0 }),
   scoreGroup: callback('Scores whole groups.'),
-  seed: { description: 'Where the seeds of attempts come from.', type: ['integer', 'string'], default: 0 },
+  seed: {
+    description:
+      "Seed that the attempts' seeds are derived from; in `trainLoop` it determines the order of tasks, too.",
+    type: ['integer', 'string'],
+    default: 0,
+  },
 };
 
 /** The arguments of a reward, beside an object of settings. */
@@ -29,12 +46,7 @@ function rewardArguments(
   settings?: readonly [name: string, fields: Readonly<Record<string, Schema>>],
 ): Schema {
   const options = settings && {
-    [settings[0]]: {
-      description: 'Settings.',
-      type: 'object',
-      properties: settings[1],
-      additionalProperties: false,
-    } as const,
+    [settings[0]]: object('Settings.', [], settings[1]),
   };
   return {
     description: `Arguments of \`rewards.${name}\`.`,
@@ -48,46 +60,34 @@ const above0 = (description: string): Schema => ({ description, type: 'number', 
 
 /** Definitions of these options. */
 export const rolloutDefinitions: Definitions = {
-  GatherOptions: {
-    description: 'Options of `gatherTrajectoryGroups`.',
-    title: 'options',
-    type: 'object',
-    properties: gatherProperties,
-    additionalProperties: false,
-  },
-  JudgeOptions: {
-    description: 'Options of `judge`.',
-    title: 'options',
-    type: 'object',
-    required: ['service'],
-    properties: {
+  GatherOptions: object('Options of `gatherTrajectoryGroups`.', [], gatherProperties, { title: 'options' }),
+  JudgeOptions: object(
+    'Options of `judge`.',
+    ['service'],
+    {
       service: completions,
-      model: text("The judge's model."),
-      rubric: text('What makes an attempt good.'),
+      model: text("The judge's model. Default: the service's default model."),
+      rubric: text('What makes an attempt good, in words.'),
       request: { description: "Further fields of the judge's requests.", type: 'object' },
-      retries: integer('How often the judge is asked again.', 0, { default: 2 }),
+      retries: integer("How often the request is repeated if the judge's answer cannot be parsed.", 0, {
+        default: 2,
+      }),
     },
-    additionalProperties: false,
-  },
-  LoopEvaluation: {
-    description: 'Evaluations of `trainLoop`.',
-    type: 'object',
-    required: ['tasks'],
-    properties: {
-      tasks,
-      every: integer('Steps between evaluations.', 1, { default: 5 }),
-      groupSize: integer('Attempts at each task.', 1, { default: 1 }),
-      rollout: callback('Attempts a task once.'),
-      split: { ...text('Split of the log.'), default: 'val' },
-    },
-    additionalProperties: false,
-  },
-  TrainLoopOptions: {
-    description: 'Options of `trainLoop`.',
-    title: 'options',
-    type: 'object',
-    required: ['service', 'model', 'tasks', 'rollout', 'until'],
-    properties: {
+    { title: 'options' },
+  ),
+  LoopEvaluation: object('Evaluations of `trainLoop`.', ['tasks'], {
+    tasks,
+    every: integer('Steps between evaluations. One comes before the first step, and one after the last.', 1, {
+      default: 5,
+    }),
+    groupSize: integer('Attempts at each task.', 1, { default: 1 }),
+    rollout: callback('Attempts a task once.'),
+    split: { ...text('Split of the log for its trajectories and metrics.'), default: 'val' },
+  }),
+  TrainLoopOptions: object(
+    'Options of `trainLoop`.',
+    ['service', 'model', 'tasks', 'rollout', 'until'],
+    {
       ...gatherProperties,
       service: {
         description: 'Samples, trains and keeps.',
@@ -98,39 +98,47 @@ export const rolloutDefinitions: Definitions = {
       model: text('Id of the registered model.'),
       tasks,
       rollout: callback('Attempts a task once.'),
-      evaluate: { ...ref('LoopEvaluation'), description: 'Tasks that are not trained on.' },
-      until: {
-        description: 'When to end.',
-        type: 'object',
-        required: ['steps'],
-        properties: {
-          steps: integer("The model's step.", 0),
-          reward: { description: 'Mean reward of an evaluation.', type: 'number' },
-          patience: integer('Evaluations in a row without a new best one.', 1),
-        },
-        additionalProperties: false,
-      },
+      evaluate: ref('LoopEvaluation', 'Tasks that are not trained on.'),
+      until: object('When to stop: at the first condition that holds.', ['steps'], {
+        steps: integer("The model's step.", 0),
+        reward: number('Mean reward of an evaluation.'),
+        patience: integer('Evaluations in a row without a new best one.', 1),
+      }),
       groupsPerStep: integer('Tasks of a step.', 1, { default: 8 }),
-      refill: integer('Further tasks of a step.', 0, { default: 0 }),
+      refill: integer(
+        "How many more tasks a step may try in place of tasks whose attempts all got the same reward, which teaches nothing (DAPO's dynamic sampling).",
+        0,
+        { default: 0 },
+      ),
       sampler: {
         ...completions,
         required: ['createCompletion', 'loadAdapter'],
         properties: { ...completions.properties, loadAdapter: callback('Loads an adapter.') },
       },
-      samplerModel: text("The name of the sampler's base model."),
+      samplerModel: text('With a sampler: the name of the base model there.'),
       samplerPath: callback('Where the sampler sees a folder.'),
-      maxStale: integer('Steps between the beginning of a rollout and its use.', 0, { default: 0 }),
-      config: { ...ref('ExperimentalConfig'), description: 'Settings of the algorithm.' },
-      keepCheckpoints: integer('Newest checkpoints that are kept.', 1),
+      maxStale: integer(
+        'How many steps may be trained between the start of a rollout and its use. Rollouts of this many steps are sampled while others train. 0: sampling and training take turns.',
+        0,
+        { default: 0 },
+      ),
+      config: ref(
+        'ExperimentalConfig',
+        'Settings of the algorithm. With `sampler` or `maxStale`, `precalculate_logprobs` is on and `truncated_importance_sampling` is 2 by default: tokens sampled by an older step or another engine are weighted by their probability here.',
+      ),
+      keepCheckpoints: integer(
+        'How many of the newest checkpoints to keep, in addition to the best one, the `kl_penalty_reference_step` and those that rollouts use. Default: all.',
+        1,
+      ),
       onEvent: callback('Called after each step and each evaluation.'),
     },
-    additionalProperties: false,
-  },
+    { title: 'options' },
+  ),
   ProgressArguments: {
     description: 'Arguments of `progressBar`.',
     type: 'object',
     properties: {
-      label: { description: 'Stands before the bar.', type: 'string' },
+      label: string('Stands before the bar.'),
       output: {
         description: 'Where it is drawn.',
         type: 'object',
@@ -139,14 +147,14 @@ export const rolloutDefinitions: Definitions = {
       },
     },
   },
-  ExactArguments: rewardArguments('exact', { expected: { description: 'The answer.', type: 'string' } }, [
+  ExactArguments: rewardArguments('exact', { expected: string('The answer.') }, [
     'options',
-    { ignoreCase: { description: 'Capitals count as small letters.', type: 'boolean' } },
+    { ignoreCase: boolean('Capitals count as small letters.') },
   ]),
   NumericArguments: rewardArguments(
     'numeric',
-    { expected: { description: 'The answer.', type: 'number', expected: 'a finite number' } },
-    ['options', { tolerance: { description: 'Largest difference.', type: 'number', minimum: 0 } }],
+    { expected: number('The answer.', { expected: 'a finite number' }) },
+    ['options', { tolerance: number('Largest difference.', { minimum: 0 }) }],
   ),
   MatchArguments: rewardArguments('matches', {
     expression: { description: 'What the answer has.', kind: 'RegExp' },
@@ -157,12 +165,7 @@ export const rolloutDefinitions: Definitions = {
   TestArguments: rewardArguments(
     'passesTests',
     {
-      tests: {
-        description: 'Expressions.',
-        type: 'array',
-        items: { type: 'string' },
-        minItems: 1,
-      },
+      tests: list('Expressions.', { type: 'string' }, { minItems: 1 }),
     },
     [
       'limits',
@@ -173,6 +176,6 @@ export const rolloutDefinitions: Definitions = {
     ],
   ),
   JoinArguments: rewardArguments('allOf', {
-    rewards: { description: 'Rewards.', type: 'array', items: callback('Scores an answer.') },
+    rewards: list('Rewards.', callback('Scores an answer.')),
   }),
 };

@@ -1,6 +1,18 @@
 /** Options of `createRuntime` and `inspectModel`. */
 import { limits, modelOptionDefinitions, PATH } from './model-options.ts';
-import { type Definitions, flag, integer, ref, type Schema } from './schema.ts';
+import {
+  boolean,
+  type Definitions,
+  flag,
+  integer,
+  list,
+  object,
+  oneOf,
+  orNull,
+  ref,
+  type Schema,
+  string,
+} from './schema.ts';
 import { DRAFT_METHODS, MAX_DRAFTS } from './speculation.ts';
 
 const callback = (description: string, tsType: string): Schema => ({ description, kind: 'function', tsType });
@@ -27,120 +39,79 @@ const runtimeLimits = {
   maxSequences: { ...limits.maxSequences, default: 64 },
   maxBatchTokens: { ...limits.maxBatchTokens, default: 512 },
 } satisfies Record<string, Schema>;
-const gpu: Schema = {
-  ...ref('Gpu'),
-  description: 'Which processor computes. `auto`: the best one that is there.',
+const gpu: Schema = ref('Gpu', 'Which processor computes. `auto`: the best one that is there.', {
   default: 'auto',
-};
+});
 const { contextSize, kvTokens, maxSequences, maxBatchTokens } = runtimeLimits;
 const { cacheType, slidingWindow } = modelOptionDefinitions['ModelOptions']!.properties!;
 
 /** Definitions of these options. */
 export const runtimeDefinitions: Definitions = {
-  Gpu: {
-    description:
-      'Which processor computes. `auto`: the best one whose package is installed and whose driver is there.',
-    enum: ['auto', 'cuda', 'vulkan', 'metal', false],
-  },
+  Gpu: oneOf(
+    'Which processor computes. `auto`: the best one whose package is installed and whose driver is there.',
+    ['auto', 'cuda', 'vulkan', 'metal', false],
+  ),
   OnProgress: {
     description: 'Hears how much of a model is downloaded or loaded, 0 to 1.',
     kind: 'function',
     tsType: "(model: string, fraction: number, phase: 'download' | 'load') => void",
   },
-  HubOptions: {
-    description: 'Where models named by `hf:` URIs come from and go to.',
-    type: 'object',
-    properties: {
-      token: {
-        description: 'Gives access to gated and private repositories.',
-        type: 'string',
-        pattern: '^[\\x21-\\x7e]+$',
-        expected: 'a token: letters without blanks',
-        secret: true,
-      },
-      folder: path(
-        'Where downloads are kept. Default: `~/.node-llama-cpp/models` for GGUF files, the cache of transformers.js for ONNX.',
+  HubOptions: object('Where models named by `hf:` URIs come from and go to.', [], {
+    token: string('Gives access to gated and private repositories.', {
+      pattern: '^[\\x21-\\x7e]+$',
+      expected: 'a token: letters without blanks',
+      secret: true,
+    }),
+    folder: path(
+      'Where downloads are kept. Default: `~/.node-llama-cpp/models` for GGUF files, the cache of transformers.js for ONNX.',
+    ),
+    endpoint: string('Address of a mirror of the hub.', {
+      pattern: '^[hH][tT][tT][pP][sS]?:',
+      expected: 'an address that begins with http:// or https://',
+    }),
+    offline: boolean('Whether only what is in the folder is used. Default false.'),
+  }),
+  MediaOptions: object('How much a request may bring, and where from.', [], {
+    maxBytes: integer('Bytes of one picture or sound.', 1, { default: 20 * 2 ** 20, maximum: 2 ** 31 - 1 }),
+    maxPixels: integer('Pixels of one picture.', 1, { default: 2 ** 25, maximum: 2 ** 30 }),
+    maxSeconds: integer('Seconds of one sound.', 1, { default: 600, maximum: 36_000 }),
+    maxParts: integer('Pictures and sounds of one request.', 0, { default: 32 }),
+    cacheBytes: integer('Bytes of embeddings that stay for the next request with the same picture.', 0, {
+      default: 2 ** 28,
+    }),
+    maxQueued: integer('Encodes of one model that wait or run. Further ones fail with `TOO_LARGE`.', 1, {
+      default: 256,
+    }),
+    folders: list('Folders whose files `file:` addresses may name.', { type: 'string' }, { default: [] }),
+  }),
+  MemoryOptions: object('How much memory the models of a runtime may take, and for how long.', [], {
+    budget: integer(
+      'Bytes of weights, caches and buffers of all loaded models together. Default: what the system has free.',
+      1,
+    ),
+    idleMs: {
+      ...integer(
+        'A model that was not used for so many milliseconds is unloaded. Null: it stays until its room is needed.',
+        0,
+        { default: null },
       ),
-      endpoint: {
-        description: 'Address of a mirror of the hub.',
-        type: 'string',
-        pattern: '^[hH][tT][tT][pP][sS]?:',
-        expected: 'an address that begins with http:// or https://',
-      },
-      offline: {
-        description: 'Whether only what is in the folder is used. Default false.',
-        type: 'boolean',
-      },
+      type: ['integer', 'null'],
     },
-    additionalProperties: false,
-  },
-  MediaOptions: {
-    description: 'How much a request may bring, and where from.',
-    type: 'object',
-    properties: {
-      maxBytes: integer('Bytes of one picture or sound.', 1, { default: 20 * 2 ** 20, maximum: 2 ** 31 - 1 }),
-      maxPixels: integer('Pixels of one picture.', 1, { default: 2 ** 25, maximum: 2 ** 30 }),
-      maxSeconds: integer('Seconds of one sound.', 1, { default: 600, maximum: 36_000 }),
-      maxParts: integer('Pictures and sounds of one request.', 0, { default: 32 }),
-      cacheBytes: integer('Bytes of embeddings that stay for the next request with the same picture.', 0, {
-        default: 2 ** 28,
-      }),
-      maxQueued: integer('Encodes of one model that wait or run. Further ones fail with `TOO_LARGE`.', 1, {
-        default: 256,
-      }),
-      folders: {
-        description: 'Folders whose files `file:` addresses may name.',
-        type: 'array',
-        items: { type: 'string' },
-        default: [],
-      },
-    },
-    additionalProperties: false,
-  },
-  MemoryOptions: {
-    description: 'How much memory the models of a runtime may take, and for how long.',
-    type: 'object',
-    properties: {
-      budget: integer(
-        'Bytes of weights, caches and buffers of all loaded models together. Default: what the system has free.',
-        1,
-      ),
-      idleMs: {
-        ...integer(
-          'A model that was not used for so many milliseconds is unloaded. Null: it stays until its room is needed.',
-          0,
-          { default: null },
-        ),
-        type: ['integer', 'null'],
-      },
-    },
-    additionalProperties: false,
-  },
-  SpeculativeConfig: {
-    description: "How tokens are drafted, as vLLM's `speculative_config` says it.",
-    type: 'object',
-    properties: {
-      method: {
-        description: 'Default with `model`: `draft_model`.',
-        enum: [...DRAFT_METHODS, 'draft_model'],
-      },
-      model: {
-        description: 'The smaller model that drafts.',
-        type: ['string', 'null'],
-        pattern: PATH,
-        expected: 'a path, a name or an hf: URI of a model',
-      },
-      num_speculative_tokens: drafts('Drafts of one step at most: `maxTokens`.'),
-      prompt_lookup_min: drafts('Tokens that must have stood before a draft: `minMatch`.'),
-      prompt_lookup_max: integer('No effect: the longest match is always looked for.', 1),
-    },
-    additionalProperties: false,
-  },
-  RuntimeOptions: {
-    description: 'Options of {@link createRuntime}.',
-    title: 'options',
-    type: 'object',
-    properties: {
+  }),
+  SpeculativeConfig: object("How tokens are drafted, as vLLM's `speculative_config` says it.", [], {
+    method: oneOf('Default with `model`: `draft_model`.', [...DRAFT_METHODS, 'draft_model']),
+    model: orNull('string', 'The smaller model that drafts.', {
+      pattern: PATH,
+      expected: 'a path, a name or an hf: URI of a model',
+    }),
+    num_speculative_tokens: drafts('Drafts of one step at most: `maxTokens`.'),
+    prompt_lookup_min: drafts('Tokens that must have stood before a draft: `minMatch`.'),
+    prompt_lookup_max: integer('No effect: the longest match is always looked for.', 1),
+  }),
+  RuntimeOptions: object(
+    'Options of {@link createRuntime}.',
+    [],
+    {
       model: model(
         'The model that answers when a request names none: a path or an `hf:` URI. Default: the embedded model.',
       ),
@@ -171,22 +142,22 @@ export const runtimeDefinitions: Definitions = {
         '((problem: string) => void)',
       ),
       gpu,
-      training: { ...ref('TrainingOptions'), description: 'How models are trained.' },
-      scheduling: {
-        description: 'Order of waiting requests: by arrival, or by `priority` first.',
-        enum: ['fcfs', 'priority'],
-        default: 'fcfs',
-      },
+      training: ref('TrainingOptions', 'How models are trained.'),
+      scheduling: oneOf(
+        'Order of waiting requests: by arrival, or by `priority` first.',
+        ['fcfs', 'priority'],
+        { default: 'fcfs' },
+      ),
       prefixCache: flag(true, 'Whether finished prefixes stay cached for later requests.'),
       deterministic: flag(
         false,
         'Whether a request has the same logits, to the last bit, whatever runs beside it, however its prompt is computed and whether its beginning was cached. Models that cannot keep that are refused when they load. See docs/determinism.md.',
       ),
-      logprobsMode: {
-        description: 'Log-probabilities of the model itself (`raw`) or after the whole sampling pipeline.',
-        enum: ['raw', 'processed'],
-        default: 'raw',
-      },
+      logprobsMode: oneOf(
+        'Log-probabilities of the model itself (`raw`) or after the whole sampling pipeline.',
+        ['raw', 'processed'],
+        { default: 'raw' },
+      ),
       maxLogprobs: {
         ...integer('Most alternatives that `top_logprobs` may ask for; null: the vocabulary.', 0, {
           default: null,
@@ -197,22 +168,17 @@ export const runtimeDefinitions: Definitions = {
       kvTransferFolder: path(
         "Where prompts lie that `kv_transfer_params` hand from one process to another: the same folder for all of them. Default: a folder of the user in the system's temporary one. It must belong to the user, and nobody else may write to it. Saved prompts that nobody came for within an hour are deleted; other files stay.",
       ),
-      hub: {
-        ...ref('HubOptions'),
-        description: 'Where models named by `hf:` URIs come from and go to.',
-        default: {},
-      },
-      media: { ...ref('MediaOptions'), description: 'What pictures and sounds of a request may be.' },
-      speculation: {
-        ...ref('Speculation'),
-        description:
-          'How tokens are drafted that a step then checks together, where a request does not say. It changes no token: with the same seed the answers are those without, as far as other sums of a step round alike.',
-        default: 'auto',
-      },
-      speculative_config: {
-        ...ref('SpeculativeConfig'),
-        description: "The same with vLLM's names. Not together with `speculation`.",
-      },
+      hub: ref('HubOptions', 'Where models named by `hf:` URIs come from and go to.', { default: {} }),
+      media: ref('MediaOptions', 'What pictures and sounds of a request may be.'),
+      speculation: ref(
+        'Speculation',
+        'How tokens are drafted that a step then checks together, where a request does not say. It changes no token: with the same seed the answers are those without, as far as other sums of a step round alike.',
+        { default: 'auto' },
+      ),
+      speculative_config: ref(
+        'SpeculativeConfig',
+        "The same with vLLM's names. Not together with `speculation`.",
+      ),
       answerIndexBytes: integer(
         'Bytes that the answers of one model may take as a source of drafts, see `speculation`; old ones give way. 0 keeps none.',
         0,
@@ -222,28 +188,23 @@ export const runtimeDefinitions: Definitions = {
         'Receives every line that the engine logs, and what takes long. Without it the only thing written to the terminal is one line on the error stream when the decoder of pictures and sounds has to be built.',
         "((level: 'debug' | 'info' | 'warn' | 'error', text: string) => void)",
       ),
-      onProgress: {
-        ...ref('OnProgress'),
-        description: 'Called while a model is downloaded or loaded, with the fraction done.',
-      },
-      memory: {
-        ...ref('MemoryOptions'),
-        description:
-          'How much memory models may take, and how long they stay. Least recently used models are unloaded to make room for others, never while they are used.',
-      },
+      onProgress: ref('OnProgress', 'Called while a model is downloaded or loaded, with the fraction done.'),
+      memory: ref(
+        'MemoryOptions',
+        'How much memory models may take, and how long they stay. Least recently used models are unloaded to make room for others, never while they are used.',
+      ),
       isolate: flag(
         false,
         'Whether all that computes, trains and writes to `home` is in a process of its own, behind the same methods. When that dies, its requests fail with `BACKEND_FAILED`, and it starts again for the next one. See docs/errors.md.',
       ),
       ...runtimeLimits,
     },
-    additionalProperties: false,
-  },
-  InspectOptions: {
-    description: 'Options of `inspectModel`.',
-    title: 'options',
-    type: 'object',
-    properties: {
+    { title: 'options' },
+  ),
+  InspectOptions: object(
+    'Options of `inspectModel`.',
+    [],
+    {
       gpu,
       contextSize,
       kvTokens,
@@ -252,6 +213,6 @@ export const runtimeDefinitions: Definitions = {
       cacheType: cacheType!,
       slidingWindow: slidingWindow!,
     },
-    additionalProperties: false,
-  },
+    { title: 'options' },
+  ),
 };

@@ -55,14 +55,71 @@ type Kind =
 
 type SchemaType = 'string' | 'number' | 'integer' | 'boolean' | 'array' | 'object' | 'null';
 
-/** A reference to a definition. */
-export function ref(name: string): Schema {
-  return { $ref: `#/$defs/${name}` };
+/** A reference to a definition, described where it is used. */
+export function ref(name: string, description?: string, more: More = {}): Schema {
+  return { $ref: `#/$defs/${name}`, ...(description === undefined ? {} : { description }), ...more };
+}
+
+/** One of some values. */
+export function oneOf(description: string, values: NonNullable<Schema['enum']>, more: More = {}): Schema {
+  return { description, enum: values, ...more };
+}
+
+/** A list. */
+export function list(description: string, items: Schema, more: More = {}): Schema {
+  return { description, type: 'array', items, ...more };
+}
+
+/** A list, or null. */
+export function listOrNull(description: string, items: Schema, more: More = {}): Schema {
+  return { description, type: ['array', 'null'], items, ...more };
+}
+
+type More = Omit<Schema, 'description'>;
+
+/** An object with these fields and no others. */
+export function object(
+  description: string,
+  required: readonly string[],
+  properties: NonNullable<Schema['properties']>,
+  more: More = {},
+): Schema {
+  return { type: 'object', ...branch(description, required, properties, more) };
+}
+
+/** The same where its type is checked before: a member of a union. */
+export function branch(
+  description: string,
+  required: readonly string[],
+  properties: NonNullable<Schema['properties']>,
+  more: More = {},
+): Schema {
+  const named = required.length > 0 ? { required } : {};
+  return { description, ...named, properties, additionalProperties: false, ...more };
+}
+
+/** A text. */
+export function string(description: string, more: More = {}): Schema {
+  return { description, type: 'string', ...more };
+}
+
+/** A number. */
+export function number(description: string, more: More = {}): Schema {
+  return { description, type: 'number', ...more };
+}
+
+/** True or false. */
+export function boolean(description: string, more: More = {}): Schema {
+  return { description, type: 'boolean', ...more };
 }
 
 /** The value, or null for "as if absent". */
-export function orNull(type: 'string' | 'number' | 'integer' | 'boolean', more: Schema): Schema {
-  return { ...more, type: [type, 'null'] };
+export function orNull(
+  type: 'string' | 'number' | 'integer' | 'boolean',
+  description: string,
+  more: More = {},
+): Schema {
+  return { description, ...more, type: [type, 'null'] };
 }
 
 /** Picks the definition by the value of one field, so that only its own faults are reported; `otherwise` takes all other values. */

@@ -1,5 +1,5 @@
 /** What drafts the next tokens of an answer: `speculation` and `prediction`. */
-import { type Definitions, orNull, ref } from './schema.ts';
+import { type Definitions, object, oneOf, orNull, ref, string } from './schema.ts';
 
 /** Ways to draft. */
 export const DRAFT_METHODS = ['ngram', 'suffix', 'draft'] as const;
@@ -16,41 +16,31 @@ export const speculationDefinitions: Definitions = {
     description: 'Whether tokens are drafted, and how.',
     tsType: "false | 'auto' | SpeculationSettings",
   },
-  SpeculationSettings: {
-    description: 'One way to draft tokens.',
-    type: 'object',
-    required: ['method'],
-    properties: {
-      method: {
-        description:
-          '`ngram` drafts what followed the same tokens in prompt or answer; `suffix` also what followed them in other answers of this runtime with the same adapter and `cache_salt`; `draft` asks a smaller model.',
-        enum: DRAFT_METHODS,
-      },
-      maxTokens: orNull('integer', {
-        description: 'Drafts of one step at most; fewer where more would cost time.',
-        default: 15,
-        minimum: 1,
-        maximum: MAX_DRAFTS,
-      }),
-      model: orNull('string', {
-        description:
-          'With `draft`, the smaller model: a path, a name or an `hf:` URI of a GGUF file with the same vocabulary.',
-        minLength: 1,
-      }),
-      minMatch: orNull('integer', {
-        description: 'Tokens that must have stood before what is drafted, by `ngram` and `suffix`.',
-        default: 3,
-        minimum: 1,
-        maximum: MAX_DRAFTS,
-      }),
-    },
-    additionalProperties: false,
-  },
-  Prediction: {
-    description: 'What the answer will mostly be.',
-    type: ['object', 'null'],
-    required: ['type', 'content'],
-    properties: {
+  SpeculationSettings: object('One way to draft tokens.', ['method'], {
+    method: oneOf(
+      '`ngram` drafts what followed the same tokens in prompt or answer; `suffix` also what followed them in other answers of this runtime with the same adapter and `cache_salt`; `draft` asks a smaller model.',
+      DRAFT_METHODS,
+    ),
+    maxTokens: orNull('integer', 'Drafts of one step at most; fewer where more would cost time.', {
+      default: 15,
+      minimum: 1,
+      maximum: MAX_DRAFTS,
+    }),
+    model: orNull(
+      'string',
+      'With `draft`, the smaller model: a path, a name or an `hf:` URI of a GGUF file with the same vocabulary.',
+      { minLength: 1 },
+    ),
+    minMatch: orNull(
+      'integer',
+      'Tokens that must have stood before what is drafted, by `ngram` and `suffix`.',
+      { default: 3, minimum: 1, maximum: MAX_DRAFTS },
+    ),
+  }),
+  Prediction: object(
+    'What the answer will mostly be.',
+    ['type', 'content'],
+    {
       type: { description: 'The only kind there is.', const: 'content' },
       content: {
         description: 'The text, whole or as parts.',
@@ -58,16 +48,10 @@ export const speculationDefinitions: Definitions = {
         items: ref('PredictionPart'),
       },
     },
-    additionalProperties: false,
-  },
-  PredictionPart: {
-    description: 'A part of a prediction.',
-    type: 'object',
-    required: ['type', 'text'],
-    properties: {
-      type: { description: 'The only kind there is.', const: 'text' },
-      text: { description: 'The text.', type: 'string' },
-    },
-    additionalProperties: false,
-  },
+    { type: ['object', 'null'] },
+  ),
+  PredictionPart: object('A part of a prediction.', ['type', 'text'], {
+    type: { description: 'The only kind there is.', const: 'text' },
+    text: string('The text.'),
+  }),
 };

@@ -1,5 +1,16 @@
 /** Tools that a model may call, the calls it made, and the choice among them. */
-import { byField, type Definitions, ref, type Schema } from './schema.ts';
+import {
+  branch,
+  byField,
+  type Definitions,
+  list,
+  object,
+  oneOf,
+  orNull,
+  ref,
+  type Schema,
+  string,
+} from './schema.ts';
 
 /** An object with one required field `name`, and no others. */
 function named(description: string): Schema {
@@ -7,42 +18,32 @@ function named(description: string): Schema {
     description,
     type: 'object',
     required: ['name'],
-    properties: { name: { description: 'Its name.', type: 'string', minLength: 1 } },
+    properties: { name: string('Its name.', { minLength: 1 }) },
     additionalProperties: false,
   };
 }
 
-const calledFunction: Schema = {
-  description: 'What was called, and with what.',
-  type: 'object',
-  required: ['name'],
-  properties: {
-    name: { description: 'Name of the function.', type: 'string', minLength: 1 },
-    arguments: {
-      description: 'JSON text of the arguments. Empty, null or absent: no arguments.',
-      type: ['string', 'null'],
-    },
-  },
-  additionalProperties: false,
-};
+const calledFunction: Schema = object('What was called, and with what.', ['name'], {
+  name: string('Name of the function.', { minLength: 1 }),
+  arguments: orNull('string', 'JSON text of the arguments. Empty, null or absent: no arguments.'),
+});
 
 const functionDefinition: Schema = {
   description: 'The function.',
   type: 'object',
   required: ['name'],
   properties: {
-    name: { description: 'Name that the model calls it by.', type: 'string', minLength: 1 },
-    description: { description: 'What it does, for the model.', type: ['string', 'null'] },
+    name: string('Name that the model calls it by.', { minLength: 1 }),
+    description: orNull('string', 'What it does, for the model.'),
     parameters: {
       description: 'JSON Schema of its arguments.',
       type: ['object', 'null'],
       tsType: 'JsonObject | null',
     },
-    strict: {
-      description:
-        'Whether the arguments of calls that the model makes by itself must follow the schema; those of forced calls always do.',
-      type: ['boolean', 'null'],
-    },
+    strict: orNull(
+      'boolean',
+      'Whether the arguments of calls that the model makes by itself must follow the schema; those of forced calls always do.',
+    ),
   },
 };
 
@@ -64,29 +65,18 @@ const toolKinds: Definitions = {
     },
   },
   FunctionDefinition: { ...functionDefinition, description: 'A function that the model may ask for.' },
-  CustomTool: {
-    description:
-      'A tool whose input is one text. Chat templates see a function with the one argument `input`; the answer has the text itself.',
-    required: ['type', 'custom'],
-    properties: {
+  CustomTool: branch(
+    'A tool whose input is one text. Chat templates see a function with the one argument `input`; the answer has the text itself.',
+    ['type', 'custom'],
+    {
       type: { description: 'Kind of the tool.', const: 'custom' },
-      custom: {
-        description: 'The tool.',
-        type: 'object',
-        required: ['name'],
-        properties: {
-          name: { description: 'Name that the model calls it by.', type: 'string', minLength: 1 },
-          description: { description: 'What it does, for the model.', type: ['string', 'null'] },
-          format: {
-            ...ref('CustomToolFormat'),
-            description: 'What its input may be. Absent or null: any text.',
-          },
-        },
-        additionalProperties: false,
-      },
+      custom: object('The tool.', ['name'], {
+        name: string('Name that the model calls it by.', { minLength: 1 }),
+        description: orNull('string', 'What it does, for the model.'),
+        format: ref('CustomToolFormat', 'What its input may be. Absent or null: any text.'),
+      }),
     },
-    additionalProperties: false,
-  },
+  ),
   CustomToolFormat: {
     description: 'What the input of a custom tool may be.',
     type: ['object', 'null'],
@@ -94,30 +84,16 @@ const toolKinds: Definitions = {
     properties: { type: { enum: ['text', 'grammar'] } },
     ...byField('type', { text: 'TextInputFormat', grammar: 'GrammarInputFormat' }),
   },
-  TextInputFormat: {
-    description: 'The input of a custom tool is any text.',
-    required: ['type'],
-    properties: { type: { description: 'Kind of the format.', const: 'text' } },
-    additionalProperties: false,
-  },
-  GrammarInputFormat: {
-    description: 'The input of a custom tool follows a grammar.',
-    required: ['type', 'grammar'],
-    properties: {
-      type: { description: 'Kind of the format.', const: 'grammar' },
-      grammar: {
-        description: 'The grammar.',
-        type: 'object',
-        required: ['syntax', 'definition'],
-        properties: {
-          syntax: { description: 'Notation of the definition.', enum: ['lark', 'regex'] },
-          definition: { description: 'The grammar itself.', type: 'string', minLength: 1 },
-        },
-        additionalProperties: false,
-      },
-    },
-    additionalProperties: false,
-  },
+  TextInputFormat: branch('The input of a custom tool is any text.', ['type'], {
+    type: { description: 'Kind of the format.', const: 'text' },
+  }),
+  GrammarInputFormat: branch('The input of a custom tool follows a grammar.', ['type', 'grammar'], {
+    type: { description: 'Kind of the format.', const: 'grammar' },
+    grammar: object('The grammar.', ['syntax', 'definition'], {
+      syntax: oneOf('Notation of the definition.', ['lark', 'regex']),
+      definition: string('The grammar itself.', { minLength: 1 }),
+    }),
+  }),
 };
 
 const calls: Definitions = {
@@ -126,35 +102,19 @@ const calls: Definitions = {
     type: 'object',
     ...byField('type', { custom: 'CustomToolCall' }, 'FunctionToolCall'),
   },
-  FunctionToolCall: {
-    description: 'A call of a function.',
-    required: ['function'],
-    properties: {
-      id: { description: 'Id that the result refers to.', type: ['string', 'null'] },
-      type: { description: 'Kind of the tool.', const: 'function', expected: '"function" or "custom"' },
-      function: calledFunction,
-    },
-    additionalProperties: false,
-  },
-  CustomToolCall: {
-    description: 'A call of a custom tool.',
-    required: ['type', 'custom'],
-    properties: {
-      id: { description: 'Id that the result refers to.', type: ['string', 'null'] },
-      type: { description: 'Kind of the tool.', const: 'custom' },
-      custom: {
-        description: 'What was called, and with what.',
-        type: 'object',
-        required: ['name'],
-        properties: {
-          name: { description: 'Name of the tool.', type: 'string', minLength: 1 },
-          input: { description: 'Its input. Null or absent: none.', type: ['string', 'null'] },
-        },
-        additionalProperties: false,
-      },
-    },
-    additionalProperties: false,
-  },
+  FunctionToolCall: branch('A call of a function.', ['function'], {
+    id: orNull('string', 'Id that the result refers to.'),
+    type: { description: 'Kind of the tool.', const: 'function', expected: '"function" or "custom"' },
+    function: calledFunction,
+  }),
+  CustomToolCall: branch('A call of a custom tool.', ['type', 'custom'], {
+    id: orNull('string', 'Id that the result refers to.'),
+    type: { description: 'Kind of the tool.', const: 'custom' },
+    custom: object('What was called, and with what.', ['name'], {
+      name: string('Name of the tool.', { minLength: 1 }),
+      input: orNull('string', 'Its input. Null or absent: none.'),
+    }),
+  }),
   FunctionCall: {
     ...calledFunction,
     type: ['object', 'null'],
@@ -163,52 +123,34 @@ const calls: Definitions = {
 };
 
 const choices: Definitions = {
-  NamedToolChoice: {
-    description: 'The one function that must be called.',
-    required: ['type', 'function'],
-    properties: {
-      type: { description: 'Kind of the choice.', const: 'function' },
-      function: named('The function.'),
-    },
-    additionalProperties: false,
-  },
-  NamedCustomToolChoice: {
-    description: 'The one custom tool that must be called.',
-    required: ['type', 'custom'],
-    properties: {
-      type: { description: 'Kind of the choice.', const: 'custom' },
-      custom: named('The tool.'),
-    },
-    additionalProperties: false,
-  },
-  AllowedToolsChoice: {
-    description: 'The tools of the request that may be called. The chat template still shows all of them.',
-    required: ['type', 'allowed_tools'],
-    properties: {
+  NamedToolChoice: branch('The one function that must be called.', ['type', 'function'], {
+    type: { description: 'Kind of the choice.', const: 'function' },
+    function: named('The function.'),
+  }),
+  NamedCustomToolChoice: branch('The one custom tool that must be called.', ['type', 'custom'], {
+    type: { description: 'Kind of the choice.', const: 'custom' },
+    custom: named('The tool.'),
+  }),
+  AllowedToolsChoice: branch(
+    'The tools of the request that may be called. The chat template still shows all of them.',
+    ['type', 'allowed_tools'],
+    {
       type: { description: 'Kind of the choice.', const: 'allowed_tools' },
-      allowed_tools: {
-        description: 'Which, and whether one must be called.',
-        type: 'object',
-        required: ['mode', 'tools'],
-        properties: {
-          mode: { description: 'Whether a call is left to the model or forced.', enum: ['auto', 'required'] },
-          tools: {
-            description: 'The tools, named as in a choice of one.',
-            type: 'array',
-            minItems: 1,
-            items: {
-              type: 'object',
-              required: ['type'],
-              properties: { type: { enum: ['function', 'custom'] } },
-              ...byField('type', { function: 'NamedToolChoice', custom: 'NamedCustomToolChoice' }),
-            },
+      allowed_tools: object('Which, and whether one must be called.', ['mode', 'tools'], {
+        mode: oneOf('Whether a call is left to the model or forced.', ['auto', 'required']),
+        tools: list(
+          'The tools, named as in a choice of one.',
+          {
+            type: 'object',
+            required: ['type'],
+            properties: { type: { enum: ['function', 'custom'] } },
+            ...byField('type', { function: 'NamedToolChoice', custom: 'NamedCustomToolChoice' }),
           },
-        },
-        additionalProperties: false,
-      },
+          { minItems: 1 },
+        ),
+      }),
     },
-    additionalProperties: false,
-  },
+  ),
   ToolChoice: {
     if: { type: 'object' },
     // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema

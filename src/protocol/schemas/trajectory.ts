@@ -1,17 +1,22 @@
 /** Trajectories: what a model did, and what it was worth. */
-import { type Definitions, ref, type Schema } from './schema.ts';
+import {
+  type Definitions,
+  list,
+  listOrNull,
+  number,
+  object,
+  orNull,
+  ref,
+  type Schema,
+  string,
+} from './schema.ts';
 
-const entries: Schema = {
-  description: 'Messages as context, and completion choices, whose tokens are trained.',
-  type: 'array',
-  items: ref('MessageOrChoice'),
-};
+const entries: Schema = list(
+  'Messages as context, and completion choices, whose tokens are trained.',
+  ref('MessageOrChoice'),
+);
 
-const tools: Schema = {
-  description: 'Tools that the template shows to the model.',
-  type: ['array', 'null'],
-  items: ref('Tool'),
-};
+const tools: Schema = listOrNull('Tools that the template shows to the model.', ref('Tool'));
 
 function jsonObject(description: string): Schema {
   return { description, type: ['object', 'null'], tsType: 'JsonObject | null' };
@@ -25,68 +30,47 @@ const policyVersion: Schema = { type: ['integer', 'null'], minimum: 0 };
 
 /** Definitions of trajectories. */
 export const trajectoryDefinitions: Definitions = {
-  TrajectoryGroup: {
-    description: 'Attempts at the same task. Advantages compare them with each other.',
-    type: 'object',
-    required: ['trajectories'],
-    properties: {
-      trajectories: { description: 'The attempts.', type: 'array', items: ref('Trajectory') },
-      exceptions: {
-        description: 'Attempts that failed. They train nothing, and count in `exception_rate`.',
-        type: ['array', 'null'],
-        items: ref('RolloutException'),
-      },
-    },
-    additionalProperties: false,
-  },
-  RolloutException: {
-    description: 'Why an attempt failed.',
-    type: 'object',
-    required: ['type', 'message'],
-    properties: {
-      type: { description: 'Kind of the failure: a code, or the name of an error class.', type: 'string' },
-      message: { description: 'What happened.', type: 'string' },
-    },
-    additionalProperties: false,
-  },
-  Trajectory: {
-    description: 'One attempt and its reward.',
-    type: 'object',
-    required: ['messages_and_choices', 'reward'],
-    properties: {
-      messages_and_choices: entries,
-      reward: { description: 'What the attempt was worth.', type: 'number' },
-      tools,
-      additional_histories: {
-        description: 'Further conversations of the same attempt; they share its reward and its weight.',
-        type: ['array', 'null'],
-        items: ref('History'),
-      },
-      initial_policy_version: { ...policyVersion, description: 'Step of the model at the first token.' },
-      final_policy_version: { ...policyVersion, description: 'Step of the model at the last token.' },
-      metrics: jsonObject(
-        'Numbers and flags of your own, averaged over trajectories. One of a name that `onpolicy` computes replaces that; `reward` and `reward_std_dev` are refused.',
+  TrajectoryGroup: object(
+    'Attempts at the same task. Advantages compare them with each other.',
+    ['trajectories'],
+    {
+      trajectories: list('The attempts.', ref('Trajectory')),
+      exceptions: listOrNull(
+        'Attempts that failed. They train nothing, and count in `exception_rate`.',
+        ref('RolloutException'),
       ),
-      auto_metrics: jsonObject('Numbers and flags that a harness measured, as `metrics`, which win.'),
-      metadata: jsonObject('Anything worth keeping with the trajectory.'),
-      logs: { description: 'Lines worth keeping with the trajectory.', type: ['array', 'null'] },
-      start_time: {
-        description: 'When the attempt began.',
-        type: ['string', 'null'],
-        pattern: '^\\d{4}-\\d\\d-\\d\\d([Tt ]\\d\\d:\\d\\d(:\\d\\d(\\.\\d+)?)?([Zz]|[+-]\\d\\d:?\\d\\d)?)?$',
-        expected: 'a date and time as ISO 8601 writes them, or null',
-        bounds: 'ISO 8601',
-      },
     },
-    additionalProperties: false,
-  },
-  History: {
-    description: 'One conversation of an attempt.',
-    type: 'object',
-    required: ['messages_and_choices'],
-    properties: { messages_and_choices: entries, tools },
-    additionalProperties: false,
-  },
+  ),
+  RolloutException: object('Why an attempt failed.', ['type', 'message'], {
+    type: string('Kind of the failure: a code, or the name of an error class.'),
+    message: string('What happened.'),
+  }),
+  Trajectory: object('One attempt and its reward.', ['messages_and_choices', 'reward'], {
+    messages_and_choices: entries,
+    reward: number('What the attempt was worth.'),
+    tools,
+    additional_histories: listOrNull(
+      'Further conversations of the same attempt; they share its reward and its weight.',
+      ref('History'),
+    ),
+    initial_policy_version: { ...policyVersion, description: 'Step of the model at the first token.' },
+    final_policy_version: { ...policyVersion, description: 'Step of the model at the last token.' },
+    metrics: jsonObject(
+      'Numbers and flags of your own, averaged over trajectories. One of a name that `onpolicy` computes replaces that; `reward` and `reward_std_dev` are refused.',
+    ),
+    auto_metrics: jsonObject('Numbers and flags that a harness measured, as `metrics`, which win.'),
+    metadata: jsonObject('Anything worth keeping with the trajectory.'),
+    logs: { description: 'Lines worth keeping with the trajectory.', type: ['array', 'null'] },
+    start_time: orNull('string', 'When the attempt began.', {
+      pattern: '^\\d{4}-\\d\\d-\\d\\d([Tt ]\\d\\d:\\d\\d(:\\d\\d(\\.\\d+)?)?([Zz]|[+-]\\d\\d:?\\d\\d)?)?$',
+      expected: 'a date and time as ISO 8601 writes them, or null',
+      bounds: 'ISO 8601',
+    }),
+  }),
+  History: object('One conversation of an attempt.', ['messages_and_choices'], {
+    messages_and_choices: entries,
+    tools,
+  }),
   MessageOrChoice: {
     description: 'A message, or a choice of a response: what has a `message` is a choice.',
     type: 'object',
@@ -105,34 +89,27 @@ export const trajectoryDefinitions: Definitions = {
         type: 'object',
         required: ['role'],
         properties: {
-          role: { description: 'Who spoke.', type: 'string', minLength: 1 },
+          role: string('Who spoke.', { minLength: 1 }),
           content: { description: 'The text.', type: ['string', 'array', 'null'], items: ref('ContentPart') },
-          tool_calls: { description: 'The calls.', type: ['array', 'null'], items: ref('ToolCall') },
-          function_call: { ...ref('FunctionCall'), description: 'The call, in the older form.' },
-          reasoning: { description: 'The thoughts.', type: ['string', 'null'] },
-          reasoning_content: { description: 'Another name of `reasoning`.', type: ['string', 'null'] },
+          tool_calls: listOrNull('The calls.', ref('ToolCall')),
+          function_call: ref('FunctionCall', 'The call, in the older form.'),
+          reasoning: orNull('string', 'The thoughts.'),
+          reasoning_content: orNull('string', 'Another name of `reasoning`.'),
         },
       },
-      index: { description: 'Its place in the response.', type: ['integer', 'null'] },
-      finish_reason: { description: 'Why it ended.', type: ['string', 'null'] },
+      index: orNull('integer', 'Its place in the response.'),
+      finish_reason: orNull('string', 'Why it ended.'),
       logprobs: {
         description: 'Log-probabilities at the time of sampling, one per token.',
         type: ['object', 'null'],
         properties: {
-          content: {
-            description: 'One entry per token.',
-            type: ['array', 'null'],
-            items: {
-              type: 'object',
-              properties: {
-                token: { description: 'Text of the token, or `token_id:N`.', type: 'string' },
-                logprob: {
-                  description: 'Absent or null: as probable as the trained policy finds it.',
-                  type: ['number', 'null'],
-                },
-              },
+          content: listOrNull('One entry per token.', {
+            type: 'object',
+            properties: {
+              token: string('Text of the token, or `token_id:N`.'),
+              logprob: orNull('number', 'Absent or null: as probable as the trained policy finds it.'),
             },
-          },
+          }),
         },
       },
       token_ids: tokenIds('The sampled tokens. They are never made from the text when they are here.'),

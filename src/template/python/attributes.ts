@@ -80,7 +80,7 @@ function attributeOf(state: RenderState, value: Value, name: string): Value | un
   const text = textOf(value);
   if (text !== undefined) return textAttribute(value as string | Markup, name);
   if (value instanceof Dict) return dictAttribute(value, name);
-  if (isList(value)) return listAttribute(value, name);
+  if (isList(value)) return listAttribute(state, value, name);
   if (value instanceof Tuple) return tupleAttribute(value, name);
   if (value instanceof PyObject) {
     const found = value.attribute(name, state);
@@ -157,7 +157,55 @@ function noArguments(body: (state: RenderState) => Value) {
   };
 }
 
-function listAttribute(list: readonly Value[], name: string): Value | undefined {
+const APPEND = signature('append', 'value /');
+const POP = signature('pop', 'index? /');
+
+/** Whether `list` is inside a value: appended to itself it would have no end. */
+function holds(state: RenderState, value: Value, list: readonly Value[]): boolean {
+  if (value === list) return true;
+  const inner = isList(value)
+    ? value
+    : value instanceof Tuple
+      ? value.items
+      : value instanceof Dict
+        ? [...value.values()]
+        : [];
+  state.enter();
+  state.work(inner.length);
+  const found = inner.some((item) => holds(state, item, list));
+  state.leave();
+  return found;
+}
+
+/** The methods that change a list which the template made. */
+function growingAttribute(list: Value[], name: string): Value | undefined {
+  if (name === 'append')
+    return new BuiltinFunction(name, (state, args, keywords) => {
+      const value = bind(APPEND, args, keywords)[0]!;
+      if (holds(state, value, list)) valueError('a list cannot be appended to itself');
+      state.step();
+      list.push(value);
+      return null;
+    });
+  if (name === 'pop')
+    return new BuiltinFunction(name, (state, args, keywords) => {
+      const index = intOf(bind(POP, args, keywords)[0] ?? -1);
+      state.work(list.length);
+      const at = Number(index ?? Number.NaN);
+      const [item] = list.splice(
+        at < 0 ? at + list.length : at,
+        Number.isInteger(at) && at >= -list.length ? 1 : 0,
+      );
+      return item === undefined ? valueError('pop index out of range') : item;
+    });
+  return undefined;
+}
+
+function listAttribute(state: RenderState, list: readonly Value[], name: string): Value | undefined {
+  if (state.canGrow(list)) {
+    const method = growingAttribute(list as Value[], name);
+    if (method !== undefined) return method;
+  }
   if (name === 'copy')
     return new BuiltinFunction(
       name,

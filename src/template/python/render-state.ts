@@ -45,6 +45,8 @@ export type RenderSettings = {
   readonly spanMarks: readonly [start: string, end: string] | null;
   /** Values whose missing fields are errors, and where the caller gave them. */
   readonly paths: ReadonlyMap<unknown, string>;
+  /** Whether lists that the template makes can be appended to. */
+  readonly growsLists: boolean;
 };
 
 /** One render. */
@@ -55,17 +57,30 @@ export class RenderState {
   /** Position of the last operation in the template, for errors. */
   at = 0;
   readonly #paths: RenderSettings['paths'];
+  readonly #growing: WeakSet<readonly unknown[]> | null;
   #steps = 0;
   #nextCheck = CLOCK_INTERVAL_STEPS;
   #totalCharacters = 0;
   #depth = 0;
   readonly #startMs = performance.now();
 
-  constructor({ limits, now, spanMarks, paths }: RenderSettings) {
+  constructor({ limits, now, spanMarks, paths, growsLists }: RenderSettings) {
     this.limits = limits;
     this.now = now;
     this.spanMarks = spanMarks;
     this.#paths = paths;
+    this.#growing = growsLists ? new WeakSet() : null;
+  }
+
+  /** Takes a new list of the template and returns it. */
+  madeList<T extends readonly unknown[]>(list: T): T {
+    this.#growing?.add(list);
+    return list;
+  }
+
+  /** Whether a list can be appended to. */
+  canGrow(list: readonly unknown[]): boolean {
+    return this.#growing?.has(list) ?? false;
   }
 
   /** Where the caller gave a value whose missing fields are errors. */

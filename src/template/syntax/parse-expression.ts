@@ -1,18 +1,8 @@
-/** Tokens -> expressions and assignment targets, with the precedences of Jinja2. */
+/** Tokens -> expressions, with the precedences of Jinja2. */
 import { PyFloat, type Value } from '../python/values.ts';
-import type { Arguments, BinaryOperator, CompareOperator, Expression, NodeOf, Target } from './nodes.ts';
-import type { TokenStream } from './token-stream.ts';
+import type { Arguments, BinaryOperator, CompareOperator, Expression, NodeOf } from './nodes.ts';
+import { CONSTANTS, TargetParser } from './parse-target.ts';
 import { describeToken, type Token } from './tokens.ts';
-
-/** Names of values, which cannot be assigned to. */
-const CONSTANTS = new Map<string, Value>([
-  ['true', true],
-  ['True', true],
-  ['false', false],
-  ['False', false],
-  ['none', null],
-  ['None', null],
-]);
 
 const PRECEDENCE_OR = 1;
 const PRECEDENCE_NOT = 3;
@@ -34,70 +24,7 @@ type TupleOptions = {
 };
 
 /** Parses expressions from a stream of tokens. */
-export class ExpressionParser {
-  protected readonly stream: TokenStream;
-
-  constructor(stream: TokenStream) {
-    this.stream = stream;
-  }
-
-  /** A list of what `parse` reads, separated by commas. */
-  #items<T>(endName: string | undefined, parse: () => T): [items: T[], isTuple: boolean] {
-    const { stream } = this;
-    const items: T[] = [];
-    let isTuple = false;
-    for (;;) {
-      if (items.length > 0) stream.expectOperator(',');
-      const { kind } = stream.current;
-      if (kind === 'variableEnd' || kind === 'blockEnd' || stream.isOperator(')')) break;
-      if (endName !== undefined && stream.isName(endName)) break;
-      items.push(parse());
-      if (!stream.isOperator(',')) break;
-      isTuple = true;
-    }
-    return [items, isTuple];
-  }
-
-  /** The left side of `=`, or the part between `for` and `in`. */
-  parseTarget(options: { readonly endName?: string; readonly withAttributes?: boolean } = {}): Target {
-    const { stream } = this;
-    const start = stream.current;
-    const withAttributes = options.withAttributes ?? false;
-    const [items, isTuple] = this.#items(options.endName, () => this.#targetItem(withAttributes));
-    if (isTuple) return stream.node('TargetTuple', start, { items });
-    if (items.length === 0)
-      return stream.fail(`Expected an expression, got '${describeToken(stream.current)}'`);
-    return items[0]!;
-  }
-
-  #targetItem(withAttributes: boolean): Target {
-    const { stream } = this;
-    const token = stream.current;
-    if (stream.isOperator('(')) {
-      return stream.nested(() => {
-        stream.next();
-        const [items, isTuple] = this.#items(undefined, () => this.#targetItem(false));
-        stream.expectOperator(')');
-        return isTuple || items.length === 0 ? stream.node('TargetTuple', token, { items }) : items[0]!;
-      });
-    }
-    if (token.kind !== 'name') return stream.fail(`can't assign to '${describeToken(token)}'`);
-    if (withAttributes && stream.following.kind === 'operator' && stream.following.value === '.') {
-      stream.next();
-      stream.next();
-      const attribute = stream.expect('name').value;
-      return stream.node('TargetAttribute', token, { name: token.value, attribute });
-    }
-    return this.parseTargetName();
-  }
-
-  /** A single name. */
-  parseTargetName(): NodeOf<'TargetName'> {
-    const token = this.stream.expect('name');
-    if (CONSTANTS.has(token.value)) this.stream.fail(`can't assign to '${token.value}'`, token);
-    return this.stream.node('TargetName', token, { name: token.value });
-  }
-
+export class ExpressionParser extends TargetParser {
   parseExpression(): Expression {
     return this.stream.nested(() => this.#condition());
   }
@@ -105,7 +32,7 @@ export class ExpressionParser {
   /** An expression, or a tuple of several separated by commas. */
   parseTuple({ withCondition = true, endName, isParenthesised = false }: TupleOptions = {}): Expression {
     const start = this.stream.current;
-    const [items, isTuple] = this.#items(endName, () =>
+    const [items, isTuple] = this.items(endName, () =>
       withCondition ? this.parseExpression() : this.stream.nested(() => this.#operation(PRECEDENCE_OR)),
     );
     if (!isTuple) {
@@ -250,29 +177,32 @@ export class ExpressionParser {
     return expression;
   }
 
+  /** Reads items up to a closing bracket, and that. A comma may stand behind the last one. */
+  #upTo(close: string, readItem: () => void): void {
+    const { stream } = this;
+    for (let isFirst = true; !stream.isOperator(close); isFirst = false) {
+      if (!isFirst) stream.expectOperator(',');
+      if (!isFirst && stream.isOperator(close)) break;
+      readItem();
+    }
+    stream.next();
+  }
+
   #list(): Expression {
     const token = this.stream.next();
     const items: Expression[] = [];
-    while (!this.stream.isOperator(']')) {
-      if (items.length > 0) this.stream.expectOperator(',');
-      if (this.stream.isOperator(']')) break;
-      items.push(this.parseExpression());
-    }
-    this.stream.next();
+    this.#upTo(']', () => items.push(this.parseExpression()));
     return this.stream.node('Array', token, { items });
   }
 
   #dict(): Expression {
     const token = this.stream.next();
     const pairs: { key: Expression; value: Expression }[] = [];
-    while (!this.stream.isOperator('}')) {
-      if (pairs.length > 0) this.stream.expectOperator(',');
-      if (this.stream.isOperator('}')) break;
+    this.#upTo('}', () => {
       const key = this.parseExpression();
       this.stream.expectOperator(':');
       pairs.push({ key, value: this.parseExpression() });
-    }
-    this.stream.next();
+    });
     return this.stream.node('Dict', token, { pairs });
   }
 
@@ -366,11 +296,7 @@ export class ExpressionParser {
     const ensure = (isLegal: boolean): void => {
       if (!isLegal) stream.fail('invalid syntax for function call expression', token);
     };
-    for (let isFirst = true; !stream.isOperator(')'); isFirst = false) {
-      if (!isFirst) {
-        stream.expectOperator(',');
-        if (stream.isOperator(')')) break;
-      }
+    this.#upTo(')', () => {
       if (stream.skipOperator('*')) {
         ensure(spread === null && spreadKeywords === null);
         spread = this.parseExpression();
@@ -392,8 +318,7 @@ export class ExpressionParser {
         ensure(spread === null && spreadKeywords === null && keywords.length === 0);
         positional.push(this.parseExpression());
       }
-    }
-    stream.next();
+    });
     return { positional, keywords, spread, spreadKeywords };
   }
 

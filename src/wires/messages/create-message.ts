@@ -10,10 +10,10 @@ import {
   type MessageResponse,
   type MessageStreamEvent,
   type MessageTokensCount,
-  type RenderedPrompt,
   type ValidationOptions,
 } from '../../protocol/index.ts';
 import type { CallOptions, Completions } from '../../service.ts';
+import type { Renders } from '../renders.ts';
 import { toChat } from './to-chat.ts';
 import { toEvents } from './to-events.ts';
 import { toMessage } from './to-message.ts';
@@ -33,11 +33,6 @@ export interface CreateMessage {
   /** As the request's `stream` says. */
   (request: MessageRequest, options?: CallOptions): Promise<MessageResponse | MessageStream>;
 }
-
-/** What renders prompts. */
-type Renders = {
-  renderPrompt(request: ChatCompletionRequest, options?: CallOptions): Promise<RenderedPrompt>;
-};
 
 /** Answers a request by a service. */
 export async function createMessage(

@@ -15,6 +15,8 @@ import {
   throwFaults,
 } from '../../protocol/index.ts';
 
+import { clientTool } from './client-tools.ts';
+
 /** A translated request. */
 export type TranslatedChat = { readonly chat: ChatCompletionRequest; readonly paths: PathTranslation };
 
@@ -35,7 +37,7 @@ export function toChat(request: MessageRequest | MessageCountRequest): Translate
   const format = output?.format ?? null;
   const isContinued = messages.at(-1)?.role === 'assistant' && !hasCalls(messages.at(-1)!);
   const chat: ChatCompletionRequest = {
-    ...Object.fromEntries(EXTRA_FIELDS.map((field) => [field, request[field]])),
+    ...Object.fromEntries(EXTRA_FIELDS.map((field) => [field, request[field as 'seed']])),
     messages,
     model: request.model,
     temperature: request.temperature,
@@ -88,11 +90,9 @@ function toToolChoice(
   return choice.type === 'any' ? 'required' : choice.type;
 }
 
-function toTool(
-  { name, description, input_schema, strict }: MessageTool,
-  index: number,
-  paths: PathTranslation,
-): Tool {
+function toTool(tool: MessageTool, index: number, paths: PathTranslation): Tool {
+  const { name, strict } = tool;
+  const { description, input_schema } = 'input_schema' in tool ? tool : clientTool(tool.type);
   paths.note(`tools.${index}.function`, `tools.${index}`);
   paths.note(`tools.${index}.function.parameters`, `tools.${index}.input_schema`);
   const parameters = input_schema as NonNullable<
@@ -177,7 +177,7 @@ function addPart(
   add({ role: role as 'user', content: parts }, from);
 }
 
-/** A block of a user's message as parts of a chat's. Blocks that only the model makes are text for it. */
+/** A block of a user's message as parts of a chat's. Blocks that only the model makes are text for it; those of Anthropic's servers are left out. */
 function toParts(
   block: MessageBlock,
   list: string,

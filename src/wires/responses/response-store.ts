@@ -1,11 +1,11 @@
 /** Responses by their ids, for requests that go on from them. Bounded: the oldest ones give way. */
 import { OnpolicyError } from '../../errors.ts';
-import type { Message, ResponseInputItem, ResponseObject } from '../../protocol/index.ts';
+import type { Message, ResponseObject, ResponseStoredItem } from '../../protocol/index.ts';
 
 /** A response, its own input, and the chat up to its end. */
 export type StoredResponse = {
   readonly response: ResponseObject;
-  readonly input: readonly ResponseInputItem[];
+  readonly input: readonly ResponseStoredItem[];
   readonly messages: readonly Message[];
 };
 

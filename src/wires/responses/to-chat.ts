@@ -3,6 +3,7 @@ import {
   type ChatCompletionRequest,
   type ContentPart,
   EXTRA_FIELDS,
+  fileText,
   type Message,
   PathTranslation,
   type ResponseCustomChoice,
@@ -16,6 +17,8 @@ import {
   type Tool,
   type ToolCall,
 } from '../../protocol/index.ts';
+import { type ToolItem, toExchange } from './history.ts';
+import { unseal } from './sealed-text.ts';
 
 /** A translated request. `history`: its messages without the instructions. */
 export type TranslatedResponse = {
@@ -44,7 +47,7 @@ export function toChat(request: ResponseRequest, earlier: readonly Message[]): T
   const wantsLogprobs = (top_logprobs ?? null) !== null || include?.includes('message.output_text.logprobs');
   const effort = reasoning?.effort ?? null;
   const chat: ChatCompletionRequest = {
-    ...Object.fromEntries([...EXTRA_FIELDS, 'stop'].map((field) => [field, request[field as 'stop']])),
+    ...Object.fromEntries([...EXTRA_FIELDS, 'stop'].map((field) => [field, request[field as 'seed']])),
     messages: instructions ? [{ role: 'system', content: instructions }, ...history] : history,
     model: request.model,
     temperature: request.temperature,
@@ -136,7 +139,7 @@ function toMessages(input: ResponseRequest['input'], start: number, paths: PathT
   for (const [i, item] of input.entries()) {
     const from = `input.${i}`;
     if (item.type === 'reasoning') {
-      const text = (item.content ?? []).map((part) => part.text).join('');
+      const text = thoughtsIn(item);
       if (text !== '') {
         const at = assistant(from);
         at.reasoning = (at.reasoning ?? '') + text;
@@ -152,6 +155,20 @@ function toMessages(input: ResponseRequest['input'], start: number, paths: PathT
       const content = typeof item.output === 'string' ? item.output : item.output.map(toPart);
       messages.push({ role: 'tool', tool_call_id: item.call_id, content });
       paths.note(place(), from);
+    } else if (item.type === 'compaction' || item.type === 'compaction_summary') {
+      const text = unseal(item.encrypted_content);
+      if (text !== null) assistant(from).content.push({ type: 'text', text });
+    } else if (item.type !== undefined && item.type !== 'message') {
+      const { call, result } = toExchange(item as ToolItem);
+      if (call) {
+        const at = assistant(from);
+        at.tool_calls = [...(at.tool_calls ?? []), call];
+      }
+      if (result) {
+        turn = null;
+        messages.push({ role: 'tool', tool_call_id: result.id, content: result.text });
+        paths.note(place(), from);
+      }
     } else if (item.role === 'assistant') {
       const parts =
         typeof item.content === 'string'
@@ -170,6 +187,16 @@ function toMessages(input: ResponseRequest['input'], start: number, paths: PathT
   return messages;
 }
 
+/** Thoughts as they were; else what an answer of ours sealed; else their summary. */
+function thoughtsIn({
+  content,
+  encrypted_content,
+  summary,
+}: Extract<ResponseInputItem, { type: 'reasoning' }>): string {
+  if (content?.length) return content.map(({ text }) => text).join('');
+  return unseal(encrypted_content) ?? (summary ?? []).map(({ text }) => text).join('\n\n');
+}
+
 function toCall(
   item: Extract<ResponseInputItem, { type: 'function_call' | 'custom_tool_call' }>,
 ): ToolCall & { type: 'function' | 'custom' } {
@@ -185,5 +212,17 @@ function toPart(part: ResponseInputPart): ContentPart {
       type: 'image_url',
       image_url: { url: part.image_url, ...(part.detail ? { detail: part.detail } : {}) },
     };
+  if (part.type === 'input_file') return toFile(part);
   return { type: 'text', text: part.type === 'refusal' ? part.refusal : part.text };
+}
+
+/** Text and pictures as they are; of what cannot be read, the model is told so. */
+function toFile({
+  file_data: data,
+  ...part
+}: Extract<ResponseInputPart, { type: 'input_file' }>): ContentPart {
+  const filename = part.filename ?? part.file_url ?? part.file_id ?? null;
+  const isReadable = data != null && data !== '' && (fileText(data) !== null || /^data:image\//i.test(data));
+  if (isReadable) return { type: 'file', file: { file_data: data, filename } };
+  return { type: 'text', text: `(The file ${filename ?? 'of this message'} cannot be read here.)` };
 }

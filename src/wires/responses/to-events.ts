@@ -5,8 +5,10 @@ import { messageOf, OnpolicyError } from '../../errors.ts';
 import type {
   ChatCompletionChunk,
   ResponseEventBody,
+  ResponseMessageOutput,
   ResponseObject,
   ResponseOutputItem,
+  ResponseReasoningOutput,
   ResponseRequest,
   ResponseStreamEvent,
   TokenLogprob,
@@ -21,7 +23,11 @@ import {
   newCustomCall,
   newMessage,
   newReasoning,
+  sealedThoughts,
+  type ThoughtsPart,
   textPart,
+  thoughtsOf,
+  thoughtsPart,
 } from './to-response.ts';
 
 /**
@@ -58,6 +64,15 @@ export function toEvents(
   });
 }
 
+/** The events that a response had, with one delta for each of its texts. */
+export function replayEvents(response: ResponseObject): ResponseStreamEvent[] {
+  const { reasoning, output } = response;
+  const isSealed = output.some((item) => 'encrypted_content' in item);
+  const include = isSealed ? ['reasoning.encrypted_content'] : [];
+  const events = new EventWriter({ input: [], reasoning, include }).replay(response);
+  return events.map((event, i) => ({ ...event, sequence_number: i }));
+}
+
 /** Opens and closes items as the kind of what comes changes. */
 class EventWriter {
   readonly #request: ResponseRequest;
@@ -75,22 +90,57 @@ class EventWriter {
 
   push(chunk: ChatCompletionChunk): ResponseEventBody[] {
     this.#usage = chunk.usage ?? this.#usage;
-    if (!this.#response) {
-      const response = beginResponse(this.#request, chunk);
-      this.#response = response;
-      this.#events.push({ type: 'response.created', response }, { type: 'response.in_progress', response });
-    }
+    if (!this.#response) this.#start(beginResponse(this.#request, chunk));
     const [choice] = chunk.choices;
     if (choice) this.#readChoice(choice);
     return this.#take();
   }
 
   finish(onEnd: (response: ResponseObject) => void): ResponseEventBody[] {
-    if (this.#output.length === 0) this.#beginText(); // an answer without a word
+    if (this.#output.length === 0) this.#beginText(newMessage()); // an answer without a word
     this.#close();
     const response = endResponse(this.#response!, this.#output, this.#isCut, this.#usage);
     onEnd(response);
-    this.#events.push({ type: this.#isCut ? 'response.incomplete' : 'response.completed', response });
+    return this.#end(response);
+  }
+
+  /** Of a response that has ended. */
+  replay(response: ResponseObject): ResponseEventBody[] {
+    const begun = {
+      status: 'in_progress',
+      completed_at: null,
+      incomplete_details: null,
+      usage: null,
+    } as const;
+    this.#start({ ...response, ...begun, output: [], output_text: '' });
+    for (const item of response.output) {
+      this.#close();
+      this.#isCut = item.status === 'incomplete';
+      const status = 'in_progress' as const;
+      if (item.type === 'reasoning') this.#addReasoning(thoughtsOf(item), item.id);
+      else if (item.type === 'message') {
+        this.#beginText({ ...item, status, content: [] });
+        for (const { text, logprobs } of item.content) this.#addText(text, logprobs);
+      } else if (item.type === 'custom_tool_call') {
+        this.#begin({ ...item, status, input: '' });
+        this.#addToCall({ custom: { input: item.input } });
+      } else {
+        this.#begin({ ...item, status, arguments: '' });
+        this.#addToCall({ function: { arguments: item.arguments } });
+      }
+    }
+    this.#close();
+    return this.#end(response);
+  }
+
+  #start(response: ResponseObject): void {
+    this.#response = response;
+    this.#events.push({ type: 'response.created', response }, { type: 'response.in_progress', response });
+  }
+
+  #end(response: ResponseObject): ResponseEventBody[] {
+    const isCut = response.status === 'incomplete';
+    this.#events.push({ type: isCut ? 'response.incomplete' : 'response.completed', response });
     return this.#take();
   }
 
@@ -131,8 +181,12 @@ class EventWriter {
     this.#close();
     this.#open = item;
     this.#output.push(item);
-    const shown = 'content' in item ? { ...item, content: [] } : { ...item };
-    this.#events.push({ type: 'response.output_item.added', output_index: this.#index, item: shown as Item });
+    const shown = {
+      ...item,
+      ...('content' in item ? { content: [] } : {}),
+      ...('summary' in item ? { summary: [] } : {}),
+    };
+    this.#events.push({ type: 'response.output_item.added', output_index: this.#index, item: shown });
     return item;
   }
 
@@ -144,27 +198,41 @@ class EventWriter {
     return { item_id: item.id, output_index: this.#index, content_index: 0 };
   }
 
-  #addReasoning(delta: string): void {
+  #addReasoning(delta: string, id?: string): void {
     let item = this.#open;
     if (item?.type !== 'reasoning') {
-      item = this.#begin(newReasoning());
-      item.content.push({ type: 'reasoning_text', text: '' });
-      const part = { type: 'reasoning_text' as const, text: '' };
-      this.#events.push({ type: 'response.content_part.added', ...this.#place(item), part });
+      item = this.#begin({ ...newReasoning(), ...(id === undefined ? {} : { id }) });
+      this.#pushThoughts('added', item, thoughtsPart(item, this.#request));
     }
-    item.content[0]!.text += delta;
-    this.#events.push({ type: 'response.reasoning_text.delta', ...this.#place(item), delta });
+    const [part] = item.content.length > 0 ? item.content : item.summary;
+    part!.text += delta;
+    const { content_index, ...place } = this.#place(item);
+    this.#events.push(
+      part!.type === 'summary_text'
+        ? { type: 'response.reasoning_summary_text.delta', ...place, summary_index: 0, delta }
+        : { type: 'response.reasoning_text.delta', ...place, content_index, delta },
+    );
   }
 
-  #beginText(): Extract<ResponseOutputItem, { type: 'message' }> {
-    const item = this.#begin(newMessage());
+  /** That the one part of the thoughts begins, or is whole. */
+  #pushThoughts(what: 'added' | 'done', item: ResponseReasoningOutput, { type, text }: ThoughtsPart): void {
+    const { content_index, ...at } = this.#place(item);
+    this.#events.push(
+      type === 'summary_text'
+        ? { type: `response.reasoning_summary_part.${what}`, ...at, summary_index: 0, part: { type, text } }
+        : { type: `response.content_part.${what}`, ...at, content_index, part: { type, text } },
+    );
+  }
+
+  #beginText(message: ResponseMessageOutput): ResponseMessageOutput {
+    const item = this.#begin(message);
     item.content.push(textPart('', []));
     this.#events.push({ type: 'response.content_part.added', ...this.#place(item), part: textPart('', []) });
     return item;
   }
 
   #addText(delta: string, logprobs: TokenLogprob[]): void {
-    const item = this.#open?.type === 'message' ? this.#open : this.#beginText();
+    const item = this.#open?.type === 'message' ? this.#open : this.#beginText(newMessage());
     const part = item.content[0]!;
     part.text += delta;
     part.logprobs.push(...logprobs);
@@ -181,7 +249,7 @@ class EventWriter {
     else this.#begin(newCall(id ?? '', called?.name ?? ''));
   }
 
-  #addToCall({ function: called, custom }: ToolCallDelta): void {
+  #addToCall({ function: called, custom }: Pick<ToolCallDelta, 'function' | 'custom'>): void {
     const delta = called?.arguments ?? custom?.input;
     if (!delta) return;
     const item = this.#open;
@@ -203,11 +271,16 @@ class EventWriter {
     item.status = this.#isCut ? 'incomplete' : 'completed';
     const place = this.#place(item);
     if (item.type === 'reasoning') {
-      const part = { ...item.content[0]! };
+      const [part] = item.content.length > 0 ? item.content : item.summary;
+      const { text } = part!;
+      const { content_index, ...at } = place;
       this.#events.push(
-        { type: 'response.reasoning_text.done', ...place, text: part.text },
-        { type: 'response.content_part.done', ...place, part },
+        part!.type === 'summary_text'
+          ? { type: 'response.reasoning_summary_text.done', ...at, summary_index: 0, text }
+          : { type: 'response.reasoning_text.done', ...at, content_index, text },
       );
+      this.#pushThoughts('done', item, part!);
+      Object.assign(item, sealedThoughts(item, this.#request));
     } else if (item.type === 'message') {
       const part = { ...item.content[0]! };
       this.#events.push(

@@ -5,12 +5,17 @@ import type {
   ResponseCustomFormat,
   ResponseObject,
   ResponseOutputItem,
+  ResponseReasoningOutput,
   ResponseRequest,
   ResponseTool,
   ResponseUsage,
   TokenLogprob,
   Usage,
 } from '../../protocol/index.ts';
+import { seal } from './sealed-text.ts';
+
+/** A piece of thoughts. */
+export type ThoughtsPart = ResponseReasoningOutput['summary' | 'content'][number];
 
 /** The response of a request that runs. */
 export function beginResponse(
@@ -32,6 +37,10 @@ export function beginResponse(
     instructions: request.instructions ?? null,
     previous_response_id: request.previous_response_id ?? null,
     max_output_tokens: request.max_output_tokens ?? null,
+    reasoning: {
+      effort: request.reasoning?.effort ?? null,
+      summary: request.reasoning?.summary ?? null,
+    },
     temperature: request.temperature ?? null,
     top_p: request.top_p ?? null,
     parallel_tool_calls: request.parallel_tool_calls ?? true,
@@ -91,16 +100,15 @@ export function endResponse(
 }
 
 /** The items of a whole answer. */
-export function toItems({ choices }: ChatCompletion): ResponseOutputItem[] {
+export function toItems(request: ResponseRequest, { choices }: ChatCompletion): ResponseOutputItem[] {
   const { message, logprobs, finish_reason } = choices[0]!;
   const { reasoning, content, tool_calls } = message;
   const items: ResponseOutputItem[] = [];
-  if (reasoning)
-    items.push({
-      ...newReasoning(),
-      content: [{ type: 'reasoning_text', text: reasoning }],
-      status: 'completed',
-    });
+  if (reasoning) {
+    const item = newReasoning();
+    thoughtsPart(item, request).text = reasoning;
+    items.push({ ...item, ...sealedThoughts(item, request), status: 'completed' });
+  }
   if (content || (tool_calls.length === 0 && !reasoning))
     items.push({
       ...newMessage(),
@@ -123,8 +131,33 @@ export function toItems({ choices }: ChatCompletion): ResponseOutputItem[] {
 }
 
 /** An item of thoughts that begins. */
-export function newReasoning(): Extract<ResponseOutputItem, { type: 'reasoning' }> {
+export function newReasoning(): ResponseReasoningOutput {
   return { id: idOf('rs'), type: 'reasoning', status: 'in_progress', summary: [], content: [] };
+}
+
+/** Adds the part that the thoughts stand in: of the summary if the request asks for one, else of the content. */
+export function thoughtsPart(
+  { summary, content }: ResponseReasoningOutput,
+  { reasoning }: ResponseRequest,
+): ThoughtsPart {
+  const isSummary = (reasoning?.summary ?? null) !== null;
+  if (isSummary) summary.push({ type: 'summary_text', text: '' });
+  else content.push({ type: 'reasoning_text', text: '' });
+  return (isSummary ? summary : content)[0]!;
+}
+
+/** The text of thoughts. */
+export function thoughtsOf({ summary, content }: ResponseReasoningOutput): string {
+  return [...summary, ...content].map(({ text }) => text).join('');
+}
+
+/** The field that has whole thoughts for a client which gives them back unread. */
+export function sealedThoughts(
+  item: ResponseReasoningOutput,
+  { include }: ResponseRequest,
+): Pick<ResponseReasoningOutput, 'encrypted_content'> {
+  if (!include?.includes('reasoning.encrypted_content')) return {};
+  return { encrypted_content: seal(thoughtsOf(item)) };
 }
 
 /** A message that begins. */
@@ -170,11 +203,13 @@ export function textPart(
   return { type: 'output_text', text, annotations: [], logprobs: [...logprobs] };
 }
 
-function idOf(kind: string): string {
+/** A new id. */
+export function idOf(kind: string): string {
   return `${kind}_${randomUUID().replaceAll('-', '')}`;
 }
 
-function toUsage(usage: Usage | null): ResponseUsage {
+/** Tokens of a request. */
+export function toUsage(usage: Usage | null): ResponseUsage {
   return {
     input_tokens: usage?.prompt_tokens ?? 0,
     input_tokens_details: {

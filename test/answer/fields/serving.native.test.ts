@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { EMBEDDED_MODEL } from '../../../src/models/models.ts';
+import { EMBEDDED_MODEL } from '../../../src/models/named-models.ts';
 import { createRuntime, type Runtime } from '../../../src/runtime.ts';
 import { PARIS } from '../asking.ts';
 import { ask, chunksOf, type Fields, onlyThese, PLAIN, specialId } from './model.ts';

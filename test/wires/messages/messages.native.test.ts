@@ -151,6 +151,33 @@ describe("Anthropic's client", () => {
     expect(content).toMatchObject([{ type: 'text', text: ' Peru is Lima.' }]);
   });
 
+  it('is told at the begin and at the end how much was cached', async () => {
+    const asked = { ...CAPITAL, messages: user('What is the capital of Chile?'), stream: true as const };
+    await client.messages.create({ ...asked, stream: false });
+    const usages: (number | null)[] = [];
+    for await (const event of await client.messages.create(asked)) {
+      if (event.type === 'message_start') usages.push(event.message.usage.cache_read_input_tokens);
+      if (event.type === 'message_delta') usages.push(event.usage.cache_read_input_tokens);
+    }
+    expect(usages).toEqual([usages[0], usages[0]]);
+    expect(usages[0]).toBeGreaterThan(5);
+  });
+
+  it('calls tools whose schema it does not send', async () => {
+    const tools = [{ type: 'text_editor_20250728', name: 'str_replace_based_edit_tool' }] as const;
+    const { content } = await client.messages.create({
+      ...CAPITAL,
+      tools: [...tools],
+      tool_choice: { type: 'any' },
+      max_tokens: 200,
+    });
+    expect(content.at(-1)).toMatchObject({ type: 'tool_use', name: tools[0].name });
+    const served = { ...CAPITAL, tools: [{ type: 'web_search_20250305', name: 'web_search' }] };
+    await expect(client.messages.create(served as never)).rejects.toThrow(
+      /tools\.0\.type: expected custom, null, bash_\*/,
+    );
+  });
+
   it('counts tokens as they are used', async () => {
     const { usage } = await client.messages.create(CAPITAL);
     const used = usage.input_tokens + usage.cache_read_input_tokens!;

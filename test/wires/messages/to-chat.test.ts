@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { OnpolicyError } from '../../../src/errors.ts';
 import type { MessageRequest } from '../../../src/protocol/index.ts';
+import { clientTool } from '../../../src/wires/messages/client-tools.ts';
 import { toChat } from '../../../src/wires/messages/to-chat.ts';
 
 const ask = (request: Partial<MessageRequest>): MessageRequest => ({
@@ -71,6 +72,39 @@ describe('a request', () => {
           },
         ],
       },
+    ],
+    [
+      'a tool whose schema is known',
+      { tools: [{ type: 'bash_20250124', name: 'bash', cache_control: null }] },
+      {
+        tools: [
+          {
+            type: 'function',
+            function: {
+              name: 'bash',
+              description: expect.stringContaining('bash') as string,
+              parameters: { properties: { command: { type: 'string' } } },
+            },
+          },
+        ],
+      },
+    ],
+    [
+      'what only Anthropic can read',
+      {
+        messages: [
+          {
+            role: 'assistant',
+            content: [
+              { type: 'redacted_thinking', data: 'EmwK' },
+              { type: 'server_tool_use', id: 's1', name: 'web_search', input: { query: 'x' } },
+              { type: 'web_search_tool_result', tool_use_id: 's1', content: [] },
+              { type: 'text', text: 'So.' },
+            ],
+          },
+        ],
+      },
+      { messages: [{ role: 'assistant', content: [{ type: 'text', text: 'So.' }] }] },
     ],
     [
       'any tool',
@@ -145,6 +179,17 @@ describe('a request', () => {
     });
     expect(chatOf({ messages })).not.toHaveProperty('continue_final_message');
   });
+});
+
+it.each<[string, string[], string[]]>([
+  ['text_editor_20241022', ['new_str', 'view_range'], ['insert_text']],
+  ['text_editor_20250728', ['new_str', 'insert_text'], []],
+  ['memory_20250818', ['old_path', 'insert_text', 'view_range'], []],
+])('the schema of %s has the fields that its callers read', (type, has, lacks) => {
+  const { input_schema } = clientTool(type);
+  const fields = Object.keys(input_schema['properties'] as object);
+  expect(fields).toEqual(expect.arrayContaining(has));
+  for (const field of lacks) expect(fields).not.toContain(field);
 });
 
 it.each<[string, Partial<MessageRequest>, string, string]>([

@@ -168,7 +168,7 @@ describe("OpenAI's client", () => {
     const { id } = await client.responses.create(CAPITAL);
     expect((await client.responses.retrieve(id)).id).toBe(id);
     expect((await client.responses.inputItems.list(id)).data).toMatchObject([
-      { role: 'user', content: CAPITAL.input },
+      { role: 'user', content: [{ type: 'input_text', text: CAPITAL.input }] },
     ]);
     await client.responses.delete(id);
     for (const gone of [
@@ -201,6 +201,22 @@ describe("OpenAI's client", () => {
       code: 'CONTEXT_OVERFLOW',
     });
     expect((await client.responses.create({ ...long, truncation: 'auto' })).output).toHaveLength(1);
+  });
+
+  it('counts and compacts a conversation', async () => {
+    const { id, usage } = await client.responses.create(CAPITAL);
+    const { input_tokens } = await client.responses.inputTokens.count({ model, input: CAPITAL.input });
+    expect(input_tokens).toBe(usage!.input_tokens);
+    const asked = { model, previous_response_id: id, temperature: 0 };
+    const { output, usage: used } = await client.responses.compact(asked);
+    expect(output.map(({ type }) => type)).toEqual(['message', 'compaction']);
+    expect(used.output_tokens).toBeGreaterThan(0);
+    const input = [
+      ...(output as OpenAI.Responses.ResponseInput),
+      { role: 'user' as const, content: 'Go on.' },
+    ];
+    const next = await client.responses.create({ ...CAPITAL, input, max_output_tokens: 4 });
+    expect(next.usage!.input_tokens).toBeGreaterThan(usage!.input_tokens);
   });
 
   it('gets log-probabilities where it asks for them', async () => {

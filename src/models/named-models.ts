@@ -1,0 +1,52 @@
+/** The models of a runtime's options, by name -> the settings behind a reference. */
+import { fileURLToPath } from 'node:url';
+import type { ModelOptions } from '../protocol/index.ts';
+
+/** The model that ships with the package. */
+export const EMBEDDED_MODEL = fileURLToPath(new URL('../../models/onpolicy-tiny.gguf', import.meta.url));
+
+/** Its name in references, unless an alias has the same name. */
+export const EMBEDDED_NAME = 'onpolicy-tiny';
+
+/** What the names of a runtime's models stand for. */
+export type NamedModels = {
+  readonly aliases: ReadonlyMap<string, ModelOptions>;
+  /** The default model, and what it is called. */
+  readonly fallback: ModelOptions;
+  readonly fallbackName: string;
+  /** The settings of a reference; null or empty: of the default model. */
+  find(reference: string | null): ModelOptions;
+};
+
+/** Follows aliases to their models. */
+export function namedModels(
+  defaultModel: string | ModelOptions | null,
+  models: Readonly<Record<string, string | ModelOptions>>,
+): NamedModels {
+  const named = Object.entries({ [EMBEDDED_NAME]: EMBEDDED_MODEL, ...models });
+  const given = new Map(named.map(([name, model]) => [name, toModelOptions(model)]));
+  const aliases = new Map([...given].map(([name, model]) => [name, resolveAlias(model, given, [name])]));
+  const { path: fallbackName, ...own } = toModelOptions(defaultModel ?? EMBEDDED_NAME);
+  const fallback = resolveAlias({ ...own, path: fallbackName }, given, []);
+  const find = (reference: string | null): ModelOptions =>
+    reference ? (aliases.get(reference) ?? { path: reference }) : fallback;
+  return { aliases, fallback, fallbackName, find };
+}
+
+/** The model that an alias stands for, also through other aliases; what is set on the way wins. `seen`: aliases followed. */
+function resolveAlias(
+  model: ModelOptions,
+  aliases: ReadonlyMap<string, ModelOptions>,
+  seen: readonly string[],
+): ModelOptions {
+  const next = seen.includes(model.path) ? undefined : aliases.get(model.path);
+  if (next) {
+    const { path: _alias, ...own } = model;
+    return resolveAlias({ ...next, ...own }, aliases, [...seen, model.path]);
+  }
+  return model.path === EMBEDDED_NAME ? { ...model, path: EMBEDDED_MODEL } : model;
+}
+
+function toModelOptions(model: string | ModelOptions): ModelOptions {
+  return typeof model === 'string' ? { path: model } : model;
+}

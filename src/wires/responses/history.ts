@@ -1,0 +1,54 @@
+/** An item of a tool that OpenAI's clients or servers run -> the call and the result that a chat has of it. */
+import type {
+  ResponseHostedCallItem,
+  ResponseHostedResultItem,
+  ResponseMcpCallItem,
+  ResponseServerItem,
+  ToolCall,
+} from '../../protocol/index.ts';
+
+/** Items of such tools. */
+export type ToolItem =
+  | ResponseHostedCallItem
+  | ResponseHostedResultItem
+  | ResponseMcpCallItem
+  | ResponseServerItem;
+
+/** Neither: the model does not see the item. */
+export type Exchange = {
+  readonly call?: ToolCall & { type: 'function' };
+  readonly result?: { readonly id: string; readonly text: string };
+};
+
+/** What a chat has of an item. */
+export function toExchange(item: ToolItem): Exchange {
+  switch (item.type) {
+    case 'local_shell_call':
+    case 'shell_call':
+    case 'apply_patch_call': {
+      const name = item.type.slice(0, -'_call'.length);
+      return { call: call(item.call_id, name, textOf(item['action'] ?? item['operation'] ?? {})) };
+    }
+    case 'local_shell_call_output':
+    case 'shell_call_output':
+    case 'apply_patch_call_output':
+      return {
+        result: { id: item.call_id ?? item.id ?? '', text: textOf(item['output'] ?? item['status']) },
+      };
+    case 'mcp_call':
+      return {
+        call: call(item.id, item.name, item.arguments),
+        result: { id: item.id, text: textOf(item.output ?? item['error']) },
+      };
+    default:
+      return {};
+  }
+}
+
+function call(id: string, name: string, args: string): NonNullable<Exchange['call']> {
+  return { id, type: 'function', function: { name, arguments: args } };
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value ?? '');
+}

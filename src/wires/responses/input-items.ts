@@ -1,0 +1,77 @@
+/** Items of a request -> the same as they are stored: each with a type and an id, messages with a list of parts. */
+import type {
+  ContentPart,
+  ListQuery,
+  Message,
+  ResponseInputItem,
+  ResponseInputPart,
+  ResponseItemList,
+  ResponseRequest,
+  ResponseStoredItem,
+} from '../../protocol/index.ts';
+import { fault, throwFaults, validateListQuery } from '../../protocol/index.ts';
+import { idOf } from './to-response.ts';
+
+type InputMessage = Extract<ResponseInputItem, { role: unknown }>;
+
+/** First letters of an item's id. */
+const PREFIXES: Readonly<Record<string, string>> = {
+  function_call: 'fc',
+  custom_tool_call: 'ctc',
+  reasoning: 'rs',
+  web_search_call: 'ws',
+};
+
+/** The items of an input. */
+export function storedItems(input: ResponseRequest['input']): ResponseStoredItem[] {
+  const items = typeof input === 'string' ? [{ role: 'user' as const, content: input }] : input;
+  return items.map(toStored);
+}
+
+/** The messages of the user among those of a chat. */
+export function userItems(messages: readonly Message[]): ResponseStoredItem[] {
+  return messages.flatMap(({ role, content }) =>
+    role === 'user' ? toStored({ role, content: [content ?? []].flat().map(toPart) }) : [],
+  );
+}
+
+/** A page of stored items. */
+export function pageOf(items: readonly ResponseStoredItem[], query: ListQuery): ResponseItemList {
+  const { after, limit, order } = validateListQuery(query);
+  const sorted = order === 'asc' ? items : items.toReversed();
+  const start = after === null ? 0 : sorted.findIndex(({ id }) => id === after) + 1;
+  if (after !== null && start === 0)
+    throwFaults([fault(['after'], 'value', 'the id of an item of this list', after)]);
+  const data = sorted.slice(start, start + limit);
+  return {
+    object: 'list',
+    data,
+    has_more: start + limit < sorted.length,
+    first_id: data[0]?.id ?? null,
+    last_id: data.at(-1)?.id ?? null,
+  };
+}
+
+function toStored(item: ResponseInputItem): ResponseStoredItem {
+  const { id: given, type: kind } = item;
+  const id = typeof given === 'string' ? given : null;
+  if (kind !== undefined && kind !== 'message')
+    return { ...item, type: kind, id: id ?? idOf(PREFIXES[kind] ?? 'item') };
+  const { role, content } = item as InputMessage;
+  const type = role === 'assistant' ? 'output_text' : 'input_text';
+  return {
+    status: 'completed',
+    ...item,
+    id: id ?? idOf('msg'),
+    type: 'message',
+    content: typeof content === 'string' ? [{ type, text: content }] : content,
+  };
+}
+
+function toPart(part: ContentPart): ResponseInputPart {
+  if (typeof part === 'string') return { type: 'input_text', text: part };
+  if (part.type === 'image_url') return { type: 'input_image', image_url: part.image_url.url as string };
+  if (part.type === 'file')
+    return { type: 'input_file', ...part.file, file_data: part.file.file_data as string };
+  return { type: 'input_text', text: 'text' in part && typeof part.text === 'string' ? part.text : '' };
+}
