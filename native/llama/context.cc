@@ -304,6 +304,11 @@ Status Context::TakeKept(const StepInput& input, std::vector<int32_t>* places) {
     (*places)[i] = -static_cast<int32_t>(media_logits_.size());
     kept_.erase(row);
   }
+  // Nobody asks any more for rows in front of these tokens: their sequence had ended.
+  for (size_t i = 0; i < input.tokens.size() && !kept_.empty(); ++i)
+    std::erase_if(kept_, [&](const KeptRow& kept) {
+      return kept.sequence == input.sequences[i] && kept.position < input.positions[i];
+    });
   return Status::Ok();
 }
 

@@ -53,6 +53,10 @@ function nextChunk(sequence: Sequence, budget: number, scoreRows: number): numbe
   return sequence.promptScores?.limit(computed, count, scoreRows) ?? count;
 }
 
+function tokensIn({ count, drafts }: Entry): number {
+  return count + drafts.length;
+}
+
 /** Whether the prompt of a sequence is computed: its next tokens are sampled or forced ones. */
 function isDecoding({ computed, group }: Sequence): boolean {
   return computed >= group.prompt.length;
@@ -229,7 +233,8 @@ export class Scheduler {
         scoreRows -= drafts.length;
         return drafts.length > 0 ? { ...entry, drafts } : entry;
       })
-      .sort((a, b) => a.sequence.slot - b.sequence.slot); // neighbours side by side
+      // Neighbours side by side; with recurrent state those with as many tokens, which are computed in one pass.
+      .sort((a, b) => (this.#hasState ? tokensIn(a) - tokensIn(b) : 0) || a.sequence.slot - b.sequence.slot);
     const isSteady =
       this.#waiting.length === 0 &&
       plan.length === this.#running.length &&

@@ -13,7 +13,7 @@ import { command } from '../cli/terminal.ts';
 import { randomNumbers } from '../fakes/random-numbers.ts';
 import { EXTREMES } from './values.ts';
 
-const LINES = Math.ceil(Number(process.env['ONPOLICY_DRAWS'] ?? 100_000) / 400);
+const LINES = Math.ceil(Number(process.env['ONPOLICY_DRAWS'] ?? 100_000) / 1000);
 const MOST_MS = 30_000;
 const LONGEST_MESSAGE = 2000;
 

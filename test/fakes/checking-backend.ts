@@ -72,8 +72,8 @@ export class CheckingBackend implements Backend {
   readonly #checkpoints = new Map<number, Cell[]>();
   /** Slots that get a copy with the next step, where that is not done at once. */
   readonly #late = new Set<number>();
-  /** Slots whose last cell a run-ahead step has filled. */
-  readonly #ahead = new Set<number>();
+  /** By slot: the place of the last cell that a run-ahead step has filled, until a step asks for it. */
+  readonly #ahead = new Map<number, number>();
   /** Edits that returned a slot to a checkpoint, and that freed one. */
   restored = 0;
   forgotten = 0;
@@ -124,7 +124,9 @@ export class CheckingBackend implements Backend {
       if (cells.some(({ adapter }) => adapter !== step.adapter))
         throw new Error(`slot ${slot} holds tokens of another adapter than ${step.adapter}`);
       const cell = { token: step.tokens[i]!, adapter: step.adapter };
-      if (this.#ahead.delete(slot)) this.#checkAhead(step, i);
+      const isAhead = this.#ahead.get(slot) === step.positions[i];
+      this.#ahead.delete(slot);
+      if (isAhead) this.#checkAhead(step, i);
       else this.#compute(slot, cell, step.positions[i]!, i > 0 && step.sequences[i - 1] === slot);
       prefixes.push(cells.map(({ token }) => token));
     }
@@ -138,7 +140,7 @@ export class CheckingBackend implements Backend {
     for (const [row, { token }] of isAhead ? samples.entries() : []) {
       const slot = step.sequences[step.sampleRows[row]!]!;
       this.#compute(slot, { token, adapter: step.adapter }, this.#slots[slot]!.length, false);
-      this.#ahead.add(slot);
+      this.#ahead.set(slot, this.#slots[slot]!.length - 1);
     }
     this.#checkCapacity();
     return {

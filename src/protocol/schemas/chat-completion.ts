@@ -270,7 +270,7 @@ export const chatCompletionDefinitions: Definitions = {
   ChatCompletionRequest: object(
     'A chat completion request, the same in process and over HTTP. `undefined` counts as absent everywhere.',
     ['messages'],
-    Object.assign({}, sampling, ...Object.values(FIELD_GROUPS)),
+    Object.assign({ messages: prompt['messages'] }, sampling, ...Object.values(FIELD_GROUPS)),
   ),
   ReasoningBudget: object(
     'Limit on the length of reasoning.',
