@@ -23,6 +23,7 @@ const SUITES = [
   'residency',
   'overload',
   'cache',
+  'batch',
   'adapters',
   'media',
   'embeddings',

@@ -118,6 +118,7 @@ const OPTIONS = {
   Token: 'An item of `tokens`.',
   ConnectOptions: 'The argument of `connect`: [the client](http.md).',
   PoolOptions: 'The second argument of `createPool`: [pools](growing.md).',
+  BatchOptions: 'The second argument of `batch`: [many requests](batch.md).',
   GatherOptions: 'The last argument of `gatherTrajectoryGroups`: [rollouts](agents.md).',
   JudgeOptions: 'The argument of `judge`.',
   TrainLoopOptions: 'The argument of `trainLoop`.',

@@ -138,7 +138,7 @@ export class Answering {
   async #run<Answer>(
     operation: 'chat' | 'text_completion',
     valid: ValidChatRequest,
-    { signal: given, traceId, clientKey }: CallOptions,
+    { signal: given, traceId, clientKey, background }: CallOptions,
     ask: (leased: ModelLease, request: ValidChatRequest, context: AnswerContext) => Promise<Answer>,
   ): Promise<Answer> {
     const { models, options, requireOpen } = this.#settings;
@@ -173,6 +173,7 @@ export class Answering {
           kvTransferFolder: options.kvTransferFolder ?? KV_TRANSFER_FOLDER,
           arrival: this.#arrivals++,
           client: clientKey ?? '',
+          background: background ?? false,
         },
       );
     } catch (error) {

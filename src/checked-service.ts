@@ -1,7 +1,11 @@
 /** Public methods of services -> validated requests to the inner service. Each method and its validation is written once, here. */
 import type { ChatCompletionStream, TextCompletionStream } from './answer/index.ts';
+import { answerRows, createBatch } from './batch/index.ts';
 import { OnpolicyError } from './errors.ts';
 import {
+  type BatchOptions,
+  type BatchRun,
+  type BatchSource,
   type ChatCompletion,
   type ChatCompletionRequest,
   type ChatRequestOptions,
@@ -120,6 +124,25 @@ export abstract class CheckedService implements Completions {
     return await able(this, 'render', 'prompts')(checkChatRequest(request, this.limits), options);
   }
 
+  /**
+   * Answers many requests out of a file, a stream or rows, into a file or for a reader. Killed and started again with `resume`, it goes on
+   * where it was: each row has one line. See docs/batch.md.
+   * @throws OnpolicyError `INVALID_REQUEST` for wrong options
+   */
+  batch(source: BatchSource, options?: BatchOptions): BatchRun {
+    this.enter(null);
+    const { servedModels } = this as { servedModels?(): readonly string[] };
+    const defaultModel = servedModels?.call(this)[0] ?? null;
+    const { chat, text, embed } = innerOf(this);
+    const answer = answerRows({
+      service: this,
+      chat,
+      ...(text ? { text } : {}),
+      ...(embed ? { embed } : {}),
+    });
+    return createBatch({ answer, defaultModel }, source, options);
+  }
+
   #enter(request: unknown, options: CallOptions): void {
     this.enter(request);
     checkCallOptions(options);
@@ -165,7 +188,8 @@ export function innerOf(service: Completions & Partial<Service>): InnerService {
     const isOurs = inner !== null && methods[method] === ours[method];
     return [name, isOurs ? inner[name as keyof InnerService] : methods[method]?.bind(service)];
   });
-  return { ...Object.fromEntries(found), log: inner?.log ?? service.models?.log.bind(service.models) };
+  const log = inner ? inner.log : service.models?.log.bind(service.models);
+  return { ...Object.fromEntries(found), log };
 }
 
 /** Returns an optional part of a service. Throws `UNSUPPORTED` if it is missing. */

@@ -41,6 +41,9 @@ export type {
 export type { Device, Kernels } from './native/index.ts';
 export type {
   AdapterOption,
+  BatchOptions,
+  BatchProgress,
+  BatchUrl,
   CacheType,
   Gpu,
   HubOptions,
@@ -74,6 +77,7 @@ export type {
   Completions,
   ConnectedService,
   ModelsResource,
+  PooledService,
   Service,
   TrainingJob,
   TrainingJobsResource,

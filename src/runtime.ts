@@ -1,4 +1,5 @@
 /** Requests -> answers and training jobs of this process. Connects models, engines, answers, training and the store. */
+import path from 'node:path';
 import { Answering } from './answering.ts';
 import { CheckedTrainingService, INNER, type InnerService } from './checked-service.ts';
 import { OnpolicyError } from './errors.ts';
@@ -82,6 +83,8 @@ export class Runtime extends CheckedTrainingService {
   readonly responses: ResponsesResource = responsesOf(this);
   /** Answers requests of OpenAI's responses API: `responses.create`. */
   readonly createResponse: ResponsesResource['create'] = this.responses.create;
+  /** The home folder, as an absolute path. */
+  readonly home: string;
   readonly #options: CheckedOptions;
   readonly #models: Models;
   readonly #store: OpenStore;
@@ -105,6 +108,7 @@ export class Runtime extends CheckedTrainingService {
   constructor(options: CheckedOptions) {
     super();
     this.#options = options;
+    this.home = path.resolve(options.home);
     const notice = (line: string): void => {
       if (options.log) options.log('info', line);
       else process.stderr.write(`${line}\n`);

@@ -2,6 +2,9 @@
 
 import type { ChatCompletionStream, TextCompletionStream } from './answer/index.ts';
 import type {
+  BatchOptions,
+  BatchRun,
+  BatchSource,
   CallOptions,
   ChatCompletion,
   ChatCompletionRequest,
@@ -151,8 +154,19 @@ export interface ConnectedService extends Service {
   unloadAdapter(name: string, options?: CallOptions): Promise<void>;
 }
 
+/** Several services as one. */
+export interface PooledService extends Service {
+  /** Adds a member, which gets requests from now on. Closing the pool closes it, too. */
+  add(service: Service | Completions): void;
+}
+
 /** Answers requests and trains models. */
 export interface Service extends Completions {
+  /**
+   * Answers many requests out of a file, a stream or rows, into a file or for a reader.
+   * @throws OnpolicyError `INVALID_REQUEST` for wrong options
+   */
+  batch(source: BatchSource, options?: BatchOptions): BatchRun;
   /**
    * Starts a training job on a registered model; resolves when it is queued.
    * @throws OnpolicyError `INVALID_REQUEST` for bad fields, before anything runs

@@ -49,6 +49,8 @@ export type AnswerContext = {
   readonly trace?: RequestTrace | null;
   /** Whose request it is. */
   readonly client: string;
+  /** Whether it yields to other requests. */
+  readonly background: boolean;
 };
 
 /** Answers a request. Everything that can be wrong with it shows before the first token. */
@@ -89,6 +91,7 @@ export async function answer(
     priority: request.priority,
     arrival: context.arrival,
     client: context.client,
+    background: context.background,
   };
   const promptTransfer = await beginTransfer(transfer, { model, adapter: adapter?.identity ?? '' }, group, {
     folder: context.kvTransferFolder,

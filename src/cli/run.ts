@@ -1,6 +1,7 @@
 /** Words of a command line -> the command, and its exit code. */
 import { messageOf, OnpolicyError } from '../errors.ts';
 import { wrongUsage } from './arguments.ts';
+import { batch } from './batch.ts';
 import { bench } from './bench.ts';
 import { chat, complete } from './complete.ts';
 import { exportModel } from './export.ts';
@@ -14,6 +15,7 @@ import { print, type Terminal } from './terminal.ts';
 const COMMANDS: Readonly<Record<string, (words: readonly string[], terminal: Terminal) => Promise<void>>> = {
   chat,
   complete,
+  batch,
   models,
   checkpoints,
   export: exportModel,
@@ -30,6 +32,9 @@ const HELP = `onpolicy: a language model in this process
   onpolicy chat                          a conversation on the terminal
   onpolicy complete [PROMPT]             one answer; without a prompt it is read from the input
       --model M  --mmproj F  --system TEXT  --max-tokens N  --temperature T  --top-p P  --seed N
+  onpolicy batch IN.jsonl OUT.jsonl      many requests out of a file; killed, it goes on with --resume
+      --model M  --endpoint PATH  --errors FILE  --order completion|input  --seed N  --concurrency N
+      --max-failures N  --retries N  --row-timeout MS  --url U --token T: answered by a server
   onpolicy models [list]                 registered models; also: create BASE --name N | show M | delete M
   onpolicy export M --to PATH            M and its adapters as one file; --type T  --adapter F  --format T
   onpolicy checkpoints M [list]          what training left

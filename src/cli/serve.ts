@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import fs from 'node:fs/promises';
 import { finished } from 'node:stream/promises';
-import type { RuntimeOptions, ServeOptions } from '../index.ts';
 import { readArguments, wrongUsage } from './arguments.ts';
+import { readConfig } from './config-file.ts';
 import { COMMON, openRuntime } from './model-arguments.ts';
 import { SERVE_FLAGS, withFlags } from './serve-flags.ts';
 import { print, printJson, type Terminal } from './terminal.ts';
@@ -64,25 +64,6 @@ export async function serve(
     await Promise.allSettled(ended);
     await server.close();
   }
-}
-
-type Config = { readonly runtime: RuntimeOptions; readonly server: ServeOptions };
-
-/** Options of a runtime and of a server out of a JSON file. Both are checked where they are used. */
-async function readConfig(file: string | undefined): Promise<Config> {
-  if (file === undefined) return { runtime: {}, server: {} };
-  let value: unknown;
-  try {
-    value = JSON.parse(await fs.readFile(file, 'utf8'));
-  } catch (cause) {
-    throw wrongUsage(`--config: cannot read ${file}: ${(cause as Error).message}`);
-  }
-  const isObject = (part: unknown): boolean =>
-    typeof part === 'object' && part !== null && !Array.isArray(part);
-  const { runtime = {}, server = {}, ...rest } = (isObject(value) ? value : { '': value }) as Partial<Config>;
-  if (Object.keys(rest).length > 0 || !isObject(runtime) || !isObject(server))
-    throw wrongUsage(`--config: expected an object with runtime and server in ${file}`);
-  return { runtime, server };
 }
 
 type AccessLog = AsyncDisposable & { readonly write: (entry: object) => void };

@@ -1,5 +1,6 @@
 /** What several folders use, and what imports none of them. */
 export { atField } from './at-field.ts';
+export { barOf, drawnLine } from './bar.ts';
 export { bufferedIterator } from './buffered-iterator.ts';
 export {
   flushFolder,
@@ -14,6 +15,9 @@ export {
 } from './durable-files.ts';
 export { LeaseScope, lease } from './lease.ts';
 export { limitedSignal } from './limited-signal.ts';
+export { LineWriter } from './line-writer.ts';
 export { Queue } from './queue.ts';
+export { seedOf, shuffled } from './seeds.ts';
 export { Shared } from './shared-work.ts';
 export { ParserRun, type Reading, TextReader } from './text-reader.ts';
+export { currentWriter, lockForWriting, type WriterLock } from './writer-lock.ts';

@@ -62,6 +62,10 @@ function isDecoding({ computed, group }: Sequence): boolean {
   return computed >= group.prompt.length;
 }
 
+function isBackground({ group }: Place): boolean {
+  return group.background ?? false;
+}
+
 /** Decides which tokens run next. */
 export class Scheduler {
   readonly #limits: SchedulerLimits;
@@ -69,12 +73,14 @@ export class Scheduler {
   readonly #slots: Slots;
   /** Whether what is computed cannot be taken back at will. */
   readonly #hasState: boolean;
-  readonly #waiting: Sequence[] = []; // in order
-  readonly #running: Sequence[] = []; // in order
+  readonly #waiting: Sequence[] = []; // in order, those of the background last
+  readonly #running: Sequence[] = []; // in order, too
   readonly #inPlay = new Map<number, number>(); // adapter -> its waiting and running sequences
   readonly #lastTurns = new Map<number, number>(); // number of the last step of each adapter in play
   readonly #fair = new FairOrder();
   #turn = 0;
+  #foreground = 0; // sequences that run or wait and are none of the background
+  #pauses = true; // whether the background computes nothing while there are such
   #blocked: Sequence | null = null; // found no room: nothing behind it starts before it
   #isFull = false; // the backend had no room for a step, and has computed none since: nothing starts beside what runs
 
@@ -141,19 +147,29 @@ export class Scheduler {
     if (sequence.slot >= 0) this.#slots.end(sequence, { keep });
   }
 
-  /** Picks the tokens of the next step, or null when nothing can run. Adapters take turns. */
+  /** Picks the tokens of the next step, or null when nothing can run. The background comes where nothing else can. */
   next(): Plan | null {
     for (;;) {
-      for (const adapter of this.#adaptersByTurn()) {
-        const plan = this.#nextOf(adapter);
-        if (!plan) continue;
-        this.#lastTurns.set(adapter, ++this.#turn);
-        return plan;
+      for (this.#pauses = true; ; this.#pauses = false) {
+        const plan = this.#nextByTurn();
+        if (plan) return plan;
+        if (!this.#pauses || this.#foreground === 0) break;
       }
       if (this.#running.length === 0) return null;
       // Nothing fits: the last in order makes room. A sequence alone always fits, so this ends.
       this.#preempt(this.#running.at(-1)!);
     }
+  }
+
+  /** Adapters take turns. */
+  #nextByTurn(): Plan | null {
+    for (const adapter of this.#adaptersByTurn()) {
+      const plan = this.#nextOf(adapter);
+      if (!plan) continue;
+      this.#lastTurns.set(adapter, ++this.#turn);
+      return plan;
+    }
+    return null;
   }
 
   /** Adapters of running and waiting sequences, the one whose turn is longest ago first. */
@@ -164,7 +180,9 @@ export class Scheduler {
     return [...this.#inPlay.keys()].sort((a, b) => lastTurn(a) - lastTurn(b));
   }
 
-  #count({ group: { adapter } }: Sequence, change: 1 | -1): void {
+  #count(sequence: Sequence, change: 1 | -1): void {
+    const { adapter } = sequence.group;
+    if (!isBackground(sequence)) this.#foreground += change;
     const count = (this.#inPlay.get(adapter) ?? 0) + change;
     if (count > 0) this.#inPlay.set(adapter, count);
     else this.#inPlay.delete(adapter);
@@ -173,11 +191,12 @@ export class Scheduler {
   /** Makes room for a client that has nothing running where another has several. */
   #share(adapter: number): void {
     const starved = this.#fair.starved(this.#waiting, this.#running);
-    if (!starved || starved.group.adapter !== adapter) return;
+    if (!starved || starved.group.adapter !== adapter || this.#isPaused(starved)) return;
     const isFull = (): boolean =>
       this.#running.length >= this.#policy.maxRunning ||
       !this.#slots.makeRoom(starved.length + this.#running.length);
     while (isFull()) {
+      if (this.#yieldTo(starved)) continue;
       const candidates = this.#running.filter(
         ({ group }) => this.#policy.policy === 'fcfs' || group.priority >= starved.group.priority,
       );
@@ -188,6 +207,30 @@ export class Scheduler {
       this.#fair.yield(victim);
       this.#insertInOrder(this.#waiting, victim);
     }
+  }
+
+  /** Whether a sequence computes nothing for now: it is of the background, and there are others. */
+  #isPaused(sequence: Sequence): boolean {
+    return this.#pauses && this.#foreground > 0 && isBackground(sequence);
+  }
+
+  /** The last running sequence of the background makes room for one that is not. False: there is none. */
+  #yieldTo(sequence: Sequence): boolean {
+    if (!this.#canYieldTo(sequence)) return false;
+    this.#preempt(this.#running.at(-1)!);
+    return true;
+  }
+
+  #canYieldTo(sequence: Sequence): boolean {
+    const last = this.#running.at(-1);
+    return !isBackground(sequence) && last !== undefined && isBackground(last);
+  }
+
+  /** Paused sequences give up prompts that are computed in part: nobody should wait for their prefixes. False: there are none. */
+  #dropPausedPrompts(): boolean {
+    const dropped = this.#running.filter((sequence) => this.#isPaused(sequence) && !isDecoding(sequence));
+    for (const sequence of dropped) this.#preempt(sequence);
+    return dropped.length > 0;
   }
 
   /** The next step of one adapter, or null when none of its sequences can run now. */
@@ -210,8 +253,8 @@ export class Scheduler {
     let surplus = this.#surplusRows(adapter);
     const preempted = this.#scheduleDecodes(adapter, schedule);
     for (const sequence of [...this.#running]) {
-      if (sequence.group.adapter !== adapter || sequence.slot < 0 || this.#slots.hasUncomputed(sequence))
-        continue;
+      if (sequence.group.adapter !== adapter || sequence.slot < 0 || this.#isPaused(sequence)) continue;
+      if (this.#slots.hasUncomputed(sequence)) continue;
       let wanted = nextChunk(sequence, budget, scoreRows);
       if (surplus > 0 && isDecoding(sequence)) {
         const later = Math.min(surplus, wanted - 1);
@@ -236,8 +279,8 @@ export class Scheduler {
       // Neighbours side by side; with recurrent state those with as many tokens, which are computed in one pass.
       .sort((a, b) => (this.#hasState ? tokensIn(a) - tokensIn(b) : 0) || a.sequence.slot - b.sequence.slot);
     const isSteady =
-      this.#waiting.length === 0 &&
-      plan.length === this.#running.length &&
+      (this.#waiting.length === 0 || this.#isPaused(this.#waiting[0]!)) &&
+      plan.length === this.#running.filter((sequence) => !this.#isPaused(sequence)).length &&
       plan.every(({ samples }) => samples.length === 1) &&
       (!this.#hasState || this.#slots.makeRoom(plan.length)); // what cannot be taken back needs its cells
     const edits = this.#slots.takeEdits();
@@ -305,6 +348,7 @@ export class Scheduler {
     for (const sequence of this.#running) {
       if (
         sequence.group.adapter !== adapter ||
+        this.#isPaused(sequence) ||
         !isDecoding(sequence) ||
         sequence.length === sequence.computed
       )
@@ -321,7 +365,7 @@ export class Scheduler {
     let preempted = false;
     for (let i = 0; i < this.#running.length; i++) {
       const sequence = this.#running[i]!;
-      if (sequence.group.adapter !== adapter) continue;
+      if (sequence.group.adapter !== adapter || this.#isPaused(sequence)) continue;
       if (sequence.length - sequence.computed !== 1 || this.#slots.hasUncomputed(sequence)) continue;
       while (sequence.slot >= 0 && !sequence.isAhead && !this.#slots.makeRoom(1)) {
         this.#preempt(this.#running.at(-1)!);
@@ -341,8 +385,9 @@ export class Scheduler {
     let early: Group | null = null; // its sequences come when their prefix is computed
     const most = this.#isFull ? 1 : this.#policy.maxRunning;
     for (let i = 0; i < this.#waiting.length; ) {
-      if (this.#running.length >= most) return;
       const sequence = this.#waiting[i]!;
+      if (this.#isPaused(sequence)) return; // and so is all behind it
+      if (this.#running.length >= most && !this.#canYieldTo(sequence)) return;
       const isOther = sequence.group.adapter !== adapter;
       if (isOther && sequence === this.#blocked) return;
       if (isOther || sequence.awaitsToken || sequence.group === early) {
@@ -350,13 +395,19 @@ export class Scheduler {
         continue;
       }
       if (chunk(sequence) === 0) return;
+      if (this.#running.length >= most) {
+        this.#yieldTo(sequence);
+        continue;
+      }
       const found = this.#slots.findPrefix(sequence);
+      if (found === 'soon' && this.#dropPausedPrompts()) continue;
       if (found === 'soon') {
         if (sequence.outputCount === 0) early = sequence.group;
         i += 1; // another sequence is computing a prefix of this one
         continue;
       }
       if (!this.#slots.start(sequence, found)) {
+        if (this.#yieldTo(sequence)) continue;
         this.#blocked = sequence;
         return;
       }
@@ -424,7 +475,10 @@ export class Scheduler {
   }
 
   #compare(a: Place, b: Place): number {
+    const byGround = Number(isBackground(a)) - Number(isBackground(b));
     const byPriority = this.#policy.policy === 'priority' ? a.group.priority - b.group.priority : 0;
-    return byPriority || a.order - b.order || a.group.arrival - b.group.arrival || a.index - b.index;
+    return (
+      byGround || byPriority || a.order - b.order || a.group.arrival - b.group.arrival || a.index - b.index
+    );
   }
 }

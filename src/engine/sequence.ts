@@ -30,6 +30,8 @@ export type Group = {
   readonly priority: number;
   /** Places in the prompt, ascending, behind which a later one is likely to go on differently: checkpoints are kept there. */
   readonly checkpoints?: readonly number[];
+  /** Whether its sequences wait from the next step on while others run or wait. Absent: no. */
+  readonly background?: boolean;
   /** Running number of the request: lower came earlier. */
   readonly arrival: number;
   /** Who asks. Clients share the engine fairly within a priority. Absent: one client. */

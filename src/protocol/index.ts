@@ -11,7 +11,7 @@ export {
 } from './chat-completion.ts';
 export type { Checked, CheckedLogRequest } from './checked.ts';
 export { checkEmbeddingRequest, toValidEmbedding, type ValidEmbeddingRequest } from './embedding.ts';
-export { closestName, describe, fault, throwFaults } from './faults.ts';
+export { closestName, describe, fault, invalidRequest, throwFaults } from './faults.ts';
 export { fileText } from './file-text.ts';
 export type * from './generated/argument-types.ts';
 export { fileBytes, type Pixels, replaceBytes, toDataUri } from './media-bytes.ts';

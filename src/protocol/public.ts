@@ -1,4 +1,6 @@
 /** The types of requests and answers that the package exports. */
+export type * from './batch-objects.ts';
+export type * from './batch-types.ts';
 export type * from './chat-completion-response.ts';
 export type * from './embedding-response.ts';
 export type * from './generated/request-types.ts';

@@ -1,5 +1,6 @@
 /** Tasks and a function that attempts one -> groups of attempts. An attempt that fails is kept as an exception of its group. */
 import { setMaxListeners } from 'node:events';
+import { seedOf } from '../common/index.ts';
 import { messageOf, OnpolicyError } from '../errors.ts';
 import {
   type Arguments,
@@ -9,7 +10,6 @@ import {
   type Trajectory,
   withDefaults,
 } from '../protocol/index.ts';
-import { seedOf } from './seeds.ts';
 import { wrongInput } from './wrong-input.ts';
 
 /** What an attempt gets. */

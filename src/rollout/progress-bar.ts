@@ -1,8 +1,7 @@
 /** Progress of rollouts -> a line in a terminal, drawn over itself. */
+import { barOf, drawnLine } from '../common/index.ts';
 import { checkArguments } from '../protocol/index.ts';
 import type { GatherProgress } from './gather.ts';
-
-const WIDTH = 30;
 
 /**
  * Draws the progress of `gatherTrajectoryGroups` as a bar. Writes nothing if the output is not a terminal.
@@ -15,13 +14,11 @@ export function progressBar(
   checkArguments('ProgressArguments', { label, output });
   return ({ done, total, failed, reward }) => {
     if (!output.isTTY) return;
-    const filled = total === 0 ? WIDTH : Math.floor((done / total) * WIDTH);
-    const bar = '█'.repeat(filled) + '░'.repeat(WIDTH - filled);
     const facts = [
-      `${label} ${bar} ${done}/${total}`,
+      `${label} ${barOf(total === 0 ? 1 : done / total)} ${done}/${total}`,
       ...(reward === null ? [] : [`reward ${reward.toFixed(3)}`]),
       ...(failed === 0 ? [] : [`${failed} failed`]),
     ];
-    output.write(`\r\x1b[2K${facts.join('  ')}${done === total ? '\n' : ''}`);
+    output.write(drawnLine(facts, done === total));
   };
 }

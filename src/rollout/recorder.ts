@@ -1,4 +1,5 @@
 /** A rollout's requests, by any client -> one trajectory with the ids and log-probabilities that were sampled. */
+import { seedOf } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import { createFetch } from '../http/index.ts';
 import { checkArguments, type JsonObject, type RecorderOptions, type Trajectory } from '../protocol/index.ts';
@@ -6,7 +7,6 @@ import type { Completions } from '../service.ts';
 import type { Exchange } from './exchange.ts';
 import { historiesOf } from './histories.ts';
 import { RecordedService } from './recorded-service.ts';
-import { seedOf } from './seeds.ts';
 import { wrongInput } from './wrong-input.ts';
 
 /** The result of a rollout. */

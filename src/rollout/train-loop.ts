@@ -1,4 +1,5 @@
 /** Tasks, a rollout and what to reach -> a trained model. Its state is the model's checkpoints and log, so it goes on after a kill. */
+import { seedOf, shuffled } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import { type GatheredGroup, type GatherOptions, gather, type Rollout } from './gather.ts';
 import {
@@ -10,7 +11,6 @@ import {
 } from './loop-options.ts';
 import { Policy } from './policy.ts';
 import { record } from './recorder.ts';
-import { seedOf, shuffled } from './seeds.ts';
 
 /** The result of a training loop. */
 export type TrainLoopResult = {

@@ -2,9 +2,17 @@
 import { randomUUID } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { flushFolder, readText, rename, replaceFile, storeFailed } from '../common/index.ts';
+import {
+  currentWriter,
+  flushFolder,
+  lockForWriting,
+  readText,
+  rename,
+  replaceFile,
+  storeFailed,
+  type WriterLock,
+} from '../common/index.ts';
 import { messageOf, OnpolicyError } from '../errors.ts';
-import { currentWriter, lockForWriting, type WriterLock } from './writer-lock.ts';
 
 /** Version of the file format. A home of another version is not written to. */
 export const FORMAT = 1;
@@ -105,8 +113,7 @@ export class Home {
 
   async #open(): Promise<WriterLock> {
     await fs.mkdir(this.path('models'), { recursive: true });
-    await fs.mkdir(this.path('trash'), { recursive: true });
-    const lock = await lockForWriting(this.folder, this.#session);
+    const lock = await lockForWriting('the home folder', this.folder, this.#session);
     try {
       await this.#checkFormat();
       await this.#emptyTrash();

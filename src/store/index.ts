@@ -1,7 +1,7 @@
 /**
  * Models, checkpoints, jobs and runs <-> files in the home folder.
  *
- * Reading order: `store` (all calls), `home` and `writer-lock` (folder, one writer), `model-records`, `checkpoints`, `jobs`,
+ * Reading order: `store` (all calls), `home` (folder, one writer), `model-records`, `checkpoints`, `jobs`,
  * `runs` with `run-log` (metrics, trajectories) and `tracker`, then the `*-resource` files, which face the caller.
  */
 export { checkpointsResource, type LocalCheckpointsResource } from './checkpoints-resource.ts';

@@ -1,4 +1,4 @@
-/** Values <-> files of one JSON value per line. Memory use does not depend on the size of a file. */
+/** Values <-> files of one JSON value per line, whole or line by line. Memory use does not depend on the size of a file. */
 import { createReadStream } from 'node:fs';
 import fs from 'node:fs/promises';
 import { createInterface } from 'node:readline';
@@ -17,70 +17,6 @@ export async function appendLine(file: string, value: unknown, options: { flush:
 }
 
 const BUFFER_BYTES = 256 * 1024;
-
-/** Writes lines through a small buffer. */
-export class LineWriter {
-  readonly #handle: fs.FileHandle;
-  #waiting: string[] = [];
-  #waitingLength = 0;
-  #bytes: number;
-
-  private constructor(handle: fs.FileHandle, bytes: number) {
-    this.#handle = handle;
-    this.#bytes = bytes;
-  }
-
-  /** Opens a file to continue after its first `bytes`; truncates the rest. */
-  static async open(file: string, bytes: number): Promise<LineWriter> {
-    const handle = await fs.open(file, bytes === 0 ? 'w' : 'r+');
-    try {
-      if (bytes > 0) await handle.truncate(bytes);
-    } catch (error) {
-      await handle.close();
-      throw error;
-    }
-    return new LineWriter(handle, bytes);
-  }
-
-  /** Length of the file in bytes, buffered lines included. */
-  get bytes(): number {
-    return this.#bytes;
-  }
-
-  async write(value: unknown): Promise<void> {
-    const line = `${JSON.stringify(value)}\n`;
-    this.#waiting.push(line);
-    this.#waitingLength += line.length;
-    this.#bytes += Buffer.byteLength(line);
-    if (this.#waitingLength >= BUFFER_BYTES) await this.#empty();
-  }
-
-  /** Writes the buffer and syncs the file to the disk. */
-  async flush(): Promise<void> {
-    await this.#empty();
-    await this.#handle.datasync();
-  }
-
-  async close(): Promise<void> {
-    await this.#handle.close();
-  }
-
-  async #empty(): Promise<void> {
-    const bytes = Buffer.from(this.#waiting.join(''));
-    this.#waiting = [];
-    this.#waitingLength = 0;
-    const position = this.#bytes - bytes.length;
-    for (let written = 0; written < bytes.length; ) {
-      const { bytesWritten } = await this.#handle.write(
-        bytes,
-        written,
-        bytes.length - written,
-        position + written,
-      );
-      written += bytesWritten;
-    }
-  }
-}
 
 /** Where to start (inclusive) and end (exclusive), in bytes. */
 export type ByteRange = { readonly start?: number; readonly end?: number };

@@ -1,10 +1,10 @@
 /** Trajectories and metrics <-> files of a model's run. `committed.json` states how many bytes of each file are complete. */
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { flushFolder, replaceFile } from '../common/index.ts';
+import { flushFolder, LineWriter, replaceFile } from '../common/index.ts';
 import type { MetricValues, RolloutException } from '../protocol/index.ts';
 import { FORMAT, type Home, readRecord } from './home.ts';
-import { LineWriter, readLines } from './jsonl.ts';
+import { readLines } from './jsonl.ts';
 import { splitFolder } from './split-folder.ts';
 
 /** Size at which the next file begins. */

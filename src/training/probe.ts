@@ -36,6 +36,7 @@ export async function probeCheckpoint(
     kvTransferFolder: KV_TRANSFER_FOLDER,
     arrival,
     client: '',
+    background: false,
   } as const;
   try {
     await answer({ model, adapter }, request, context);

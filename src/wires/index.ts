@@ -12,3 +12,13 @@ export {
   responsesOf,
 } from './responses/create-response.ts';
 export { answerText } from './text-completion/answer-text.ts';
+export {
+  CODE_HEADER,
+  type ErrorForm,
+  fromErrorBody,
+  fromWireError,
+  STREAM_END,
+  toErrorBody,
+  toWireError,
+  type WireError,
+} from './wire-errors.ts';

@@ -48,6 +48,7 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
     mostLines: 90,
     prints: /^step 0: 0\.[0-2]\d won\n(step \d+: \d\.\d\d won\n)*step \d+: (0\.[5-9]\d|1\.00) won\n$/,
   },
+  '14-batch.mjs': { mostLines: 60, prints: /^ended after 12 rows\n24 answered, 0 failed\n\d+ right\n$/ },
 };
 
 let workplace: string;

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ChatCompletionStream } from '../../src/answer/stream.ts';
+import { answerRows, createBatch } from '../../src/batch/index.ts';
 import { OnpolicyError } from '../../src/errors.ts';
 import {
   type ChatCompletion,
@@ -195,6 +196,10 @@ export function createMemoryService(options: MemoryServiceOptions = {}): MemoryS
       return `<!doctype html><title>${modelOf(id).model.id}</title>`;
     },
     createCompletion: complete as Service['createCompletion'],
+    batch(source, options) {
+      const answer = answerRows({ service: this, chat: (request, call) => complete(request, call) });
+      return createBatch({ answer, defaultModel: null }, source, options);
+    },
     async train(request): Promise<TrainingJob> {
       begin('train');
       const { model_id } = validateTrainingJobRequest(request);

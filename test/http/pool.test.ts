@@ -50,6 +50,18 @@ describe('requests', () => {
     expect(Math.min(...members.map(countOf))).toBeGreaterThan(15);
   });
 
+  it('come over HTTP to a pool whose members only answer requests', async () => {
+    const { createCompletion, close, [Symbol.asyncDispose]: dispose } = createMemoryService();
+    const pool = createPool([{ createCompletion, close, [Symbol.asyncDispose]: dispose }]);
+    const server = await serve(pool, { graceMs: 0 });
+    onTestFinished(() => server.close());
+    const answer = await connect({ baseUrl: server.url }).createCompletion(ask('hello'));
+    expect(answer).toMatchObject({ choices: [{ message: { content: 'hello' } }] });
+    await expect(connect({ baseUrl: server.url }).models.list()).rejects.toMatchObject({
+      code: 'UNSUPPORTED',
+    });
+  });
+
   it('that are faulty are refused by the pool, and nobody is left out for it', async () => {
     const members = [1, 2].map(() => createMemoryService());
     const pool = createPool(members);

@@ -60,6 +60,7 @@ async function begin(model: string | null, more: object): Promise<ChatCompletion
     kvTransferFolder: path.join(root, 'kv'),
     arrival: arrivals++,
     client: '',
+    background: false,
   });
 }
 

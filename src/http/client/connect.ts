@@ -29,6 +29,7 @@ import type {
   ModelsResource,
   TrainingJobsResource,
 } from '../../service.ts';
+import { BACKGROUND_HEADER } from '../headers.ts';
 import { type ClientSettings, checkConnectOptions } from './connect-options.ts';
 import { fromEventStream } from './event-stream.ts';
 import { textOf } from './http-client.ts';
@@ -53,13 +54,13 @@ class RemoteService extends CheckedTrainingService implements ConnectedService {
   readonly [INNER]: InnerService = {
     chat: (request, options) => this.#complete(request, options),
     text: (request, options) => this.#completeText(request, options),
-    embed: (request, { signal, traceId }) =>
+    embed: (request, options) =>
       this.#client.json({
         method: 'POST',
         path: '/v1/embeddings',
         body: JSON.stringify(request),
-        signal,
-        traceId,
+        signal: options.signal,
+        headers: headersOf(options),
         isRepeatable: true,
       }),
     train: async (request, options) => {
@@ -243,11 +244,19 @@ function inUrl(query: object | undefined): string {
 function completionCall(
   path: string,
   request: ChatCompletionRequest | TextCompletionRequest,
-  { signal, traceId }: CallOptions,
+  options: CallOptions,
 ): RemoteCall {
   refuseFunctions(request);
   const isStream = request.stream === true;
-  return { method: 'POST', path, body: toJson(request), signal, traceId, isRepeatable: true, isStream };
+  const [body, headers] = [toJson(request), headersOf(options)];
+  return { method: 'POST', path, body, headers, signal: options.signal, isRepeatable: true, isStream };
+}
+
+function headersOf({ traceId, background }: CallOptions): Readonly<Record<string, string>> {
+  return {
+    ...(traceId === undefined ? {} : { 'x-request-id': traceId }),
+    ...(background ? { [BACKGROUND_HEADER]: 'true' } : {}),
+  };
 }
 
 /** JSON with all digits of a seed of type bigint. */

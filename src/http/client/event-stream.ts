@@ -3,7 +3,7 @@ import { createParser } from 'eventsource-parser';
 import { bufferedIterator } from '../../common/index.ts';
 import { messageOf, OnpolicyError } from '../../errors.ts';
 import { decodeWhole, NO_BYTES } from '../../tokenizer/index.ts';
-import { fromWireError, STREAM_END } from '../wire-errors.ts';
+import { fromWireError, STREAM_END } from '../../wires/index.ts';
 import type { OpenResponse } from './retrying-client.ts';
 
 /** Allowed before the first event and not part of it. */

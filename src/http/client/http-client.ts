@@ -10,8 +10,8 @@ export type HttpRequest = {
   readonly method: string;
   /** JSON text. */
   readonly body: string | undefined;
-  /** `X-Request-Id`, if it has one. */
-  readonly traceId?: string | undefined;
+  /** Of this request alone, with names in lower case. */
+  readonly headers?: Headers | undefined;
 };
 
 /** A sent request. */
@@ -64,11 +64,11 @@ export function nodeClient(baseUrl: string, { 'content-length': _ours, ...header
   const bodyHeaders = Object.entries({ ...ownHeaders, ...JSON_BODY, ...headers }).flat();
   const basePath = url.pathname.replace(/\/$/, '');
   return {
-    send: ({ path, method, body, traceId }) => {
+    send: ({ path, method, body, headers: own = {} }) => {
       const list = (body === undefined ? bareHeaders : bodyHeaders).slice();
       if (body !== undefined || method === 'POST')
         list.push('content-length', `${Buffer.byteLength(body ?? '')}`);
-      if (traceId !== undefined) list.push('x-request-id', traceId);
+      list.push(...Object.entries(own).flat());
       const request = open({ hostname, port, agent, path: basePath + path, method, headers: list });
       let running: http.ClientRequest | http.IncomingMessage = request;
       const response = new Promise<HttpResponse>((resolve, reject) => {
@@ -146,13 +146,13 @@ function headerOf({ headers }: http.IncomingMessage, name: string): string | nul
 /** A client that uses the caller's `fetch`. */
 export function fetchClient(baseUrl: string, headers: Headers, fetch: typeof globalThis.fetch): HttpClient {
   return {
-    send: ({ path, method, body, traceId }) => {
+    send: ({ path, method, body, headers: own }) => {
       const controller = new AbortController();
       const { signal } = controller;
       const sent = {
         ...(body === undefined ? {} : JSON_BODY),
         ...headers,
-        ...(traceId === undefined ? {} : { 'x-request-id': traceId }),
+        ...own,
       };
       const content = body === undefined ? { headers: sent } : { headers: sent, body };
       const response = fetch(baseUrl + path, { method, ...content, signal, redirect: 'error' });

@@ -15,6 +15,7 @@ import type {
   CheckpointsResource,
   Completions,
   ModelsResource,
+  PooledService,
   Service,
   TrainingJobsResource,
 } from '../../service.ts';
@@ -28,7 +29,10 @@ import { abortedBy, LONGEST_WAIT_MS } from './retrying-client.ts';
  * earliest of them, at most twice and at most 30 s. Closing the pool closes its members.
  * @throws OnpolicyError `INVALID_REQUEST` for wrong options
  */
-export function createPool(services: readonly (Service | Completions)[], options: PoolOptions = {}): Service {
+export function createPool(
+  services: readonly (Service | Completions)[],
+  options: PoolOptions = {},
+): PooledService {
   const { trainer, retryMs } = withDefaults('PoolOptions', checkArguments('PoolOptions', options));
   if (services.length === 0) throwFaults([fault(['services'], 'length', 'at least one', services)]);
   if (trainer >= services.length)
@@ -72,8 +76,8 @@ const AFFINITY_SLACK = 8;
 /** How often a request waits until a member is open again. */
 const MOST_WAITS = 2;
 
-class Pool extends CheckedTrainingService {
-  readonly #members: readonly Member[];
+class Pool extends CheckedTrainingService implements PooledService {
+  readonly #members: Member[];
   readonly #trainer: Completions & Partial<Service>;
   readonly #retryMs: number;
   readonly #affinity = new Affinity<Member>();
@@ -83,15 +87,7 @@ class Pool extends CheckedTrainingService {
 
   constructor(services: readonly (Service | Completions)[], trainer: number, retryMs: number) {
     super();
-    this.#members = services.map((service) => ({
-      service,
-      inner: innerOf(service),
-      active: 0,
-      failures: 0,
-      failedMs: 0,
-      readyMs: 0,
-      openMs: 0,
-    }));
+    this.#members = services.map(memberOf);
     this.#trainer = services[trainer]!;
     this.#retryMs = retryMs;
     const { train, log } = this.#members[trainer]!.inner;
@@ -132,6 +128,11 @@ class Pool extends CheckedTrainingService {
       train: train ?? (() => Promise.reject(cannotTrain())),
       ...(log ? { log } : {}),
     };
+  }
+
+  add(service: Service | Completions): void {
+    this.enter();
+    this.#members.push(memberOf(service));
   }
 
   protected enter(): void {
@@ -246,6 +247,10 @@ class Pool extends CheckedTrainingService {
     const ms = Math.min(LONGEST_WAIT_MS, this.#retryMs * 2 ** (member.failures - 1));
     member.readyMs = performance.now() + ms * (0.5 + Math.random() / 2);
   }
+}
+
+function memberOf(service: Service | Completions): Member {
+  return { service, inner: innerOf(service), active: 0, failures: 0, failedMs: 0, readyMs: 0, openMs: 0 };
 }
 
 async function* watched<Chunk>(chunks: AsyncIterable<Chunk>, end: OnEnd): AsyncGenerator<Chunk> {

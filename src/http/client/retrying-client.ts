@@ -1,8 +1,8 @@
 /** A call of a remote service -> its response, with headers, time limits, safe retries and the service's own errors. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf, OnpolicyError } from '../../errors.ts';
+import { CODE_HEADER, type ErrorForm, fromErrorBody } from '../../wires/index.ts';
 import { limitTime } from '../time-limits.ts';
-import { CODE_HEADER, type ErrorForm, fromErrorBody } from '../wire-errors.ts';
 import type { ClientSettings } from './connect-options.ts';
 import {
   fetchClient,
@@ -21,8 +21,8 @@ export type RemoteCall = {
   /** JSON text. */
   readonly body?: string;
   readonly signal?: AbortSignal | undefined;
-  /** `X-Request-Id`, if it has one. */
-  readonly traceId?: string | undefined;
+  /** Of this call alone, with names in lower case. */
+  readonly headers?: Readonly<Record<string, string>>;
   /** Whether a second call has no further effect, so that it may be retried after any network failure. */
   readonly isRepeatable: boolean;
   /** Whether the time limit ends with the headers. Default false. */
@@ -96,7 +96,7 @@ export class RetryingClient {
   }
 
   async #try(call: RemoteCall): Promise<OpenResponse | Failure> {
-    const { signal, method, path, body, traceId } = call;
+    const { signal, method, path, body, headers } = call;
     const { baseUrl, timeoutMs } = this.#options;
     if (signal?.aborted) throw abortedBy(signal);
     let sent: SentRequest | null = null;
@@ -124,7 +124,7 @@ export class RetryingClient {
       return new OnpolicyError(late ? 'TIMEOUT' : 'NETWORK_FAILED', text, { cause: error });
     };
     try {
-      sent = this.#client.send({ path, method, body, traceId });
+      sent = this.#client.send({ path, method, body, headers });
       const response = await sent.response;
       if (call.isStream) stopClock();
       const { status } = response;

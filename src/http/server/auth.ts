@@ -9,7 +9,7 @@ import type { WireRequest } from './wire.ts';
 /** Who asks. */
 export type Client = {
   readonly scopes: readonly Scope[];
-  /** The same for all requests of one client. */
+  /** The same for all requests of one client, also of another server with the same token. */
   readonly key: string;
   /** Null: none. */
   readonly limits: ClientLimits | null;
@@ -32,10 +32,11 @@ export function isLoopback(host: string): boolean {
 
 /** Makes the check of requests. Tokens are compared in constant time. */
 export function createAuthorizer({ tokens, allowAnonymous, corsOrigins }: HandlerSettings): Authorizer {
-  const known = tokens.map(({ token, scopes, ...limits }, i) => ({
-    digest: digestOf(token),
-    client: { scopes, key: `token ${i}`, limits: new ClientLimits(limits, performance.now()) },
-  }));
+  const known = tokens.map(({ token, scopes, ...limits }) => {
+    const digest = digestOf(token);
+    const key = `token ${digest.toString('hex', 0, 8)}`;
+    return { digest, client: { scopes, key, limits: new ClientLimits(limits, performance.now()) } };
+  });
   if (known.length > 0)
     return (request) => {
       const bearer = /^Bearer +(\S.*?) *$/i.exec(request.header('authorization') ?? '')?.[1];

@@ -1,4 +1,5 @@
 /** One request with all that an endpoint needs to answer it. */
+import type { BatchStore, RowsFor } from '../../batch-store/index.ts';
 import { OnpolicyError } from '../../errors.ts';
 import type { Scope, ValidationOptions } from '../../protocol/index.ts';
 import type { Outcome } from './event-stream.ts';
@@ -17,12 +18,21 @@ export type RequestContext = {
   /** Says the id of the request, once its body has one. */
   readonly setRequestId: (id: string) => void;
   /** Its signal fires when the client disconnects, time is up or the server stops. Its id is the client's own or random. */
-  readonly call: { readonly signal: AbortSignal; readonly traceId: string; readonly clientKey: string };
+  readonly call: {
+    readonly signal: AbortSignal;
+    readonly traceId: string;
+    readonly clientKey: string;
+    readonly background: boolean;
+  };
   /** Counts tokens for the limits of the client. */
   readonly charge: (tokens: number) => void;
   readonly service: Servable;
   readonly settings: HandlerSettings;
   readonly metrics: RequestMetrics;
+  /** Opens the files and batches of this server. Throws `UNSUPPORTED` where it has none. */
+  readonly openBatches: () => Promise<BatchStore>;
+  /** Answers rows of batches as requests of their client. */
+  readonly rowsFor: RowsFor;
   readonly toError: (error: unknown) => OnpolicyError;
   /** Marks the response as a stream. The function that it returns must be called at the end of the stream. */
   readonly beginStream: () => (outcome: Outcome) => void;

@@ -9,6 +9,17 @@ import {
 } from '../../protocol/index.ts';
 import type { Service } from '../../service.ts';
 import { loadAdapter, unloadAdapter } from './adapter-endpoints.ts';
+import {
+  cancelBatch,
+  createBatch,
+  createFile,
+  deleteFile,
+  listBatches,
+  listFiles,
+  readFileContent,
+  retrieveBatch,
+  retrieveFile,
+} from './batch-endpoints.ts';
 import { readJson } from './body.ts';
 import { createCompletion, renderPrompt } from './chat-endpoints.ts';
 import { type EndpointHandler, type RequestContext, tooMany, unsupported } from './context.ts';
@@ -51,6 +62,15 @@ export const endpointHandlers: Readonly<Record<EndpointName, EndpointHandler>> =
   retrieveResponse,
   deleteResponse,
   listInputItems,
+  createFile,
+  listFiles,
+  retrieveFile,
+  deleteFile,
+  readFileContent,
+  createBatch,
+  listBatches,
+  retrieveBatch,
+  cancelBatch,
   renderPrompt,
   tokenize,
   detokenize,

@@ -1,7 +1,7 @@
 /** Chunks of a completion -> server-sent events. Requests no chunk before the reader asks for it. */
 import type { AnswerStream } from '../../answer/index.ts';
 import { OnpolicyError } from '../../errors.ts';
-import { type ErrorForm, STREAM_END, toErrorBody, toWireError } from '../wire-errors.ts';
+import { type ErrorForm, STREAM_END, toErrorBody, toWireError } from '../../wires/index.ts';
 
 /** How a stream ended; `left`: its reader disconnected. */
 export type Outcome = 'complete' | 'failed' | 'left';
@@ -18,10 +18,10 @@ export type EventStreamHooks = {
   readonly onChunk?: (chunk: unknown) => void;
 };
 
-/** Events as they go over the wire. */
+/** Events, or bytes, as they go over the wire. */
 export type EventStream = {
-  /** The next event; null after the last. One call at a time. */
-  readonly read: () => Promise<string | null>;
+  /** The next part; null after the last. One call at a time. */
+  readonly read: () => Promise<string | Uint8Array | null>;
   /** The reader has disconnected: ends the request. */
   readonly leave: () => void;
   /** Registers the function that disconnects a reader who has stopped reading. */

@@ -36,6 +36,8 @@ export type Servable = Completions &
     readonly adapters?: AdaptersResource;
     /** Models that are in memory, being loaded, or waiting for memory. */
     loaded?(): readonly ResidentModel[];
+    /** The home folder, where files and batches are kept. */
+    readonly home?: string;
     /** Statistics for `GET /metrics`. */
     stats?(): EngineStats;
   };

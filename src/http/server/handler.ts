@@ -9,11 +9,13 @@ import {
   throwFaults,
   type ValidationOptions,
 } from '../../protocol/index.ts';
+import { BACKGROUND_HEADER } from '../headers.ts';
 import { limitTime } from '../time-limits.ts';
 import { type Authorizer, allows, type Client, createAuthorizer } from './auth.ts';
 import type { RequestContext } from './context.ts';
 import { corsHeaders, preflight } from './cors.ts';
 import { endpointHandlers } from './endpoints.ts';
+import { HandlerBatches } from './handler-batches.ts';
 import { checkHandlerOptions, type HandlerSettings, type Servable } from './handler-options.ts';
 import { RequestMetrics } from './metrics.ts';
 import { type Endpoint, findEndpoints, formOf } from './routes.ts';
@@ -39,6 +41,7 @@ export class RequestHandler {
   readonly #authorize: Authorizer;
   readonly #metrics = new RequestMetrics();
   readonly #running = new Set<AbortController>();
+  readonly #batches: HandlerBatches;
   #onIdle: (() => void) | null = null; // set while draining
 
   constructor(service: Servable, settings: HandlerSettings) {
@@ -49,6 +52,7 @@ export class RequestHandler {
         throwFaults([fault(['models', String(i)], 'value', 'a model that the service has', name)]);
     });
     this.#authorize = createAuthorizer(this.#settings);
+    this.#batches = new HandlerBatches(this.#service, this.#settings, this.#metrics);
   }
 
   /** Answers a request; never rejects. */
@@ -85,11 +89,13 @@ export class RequestHandler {
       setRequestId: (id) => {
         requestId = id;
       },
-      call: { signal, traceId, clientKey: '' },
+      call: { signal, traceId, clientKey: '', background: request.header(BACKGROUND_HEADER) === 'true' },
       charge: () => {},
       service: this.#service,
       settings: this.#settings,
       metrics: this.#metrics,
+      openBatches: () => this.#batches.open(),
+      rowsFor: this.#batches.rowsFor,
       toError,
       beginStream,
     }).catch((error: unknown) => errorResponse(toError(error), formOf(path)));
@@ -108,6 +114,16 @@ export class RequestHandler {
     return this.#settings.unknownFields === 'refuse'
       ? { wire: true, refuseUnknown: true }
       : { wire: true, dropUnknown: true, onDropped: (path) => ignored.push(path) };
+  }
+
+  /** Goes on with batches of an earlier server. */
+  async resumeBatches(): Promise<void> {
+    await this.#batches.resume().catch((error: unknown) => this.#settings.onError?.(error, 'batches'));
+  }
+
+  /** Ends batches, which the next server goes on with. */
+  async closeBatches(): Promise<void> {
+    await this.#batches.close();
   }
 
   /** Refuses further requests; resolves when the running ones are answered. */

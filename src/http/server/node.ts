@@ -68,6 +68,7 @@ function bodyOf(incoming: IncomingMessage): WireBody {
           if (!incoming.complete) reject(new Error('the client went away'));
         });
       }),
+    parts: () => incoming.iterator({ destroyOnReturn: false }),
     stop: () => {
       incoming.removeAllListeners('data');
       incoming.resume(); // discards the rest: a client reads the response only after it has sent everything
@@ -92,8 +93,8 @@ async function sendEvents(events: EventStream, outgoing: ServerResponse): Promis
   events.onCut(() => outgoing.destroy());
   outgoing.once('close', () => events.leave());
   outgoing.flushHeaders();
-  for (let text = await events.read(); text !== null; text = await events.read())
-    if (!outgoing.write(text) && !outgoing.destroyed) await writable(outgoing);
+  for (let part = await events.read(); part !== null; part = await events.read())
+    if (!outgoing.write(part) && !outgoing.destroyed) await writable(outgoing);
   outgoing.end();
 }
 

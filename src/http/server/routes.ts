@@ -1,7 +1,7 @@
 /** Path -> its endpoints, one per method. */
 
 import type { Scope } from '../../protocol/index.ts';
-import type { ErrorForm } from '../wire-errors.ts';
+import type { ErrorForm } from '../../wires/index.ts';
 
 /** Names of the endpoints. */
 export type EndpointName =
@@ -19,6 +19,15 @@ export type EndpointName =
   | 'retrieveResponse'
   | 'deleteResponse'
   | 'listInputItems'
+  | 'createFile'
+  | 'listFiles'
+  | 'retrieveFile'
+  | 'deleteFile'
+  | 'readFileContent'
+  | 'createBatch'
+  | 'listBatches'
+  | 'retrieveBatch'
+  | 'cancelBatch'
   | 'renderPrompt'
   | 'tokenize'
   | 'detokenize'
@@ -72,6 +81,15 @@ const ROWS: readonly Row[] = [
   ['retrieveResponse', 'GET', '/v1/responses/{id}', ['complete']],
   ['deleteResponse', 'DELETE', '/v1/responses/{id}', ['complete']],
   ['listInputItems', 'GET', '/v1/responses/{id}/input_items', ['complete']],
+  ['createFile', 'POST', '/v1/files', ['complete']],
+  ['listFiles', 'GET', '/v1/files', ['complete']],
+  ['retrieveFile', 'GET', '/v1/files/{id}', ['complete']],
+  ['deleteFile', 'DELETE', '/v1/files/{id}', ['complete']],
+  ['readFileContent', 'GET', '/v1/files/{id}/content', ['complete']],
+  ['createBatch', 'POST', '/v1/batches', ['complete']],
+  ['listBatches', 'GET', '/v1/batches', ['complete']],
+  ['retrieveBatch', 'GET', '/v1/batches/{id}', ['complete']],
+  ['cancelBatch', 'POST', '/v1/batches/{id}/cancel', ['complete']],
   ['renderPrompt', 'POST', '/v1/chat/completions/render', ['complete']],
   ['tokenize', 'POST', '/tokenize', ['complete']],
   ['detokenize', 'POST', '/detokenize', ['complete']],

@@ -36,6 +36,7 @@ export async function serve(service: Servable, options: ServeOptions = {}): Prom
   const handler = new RequestHandler(service, withTokens(handlerOptions));
   const server = http.createServer(createListener((request) => handler.handle(request)));
   const listening = await listen(server, port, host);
+  void handler.resumeBatches();
   let closed: Promise<void> | null = null;
   return {
     url: `http://${host.includes(':') ? `[${host}]` : host}:${listening.port}`,
@@ -71,7 +72,7 @@ async function shut(server: http.Server, handler: RequestHandler, graceMs: numbe
   const late = new Promise<void>((resolve) => {
     timer = setTimeout(resolve, graceMs);
   });
-  await Promise.race([handler.drain(), late]);
+  await Promise.race([Promise.all([handler.drain(), handler.closeBatches()]), late]);
   clearTimeout(timer);
   handler.abort();
   server.closeIdleConnections();

@@ -27,6 +27,9 @@ function bodyOf({ body }: Request): WireBody {
       reader = body.getReader();
       for (let part = await reader.read(); !part.done; part = await reader.read()) onPart(part.value);
     },
+    parts: async function* () {
+      if (body) yield* body;
+    },
     stop: () => void reader?.cancel().catch(() => {}),
   };
 }
@@ -45,9 +48,9 @@ function toStream(events: EventStream): ReadableStream<Uint8Array> {
     {
       start: (controller) => events.onCut((reason) => controller.error(reason)),
       pull: async (controller) => {
-        const text = await events.read();
-        if (text === null) controller.close();
-        else controller.enqueue(encoder.encode(text));
+        const part = await events.read();
+        if (part === null) controller.close();
+        else controller.enqueue(typeof part === 'string' ? encoder.encode(part) : part);
       },
       cancel: () => events.leave(),
     },

@@ -1,7 +1,7 @@
 /** A request and its response as the endpoints see them, whatever server they came through. */
 
 import type { OnpolicyError } from '../../errors.ts';
-import { CODE_HEADER, type ErrorForm, toErrorBody } from '../wire-errors.ts';
+import { CODE_HEADER, type ErrorForm, toErrorBody } from '../../wires/index.ts';
 import type { EventStream } from './event-stream.ts';
 
 /** A request. */
@@ -21,6 +21,8 @@ export type WireRequest = {
 export type WireBody = {
   /** Passes each part to `onPart` as it arrives. Rejects when the body breaks off, and with what `onPart` throws. */
   readonly read: (onPart: (part: Uint8Array) => void) => Promise<void>;
+  /** The parts one by one, as they are taken. Not together with `read`. */
+  readonly parts: () => AsyncIterator<Uint8Array>;
   /** Discards the rest. */
   readonly stop: () => void;
 };

@@ -1,5 +1,18 @@
 /** Options of servers, handlers, clients and pools, and of one call. */
-import { type Definitions, flag, integer, list, object, oneOf, ref, type Schema, string } from './schema.ts';
+
+import { PATH } from './model-options.ts';
+import {
+  boolean,
+  type Definitions,
+  flag,
+  integer,
+  list,
+  object,
+  oneOf,
+  ref,
+  type Schema,
+  string,
+} from './schema.ts';
 
 /** Longest time that a timer can wait. */
 const LONGEST_MS = 2 ** 31 - 1;
@@ -71,6 +84,14 @@ const handlerProperties: Record<string, Schema> = {
   maxChoices: count('Most choices that one request may ask for.', 128),
   maxMessages: count('Most messages of a chat completion request.', 10_000),
   maxInputs: count('Most texts of a request for embeddings.', 2048),
+  maxFileBytes: count('Most bytes of a file that is uploaded.', 2 ** 30),
+  batchFolder: {
+    description:
+      'Where uploaded files and batches are kept, for `POST /v1/files` and `POST /v1/batches`. Default: `batches` in the home folder of a runtime; for other services there are none.',
+    type: 'string',
+    pattern: PATH,
+    expected: 'a path of a folder',
+  },
   maxTrajectories: count('Most trajectories of a training job or a log.', 10_000),
   bodyTimeoutMs: count('Most milliseconds that a client may take to send a body.', 30_000),
   requestTimeoutMs: countOrNone(
@@ -219,6 +240,9 @@ export const httpDefinitions: Definitions = {
       clientKey: string(
         'Whose call it is: clients share a runtime fairly within a priority, so one request of a client does not wait for a thousand of another. Over HTTP it is the token, or the address without tokens.',
         { pattern: '^[^]{1,200}$', expected: '1 to 200 characters' },
+      ),
+      background: boolean(
+        'Whether the request yields to others: it waits from the next step on while one of those runs. Over HTTP the header `X-Background: true`.',
       ),
     },
     { title: 'options' },

@@ -1,5 +1,6 @@
 /** All definitions of the protocol, and which of them are validated at the validation. */
 import { adapterDefinitions } from './adapter.ts';
+import { batchDefinitions, batchRequestDefinitions } from './batch.ts';
 import { chatCompletionDefinitions, FIELD_GROUPS } from './chat-completion.ts';
 import { embeddingDefinitions } from './embedding.ts';
 import { httpDefinitions } from './http.ts';
@@ -46,6 +47,7 @@ export const definitions: Definitions = {
   ...responseHistoryDefinitions,
   ...responseToolDefinitions,
   ...embeddingDefinitions,
+  ...batchRequestDefinitions,
 };
 
 /** Definitions of arguments of functions, which no request has. Their types go into a file of their own. */
@@ -57,6 +59,7 @@ export const argumentDefinitions: Definitions = {
   ...httpDefinitions,
   ...storeDefinitions,
   ...specificationDefinitions,
+  ...batchDefinitions,
 };
 
 /** Definitions that get a compiled validator, beside those of arguments. */
@@ -79,6 +82,7 @@ export const validated = [
   'AdapterUnloadBody',
   'TextCompletionRequest',
   'EmbeddingRequest',
+  'BatchRequest',
   'MessageRequest',
   'MessageCountRequest',
   'ResponseRequest',

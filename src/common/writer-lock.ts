@@ -1,4 +1,4 @@
-/** A home folder -> the lock of its one writer, a folder with its name. The lock of a dead process on this machine is released at once. */
+/** A folder -> the lock of its one writer, a folder with its name. The lock of a dead process on this machine is released at once. */
 import { randomUUID } from 'node:crypto';
 import fs, { existsSync, renameSync } from 'node:fs';
 import { mkdir, readlink, rm, stat } from 'node:fs/promises';
@@ -6,8 +6,8 @@ import os from 'node:os';
 import path from 'node:path';
 import { callbackify } from 'node:util';
 import { lock } from 'proper-lockfile';
-import { ifMissing, readText, rename, writeFlushed } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
+import { ifMissing, readText, rename, writeFlushed } from './durable-files.ts';
 
 /** A writer on another machine counts as dead after so long without an update of its lock. */
 const STALE_MS = 15_000;
@@ -38,20 +38,21 @@ export type WriterLock = {
 };
 
 /**
- * Acquires the lock of a home folder for this process.
+ * Acquires the lock of a folder for this process. `what`: the folder in words.
  * @throws OnpolicyError `STORE_FAILED` if another process holds it
  */
-export async function lockForWriting(home: string, session: string): Promise<WriterLock> {
-  const main = lockFolder(home);
+export async function lockForWriting(what: string, folder: string, session: string): Promise<WriterLock> {
+  await mkdir(path.join(folder, 'trash'), { recursive: true });
+  const main = lockFolder(folder);
   // Detecting a dead writer and replacing it must be atomic: two processes must not both replace it.
-  const releaseOuter = await lock(home, {
+  const releaseOuter = await lock(folder, {
     ...ACQUIRE_LOCK,
     realpath: false,
-    lockfilePath: path.join(home, '.door'),
+    lockfilePath: path.join(folder, '.door'),
     onCompromised: () => {}, // harmless: the second lock decides
   });
   try {
-    const writer = await readWriter(home);
+    const writer = await readWriter(folder);
     if (writer && (await isDead(writer))) await discard(main).catch(ifMissing(undefined)); // another process may have removed it
     let isHeld = true;
     const release = await lock(main, {
@@ -64,7 +65,7 @@ export async function lockForWriting(home: string, session: string): Promise<Wri
         isHeld = false;
       },
     }).catch((cause: unknown) => {
-      if ((cause as { code?: string }).code === 'ELOCKED') throw lockedBy(home, writer, cause);
+      if ((cause as { code?: string }).code === 'ELOCKED') throw lockedBy(`${what} ${folder}`, writer, cause);
       throw cause;
     });
     return {
@@ -79,16 +80,16 @@ export async function lockForWriting(home: string, session: string): Promise<Wri
   }
 }
 
-/** The current writer of the home folder, or null. */
-export async function currentWriter(home: string): Promise<Writer | null> {
-  const held = await stat(lockFolder(home)).catch(ifMissing(null));
+/** The current writer of the folder, or null. */
+export async function currentWriter(folder: string): Promise<Writer | null> {
+  const held = await stat(lockFolder(folder)).catch(ifMissing(null));
   if (!held || held.mtimeMs < Date.now() - STALE_MS) return null;
-  const writer = await readWriter(home);
+  const writer = await readWriter(folder);
   return writer && !(await isDead(writer)) ? writer : null;
 }
 
-function lockFolder(home: string): string {
-  return path.join(home, '.lock');
+function lockFolder(folder: string): string {
+  return path.join(folder, '.lock');
 }
 
 /** Removes a lock at once, with the name in it. */
@@ -121,8 +122,8 @@ function namedLocks(writer: Writer): object {
   };
 }
 
-async function readWriter(home: string): Promise<Writer | null> {
-  const text = await readText(path.join(lockFolder(home), NAME));
+async function readWriter(folder: string): Promise<Writer | null> {
+  const text = await readText(path.join(lockFolder(folder), NAME));
   try {
     return text === null ? null : (JSON.parse(text) as Writer);
   } catch {
@@ -145,21 +146,27 @@ async function isDead({ pid, host, namespace }: Writer): Promise<boolean> {
   if (host !== os.hostname() || namespace !== (await processNamespace())) return false;
   try {
     process.kill(pid, 0);
-    return false;
+    return await isZombie(pid);
   } catch (error) {
     return (error as { code?: string }).code === 'ESRCH';
   }
+}
+
+/** Whether a process has ended and its parent has not asked how, as in a container without an init: it answers signals, too. */
+async function isZombie(pid: number): Promise<boolean> {
+  const stat = await readText(`/proc/${pid}/stat`).catch(() => null);
+  return stat !== null && /\) [ZX] /.test(stat); // its name, in parentheses, may hold anything
 }
 
 async function processNamespace(): Promise<string | null> {
   return await readlink('/proc/self/ns/pid').catch(() => null); // not every system shows it
 }
 
-function lockedBy(home: string, writer: Writer | null, cause: unknown): OnpolicyError {
+function lockedBy(what: string, writer: Writer | null, cause: unknown): OnpolicyError {
   const who = writer ? `process ${writer.pid} on ${writer.host}` : 'another process';
   return new OnpolicyError(
     'STORE_FAILED',
-    `${who} writes to the home folder ${home}: this process can only read it, until that one is closed`,
+    `${who} writes to ${what}: this process can only read it, until that one is closed`,
     { cause },
   );
 }

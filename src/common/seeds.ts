@@ -1,12 +1,9 @@
 /** A seed and a place -> a number that looks random and is the same in every run. */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 
 /** An integer from 0 to 2^31 - 1. */
-export function seedOf(seed: number | string, ...place: readonly number[]): number {
-  const digest = createHash('sha256')
-    .update(JSON.stringify([seed, ...place]))
-    .digest();
-  return digest.readUInt32LE(0) >>> 1;
+export function seedOf(seed: number | string, ...place: readonly (number | string)[]): number {
+  return hash('sha256', JSON.stringify([seed, ...place]), 'buffer').readUInt32LE(0) >>> 1;
 }
 
 /** The numbers below `count` in a random order. */

@@ -1,0 +1,101 @@
+/** Records with ids <-> a folder of JSON files, listed by age. */
+import { randomBytes } from 'node:crypto';
+import fs from 'node:fs/promises';
+import path from 'node:path';
+import { ifMissing, readText, replaceFile } from '../common/index.ts';
+import { OnpolicyError } from '../errors.ts';
+import type { Page, ValidListQuery } from '../protocol/index.ts';
+
+/** What every record has. */
+export type Owned = {
+  /** Who may see it: the client that made it. */
+  readonly owner: string;
+};
+
+/** Who asks: its own records, or all of them. */
+export type Asker = { readonly owner: string; readonly isAdmin: boolean };
+
+/** The records of one kind. */
+export class Records<Value extends { readonly id: string }> {
+  readonly folder: string;
+  readonly #prefix: string;
+
+  constructor(folder: string, prefix: string) {
+    this.folder = folder;
+    this.#prefix = prefix;
+  }
+
+  /** An id that sorts behind all earlier ones. */
+  newId(): string {
+    return `${this.#prefix}${Date.now().toString(16).padStart(12, '0')}${randomBytes(10).toString('hex')}`;
+  }
+
+  path(id: string, ending: string): string {
+    return path.join(this.folder, `${id}.${ending}`);
+  }
+
+  async put(value: Value & Owned): Promise<void> {
+    await replaceFile(this.path(value.id, 'json'), JSON.stringify(value));
+  }
+
+  /** @throws OnpolicyError `NOT_FOUND`, also for a record of somebody else */
+  async get(id: string, asker: Asker): Promise<Value & Owned> {
+    const found = this.#isId(id) ? await this.#read(id) : null;
+    if (!found || !maySee(found, asker))
+      throw new OnpolicyError('NOT_FOUND', `there is no ${id.slice(0, 100)}`, { param: 'id' });
+    return found;
+  }
+
+  async remove(id: string): Promise<void> {
+    await fs.rm(this.path(id, 'json'), { force: true });
+  }
+
+  /** Ids, oldest first. */
+  async ids(): Promise<string[]> {
+    const names = await fs.readdir(this.folder).catch(ifMissing<string[]>([]));
+    return names
+      .filter((name) => name.endsWith('.json'))
+      .map((name) => name.slice(0, -'.json'.length))
+      .filter((id) => this.#isId(id))
+      .sort();
+  }
+
+  /** A page of what the asker may see. `after` need not exist any more. */
+  async list({ after, limit, order }: ValidListQuery, asker: Asker): Promise<Page<Value & Owned>> {
+    const ids = await this.ids();
+    if (order === 'desc') ids.reverse();
+    const isBehind = (id: string): boolean => after === null || (order === 'desc' ? id < after : id > after);
+    const data: (Value & Owned)[] = [];
+    for (const id of ids) {
+      const value = isBehind(id) ? await this.#read(id) : null;
+      if (value && maySee(value, asker)) data.push(value);
+      if (data.length > limit) break;
+    }
+    const page = data.slice(0, limit);
+    return {
+      object: 'list',
+      data: page,
+      has_more: data.length > limit,
+      first_id: page[0]?.id ?? null,
+      last_id: page.at(-1)?.id ?? null,
+    };
+  }
+
+  /** Null: there is none, or it is damaged. */
+  async #read(id: string): Promise<(Value & Owned) | null> {
+    const text = await readText(this.path(id, 'json'));
+    try {
+      return text === null ? null : (JSON.parse(text) as Value & Owned);
+    } catch {
+      return null;
+    }
+  }
+
+  #isId(text: string): boolean {
+    return text.startsWith(this.#prefix) && /^[0-9a-f]{32}$/.test(text.slice(this.#prefix.length));
+  }
+}
+
+function maySee(value: Owned, { owner, isAdmin }: Asker): boolean {
+  return isAdmin || value.owner === owner;
+}

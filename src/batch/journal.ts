@@ -1,0 +1,205 @@
+/**
+ * Answers -> lines of the output and of the errors, and a journal that says which rows have theirs. The journal follows the lines to the
+ * disk: what it does not tell of is cut off when a run is resumed, so each row has one whole line, whenever the process was killed.
+ */
+import { randomUUID } from 'node:crypto';
+import fs from 'node:fs/promises';
+import path from 'node:path';
+import {
+  ifMissing,
+  LineWriter,
+  lockForWriting,
+  replaceFile,
+  type WriterLock,
+  writing,
+} from '../common/index.ts';
+import { OnpolicyError } from '../errors.ts';
+import type { BatchRow } from '../protocol/index.ts';
+import type { RowPlace } from './row.ts';
+import { RowHashes } from './row-hashes.ts';
+import { openSource, type SourceItem } from './source.ts';
+
+/** What must be the same when a run is resumed, in words -> its value. */
+export type RunFacts = Readonly<Record<string, string | number | null>>;
+
+/** Where a run writes. */
+export type RunFiles = { readonly output: string; readonly errors: string };
+
+/** A row with its line. */
+export type Finished = {
+  readonly place: RowPlace;
+  /** `0`: a line of the output, `1`: one of the errors. */
+  readonly kind: 0 | 1;
+  readonly row: BatchRow;
+};
+
+type Kind = Finished['kind'];
+
+/** A line of the journal: line of the input, hash of the row, kind, bytes of that file up to here. */
+type Entry = readonly [line: number, hash: string, kind: Kind, end: number];
+
+/** Version of the journal's form. */
+const FORMAT = 1;
+
+/** What an earlier run has done. */
+export type Done = {
+  readonly hashes: RowHashes;
+  readonly counts: readonly [completed: number, failed: number];
+};
+
+/** The files of a run. One process writes to them. */
+export class Journal {
+  readonly done: Done;
+  readonly #files: readonly [output: string, errors: string];
+  readonly #folder: string;
+  readonly #lock: WriterLock;
+  readonly #ends: [output: number, errors: number];
+  readonly #writers: [output: LineWriter | null, errors: LineWriter | null] = [null, null];
+  readonly #journal: LineWriter;
+
+  private constructor(
+    { output, errors }: RunFiles,
+    folder: string,
+    lock: WriterLock,
+    journal: LineWriter,
+    { ends, ...done }: Found,
+  ) {
+    this.#files = [output, errors];
+    this.#folder = folder;
+    this.#lock = lock;
+    this.#journal = journal;
+    this.#ends = [...ends];
+    this.done = done;
+  }
+
+  /**
+   * Opens the files of a new run, or of one to resume.
+   * @throws OnpolicyError `CONFLICT` for an output that is there or of another run, or if a fact has changed; `STORE_FAILED` if another
+   *   process writes to it or the disk fails
+   */
+  static async open(files: RunFiles, facts: RunFacts, resume: boolean): Promise<Journal> {
+    const folder = `${files.output}.journal`;
+    const file = path.join(folder, 'rows.jsonl');
+    const begun = await fs.stat(file).catch(ifMissing(null));
+    const isNew = !begun || !resume;
+    if (isNew) await requireNew(files, begun !== null);
+    if (!begun) await writing(folder, () => makeFolder(folder));
+    const lock = await lockForWriting('the journal', folder, randomUUID());
+    try {
+      if (isNew) await replaceFile(file, `${JSON.stringify({ format: FORMAT, ...facts })}\n`);
+      const found = await readJournal(file, facts);
+      await requireOwn(files, found.ends);
+      const journal = await writing(file, () => LineWriter.open(file, found.bytes));
+      return new Journal(files, folder, lock, journal, found);
+    } catch (error) {
+      await lock.release();
+      throw error;
+    }
+  }
+
+  /** Writes lines. They are on the disk when it resolves. */
+  async write(rows: readonly Finished[]): Promise<void> {
+    const entries: Entry[] = [];
+    for (const { place, kind, row } of rows) {
+      this.#writers[kind] ??= await this.#open(kind);
+      const writer = this.#writers[kind];
+      await writing(this.#files[kind], () => writer.write(row));
+      entries.push([place.line, place.hash, kind, writer.bytes]);
+    }
+    for (const kind of [0, 1] as const)
+      await writing(this.#files[kind], async () => await this.#writers[kind]?.flush());
+    await writing(this.#folder, async () => {
+      if (!this.#lock.isHeld()) throw new Error('another process has taken it over');
+      for (const entry of entries) await this.#journal.write(entry);
+      await this.#journal.flush();
+    });
+  }
+
+  async close(): Promise<void> {
+    for (const writer of [...this.#writers, this.#journal]) await writer?.close();
+    await this.#lock.release();
+  }
+
+  #open(kind: Kind): Promise<LineWriter> {
+    return writing(this.#files[kind], () => LineWriter.open(this.#files[kind], this.#ends[kind]));
+  }
+}
+
+/** Not with its parents: where these are missing, the output has no place either. */
+async function makeFolder(folder: string): Promise<void> {
+  await fs.mkdir(folder).catch((error: unknown) => {
+    if ((error as { code?: string }).code !== 'EEXIST') throw error;
+  });
+}
+
+type Found = Done & { readonly ends: [output: number, errors: number]; readonly bytes: number };
+
+/** What a journal says. A last line that a crash left incomplete is no part of it. */
+async function readJournal(file: string, facts: RunFacts): Promise<Found> {
+  const hashes = new RowHashes();
+  const ends: Found['ends'] = [0, 0];
+  const counts: [number, number] = [0, 0];
+  let bytes = 0;
+  const { items } = await openSource(file);
+  for (let next = await items.next(); !next.done; next = await items.next())
+    for (const item of next.value) {
+      const value = parse(item);
+      if (value === null) return { hashes, ends, counts, bytes }; // what follows a damaged line is not known
+      if (item.line === 1) compareFacts(value as RunFacts, facts);
+      else {
+        const [line, hash, kind, end] = value as unknown as Entry;
+        hashes.set(line, hash);
+        ends[kind] = end;
+        counts[kind] += 1;
+      }
+      bytes += item.bytes;
+    }
+  return { hashes, ends, counts, bytes };
+}
+
+/** Null: the line is damaged, or has no end. */
+function parse({ value, bytes }: SourceItem): object | null {
+  const text = String(value);
+  if (Buffer.byteLength(text) === bytes) return null;
+  try {
+    return JSON.parse(text) as object;
+  } catch {
+    return null;
+  }
+}
+
+function compareFacts(old: RunFacts, facts: RunFacts): void {
+  for (const [name, value] of Object.entries({ format: FORMAT, ...facts })) {
+    if (old[name] === value) continue;
+    const msg = `resume: ${name} has changed since the run began: it was ${JSON.stringify(old[name])} and is ${JSON.stringify(value)}`;
+    throw new OnpolicyError('CONFLICT', msg, { param: 'resume' });
+  }
+}
+
+/** Refuses files that are there. */
+async function requireNew({ output, errors }: RunFiles, hasJournal: boolean): Promise<void> {
+  for (const [param, file] of Object.entries({ output, errors })) {
+    if (!(await fs.stat(file).catch(ifMissing(null)))) continue;
+    const why = hasJournal
+      ? 'exists; resume goes on with it'
+      : 'exists and is not of a batch that can be resumed: its journal is missing';
+    throw new OnpolicyError('CONFLICT', `${param}: ${file} ${why}`, { param });
+  }
+}
+
+/** Refuses files that are shorter than the journal says. */
+async function requireOwn({ output, errors }: RunFiles, ends: readonly number[]): Promise<void> {
+  for (const [kind, [param, file]] of Object.entries({ output, errors }).entries()) {
+    const end = ends[kind]!;
+    const found = await fs.stat(file).catch(ifMissing(null));
+    if (end === 0 || (found && found.size >= end && (await endsLine(file, end)))) continue;
+    const msg = `${param}: ${file} is not the file of this run: its journal tells of ${end} bytes that are not there`;
+    throw new OnpolicyError('CONFLICT', msg, { param });
+  }
+}
+
+async function endsLine(file: string, end: number): Promise<boolean> {
+  await using handle = await fs.open(file, 'r');
+  const { buffer } = await handle.read(Buffer.alloc(1), 0, 1, end - 1);
+  return buffer[0] === 0x0a;
+}

@@ -1,0 +1,113 @@
+/** `onpolicy batch`: a file of requests -> a file of answers, and how it goes on the error stream. */
+import type { WriteStream } from 'node:tty';
+import { barOf, drawnLine } from '../common/index.ts';
+import { OnpolicyError } from '../errors.ts';
+import { type BatchOptions, type BatchProgress, type BatchSummary, connect, type Service } from '../index.ts';
+import { type Given, readArguments, toOptions, wrongUsage } from './arguments.ts';
+import { readConfig } from './config-file.ts';
+import { COMMON, openRuntime } from './model-arguments.ts';
+import { SERVE_FLAGS, withFlags } from './serve-flags.ts';
+import { print, printJson, type Terminal } from './terminal.ts';
+
+const FLAGS = {
+  ...COMMON,
+  ...SERVE_FLAGS,
+  config: 'text',
+  model: 'text',
+  mmproj: 'text',
+  endpoint: 'text',
+  errors: 'text',
+  order: 'text',
+  seed: 'number',
+  concurrency: 'number',
+  retries: 'number',
+  'max-failures': 'number',
+  'row-timeout': 'number',
+  resume: 'flag',
+  url: 'text',
+  token: 'text',
+} as const;
+
+/** Flag -> option of `batch`. */
+const OPTIONS = {
+  endpoint: 'url',
+  errors: 'errors',
+  order: 'order',
+  seed: 'seed',
+  concurrency: 'concurrency',
+  retries: 'retries',
+  'max-failures': 'maxFailures',
+  'row-timeout': 'timeoutMs',
+  resume: 'resume',
+  model: 'model',
+} as const;
+
+/** Answers the rows of a file. Ctrl+C ends it, and `--resume` goes on. */
+export async function batch(words: readonly string[], terminal: Terminal): Promise<void> {
+  const { options, names } = readArguments(words, FLAGS);
+  const [input, output, ...others] = names;
+  if (input === undefined || output === undefined || others.length > 0)
+    throw wrongUsage(`batch: expected an input and an output, got ${names.join(' ') || 'nothing'}`);
+  await using service = await openService(options, terminal);
+  const stop = new AbortController();
+  const interrupt = (): void => stop.abort();
+  process.once('SIGINT', interrupt);
+  try {
+    const given = { ...toOptions(options, OPTIONS), output, signal: stop.signal } as BatchOptions;
+    const onProgress = progressOn(terminal, options.json);
+    const run = service.batch(input === '-' ? terminal.input : input, { ...given, onProgress });
+    const summary = await run.done;
+    if (options.json) printJson(terminal, summary);
+    else print(terminal, inWords(summary));
+  } catch (error) {
+    if (!stop.signal.aborted) throw error;
+    throw new OnpolicyError('ABORTED', 'interrupted; the same command with --resume goes on', {
+      cause: error,
+    });
+  } finally {
+    process.off('SIGINT', interrupt);
+  }
+}
+
+/** A server, or a runtime of this process. */
+async function openService(options: Given<typeof FLAGS>['options'], terminal: Terminal): Promise<Service> {
+  const { url, token, model } = options;
+  if (url !== undefined) return connect({ baseUrl: url, ...(token === undefined ? {} : { apiKey: token }) });
+  const { runtime } = await readConfig(options.config);
+  const flagged = withFlags(runtime, options, model === undefined ? [] : [model]);
+  return await openRuntime({ ...options, runtime: flagged }, terminal);
+}
+
+/** Draws a bar, or writes a line of JSON each time. */
+function progressOn({ errors }: Terminal, isJson: boolean): (progress: BatchProgress) => void {
+  if (isJson) return (progress) => errors.write(`${JSON.stringify({ progress })}\n`);
+  if (!(errors as Partial<WriteStream>).isTTY) return () => {};
+  return (progress) => {
+    const { rows, failed, running, tokensPerSecond, cachedShare, fraction, secondsLeft } = progress;
+    const facts = [
+      ...(fraction === null ? [] : [barOf(fraction)]),
+      `${rows} rows`,
+      ...(failed === 0 ? [] : [`${failed} failed`]),
+      `${tokensPerSecond.toFixed(0)} tokens/s`,
+      ...(cachedShare === null ? [] : [`${(100 * cachedShare).toFixed(0)} % of prompts cached`]),
+      ...(secondsLeft === null ? [] : [`${durationOf(secondsLeft)} left`]),
+    ];
+    errors.write(drawnLine(facts, running === 0 && fraction === 1));
+  };
+}
+
+function inWords({ rows, completed, failed, resumed, shared, seconds, ...tokens }: BatchSummary): string {
+  const { promptTokens, cachedTokens, completionTokens } = tokens;
+  return [
+    `${completed} of ${rows} rows answered${failed === 0 ? '' : `, ${failed} failed`} in ${durationOf(seconds)}`,
+    ...(resumed === 0 ? [] : [`${resumed} by earlier runs`]),
+    ...(shared === 0 ? [] : [`${shared} like an equal row`]),
+    `${promptTokens} tokens of prompts, ${cachedTokens} of them cached, ${completionTokens} of answers`,
+  ].join('; ');
+}
+
+function durationOf(seconds: number): string {
+  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor((seconds % 3600) / 60)];
+  if (hours > 0) return `${hours} h ${minutes} min`;
+  return minutes > 0 ? `${minutes} min ${Math.floor(seconds % 60)} s` : `${seconds.toFixed(1)} s`;
+}

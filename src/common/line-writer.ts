@@ -1,0 +1,68 @@
+/** Values -> a file of one JSON value per line. */
+import fs from 'node:fs/promises';
+
+const BUFFER_BYTES = 256 * 1024;
+
+/** Writes lines through a small buffer. */
+export class LineWriter {
+  readonly #handle: fs.FileHandle;
+  #waiting: string[] = [];
+  #waitingLength = 0;
+  #bytes: number;
+
+  private constructor(handle: fs.FileHandle, bytes: number) {
+    this.#handle = handle;
+    this.#bytes = bytes;
+  }
+
+  /** Opens a file to continue after its first `bytes`; truncates the rest. */
+  static async open(file: string, bytes: number): Promise<LineWriter> {
+    const handle = await fs.open(file, bytes === 0 ? 'w' : 'r+');
+    try {
+      if (bytes > 0) await handle.truncate(bytes);
+    } catch (error) {
+      await handle.close();
+      throw error;
+    }
+    return new LineWriter(handle, bytes);
+  }
+
+  /** Length of the file in bytes, buffered lines included. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  async write(value: unknown): Promise<void> {
+    const line = `${JSON.stringify(value)}\n`;
+    this.#waiting.push(line);
+    this.#waitingLength += line.length;
+    this.#bytes += Buffer.byteLength(line);
+    if (this.#waitingLength >= BUFFER_BYTES) await this.#empty();
+  }
+
+  /** Writes the buffer and syncs the file to the disk. */
+  async flush(): Promise<void> {
+    await this.#empty();
+    await this.#handle.datasync();
+  }
+
+  async close(): Promise<void> {
+    await this.#handle.close();
+  }
+
+  async #empty(): Promise<void> {
+    const bytes = Buffer.from(this.#waiting.join(''));
+    this.#waiting = [];
+    this.#waitingLength = 0;
+    const position = this.#bytes - bytes.length;
+    for (let written = 0; written < bytes.length; ) {
+      const { bytesWritten } = await this.#handle.write(
+        bytes,
+        written,
+        bytes.length - written,
+        position + written,
+      );
+      written += bytesWritten;
+    }
+  }
+}
