@@ -8,6 +8,7 @@ PlannedGraph::PlannedGraph(const Model& model, llama_context_params params, Thre
   const Library& api = Api();
   params.n_ctx = 256;
   params.n_batch = params.n_ubatch = params.n_seq_max = params.n_outputs_max = 1;
+  params.n_rs_seq = 0;  // states to go back to need longer passes
   params.abort_callback = nullptr;
   ErrorLog log;
   llama_context* context = log.Run([&] { return api.llama_init_from_model(model.get(), params); });
