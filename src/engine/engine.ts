@@ -154,7 +154,9 @@ export class Engine {
   #isLongBackground({ entries }: Plan): boolean {
     const tokens = entries.reduce((sum, { count }) => sum + count, 0);
     const isAlone = entries.every(({ sequence }) => sequence.group.background);
-    return isAlone && tokens - entries.length >= CUT_STEP_AT_TOKENS && this.#backend.rollbackTokens === Infinity;
+    return (
+      isAlone && tokens - entries.length >= CUT_STEP_AT_TOKENS && this.#backend.rollbackTokens === Infinity
+    );
   }
 
   #checkOpen(): void {
