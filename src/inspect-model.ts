@@ -1,7 +1,7 @@
 /** A model file -> what it is, and where and how much memory it would take. Reads headers only. */
 import { isOnnxModel, readHeaders } from './backends/index.ts';
 import { OnpolicyError } from './errors.ts';
-import { type Placement, planLoad } from './models/index.ts';
+import { type Placement, planLoad, totalBytes } from './models/index.ts';
 import { type Device, devices } from './native/index.ts';
 import { checkArguments, type InspectOptions } from './protocol/index.ts';
 import { checkOptions } from './runtime-options.ts';
@@ -25,6 +25,8 @@ export type ModelInspection = {
     readonly weights: number;
     readonly cache: number;
     readonly compute: number;
+    /** What checkpoints of models with recurrent state or sliding windows may take: the model option `checkpointBytes`. */
+    readonly checkpoints: number;
     readonly total: number;
   };
   readonly placement: Placement;
@@ -44,7 +46,7 @@ export async function inspectModel(file: string, options: InspectOptions = {}): 
     throw new OnpolicyError('UNSUPPORTED', `${file}: expected a GGUF file, got an ONNX model`);
   const [header] = await readHeaders(file);
   const { shape, need, placement } = await planLoad(file, model, serving, new AbortController().signal);
-  const { weights, cache, compute } = need;
+  const { weights, cache, compute, checkpoints } = need;
   const text = (key: string): string => header!.text(key) ?? '';
   return {
     path: file,
@@ -55,7 +57,7 @@ export async function inspectModel(file: string, options: InspectOptions = {}): 
     embeddingSize: shape!.embeddingSize,
     vocabularySize: shape!.vocabSize,
     chatTemplate: text('tokenizer.chat_template'),
-    memory: { weights, cache, compute, total: weights + cache + compute },
+    memory: { weights, cache, compute, checkpoints, total: totalBytes(need) },
     placement,
     devices: devices(),
   };

@@ -1,6 +1,7 @@
 #include "llama/context.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -13,6 +14,11 @@
 
 namespace onpolicy {
 namespace {
+
+// The place of a token that is not computed yet.
+constexpr int32_t kNoPlace = std::numeric_limits<int32_t>::max();
+// The number of a checkpoint on its way from one sequence to another.
+constexpr int32_t kPassing = -1;
 
 void Apply(const RopeOptions& rope, llama_context_params* params) {
   params->rope_scaling_type = static_cast<llama_rope_scaling_type>(rope.type);
@@ -32,6 +38,7 @@ Context::Context(std::shared_ptr<Model> model, const ContextOptions& options)
       pool_(std::make_unique<ThreadPool>(options.threads)),
       adapters_(*model_),
       is_kv_unified_(options.is_kv_unified),
+      is_recurrent_(model_->is_recurrent()),
       rows_(options.sampled_vocab > 0 ? options.sampled_vocab : model_->vocab_size(), options.threads) {}
 
 Status Context::Create(std::shared_ptr<Model> model, const ContextOptions& options, std::shared_ptr<Context>* context) {
@@ -50,6 +57,7 @@ Status Context::Create(std::shared_ptr<Model> model, const ContextOptions& optio
   if (!options.fused_attention) params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
   else if (is_wide || api.ggml_is_quantized(options.cache_type)) params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_ENABLED;
   params.type_k = params.type_v = options.cache_type;
+  params.n_rs_seq = std::min(options.rollback_tokens, std::max(params.n_ubatch, 2u) - 2);  // they must fit into one pass
   Apply(options.rope, &params);
   params.no_perf = true;
   params.swa_full = options.is_window_cache_full;
@@ -77,6 +85,7 @@ Status Context::Create(std::shared_ptr<Model> model, const ContextOptions& optio
                                              " tokens could not be made: " + log.Text());
   created->adapters_.Attach(created->context_, params, created->pool_.get(), options.is_deterministic);
   created->kv_tokens_ = api.llama_n_ctx(created->context_);
+  created->rollback_.Begin(options.max_sequences, api.llama_n_rs_seq(created->context_));
   api.llama_attach_threadpool(created->context_, created->pool_->get(), created->pool_->get());
   *context = std::move(created);
   return Status::Ok();
@@ -88,6 +97,7 @@ void Context::Abort() {
 }
 
 void Context::AbortAhead() {
+  if (is_recurrent_) return;
   abort_ahead_ = true;
   ComputeTurns::Shared().Wake();
 }
@@ -107,30 +117,75 @@ void Context::Abandon() {
   model_->Abandon();
 }
 
-void Context::EditMemory(const std::vector<int32_t>& edits, const std::vector<int32_t>& except) {
-  const Library& api = Api();
-  llama_memory_t memory = api.llama_get_memory(context_);
+Status Context::EditMemory(const std::vector<int32_t>& edits, const std::vector<int32_t>& except) {
+  Status first;
   for (size_t i = 0; i + 5 <= edits.size(); i += 5) {
-    const int32_t* edit = &edits[i];
-    if (std::find(except.begin(), except.end(), edit[1]) != except.end()) continue;
-    if (edit[0] == kMemoryRemove) api.llama_memory_seq_rm(memory, edit[1], edit[3], edit[4]);
-    if (edit[0] != kMemoryCopy) continue;
-    if (is_kv_unified_) {
-      api.llama_memory_seq_cp(memory, edit[1], edit[2], edit[3], edit[4]);
-    } else {  // only whole sequences can be copied: the tail is cut off afterwards
-      api.llama_memory_seq_cp(memory, edit[1], edit[2], -1, -1);
-      if (edit[4] >= 0) api.llama_memory_seq_rm(memory, edit[2], edit[4], -1);
-    }
+    if (std::find(except.begin(), except.end(), edits[i + 1]) != except.end()) continue;
+    const Status status = EditSequence(&edits[i]);
+    if (first.ok()) first = status;
+  }
+  return first;
+}
+
+Status Context::EditSequence(const int32_t* edit) {
+  const auto [kind, sequence, target, from, to] = std::array{edit[0], edit[1], edit[2], edit[3], edit[4]};
+  llama_memory_t memory = Api().llama_get_memory(context_);
+  if (kind == kMemoryForget) {
+    checkpoints_.Forget(target);
+    return Status::Ok();
+  }
+  if (kind == kMemoryCopy) {
+    CopySequence(sequence, target, from, to);
+    return Status::Ok();
+  }
+  std::erase_if(kept_, [&](const KeptRow& row) { return row.sequence == sequence && row.position >= from; });
+  if (kind == kMemoryRestore) {
+    rollback_.Replace(sequence);
+    if (!checkpoints_.Restore(context_, sequence, target))
+      return Status::Fail("KV_FULL", "the KV cache has no room for a checkpoint");
+    Api().llama_memory_seq_rm(memory, sequence, from, -1);
+    return Status::Ok();
+  }
+  if (is_recurrent_ && from > 0) return CutState(sequence, from);
+  rollback_.Replace(sequence);
+  Api().llama_memory_seq_rm(memory, sequence, from, to);
+  return Status::Ok();
+}
+
+Status Context::CutState(int32_t sequence, int32_t from) {
+  llama_memory_t memory = Api().llama_get_memory(context_);
+  const int32_t end = Api().llama_memory_seq_pos_max(memory, sequence) + 1;
+  if (rollback_.Cut(sequence, end - from) && Api().llama_memory_seq_rm(memory, sequence, from, -1)) return Status::Ok();
+  return Status::Fail("BACKEND_FAILED", "recurrent state cannot be taken back by " + std::to_string(end - from) + " tokens");
+}
+
+void Context::CopySequence(int32_t from, int32_t to, int32_t start, int32_t end) {
+  llama_memory_t memory = Api().llama_get_memory(context_);
+  if (is_recurrent_) {  // what is copied in part is then restored from a checkpoint, and cut
+    Api().llama_memory_seq_cp(memory, from, to, -1, -1);
+  } else if (is_kv_unified_) {
+    Api().llama_memory_seq_cp(memory, from, to, start, end);
+  } else {  // only whole sequences can be copied: the tail is cut off afterwards
+    Api().llama_memory_seq_cp(memory, from, to, -1, -1);
+    if (end >= 0) Api().llama_memory_seq_rm(memory, to, end, -1);
+  }
+  if (!is_recurrent_) return;
+  rollback_.Share(from);
+  rollback_.Replace(to);
+  // The engine does not copy that a state was taken back.
+  if (rollback_.IsCut(from) && checkpoints_.Save(context_, from, kPassing) > 0) {
+    checkpoints_.Restore(context_, to, kPassing);
+    checkpoints_.Forget(kPassing);
   }
 }
 
 Status Context::LoadAdapter(const std::string& path, uint32_t* adapter) {
-  EndAhead();
+  if (const Status status = EndAhead(); !status.ok()) return status;
   return adapters_.Load(path, adapter);
 }
 
 Status Context::MixAdapters(const std::vector<uint32_t>& adapters, const std::vector<float>& scales, uint32_t* mix) {
-  EndAhead();
+  if (const Status status = EndAhead(); !status.ok()) return status;
   return adapters_.Mix(adapters, scales, mix);
 }
 
@@ -150,6 +205,7 @@ Status Context::DecodeBatch(llama_batch batch, const int32_t* sequences) {
   const attention::Scope scope(model_->has_own_kernels());
   const CatchFatal catching;
   const int32_t result = Api().llama_decode(context_, batch);
+  if (is_recurrent_) rollback_.Pass(sequences, count);
   if (result == 0) return Status::Ok();
   if (result == 1) return Status::Fail("KV_FULL", "the KV cache has no room for this step");
   if (result == 2) return Status::Fail("ABORTED", "the step was aborted");
@@ -201,6 +257,7 @@ Status Context::DecodeMixed(const StepInput& input, const std::vector<int32_t>& 
   std::vector<int32_t> text_rows;
   size_t next = 0;  // of the media
   for (size_t i = 0; i < input.tokens.size(); ++i) {
+    if ((*places)[i] != kNoPlace) continue;
     if (next < input.media.size() && static_cast<size_t>(input.media[next].at) == i) {
       const MediaRows& media = input.media[next++];
       const Status status = DecodeMedia(input, media, rows, places);
@@ -224,12 +281,30 @@ Status Context::Decode(const StepInput& input, std::vector<int32_t>* places) {
   std::vector<int32_t> rows = input.sample_rows;
   for (size_t i = 0; i < input.score_rows.size(); i += 3) rows.push_back(input.score_rows[i]);
   media_logits_.clear();
-  places->resize(input.tokens.size());
+  places->assign(input.tokens.size(), kNoPlace);
+  if (const Status status = TakeKept(input, places); !status.ok()) return status;
+  const size_t kept = media_logits_.size();
+  if (kept == input.tokens.size()) return Status::Ok();
   const ComputeTurns::Step turn(is_aborted_);
   if (!turn.has_turn()) return Status::Fail("ABORTED", "the step was aborted");
-  if (!input.media.empty()) return DecodeMixed(input, rows, places);
+  if (!input.media.empty() || kept > 0) return DecodeMixed(input, rows, places);
   std::iota(places->begin(), places->end(), 0);
   return DecodeTokens(input, rows);
+}
+
+Status Context::TakeKept(const StepInput& input, std::vector<int32_t>* places) {
+  for (size_t i = 0; i < input.tokens.size() && !kept_.empty(); ++i) {
+    const auto row = std::find_if(kept_.begin(), kept_.end(), [&](const KeptRow& kept) {
+      return kept.sequence == input.sequences[i] && kept.position == input.positions[i];
+    });
+    if (row == kept_.end()) continue;
+    if (row->token != input.tokens[i])
+      return Status::Fail("BACKEND_FAILED", "another token was computed ahead than a step asks for");
+    media_logits_.push_back(std::move(row->logits));
+    (*places)[i] = -static_cast<int32_t>(media_logits_.size());
+    kept_.erase(row);
+  }
+  return Status::Ok();
 }
 
 const float* Context::LogitsAt(int32_t place) {
@@ -249,12 +324,35 @@ void Context::PadRows(std::vector<const float*>* rows) {
 
 void Context::RunAhead() {
   if (next_.empty() || is_next_computed_ || abort_ahead_) return;
-  EditMemory(next_.input().memory_edits);
-  std::vector<int32_t> places;
-  is_next_computed_ = Decode(next_.input(), &places).ok();
+  is_next_computed_ = ComputeAhead().ok();
 }
 
-void Context::EndAhead(const std::vector<int32_t>& used) {
+Status Context::ComputeAhead() {
+  must_finish_ = is_recurrent_;
+  Status status = EditMemory(next_.input().memory_edits);
+  std::vector<int32_t> places;
+  if (status.ok()) status = Decode(next_.input(), &places);
+  must_finish_ = false;
+  return status;
+}
+
+Status Context::KeepAhead() {
+  const StepInput& next = next_.input();
+  if (!next_.empty() && !is_next_computed_)
+    if (const Status status = ComputeAhead(); !status.ok())
+      return Status::Fail("BACKEND_FAILED", "a step that was to be computed ahead has failed: " + status.message);
+  for (size_t i = 0; i < next.tokens.size(); ++i) {
+    const float* logits = Api().llama_get_logits_ith(context_, static_cast<int32_t>(i));
+    if (!logits) return Status::Fail("BACKEND_FAILED", "the engine returned no logits for a row");
+    kept_.push_back({next.sequences[i], next.positions[i], next.tokens[i], {logits, logits + vocab_size()}});
+  }
+  next_.Clear();
+  is_next_computed_ = false;
+  return Status::Ok();
+}
+
+Status Context::EndAhead(const std::vector<int32_t>& used) {
+  if (is_recurrent_) return KeepAhead();
   const StepInput& next = next_.input();
   llama_memory_t memory = Api().llama_get_memory(context_);
   for (size_t i = 0, at = 0; i < next.tokens.size(); ++i) {
@@ -264,15 +362,34 @@ void Context::EndAhead(const std::vector<int32_t>& used) {
   next_.Clear();
   is_next_computed_ = false;
   abort_ahead_ = false;
+  return Status::Ok();
+}
+
+Status Context::PassBehindAhead(const StepInput& input, std::vector<int32_t>* places) {
+  bool is_done = false;
+  if (next_.IsAll(input)) {
+    is_done = is_next_computed_;
+    if (is_done) *places = next_.PlacesOf(input);
+    next_.Clear();
+    is_next_computed_ = false;
+  } else if (const Status status = KeepAhead(); !status.ok()) {
+    return status;
+  }
+  if (const Status status = EditMemory(input.memory_edits); !status.ok()) return status;
+  if (is_done || input.tokens.empty()) return Status::Ok();
+  const Status status = adapters_.Use(input.adapter);
+  return status.ok() ? Decode(input, places) : status;
 }
 
 Status Context::Pass(const StepInput& input, std::vector<int32_t>* places) {
+  if (is_recurrent_) return PassBehindAhead(input, places);
   if (is_next_computed_) *places = next_.PlacesOf(input);
-  EndAhead(*places);
+  Status status = EndAhead(*places);
   const bool is_done = !places->empty();
-  EditMemory(input.memory_edits, is_done ? input.sequences : std::vector<int32_t>{});  // those were made ahead
-  if (is_done || input.tokens.empty()) return Status::Ok();
-  const Status status = adapters_.Use(input.adapter);
+  if (status.ok())
+    status = EditMemory(input.memory_edits, is_done ? input.sequences : std::vector<int32_t>{});  // those were made ahead
+  if (!status.ok() || is_done || input.tokens.empty()) return status;
+  status = adapters_.Use(input.adapter);
   return status.ok() ? Decode(input, places) : status;
 }
 
@@ -294,23 +411,33 @@ Status Context::Step(const StepInput& input, RowsOutput* output) {
   if (vocab_size() < rows_.vocab_size()) PadRows(&logits);
   rows_.Run(input, logits, constraints, output);
   if (input.may_run_ahead) next_.LayOut(input, output->samples);
+  if (is_recurrent_ && (input.HasDrafts() || !next_.IsOneTokenEach(output->samples.size()))) next_.Clear();
+  output->is_ahead = is_recurrent_ && !next_.empty();
+  return Status::Ok();
+}
+
+Status Context::SaveCheckpoint(int32_t sequence, int32_t number, size_t* bytes) {
+  if (const Status status = EndAhead(); !status.ok()) return status;
+  *bytes = checkpoints_.Save(context_, sequence, number);
   return Status::Ok();
 }
 
 Status Context::SaveSequence(int32_t sequence, std::vector<uint8_t>* state) {
-  EndAhead();
-  state->resize(Api().llama_state_seq_get_size(context_, sequence));
-  if (state->empty() || Api().llama_state_seq_get_data(context_, state->data(), state->size(), sequence) != state->size())
+  if (const Status status = EndAhead(); !status.ok()) return status;
+  state->resize(Api().llama_state_seq_get_size_ext(context_, sequence, 0));
+  if (state->empty() ||
+      Api().llama_state_seq_get_data_ext(context_, state->data(), state->size(), sequence, 0) != state->size())
     return Status::Fail("UNSUPPORTED", "the engine cannot save the cache of this model");
   return Status::Ok();
 }
 
 Status Context::LoadSequence(const std::vector<int32_t>& edits, int32_t sequence, const std::vector<uint8_t>& state) {
-  EndAhead();
-  EditMemory(edits);
+  if (const Status status = EndAhead(); !status.ok()) return status;
+  if (const Status status = EditMemory(edits); !status.ok()) return status;
+  rollback_.Replace(sequence);
   size_t read = 0;
   try {
-    read = Api().llama_state_seq_set_data(context_, state.data(), state.size(), sequence);
+    read = Api().llama_state_seq_set_data_ext(context_, state.data(), state.size(), sequence, 0);
   } catch (const std::exception&) {
     read = 0;
   }

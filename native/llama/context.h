@@ -10,8 +10,10 @@
 #include <vector>
 
 #include "llama/adapters.h"
+#include "llama/checkpoints.h"
 #include "llama/model.h"
 #include "llama/next-step.h"
+#include "llama/rollback.h"
 #include "llama/step-input.h"
 #include "llama/thread-pool.h"
 
@@ -40,6 +42,7 @@ struct ContextOptions {
   uint32_t max_outputs = 64;      // rows of logits in one step at most
   int32_t sampled_vocab = 0;      // ids that samplers know, where they are those of another model; 0: the model's own
   int32_t threads = 1;
+  uint32_t rollback_tokens = 0;   // of a recurrent sequence, that can be taken back: the engine may do so for fewer or none
   bool cache_on_gpu = true;       // of the layers on the GPU; false: in the processor's memory, where their attention runs then
   bool fused_attention = true;    // false: plain matmuls
   bool is_window_cache_full = true;  // false: layers with a sliding window have cells for the window and a step only
@@ -57,14 +60,15 @@ class Context {
 
   // Fails with KV_FULL (nothing was computed) or ABORTED (the KV cache may hold a part of the step: the caller removes it).
   // Any other failure leaves the context unusable.
-  // Where it may run ahead, the next step is laid out for RunAhead.
+  // Where it may run ahead, the next step is laid out for RunAhead. With recurrent state, which cannot be taken back, what was laid
+  // out is computed in any case, and kept for the steps that ask for it.
   Status Step(const StepInput& input, RowsOutput* output);
 
   // Computes the step that was laid out, if any. A Step with the same input uses the outcome; any other call undoes it.
   void RunAhead();
   // Whether that step is this one. Not while Step runs.
   bool IsAhead(const StepInput& input) const { return next_.Covers(input); }
-  // Ends RunAhead early: its outcome is not wanted. Callable from any thread.
+  // Ends RunAhead early: its outcome is not wanted. Callable from any thread. Does nothing with recurrent state.
   void AbortAhead();
 
   // Rows of the last step that JavaScript edits: see RowSampler.
@@ -72,6 +76,9 @@ class Context {
   Status Finish(const std::vector<int32_t>& indices, std::vector<RowResult>* results) {
     return rows_.Finish(indices, results);
   }
+
+  // Keeps what of a sequence's cache cannot be cut, as it is now. Steps name it by its number. `bytes`: 0 if the engine cannot.
+  Status SaveCheckpoint(int32_t sequence, int32_t number, size_t* bytes);
 
   // The whole cache of a sequence as bytes that a context of the same shape on the same model can load.
   Status SaveSequence(int32_t sequence, std::vector<uint8_t>* state);
@@ -96,6 +103,7 @@ class Context {
   void Abort();
 
   uint32_t kv_tokens() const { return kv_tokens_; }
+  uint32_t rollback_tokens() const { return rollback_.most(); }
 
   // After a GPU has failed, freeing what it holds waits for it, which ends the process: context and model are leaked instead.
   // Does nothing on a CPU.
@@ -116,10 +124,20 @@ class Context {
   const float* LogitsAt(int32_t place);
   // The rows with an impossible logit for each id that the model lacks.
   void PadRows(std::vector<const float*>* rows);
-  // Forgets what RunAhead did, but for the tokens at `used`, ascending.
-  void EndAhead(const std::vector<int32_t>& used = {});
-  // Edits of the sequences in `except` are left out.
-  void EditMemory(const std::vector<int32_t>& edits, const std::vector<int32_t>& except = {});
+  // Forgets what RunAhead did, but for the tokens at `used`, ascending; with recurrent state, keeps its rows.
+  Status EndAhead(const std::vector<int32_t>& used = {});
+  Status ComputeAhead();
+  // Computes what was laid out, and keeps its rows of logits for the steps that ask for these tokens.
+  Status KeepAhead();
+  // Pass with recurrent state.
+  Status PassBehindAhead(const StepInput& input, std::vector<int32_t>* places);
+  // Moves kept rows of tokens of this step to media_logits_, and fills their `places`. The others get kNoPlace.
+  Status TakeKept(const StepInput& input, std::vector<int32_t>* places);
+  // Edits of the sequences in `except` are left out. Does all of them, and returns the first failure.
+  Status EditMemory(const std::vector<int32_t>& edits, const std::vector<int32_t>& except = {});
+  Status EditSequence(const int32_t* edit);
+  Status CutState(int32_t sequence, int32_t from);
+  void CopySequence(int32_t from, int32_t to, int32_t start, int32_t end);
 
   std::shared_ptr<Model> model_;
   llama_context* context_ = nullptr;
@@ -127,18 +145,29 @@ class Context {
   uint32_t kv_tokens_ = 0;
   Adapters adapters_;
   const bool is_kv_unified_;
+  const bool is_recurrent_;
   RowSampler rows_;
   std::atomic<bool> abort_{false};
+  // Rows that were computed ahead, and not asked for by the step after.
+  struct KeptRow {
+    int32_t sequence, position, token;
+    std::vector<float> logits;
+  };
+
+  Rollback rollback_;  // of recurrent state
+  Checkpoints checkpoints_;
+  std::vector<KeptRow> kept_;
+  bool must_finish_ = false;  // the running pass is not aborted
   NextStep next_;
   bool is_next_computed_ = false;
   bool is_abandoned_ = false;
   std::atomic<bool> abort_ahead_{false};
-  const std::function<bool()> is_aborted_ = [this] { return abort_ || abort_ahead_; };
+  const std::function<bool()> is_aborted_ = [this] { return !must_finish_ && (abort_ || abort_ahead_); };
   // Reused between steps: llama_batch wants one array of sequence ids per token.
   std::vector<int32_t> sequence_counts_;
   std::vector<int32_t*> sequence_pointers_;
   std::vector<int8_t> wants_logits_;
-  std::vector<std::vector<float>> media_logits_;  // rows of media that are sampled from: at place -1, -2, ...
+  std::vector<std::vector<float>> media_logits_;  // rows kept before, and of media that are sampled from: at place -1, -2, ...
   std::vector<std::vector<float>> padded_;        // rows of a model with fewer ids than samplers know
 };
 

@@ -66,9 +66,11 @@ namespace onpolicy {
   X(llama_memory_clear)                                                                                        \
   X(llama_memory_seq_rm)                                                                                       \
   X(llama_memory_seq_cp)                                                                                       \
-  X(llama_state_seq_get_size)                                                                                  \
-  X(llama_state_seq_get_data)                                                                                  \
-  X(llama_state_seq_set_data)                                                                                  \
+  X(llama_memory_seq_pos_max)                                                                                  \
+  X(llama_n_rs_seq)                                                                                            \
+  X(llama_state_seq_get_size_ext)                                                                              \
+  X(llama_state_seq_get_data_ext)                                                                              \
+  X(llama_state_seq_set_data_ext)                                                                              \
   X(llama_decode)                                                                                              \
   X(llama_set_causal_attn)                                                                                     \
   X(llama_get_logits_ith)                                                                                      \

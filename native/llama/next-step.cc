@@ -47,6 +47,7 @@ bool NextStep::HasEdits(const StepInput& step) const {
   const std::vector<int32_t>& edits = step.memory_edits;
   const std::vector<int32_t>& own = input_.memory_edits;
   for (size_t i = 0; i + 5 <= edits.size(); i += 5) {
+    if (edits[i] == kMemoryForget) continue;
     if (edits[i] != kMemoryRemove) return false;
     if (!Has(step.sequences, edits[i + 1])) continue;
     bool is_own = false;
@@ -54,6 +55,15 @@ bool NextStep::HasEdits(const StepInput& step) const {
     if (!is_own) return false;
   }
   return true;
+}
+
+bool NextStep::IsAll(const StepInput& step) const {
+  return !empty() && step.tokens.size() == input_.tokens.size() && Covers(step);
+}
+
+bool NextStep::IsOneTokenEach(size_t sequences) const {
+  const std::vector<int32_t>& own = input_.sequences;
+  return own.size() == sequences && std::adjacent_find(own.begin(), own.end()) == own.end();
 }
 
 std::vector<int32_t> NextStep::PlacesOf(const StepInput& step) const {

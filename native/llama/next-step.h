@@ -21,6 +21,10 @@ class NextStep {
 
   // Whether `step` is this one, apart from sequences that have ended and drafts that are left out.
   bool Covers(const StepInput& step) const { return !PlacesOf(step).empty(); }
+  // Whether `step` has all of its tokens and no others, and leaves its sequences as they are.
+  bool IsAll(const StepInput& step) const;
+  // Whether it has one token of each of so many sequences.
+  bool IsOneTokenEach(size_t sequences) const;
   // (tokens of `step`) where each stands here; empty when `step` is another one.
   std::vector<int32_t> PlacesOf(const StepInput& step) const;
 

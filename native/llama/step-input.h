@@ -9,7 +9,12 @@
 namespace onpolicy {
 
 // Kinds of KV cache edits, as they stand in StepInput::memory_edits.
-enum MemoryEdit : int32_t { kMemoryRemove = 0, kMemoryCopy = 1 };
+enum MemoryEdit : int32_t {
+  kMemoryRemove = 0,
+  kMemoryCopy = 1,
+  kMemoryRestore = 2,  // `target` is the number of a checkpoint, which ends before `from`
+  kMemoryForget = 3,   // frees checkpoint `target`
+};
 
 // The adapter number of a step on the model's own weights.
 constexpr uint32_t kNoAdapter = 0;

@@ -19,6 +19,7 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
     return DefineClass(env, "Context",
                        {InstanceMethod<&JsContext::Step>("step"), InstanceMethod<&JsContext::ReadRow>("readRow"),
                         InstanceMethod<&JsContext::WriteRow>("writeRow"),
+                        InstanceMethod<&JsContext::SaveCheckpoint>("saveCheckpoint"),
                         InstanceMethod<&JsContext::SaveSequence>("saveSequence"),
                         InstanceMethod<&JsContext::LoadSequence>("loadSequence"),
                         InstanceMethod<&JsContext::LoadAdapter>("loadAdapter"),
@@ -120,6 +121,16 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
     return ReadInteger(value, "sequence", 0, static_cast<int32_t>(options_.max_sequences) - 1);
   }
 
+  // saveCheckpoint(sequence, number) -> Promise<number>: its bytes; 0: the engine cannot.
+  Napi::Value SaveCheckpoint(const Napi::CallbackInfo& info) {
+    auto bytes = std::make_shared<size_t>(0);
+    const int32_t sequence = ReadSequence(info[0]);
+    const auto number = ReadInteger<int32_t>(info[1], "number", 0);
+    return Thread().Push(
+        env_, [=](Context& context) { return context.SaveCheckpoint(sequence, number, bytes.get()); },
+        [bytes](Napi::Env env) -> Napi::Value { return Napi::Number::New(env, static_cast<double>(*bytes)); });
+  }
+
   // saveSequence(sequence) -> Promise<Uint8Array>: its whole cache.
   Napi::Value SaveSequence(const Napi::CallbackInfo& info) {
     auto state = std::make_shared<std::vector<uint8_t>>();
@@ -184,8 +195,9 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
     Check(env_, edits.size() % 5 == 0, "memoryEdits: expected five numbers per edit");
     for (size_t i = 0; i < edits.size(); i += 5) {
       const int32_t* edit = &edits[i];
-      Check(env_, edit[0] == kMemoryRemove || edit[0] == kMemoryCopy, "memoryEdits: unknown kind");
-      Check(env_, edit[1] >= 0 && edit[1] < sequences && edit[2] >= 0 && edit[2] < sequences,
+      Check(env_, edit[0] >= kMemoryRemove && edit[0] <= kMemoryForget, "memoryEdits: unknown kind");
+      const int32_t target = edit[0] == kMemoryCopy ? edit[2] : 0;  // of others it is no sequence
+      Check(env_, edit[1] >= 0 && edit[1] < sequences && target >= 0 && target < sequences,
             "memoryEdits: sequence out of range");
     }
   }
@@ -319,6 +331,7 @@ ContextOptions ReadContextOptions(const Fields& given) {
   options.max_sequences = given.UnsignedOr("maxSequences", options.max_sequences);
   options.max_outputs = given.UnsignedOr("maxOutputs", options.max_outputs);
   options.threads = static_cast<int32_t>(given.UnsignedOr("threads", 1));
+  options.rollback_tokens = given.UnsignedOr("rollbackTokens", options.rollback_tokens);
   options.fused_attention = given.Flag("fusedAttention");
   options.cache_on_gpu = given.Flag("cacheOnGpu");
   options.is_window_cache_full = given.Flag("isWindowCacheFull");
@@ -339,6 +352,7 @@ Napi::Value CreateContext(const Napi::CallbackInfo& info) {
       [options, context, vocab_size = model->vocab_size(), row_size = model->input_size()](Napi::Env env) -> Napi::Value {
         Napi::Object object = Environment::Of(env).Construct("Context");
         object.Set("kvTokens", (*context)->kv_tokens());
+        object.Set("rollbackTokens", (*context)->rollback_tokens());
         JsContext::Unwrap(object)->Start(std::move(*context), options, vocab_size, row_size);
         return object;
       });

@@ -98,7 +98,7 @@ Napi::Object DescribeModel(Napi::Env env, const LoadedModel& loaded) {
   object.Set("embeddingSize", api.llama_model_n_embd(raw));
   object.Set("heads", api.llama_model_n_head(raw));
   object.Set("kvHeads", api.llama_model_n_head_kv(raw));
-  object.Set("hasRecurrentState", api.llama_model_is_recurrent(raw) || api.llama_model_is_hybrid(raw));
+  object.Set("hasRecurrentState", model->is_recurrent());
   object.Set("hasF32Weights", model->is_f32());
   object.Set("kernels", model->kernels());
   object.Set("slidingWindow", api.llama_model_n_swa(raw));

@@ -246,6 +246,7 @@ Napi::Object ToSamplesAndScores(Napi::Env env, const RowsOutput& output) {
   Napi::Object result = Napi::Object::New(env);
   result.Set("samples", ToRows(env, output.samples));
   result.Set("scores", ToRows(env, output.scores));
+  result.Set("isAhead", output.is_ahead);
   if (const DraftWork& work = output.draft_work; work.passes > 0) {
     Napi::Object drafting = Napi::Object::New(env);
     drafting.Set("ms", work.ms);

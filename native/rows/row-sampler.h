@@ -1,5 +1,6 @@
 // Rows of logits -> sampled tokens and scores, on a few threads. Independent of the engine that computed the rows.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -30,6 +31,9 @@ struct RowsInput {
     return static_cast<size_t>(draft_limits[kLastDrafts * sample + static_cast<size_t>(last)]);
   }
   bool IsDraft(size_t sample) const { return !drafted.empty() && drafted[sample] != kNoToken; }
+  bool HasDrafts() const {
+    return std::any_of(drafted.begin(), drafted.end(), [](int32_t token) { return token != kNoToken; });
+  }
   // The sample after the last one of the sequence that begins at `first`.
   size_t EndOfSequence(size_t first) const {
     size_t end = first + 1;
@@ -42,6 +46,7 @@ struct RowsOutput {
   std::vector<RowResult> samples;  // (samplers)
   std::vector<RowResult> scores;   // (scores)
   DraftWork draft_work;            // of smaller models
+  bool is_ahead = false;           // the next token of every sampled sequence is computed in any case
 };
 
 class RowSampler {

@@ -12,6 +12,7 @@ import type { ChatCompletion, ValidChatRequest, ValidSpeculation } from '../prot
 import { createLogitsHooks, createPromptScores, createSamplers } from '../sampling/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
 import { AnswerIndexes } from './answer-indexes.ts';
+import { checkpointPlaces } from './checkpoint-places.ts';
 import { Completion } from './completion.ts';
 import { type ConstraintPlan, createMatchers, planConstraint } from './constraint.ts';
 import { forbiddenTexts } from './effort.ts';
@@ -86,6 +87,7 @@ export async function answer(
     media: await encodeMedia(prompt, model.media, context.signal),
     cacheKey: `${adapter?.identity ?? ''} ${transferKey(transfer) ?? salt}`,
     adapter: adapter?.number ?? NO_ADAPTER,
+    checkpoints: engine.takesCheckpoints ? checkpointPlaces(prompt.ids, tokenizer) : [],
     priority: request.priority,
     arrival: context.arrival,
     client: context.client,

@@ -34,24 +34,17 @@ export async function beginTransfer(
 ): Promise<PromptTransfer> {
   if (transfer.kind === 'none') return { savedPrompt: null, finish: async () => null };
   const { engine } = promptOwner.model;
-  if (!engine.canCutCache)
-    throw new OnpolicyError(
-      'UNSUPPORTED',
-      'kv_transfer_params: a model with recurrent state cannot hand its prompt over',
-      {
-        param: 'kv_transfer_params',
-      },
-    );
   const owner = await ownerOf(promptOwner);
   if (transfer.kind === 'resume') {
     const { tokens, state } = await loadCache(folder, owner, transfer.handle, ids);
     await adopt(engine, group, group.prompt.subarray(0, tokens.length), state);
     return { savedPrompt: null, finish: async () => null };
   }
-  const savedPrompt: SavedPrompt = { state: null };
+  const savedPrompt: SavedPrompt = { state: null, tokens: 0 };
   return {
     savedPrompt,
-    finish: () => saveCache(folder, owner, { tokens: ids, state: savedPrompt.state! }),
+    finish: () =>
+      saveCache(folder, owner, { tokens: ids.subarray(0, savedPrompt.tokens), state: savedPrompt.state! }),
   };
 }
 

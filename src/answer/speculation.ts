@@ -42,7 +42,7 @@ export async function planSpeculation(
 ): Promise<SpeculationPlan> {
   const given = request.speculation ?? speculation;
   const isPossible =
-    engine.canCutCache && !media && !request.use_beam_search && request.logits_processors.length === 0;
+    engine.rollbackTokens > 0 && !media && !request.use_beam_search && request.logits_processors.length === 0;
   if (given === false || !isPossible) return NOTHING;
   const { method, maxTokens, minMatch } = given === 'auto' ? AUTO : given;
   const prediction = await atField('prediction', () =>

@@ -4,6 +4,10 @@ import type { DraftColumns, Handle, SamplerHandle, StepRows } from '../native/in
 /** Kinds of cache edits in {@link Step.memoryEdits}. */
 export const MEMORY_REMOVE = 0;
 export const MEMORY_COPY = 1;
+/** The state of a checkpoint (its number in the place of the target) for a slot, whose cells from the position on are removed. */
+export const MEMORY_RESTORE = 2;
+/** Frees a checkpoint: its number in the place of the target. */
+export const MEMORY_FORGET = 3;
 
 /** The adapter number of a step on the model's own weights. */
 export const NO_ADAPTER = 0;
@@ -62,7 +66,10 @@ export type Step = {
   readonly mayRunAhead: boolean;
 };
 
-/** The result of a step: columns, one entry per sample or score. */
+/**
+ * The result of a step: columns, one entry per sample or score. Where it `isAhead`, the token that was sampled last for each sequence
+ * is computed already, or will be before anything else: the cache holds it, whether a step asks for it or not.
+ */
 export type StepResult = StepRows;
 
 /** Sizes and abilities of a backend. Slots are small integers, each for the cache of one sequence. */
@@ -82,8 +89,12 @@ export type BackendLimits = {
   readonly rowTile: number;
   /** Slots are 0 to slotCount - 1. */
   readonly slotCount: number;
-  /** Whether a slot's cache can be cut or copied at any position; false for models with recurrent state. */
-  readonly canCutCache: boolean;
+  /**
+   * How many of a slot's last tokens can be cut off. Infinity: any, and its cache can be copied in part. Models with recurrent state:
+   * fewer or none, and only those that the last step computed behind the first one of the slot. Their run-ahead steps cannot be
+   * taken back either: see {@link StepResult}.
+   */
+  readonly rollbackTokens: number;
   /**
    * Tokens that attention sees; 0: all. Once a sequence is this long, the cells of tokens outside its window may be taken
    * by others, so its cache can no longer be cut or copied in part.
@@ -101,6 +112,11 @@ export interface Backend extends BackendLimits {
    * hold a part of the step, which the caller removes. With code `KV_FULL` nothing was computed.
    */
   step(step: Step): Promise<StepResult>;
+  /**
+   * Keeps what of a slot's cache cannot be cut, under a number by which edits name it. Returns its bytes; 0: it could not be kept. Not
+   * while a step runs.
+   */
+  saveCheckpoint(slot: number, number: number): Promise<number>;
   /** The whole cache of a slot. Not while a step runs. */
   saveSlot(slot: number): Promise<Uint8Array>;
   /** Makes the edits, then loads a saved cache into a slot that is empty. On failure the slot stays empty. */

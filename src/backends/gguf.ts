@@ -23,8 +23,8 @@ import type { Tokenizer } from '../tokenizer/index.ts';
 import type { Backend, Step, StepResult } from './backend.ts';
 import { describeGguf } from './gguf-headers.ts';
 import { createTokenizer } from './gguf-tokenizer.ts';
-import { estimateMemory, kvBytesPerToken, type ModelShape, weightBytes } from './memory.ts';
-import type { ContextLimits, LoadedModel } from './model.ts';
+import { estimateMemory, kvBytesPerToken, type ModelShape, stateFacts, weightBytes } from './memory.ts';
+import type { ContextLimits, LoadedModel, StateFacts } from './model.ts';
 import { fitsOwnAttention } from './own-attention.ts';
 import { finishEdits, hookedSamples } from './row-edits.ts';
 
@@ -84,6 +84,7 @@ export class GgufModel implements LoadedModel {
   readonly tokenizer: Tokenizer;
   readonly supportsUnifiedKv = true;
   readonly kvBytesPerToken: number;
+  readonly state: StateFacts;
   readonly cacheType: CacheType;
   /** Null: as the file says. */
   readonly rope: RopeOptions | null;
@@ -102,6 +103,7 @@ export class GgufModel implements LoadedModel {
   ) {
     this.cacheType = cacheType ?? (native.hasF32Weights ? 'f32' : 'f16');
     this.kvBytesPerToken = kvBytesPerToken(shape, this.cacheType);
+    this.state = stateFacts(shape, this.cacheType);
     this.rope = rope ?? null;
     this.#shape = shape;
     this.#fusedAttention = fusedAttention;
@@ -315,7 +317,7 @@ class GgufBackend implements Backend {
   readonly outputRows: number;
   readonly rowTile: number;
   readonly slotCount: number;
-  readonly canCutCache: boolean;
+  readonly rollbackTokens: number;
   readonly windowTokens: number;
   readonly isKvUnified: boolean;
   readonly cacheShape: string;
@@ -334,13 +336,17 @@ class GgufBackend implements Backend {
     this.outputRows = Math.max(limits.maxOutputs, limits.slotCount);
     this.rowTile = usesGpu ? 1 : CPU_ROW_TILE;
     this.slotCount = limits.slotCount;
-    this.canCutCache = !model.hasRecurrentState;
+    this.rollbackTokens = model.hasRecurrentState ? context.rollbackTokens : Infinity;
     this.windowTokens = model.slidingWindow;
     this.isKvUnified = limits.isKvUnified;
     const slots = `${limits.slotCount} slots${limits.isWindowCacheFull === false ? ' with small windows' : ''}`;
     const layout = limits.isKvUnified ? 'pool' : slots;
     this.cacheShape = `${layout}, ${cacheType}${fusedAttention ? '' : ', plain attention'}${rope ? `, ${JSON.stringify(rope)}` : ''}`;
     this.#context = context;
+  }
+
+  saveCheckpoint(slot: number, number: number): Promise<number> {
+    return this.#context.saveCheckpoint(slot, number);
   }
 
   saveSlot(slot: number): Promise<Uint8Array> {

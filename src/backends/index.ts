@@ -3,7 +3,9 @@ export {
   type Backend,
   type BackendLimits,
   MEMORY_COPY,
+  MEMORY_FORGET,
   MEMORY_REMOVE,
+  MEMORY_RESTORE,
   NO_ADAPTER,
   type RowEdit,
   type Step,
@@ -21,6 +23,7 @@ export {
   type MemoryEstimate,
   type ModelShape,
   type Pooling,
+  stateFacts,
   toBase,
 } from './memory.ts';
 export type { ContextLimits, LoadedModel } from './model.ts';

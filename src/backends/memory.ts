@@ -3,7 +3,7 @@ import { type GgufHeader, type GgufTensor, shapesOf } from '../gguf/index.ts';
 import type { BaseModel } from '../lora/index.ts';
 import type { CacheType } from '../protocol/index.ts';
 import { type LayerMemory, layerMemories, slidingWindow } from './layer-memory.ts';
-import type { ContextLimits } from './model.ts';
+import type { ContextLimits, StateFacts } from './model.ts';
 import { numbersPerRow } from './step-memory.ts';
 
 /** Bytes of one number in the cache. */
@@ -34,6 +34,8 @@ export type ModelShape = {
   readonly slidingWindow: number; // tokens; 0: attention sees everything
   /** Whether there are layers that keep a state of what they have read. */
   readonly isRecurrent: boolean;
+  /** Whether that state can be taken back by some tokens. */
+  readonly takesBack: boolean;
   readonly isF32: boolean;
   /** How the states of a sequence's tokens become one vector; null: the file does not say, it is no model of embeddings. */
   readonly pooling: Pooling | null;
@@ -51,6 +53,8 @@ export type MemoryEstimate = {
   /** The KV cache, and states of sequences. */
   readonly cache: number;
   readonly caches: readonly number[]; // (layers) of these
+  /** What checkpoints of sequences may take, in the processor's memory. */
+  readonly checkpoints: number;
   /** What a step computes with, and its rows of logits. */
   readonly compute: number;
 };
@@ -91,6 +95,7 @@ export function toShape(parts: readonly GgufHeader[]): ModelShape {
     layers: memories,
     slidingWindow: slidingWindow(architecture, layers, { number: read, list }),
     isRecurrent: memories.some(({ stateBytes }) => stateBytes > 0),
+    takesBack: TAKE_BACK.has(architecture),
     isF32: parts.every(isF32),
     pooling: POOLINGS[read('pooling_type') ?? 0] ?? null,
     isCausal: read('attention.causal') !== 0,
@@ -154,7 +159,7 @@ function layerCacheBytes(
   limits: ContextLimits,
   { cacheType, fusedAttention }: CacheKind,
 ): number[] {
-  const { isKvUnified, kvTokens, slotCount, isWindowCacheFull } = limits;
+  const { isKvUnified, kvTokens, slotCount, isWindowCacheFull, rollbackTokens = 0 } = limits;
   const caches = isKvUnified ? 1 : slotCount;
   const cells = roundUp(kvTokens / caches);
   const windowTokens = shape.slidingWindow * (isKvUnified ? slotCount : 1) + rowsOf(limits);
@@ -163,9 +168,30 @@ function layerCacheBytes(
   return shape.layers.map(({ keys, values, isWindow, stateBytes }) => {
     const stored = fusedAttention || values === 0 ? values : mostValues; // without fusion all layers have rows of one length
     const numbers = caches * (isWindow ? windowCells : cells) * (keys + stored);
-    return CACHE_BYTES[cacheType] * numbers + slotCount * stateBytes;
+    return CACHE_BYTES[cacheType] * numbers + slotCount * (1 + rollbackTokens) * stateBytes;
   });
 }
+
+/** What of the caches of a model cannot be cut. */
+export function stateFacts({ takesBack, slidingWindow, layers }: ModelShape, type: CacheType): StateFacts {
+  const stateBytes = sum(layers.map((layer) => layer.stateBytes));
+  const ofWindow =
+    CACHE_BYTES[type] * sum(layers.map((layer) => (layer.isWindow ? layer.keys + layer.values : 0)));
+  return { stateBytes, takesBack, checkpointSize: stateBytes + slidingWindow * ofWindow };
+}
+
+/** Architectures with a recurrent state that the engine can take back by some tokens. */
+const TAKE_BACK = new Set([
+  'bailingmoe3',
+  'deepseek4',
+  'lfm2',
+  'lfm2moe',
+  'nemotron_h',
+  'nemotron_h_moe',
+  'qwen35',
+  'qwen35moe',
+  'qwen4exp',
+]);
 
 /** Rows that the engine computes in one pass at most. */
 function rowsOf({ batchTokens, wholeRows = 0 }: ContextLimits): number {
@@ -196,6 +222,7 @@ export function estimateMemory(shape: ModelShape, limits: ContextLimits, kind: C
     weights: weightBytes(shape),
     cache: sum(caches),
     caches,
+    checkpoints: limits.checkpointBytes ?? 0,
     compute: Math.max(masks + Math.max(hidden, unfused), Math.min(rows / outputs, 1) * logits) + logits,
   };
 }

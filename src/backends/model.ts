@@ -15,12 +15,26 @@ export type ContextLimits = {
   /** Rows of logits of one step at most; never less than one per slot. */
   readonly maxOutputs: number;
   readonly threads: number;
+  /** Last tokens of a sequence with recurrent state that can be taken back: each takes memory of another state. Default: none. */
+  readonly rollbackTokens?: number;
+  /** Bytes that checkpoints may take, see {@link Backend.saveCheckpoint}. Default: none. */
+  readonly checkpointBytes?: number;
   /** False: layers with a sliding window have cells for the window and a step only, with a non-unified cache. Default true. */
   readonly isWindowCacheFull?: boolean;
   /** Whether a context is refused whose logits may depend on what is computed with them. Default false. */
   readonly isDeterministic?: boolean;
   /** Rows of the largest medium that one pass must hold. Absent: the model takes text only. */
   readonly wholeRows?: number;
+};
+
+/** What of a sequence's cache cannot be cut. */
+export type StateFacts = {
+  /** Bytes of its recurrent state; 0: there is none. */
+  readonly stateBytes: number;
+  /** Whether that can be taken back by some tokens. */
+  readonly takesBack: boolean;
+  /** Bytes of one checkpoint; 0: the cache can be cut everywhere. */
+  readonly checkpointSize: number;
 };
 
 /** A model in memory: its facts, and what computes it. */
@@ -39,6 +53,8 @@ export interface LoadedModel {
   readonly defaults: SamplingDefaults;
   /** Bytes that one token takes in the KV cache. */
   readonly kvBytesPerToken: number;
+  /** What of its caches cannot be cut. */
+  readonly state: StateFacts;
   /** Whether the KV cache may be non-unified, see {@link BackendLimits.isKvUnified}. */
   readonly supportsNonUnifiedKv: boolean;
   /** Whether the KV cache may be unified. */

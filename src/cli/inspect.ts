@@ -38,6 +38,7 @@ export async function inspect(words: readonly string[], terminal: Terminal): Pro
     ['weights', mib(memory.weights)],
     ['cache', mib(memory.cache)],
     ['compute', mib(memory.compute)],
+    ['checkpoints', mib(memory.checkpoints)],
     ['together', mib(memory.total)],
     ...gpus.map(({ name, description, freeBytes }) => [name, `${description}, ${mib(freeBytes)} free`]),
     ['GPU', gpus.length === 0 ? GPU_HINT : `${placement.gpuLayers} of ${placement.layers} layers`],

@@ -20,11 +20,17 @@ type Gain = { readonly sequence: Sequence; readonly depth: number; readonly gain
 /** Decides for one engine. */
 export class DraftControl {
   readonly #mostRows: number;
+  readonly #mostDrafts: number; // of a sequence: wrong ones must be taken back
   readonly #steps = new StepCosts(); // by rows
   readonly #drafts = new StepCosts(); // passes of draft models, by sequences
 
-  constructor({ batchTokens, outputRows }: Pick<BackendLimits, 'batchTokens' | 'outputRows'>) {
+  constructor({
+    batchTokens,
+    outputRows,
+    rollbackTokens,
+  }: Pick<BackendLimits, 'batchTokens' | 'outputRows' | 'rollbackTokens'>) {
     this.#mostRows = Math.min(batchTokens, outputRows);
+    this.#mostDrafts = rollbackTokens;
   }
 
   /** Records how long a plan took, if it had nothing but generated tokens and drafts; and what drafting took of that. */
@@ -69,7 +75,7 @@ export class DraftControl {
     const gains: Gain[] = [];
     for (const sequence of drafting) {
       const { maxTokens, rates } = sequence.speculation!;
-      const most = Math.min(maxTokens, sequence.outputsLeft - 2);
+      const most = Math.min(maxTokens, sequence.outputsLeft - 2, this.#mostDrafts);
       for (
         let depth = 1, gain = rates[last];
         depth <= most && gain >= LEAST_RATE;

@@ -54,7 +54,9 @@ export class Engine {
     if (!this.#current) return this.#scheduler.remove(sequence);
     this.#removed.add(sequence);
     const entry = this.#current.entries.find((candidate) => candidate.sequence === sequence);
-    if (entry && entry.count >= CUT_STEP_AT_TOKENS) this.#backend.abortStep();
+    // What a step cut short leaves of recurrent state is of no use to others of the step.
+    const isAlone = this.#current.entries.length === 1 || this.#backend.rollbackTokens === Infinity;
+    if (entry && entry.count >= CUT_STEP_AT_TOKENS && isAlone) this.#backend.abortStep();
   }
 
   /** Gives a sequence that waits for a token its next one. */
@@ -115,9 +117,14 @@ export class Engine {
     return this.#backend.cacheShape;
   }
 
-  /** Whether a saved prompt can be continued from any of its tokens. */
-  get canCutCache(): boolean {
-    return this.#backend.canCutCache;
+  /** How many of its last tokens the cache of a sequence can be cut by: see {@link BackendLimits.rollbackTokens}. */
+  get rollbackTokens(): number {
+    return this.#backend.rollbackTokens;
+  }
+
+  /** Whether checkpoints are of use: its caches cannot be cut everywhere. */
+  get takesCheckpoints(): boolean {
+    return this.#backend.rollbackTokens !== Infinity || this.#backend.windowTokens > 0;
   }
 
   /** Numbers about this engine. */
@@ -178,7 +185,8 @@ export class Engine {
     this.#drafts.plan(plan);
     try {
       const result = await this.#backend.step(toStep(plan));
-      this.#scheduler.commit(plan);
+      this.#scheduler.commit(plan, result.isAhead === true);
+      await this.#saveCheckpoints(plan);
       await this.#savePrompts(plan);
       this.#current = null;
       const endMs = performance.now();
@@ -198,13 +206,24 @@ export class Engine {
     this.#removed.clear();
   }
 
+  /** Keeps what cannot be cut of caches that this step has brought to where it will be wanted. */
+  async #saveCheckpoints(plan: Plan): Promise<void> {
+    for (const { sequence } of plan.entries) {
+      const number = this.#scheduler.dueCheckpoint(sequence);
+      if (number === null) continue;
+      const bytes = await this.#backend.saveCheckpoint(sequence.slot, number);
+      if (bytes > 0) this.#scheduler.keepCheckpoint(sequence, number, bytes);
+    }
+  }
+
   /** Saves prompts that this step has completed, before their sequences get further tokens. */
   async #savePrompts(plan: Plan): Promise<void> {
-    for (const { sequence, samples } of plan.entries) {
-      const { savedPrompt } = sequence;
-      if (!savedPrompt || savedPrompt.state || !samples.includes(sequence) || sequence.outputCount > 0)
-        continue;
+    for (const { sequence } of plan.entries) {
+      const { savedPrompt, group, computed } = sequence;
+      if (!savedPrompt || savedPrompt.state || sequence.slot < 0) continue;
+      if (computed !== this.#scheduler.savedLength(group)) continue;
       try {
+        savedPrompt.tokens = computed;
         savedPrompt.state = await this.#backend.saveSlot(sequence.slot);
       } catch (cause) {
         this.#delivery.fail(sequence, fromNative(cause));

@@ -45,6 +45,21 @@ export class PrefixCache {
     return best;
   }
 
+  /** The slots whose tokens are all of them a beginning of these, the shortest first. */
+  ends(key: string, tokens: Int32Array): number[] {
+    const found: number[] = [];
+    let node = this.#roots.get(key);
+    let length = 0;
+    while (node) {
+      for (const slot of node.slots) if (this.#ends.get(slot)!.node === node) found.push(slot);
+      const child: Node | undefined = length < tokens.length ? node.children.get(tokens[length]!) : undefined;
+      if (!child || commonLength(child.edge, tokens, length) < child.edge.length) break;
+      length += child.edge.length;
+      node = child;
+    }
+    return found;
+  }
+
   /** Records that `slot` holds exactly `tokens`; replaces an earlier record of it. */
   insert(key: string, slot: number, tokens: Int32Array): void {
     this.remove(slot);

@@ -5,18 +5,16 @@
 import type { BackendLimits } from '../backends/index.ts';
 import { FairOrder } from './fair-order.ts';
 import type { Group, Sequence } from './sequence.ts';
-import { type Allocation, type SlotLimits, Slots } from './slots.ts';
+import { type Allocation, type PrefixPolicy, type SlotLimits, Slots } from './slots.ts';
 
 /** What a scheduler depends on of its backend. */
 export type SchedulerLimits = SlotLimits & Pick<BackendLimits, 'batchTokens' | 'outputRows' | 'rowTile'>;
 
 /** What a scheduler is asked to do. */
-export type SchedulerPolicy = {
+export type SchedulerPolicy = PrefixPolicy & {
   /** Sequences that run at the same time at most. */
   readonly maxRunning: number;
   readonly policy: 'fcfs' | 'priority';
-  /** Whether the cells of sequences that ended are cached for later ones. */
-  readonly prefixCache: boolean;
 };
 
 /** Some tokens of one sequence in a step, and who samples from the last of them. */
@@ -45,12 +43,13 @@ type Place = Pick<Sequence, 'group' | 'index' | 'order'>;
 
 const NO_DRAFTS = new Int32Array(0);
 
-/** How many of a sequence's tokens fit into what a step has left. */
+/** How many of a sequence's tokens fit into what a step has left, and before its next checkpoint. */
 function nextChunk(sequence: Sequence, budget: number, scoreRows: number): number {
-  const { layout, computed } = sequence;
-  let count = Math.max(0, Math.min(sequence.length - computed, budget));
+  const { layout, computed, checkpoints } = sequence;
+  const end = checkpoints.find((place) => place > computed) ?? sequence.length;
+  let count = Math.max(0, Math.min(end - computed, budget));
   if (layout && count > 0)
-    count = layout.limit(computed, layout.isWholeAt(computed) ? sequence.length - computed : count);
+    count = layout.limit(computed, layout.isWholeAt(computed) ? end - computed : count);
   return sequence.promptScores?.limit(computed, count, scoreRows) ?? count;
 }
 
@@ -68,6 +67,8 @@ export class Scheduler {
   readonly #limits: SchedulerLimits;
   readonly #policy: SchedulerPolicy;
   readonly #slots: Slots;
+  /** Whether what is computed cannot be taken back at will. */
+  readonly #hasState: boolean;
   readonly #waiting: Sequence[] = []; // in order, those of the background last
   readonly #running: Sequence[] = []; // in order, too
   readonly #inPlay = new Map<number, number>(); // adapter -> its waiting and running sequences
@@ -82,7 +83,8 @@ export class Scheduler {
   constructor(limits: SchedulerLimits, policy: SchedulerPolicy) {
     this.#limits = limits;
     this.#policy = policy;
-    this.#slots = new Slots(limits, policy.prefixCache);
+    this.#slots = new Slots(limits, policy);
+    this.#hasState = limits.rollbackTokens !== Infinity;
   }
 
   /** Sequences and cells, for statistics. */
@@ -111,6 +113,21 @@ export class Scheduler {
   /** See {@link Slots.allocate}. */
   allocate(group: Group, tokens: Int32Array, used: number): Allocation | null {
     return this.#slots.allocate(group, tokens, used);
+  }
+
+  /** See {@link Slots.savedLength}. */
+  savedLength(group: Group): number {
+    return this.#slots.savedLength(group);
+  }
+
+  /** See {@link Slots.dueCheckpoint}. */
+  dueCheckpoint(sequence: Sequence): number | null {
+    return this.#slots.dueCheckpoint(sequence);
+  }
+
+  /** See {@link Slots.keepCheckpoint}. */
+  keepCheckpoint(sequence: Sequence, number: number, bytes: number): void {
+    this.#slots.keepCheckpoint(sequence, number, bytes);
   }
 
   /** Frees an allocated slot whose load has failed. */
@@ -256,23 +273,24 @@ export class Scheduler {
         return drafts.length > 0 ? { ...entry, drafts } : entry;
       })
       .sort((a, b) => a.sequence.slot - b.sequence.slot); // neighbours side by side
+    const isSteady =
+      (this.#waiting.length === 0 || this.#isPaused(this.#waiting[0]!)) &&
+      plan.length === this.#running.filter((sequence) => !this.#isPaused(sequence)).length &&
+      plan.every(({ samples }) => samples.length === 1) &&
+      (!this.#hasState || this.#slots.makeRoom(plan.length)); // what cannot be taken back needs its cells
     const edits = this.#slots.takeEdits();
     for (const { sequence, samples } of plan)
       for (const fork of samples) if (fork !== sequence) this.#slots.copyCells(sequence, fork); // in the step after this one
-    const isSteady =
-      this.#limits.canCutCache &&
-      (this.#waiting.length === 0 || this.#isPaused(this.#waiting[0]!)) &&
-      plan.length === this.#running.filter((sequence) => !this.#isPaused(sequence)).length &&
-      plan.every(({ samples }) => samples.length === 1);
     return { adapter, entries: plan, edits, isSteady };
   }
 
-  /** Records that a plan was computed. */
-  commit(plan: Plan): void {
+  /** Records that a plan was computed; `isAhead`: and the tokens that its rows sampled. */
+  commit(plan: Plan, isAhead = false): void {
     this.#isFull = false;
     for (const { sequence, start, count, samples, drafts } of plan.entries) {
       sequence.computed = start + count;
       for (const fork of samples) fork.computed = start + count;
+      if (isAhead) this.#slots.runAhead(sequence);
       if (drafts.length > 0) sequence.speculation!.check(drafts.length);
     }
   }
@@ -290,9 +308,9 @@ export class Scheduler {
   rollback(plan: Plan, { makeRoom }: { makeRoom: boolean }): Sequence | null {
     this.#slots.takeEdits(); // only copies for forks of this plan, which return to the queue
     for (const { sequence, samples } of plan.entries) {
-      for (const fork of samples) if (fork !== sequence) this.#preempt(fork);
+      for (const fork of samples) if (fork !== sequence) this.#preempt(fork, true);
       if (this.#slots.canCut(sequence.slot, sequence.computed)) this.#slots.rewind(sequence);
-      else this.#preempt(sequence);
+      else this.#preempt(sequence, true);
     }
     if (!makeRoom) return null;
     this.#isFull = true;
@@ -306,7 +324,7 @@ export class Scheduler {
   /** Drafts of an entry that fit into what the step has left, and into the cache. */
   #chooseDrafts({ sequence, samples }: Entry, left: number): Int32Array {
     const { speculation, slot } = sequence;
-    if (!speculation || !this.#limits.canCutCache || slot < 0 || samples.length !== 1) return NO_DRAFTS;
+    if (!speculation || slot < 0 || samples.length !== 1) return NO_DRAFTS;
     const wanted = speculation.wanted(Math.min(left, sequence.outputsLeft - 1));
     if (wanted.length === 0) return NO_DRAFTS;
     const room = this.#slots.roomBehind(sequence, wanted.length);
@@ -344,7 +362,7 @@ export class Scheduler {
       const sequence = this.#running[i]!;
       if (sequence.group.adapter !== adapter || this.#isPaused(sequence)) continue;
       if (sequence.length - sequence.computed !== 1 || this.#slots.hasUncomputed(sequence)) continue;
-      while (sequence.slot >= 0 && !this.#slots.makeRoom(1)) {
+      while (sequence.slot >= 0 && !sequence.isAhead && !this.#slots.makeRoom(1)) {
         this.#preempt(this.#running.at(-1)!);
         preempted = true;
       }
@@ -417,10 +435,11 @@ export class Scheduler {
     return forks;
   }
 
-  /** Returns a running sequence to the queue; it will be computed again. */
-  #preempt(sequence: Sequence): void {
+  /** Returns a running sequence to the queue; it will be computed again. `isBroken`: its cache holds a part of a step. */
+  #preempt(sequence: Sequence, isBroken = false): void {
     if (!this.#take(this.#running, sequence)) return;
-    this.#slots.end(sequence, { keep: false });
+    // State that is as far as the tokens before the last is continued later, if nobody needs its room.
+    this.#slots.end(sequence, { keep: this.#hasState && !isBroken && !sequence.isAhead });
     sequence.computed = 0;
     this.#insertInOrder(this.#waiting, sequence);
   }

@@ -30,6 +30,8 @@ export type Group = {
   readonly priority: number;
   /** Whether its sequences wait from the next step on while others run or wait. Absent: no. */
   readonly background?: boolean;
+  /** Places in the prompt, ascending, behind which a later one is likely to go on differently: checkpoints are kept there. */
+  readonly checkpoints?: readonly number[];
   /** Running number of the request: lower came earlier. */
   readonly arrival: number;
   /** Who asks. Clients share the engine fairly within a priority. Absent: one client. */
@@ -52,8 +54,8 @@ export type SequenceExtras = {
   readonly speculation?: Speculation | null;
 };
 
-/** Where the cache of a prompt goes. */
-export type SavedPrompt = { state: Uint8Array | null };
+/** Where the cache of a prompt goes, and how many of its tokens are in it. */
+export type SavedPrompt = { state: Uint8Array | null; tokens: number };
 
 /** One choice on its way through the engine. */
 export class Sequence {
@@ -79,6 +81,10 @@ export class Sequence {
   slot = -1;
   /** Leading tokens whose cache is filled. */
   computed = 0;
+  /** Where its next checkpoints are taken, ascending. */
+  checkpoints: number[] = [];
+  /** The backend has computed its last token as well, in a run-ahead step that cannot be taken back. */
+  isAhead = false;
   /** Its last row has become candidates: it runs again when its next token is appended. */
   awaitsToken = false;
   /** Prompt tokens that came out of the prefix cache when it first ran; -1 before that. */

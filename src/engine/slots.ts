@@ -2,20 +2,40 @@
  * The slots of the KV cache: who runs in which, which are cached for their prefix, how many cells are free, and the cache
  * edits that the next step must make first. Integers only; it never touches a tensor.
  */
-import { type BackendLimits, MEMORY_COPY, MEMORY_REMOVE } from '../backends/index.ts';
+import {
+  type BackendLimits,
+  MEMORY_COPY,
+  MEMORY_FORGET,
+  MEMORY_REMOVE,
+  MEMORY_RESTORE,
+} from '../backends/index.ts';
+import { Checkpoints, MIN_CHECKPOINT_TOKENS } from './checkpoints.ts';
 import { KvLedger } from './kv-ledger.ts';
 import type { MediaLayout } from './media-layout.ts';
-import { PrefixCache } from './prefix-cache.ts';
+import { PrefixCache, type PrefixMatch } from './prefix-cache.ts';
 import type { Group, Sequence } from './sequence.ts';
 
 /** What the slots depend on of their backend. */
 export type SlotLimits = Pick<
   BackendLimits,
-  'slotCount' | 'kvTokens' | 'canCutCache' | 'windowTokens' | 'isKvUnified'
+  'slotCount' | 'kvTokens' | 'rollbackTokens' | 'windowTokens' | 'isKvUnified'
 >;
 
+/** How prefixes are kept. */
+export type PrefixPolicy = {
+  /** Whether the cells of sequences that ended are cached for later ones. */
+  readonly prefixCache: boolean;
+  /** Bytes that checkpoints may take. Default: none are kept. */
+  readonly checkpointBytes?: number;
+};
+
 /** A slot whose cache begins with `length` tokens that are wanted. */
-export type Prefix = { readonly slot: number; readonly length: number };
+export type Prefix = {
+  readonly slot: number;
+  readonly length: number;
+  /** Number of the checkpoint behind these tokens, where the slot alone cannot be cut to them. */
+  readonly checkpoint?: number;
+};
 
 /** A slot for a cache that is loaded from elsewhere. */
 export type Allocation = {
@@ -30,6 +50,9 @@ const MIN_COPIED_TOKENS = 16;
 export class Slots {
   readonly #limits: SlotLimits;
   readonly #prefixCache: boolean;
+  /** Whether no cache can be cut at just any place. */
+  readonly #hasState: boolean;
+  readonly #checkpoints: Checkpoints;
   readonly #ledger: KvLedger;
   readonly #tree = new PrefixCache();
   readonly #running = new Map<number, Sequence>(); // by slot
@@ -38,9 +61,11 @@ export class Slots {
   readonly #cached = new Set<number>(); // least recently used first
   #edits: number[] = []; // for the next step
 
-  constructor(limits: SlotLimits, prefixCache: boolean) {
+  constructor(limits: SlotLimits, { prefixCache, checkpointBytes = 0 }: PrefixPolicy) {
     this.#limits = limits;
     this.#prefixCache = prefixCache;
+    this.#hasState = limits.rollbackTokens !== Infinity;
+    this.#checkpoints = new Checkpoints(checkpointBytes);
     this.#ledger = new KvLedger(limits.kvTokens, limits.slotCount, limits.isKvUnified);
     for (let slot = 0; slot < limits.slotCount; slot++) this.#free.add(slot);
   }
@@ -64,8 +89,8 @@ export class Slots {
 
   /** The slot with most of a sequence's tokens computed; `soon` when a running one is about to have more. */
   findPrefix(sequence: Sequence): Prefix | 'soon' | null {
-    if (!this.#limits.canCutCache) return null;
-    const match = this.#tree.find(this.#treeKey(sequence.group), sequence.tokens(0, sequence.reusableCount));
+    const tokens = sequence.tokens(0, this.#reusableCount(sequence));
+    const match = this.#tree.find(this.#treeKey(sequence.group), tokens);
     if (!match) return null;
     const wholeLength = (length: number): number => sequence.layout?.wholeLength(length) ?? length;
     let best: Prefix | null = null;
@@ -75,16 +100,111 @@ export class Slots {
       if (!this.canCut(slot, length)) continue;
       if (!best || length > best.length) best = { slot, length };
     }
-    if (!best) return null;
+    if (!best) return this.#findState(sequence, tokens, match);
     if (best.length < wholeLength(match.length)) return 'soon';
     return best.length >= (this.#limits.isKvUnified ? 1 : MIN_COPIED_TOKENS) ? best : null;
   }
 
+  /** Leading tokens that may come out of the cache. A prompt that is to be saved goes on behind them, up to where it is. */
+  #reusableCount(sequence: Sequence): number {
+    const { reusableCount, savedPrompt, group } = sequence;
+    return savedPrompt && this.#hasState
+      ? Math.min(reusableCount, this.savedLength(group) - 1)
+      : reusableCount;
+  }
+
+  /** Tokens of a prompt that are saved: with recurrent state not the last one, as its logits are needed by who continues. */
+  savedLength({ prompt }: Group): number {
+    return this.#hasState ? Math.max(1, prompt.length - 1) : prompt.length;
+  }
+
+  /** Where a cache cannot be cut: the slot that can be continued as it is or from a checkpoint, with most of the tokens. */
+  #findState(sequence: Sequence, tokens: Int32Array, { slots, length }: PrefixMatch): Prefix | 'soon' | null {
+    const key = this.#treeKey(sequence.group);
+    const whole = this.#tree.ends(key, tokens).findLast((slot) => this.#cached.has(slot));
+    let best: Prefix | null =
+      whole === undefined ? null : { slot: whole, length: this.#tree.lengthOf(whole) };
+    const kept = this.#checkpoints.find(key, tokens.subarray(0, length));
+    if (kept && kept.length > (best?.length ?? 0))
+      for (const slot of slots)
+        if (this.#canReturn(slot, kept.length)) best = { slot, length: kept.length, checkpoint: kept.number };
+    for (const slot of slots) {
+      const running = this.#running.get(slot);
+      if (running && this.#awaits(sequence, running, best?.length ?? 0, length)) return 'soon';
+    }
+    return best;
+  }
+
+  /**
+   * Whether a slot, or a copy of it, can go on from a checkpoint behind `length` tokens. A copy to cells of its own is made with the next
+   * step, too late to put a checkpoint into them.
+   */
+  #canReturn(slot: number, length: number): boolean {
+    const running = this.#running.get(slot);
+    if (this.#limits.isKvUnified) return !running || running.computed >= length;
+    return (
+      !running &&
+      !this.#edits.some((kind, i) => i % 5 === 0 && kind === MEMORY_COPY && this.#edits[i + 2] === slot)
+    );
+  }
+
+  /** Whether a sequence should wait until a running one has computed more of the `shared` tokens: there will be a checkpoint. */
+  #awaits(sequence: Sequence, running: Sequence, found: number, shared: number): boolean {
+    if (running.computed >= shared) return false;
+    if (running.group === sequence.group) return sequence.outputCount === 0;
+    const { checkpoints, computed } = running;
+    if (checkpoints.some((place) => place > Math.max(computed, found) && place <= shared)) return true;
+    if (!this.#isWorthKeeping(running, Math.max(computed, found), shared)) return false;
+    running.checkpoints = [...checkpoints, shared].sort((a, b) => a - b);
+    return true;
+  }
+
+  /** Whether a checkpoint of a sequence is worth its bytes at a place, if there is one `before` it. */
+  #isWorthKeeping({ layout, reusableCount }: Sequence, before: number, place: number): boolean {
+    return (
+      place - before >= MIN_CHECKPOINT_TOKENS &&
+      place >= this.#limits.windowTokens &&
+      place <= reusableCount &&
+      (layout?.wholeLength(place) ?? place) === place
+    );
+  }
+
+  /** Where a sequence that starts will have checkpoints: where its group wants them, and where it parts from others. */
+  #placesFor(sequence: Sequence): number[] {
+    const { group, savedPrompt, computed } = sequence;
+    const places: number[] = [];
+    if (this.#prefixCache && (this.#hasState || this.#limits.windowTokens > 0)) {
+      const shared = this.#tree.find(this.#treeKey(group), sequence.tokens(0, sequence.reusableCount));
+      for (const place of [...(group.checkpoints ?? []), shared?.length ?? 0].sort((a, b) => a - b))
+        if (this.#isWorthKeeping(sequence, places.at(-1) ?? computed, place)) places.push(place);
+    }
+    if (savedPrompt && this.#hasState) places.push(this.savedLength(group));
+    return places.sort((a, b) => a - b);
+  }
+
+  /** The number of the checkpoint that is to be taken of a running sequence now, or null. */
+  dueCheckpoint(sequence: Sequence): number | null {
+    const { computed, checkpoints, group, slot } = sequence;
+    if (slot < 0 || !checkpoints.includes(computed)) return null;
+    const kept = this.#checkpoints.find(this.#treeKey(group), sequence.tokens(0, computed));
+    return kept?.length === computed ? null : this.#checkpoints.begin();
+  }
+
+  /** Keeps a checkpoint that was taken of a running sequence. */
+  keepCheckpoint(sequence: Sequence, number: number, bytes: number): void {
+    const tokens = sequence.tokens(0, sequence.computed).slice();
+    this.#forget(this.#checkpoints.add(number, this.#treeKey(sequence.group), tokens, bytes));
+  }
+
+  #forget(numbers: readonly number[]): void {
+    for (const number of numbers) this.#edits.push(MEMORY_FORGET, 0, number, 0, 0);
+  }
+
   /** Whether the first `length` tokens of a slot are still whole without the ones behind them. */
   canCut(slot: number, length: number): boolean {
-    const { canCutCache, windowTokens } = this.#limits;
+    const { windowTokens } = this.#limits;
     const stored = this.#ledger.lengthOf(slot);
-    return canCutCache && (windowTokens === 0 || stored < windowTokens || stored === length);
+    return !this.#hasState && (windowTokens === 0 || stored < windowTokens || stored === length);
   }
 
   /** Starts a sequence in a slot with room for all its tokens, on a prefix if there is one. Returns false if there is no room. */
@@ -96,7 +216,7 @@ export class Slots {
     const slot = this.#choose(prefix?.slot);
     if (prefix && this.#cached.has(prefix.slot) && (slot < 0 || !fits || this.#isBetterMoved(prefix))) {
       this.#cached.delete(prefix.slot);
-      this.truncate(prefix.slot, prefix.length);
+      this.#return(prefix, prefix.slot);
       if (this.#ledger.free < needed && this.#running.size > 0) {
         this.free(prefix.slot);
         return false;
@@ -109,12 +229,22 @@ export class Slots {
       if (prefix) {
         this.#copy(prefix.slot, slot, prefix.length);
         this.#ledger.share(prefix.slot, slot, prefix.length);
+        this.#return(prefix, slot);
         if (this.#cached.delete(prefix.slot)) this.#cached.add(prefix.slot); // most recently used
       }
       this.#occupy(slot, sequence, prefix?.length ?? 0);
     }
+    sequence.checkpoints = this.#placesFor(sequence);
     this.#tree.insert(this.#treeKey(sequence.group), sequence.slot, sequence.tokens(0, sequence.length));
     return true;
+  }
+
+  /** Returns a slot to the end of a prefix that it holds. */
+  #return({ length, checkpoint }: Prefix, slot: number): void {
+    if (checkpoint === undefined) return this.truncate(slot, length);
+    this.#checkpoints.touch(checkpoint);
+    this.#ledger.truncate(slot, length);
+    this.#edits.push(MEMORY_RESTORE, slot, checkpoint, this.#positionOf(slot, length), -1);
   }
 
   /** Starts a fork of a running sequence on a copy of its cache. Returns false if no slot is free. */
@@ -145,8 +275,15 @@ export class Slots {
   }
 
   /** Gives a running sequence cells for its next tokens. The caller has checked that they are free. */
-  append({ slot }: Sequence, count: number): void {
-    this.#ledger.append(slot, count);
+  append(sequence: Sequence, count: number): void {
+    this.#ledger.append(sequence.slot, sequence.isAhead ? count - 1 : count);
+    sequence.isAhead = false;
+  }
+
+  /** Records that the backend has computed, or will, the token that a running sequence samples last. A cell for it is free. */
+  runAhead(sequence: Sequence): void {
+    this.append(sequence, 1);
+    sequence.isAhead = true;
   }
 
   /**
@@ -154,9 +291,10 @@ export class Slots {
    * its next token.
    */
   roomBehind({ slot }: Sequence, wanted: number): number {
-    const { kvTokens, slotCount, isKvUnified, windowTokens } = this.#limits;
+    const { kvTokens, slotCount, isKvUnified, windowTokens, rollbackTokens } = this.#limits;
     const stored = this.#ledger.lengthOf(slot);
-    const inWindow = windowTokens === 0 ? wanted : Math.min(wanted, windowTokens - 1 - stored);
+    const most = Math.min(wanted, rollbackTokens);
+    const inWindow = windowTokens === 0 ? most : Math.min(most, windowTokens - 1 - stored);
     if (inWindow <= 0) return 0;
     if (!isKvUnified) return Math.min(inWindow, Math.floor(kvTokens / slotCount) - stored);
     this.makeRoom(inWindow + this.#running.size);
@@ -164,16 +302,20 @@ export class Slots {
   }
 
   /** Whether a running sequence has cells for tokens that are not computed yet. */
-  hasUncomputed({ slot, computed }: Sequence): boolean {
-    return this.#ledger.lengthOf(slot) > computed;
+  hasUncomputed({ slot, computed, isAhead }: Sequence): boolean {
+    return !isAhead && this.#ledger.lengthOf(slot) > computed;
   }
 
   /** Ends a running sequence. With `keep`, its slot is cached for its prefix unless other slots make that useless. */
   end(sequence: Sequence, { keep }: { keep: boolean }): void {
-    const { slot } = sequence;
-    const computed = sequence.layout?.wholeLength(sequence.computed) ?? sequence.computed;
+    const { slot, isAhead } = sequence;
+    const reached = sequence.computed + (isAhead ? 1 : 0);
+    const computed = sequence.layout?.wholeLength(reached) ?? reached;
     sequence.slot = -1;
-    if (!keep || !this.#prefixCache || !this.#limits.canCutCache || computed === 0) return this.free(slot);
+    sequence.isAhead = false;
+    // A medium cannot be left in its middle, and of a sequence that was taken out the last token is not known.
+    const isLost = this.#hasState && (computed < reached || sequence.length < reached);
+    if (!keep || !this.#prefixCache || isLost || computed === 0) return this.free(slot);
     this.#running.delete(slot);
     this.truncate(slot, computed);
     this.#tree.insert(this.#treeKey(sequence.group), slot, sequence.tokens(0, computed));
@@ -187,6 +329,7 @@ export class Slots {
    * if there is no room.
    */
   allocate(group: Group, tokens: Int32Array, used: number): Allocation | null {
+    if (this.#hasState && used < tokens.length) return null;
     const slot = this.makeRoom(tokens.length) ? this.#allocate() : -1;
     if (slot < 0) return null;
     this.#ledger.append(slot, tokens.length);
@@ -209,6 +352,10 @@ export class Slots {
     this.#ledger.truncate(slot, 0);
     this.#edits.push(MEMORY_REMOVE, slot, 0, -1, -1);
     this.#free.add(slot);
+    if (this.#checkpoints.size > 0)
+      this.#forget(
+        this.#checkpoints.dropUnless((key, tokens) => this.#tree.find(key, tokens)?.length === tokens.length),
+      );
   }
 
   /** Frees the cells of a slot behind the first `length`. */
@@ -287,8 +434,9 @@ export class Slots {
     return this.#layouts.get(slot)?.positionOf(index) ?? index;
   }
 
-  /** Whether a sequence should occupy the cached slot of its prefix instead of a copy: nothing else is lost. */
-  #isBetterMoved({ slot, length }: Prefix): boolean {
+  /** Whether a sequence should occupy the cached slot of its prefix instead of a copy: nothing else is lost, or only it can go on. */
+  #isBetterMoved({ slot, length, checkpoint }: Prefix): boolean {
+    if (!this.#limits.isKvUnified && checkpoint !== undefined) return true;
     const isWhole = length === this.#ledger.lengthOf(slot);
     return isWhole && (this.#limits.isKvUnified || this.#running.size === 0);
   }

@@ -77,8 +77,8 @@ function toMedia({ layout, chunks }: GroupMedia, { start, count }: Entry, at: nu
 }
 
 /** Whether only the next tokens of a sequence and its grammar decide if it ends then. */
-function isPredictable({ sequence: { hook, outputsLeft }, drafts }: Entry): boolean {
-  return hook === null && outputsLeft > drafts.length + 1;
+function isPredictable({ sequence: { hook, outputsLeft, savedPrompt }, drafts }: Entry): boolean {
+  return hook === null && outputsLeft > drafts.length + 1 && (!savedPrompt || savedPrompt.state !== null);
 }
 
 const NO_LIMITS: readonly number[] = [0, 0, 0];

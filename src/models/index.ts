@@ -4,6 +4,7 @@ export type { DraftModel } from './draft-model.ts';
 export type { EmbeddingModel } from './embedding-model.ts';
 export { type ExportModel, type ModelExport, modelExporter } from './export-model.ts';
 export { planLoad } from './load-model.ts';
+export { totalBytes } from './memory-need.ts';
 export { type MessageFormat, type MessagePlan, PLAIN_TEXT, planMessage } from './message-format.ts';
 export { type FindRegistered, leaseModel, type ModelLease } from './model-lease.ts';
 export { templateFor } from './model-template.ts';

@@ -14,6 +14,7 @@ import {
   type ModelShape,
   onnxBytes,
   scaledContext,
+  stateFacts,
 } from '../backends/index.ts';
 import { atField } from '../common/index.ts';
 import { Engine } from '../engine/index.ts';
@@ -24,7 +25,7 @@ import { defaultThreads, devices, type NativeProjector, openDecoder, usesGpu } f
 import type { CacheType, ModelOptions } from '../protocol/index.ts';
 import { AdapterFiles } from './adapter-files.ts';
 import { type AdapterContext, Adapters } from './adapters.ts';
-import { cacheLayout, type ModelFacts, ownCells, smallWindows } from './cache-layout.ts';
+import { cacheLayout, type ModelFacts, ownCells, smallWindows, stateLayout } from './cache-layout.ts';
 import { requireDeterministic } from './deterministic.ts';
 import {
   type EmbeddingModel,
@@ -50,6 +51,8 @@ const MAX_SCORE_ROWS = 512;
 /** Sequence ids of the engine: running sequences and prefixes kept for later ones. */
 const MAX_SLOTS = 256;
 const PREFIX_SLOTS = 16;
+/** The same where each slot has a state, which is large. Checkpoints and slots that nobody runs in hold prefixes as well. */
+const STATE_PREFIX_SLOTS = 4;
 
 /** Who loads a model, and where its adapters take memory from. */
 export type LoadOptions = Pick<AdapterContext, 'reserve'> & {
@@ -87,7 +90,7 @@ export async function planLoad(
   const given: ModelOptions = mmproj === null || hasCache ? options : { ...options, cacheType: 'f16' };
   if (isOnnxModel(file)) {
     const weights = onnxBytes(file);
-    const need = { weights, cache: 0, compute: 0, host: weights, device: 0 };
+    const need = { weights, cache: 0, compute: 0, checkpoints: 0, host: weights, device: 0 };
     if (serving.deterministic)
       requireDeterministic({ shape: null, options, cacheType: 'f32', mmproj, gpuLayers: 0 });
     const embedding = planOnnxEmbedding(file, given, serving);
@@ -115,13 +118,14 @@ export async function planLoad(
     prefersUnifiedKv: false, // known when it is loaded; what a step computes with then takes some MiB more
     supportsSmallWindow: shape.slidingWindow > 0 && !shape.isRecurrent,
     isTiny: true,
+    state: stateFacts(shape, cacheType),
   });
   const embedding = planEmbedding(shape, given, serving);
   const estimate = embedding
     ? estimateEmbedding(shape, embedding, fusedAttention)
     : estimateMemory(shape, limits, { cacheType, fusedAttention });
   const weights = estimate.weights + (mmproj === null ? 0 : fs.statSync(mmproj).size);
-  const { cache, caches, compute } = estimate;
+  const { cache, caches, compute, checkpoints } = estimate;
   const placement = place(shape, estimate, {
     wanted: given.gpuLayers,
     cacheOnGpu: given.cacheOnGpu,
@@ -132,8 +136,11 @@ export async function planLoad(
   const isPrivate = given.mlock === true || given.mmap === false;
   const onHost = 1 - placement.gpuLayers / placement.layers;
   const host =
-    placement.hostCacheBytes + (isPrivate ? onHost * weights : 0) + (placement.gpuLayers === 0 ? compute : 0);
-  const need = { weights, cache, compute, host, device: placement.deviceBytes };
+    placement.hostCacheBytes +
+    checkpoints +
+    (isPrivate ? onHost * weights : 0) +
+    (placement.gpuLayers === 0 ? compute : 0);
+  const need = { weights, cache, compute, checkpoints, host, device: placement.deviceBytes };
   return { file, options: given, mmproj, shape, embedding, placement, need, caches };
 }
 
@@ -237,7 +244,8 @@ async function loadPlaced(
     const toTemplate = (source: string): ModelTemplate | null =>
       source === '' ? null : readTemplate(source, tokenizer, options.toolFormat);
     const { scheduling: policy, prefixCache } = serving;
-    const engine = new Engine(backend, { maxRunning, policy, prefixCache });
+    const { checkpointBytes = 0 } = limits;
+    const engine = new Engine(backend, { maxRunning, policy, prefixCache, checkpointBytes });
     return {
       path: file,
       name,
@@ -319,11 +327,18 @@ export function contextLimits(
   options: ModelOptions,
   serving: ServingOptions,
 ): ContextLimits {
-  const { contextLength, kvBytesPerToken, isTiny } = model;
+  const { contextLength, kvBytesPerToken, isTiny, state } = model;
   const { supportsNonUnifiedKv, supportsUnifiedKv, prefersUnifiedKv, supportsSmallWindow } = model;
   const { vocabSize } = model.tokenizer;
   const supported = { supportsNonUnifiedKv, supportsUnifiedKv, prefersUnifiedKv, supportsSmallWindow };
-  return toLimits(options, serving, { contextLength, kvBytesPerToken, isTiny, vocabSize, ...supported });
+  return toLimits(options, serving, {
+    contextLength,
+    kvBytesPerToken,
+    isTiny,
+    vocabSize,
+    ...supported,
+    state,
+  });
 }
 
 function contextSizeOf(options: ModelOptions, serving: ServingOptions, contextLength: number): number {
@@ -336,12 +351,14 @@ function toLimits(options: ModelOptions, serving: ServingOptions, facts: ModelFa
   const contextSize = contextSizeOf(options, serving, facts.contextLength);
   const isSmall = options.slidingWindow === 'window' && facts.supportsSmallWindow;
   const layOut = serving.deterministic ? ownCells : isSmall ? smallWindows : cacheLayout;
-  const slotCount = Math.min(MAX_SLOTS, maxSequences + (isSmall ? 0 : PREFIX_SLOTS));
+  const prefixSlots = isSmall ? 0 : facts.state.stateBytes > 0 ? STATE_PREFIX_SLOTS : PREFIX_SLOTS;
+  const state = stateLayout(facts.state, Math.min(MAX_SLOTS, maxSequences + prefixSlots), options);
   return {
-    ...layOut(facts, contextSize, slotCount, kvTokens),
+    ...layOut(facts, contextSize, state.slotCount, kvTokens),
+    ...state,
+    ...(serving.prefixCache ? {} : { checkpointBytes: 0 }),
     ...(serving.deterministic ? { isDeterministic: true } : {}),
     batchTokens: maxBatchTokens,
-    slotCount,
     maxOutputs: outputRows(facts.vocabSize, maxSequences),
     threads: threads ?? defaultThreads(facts.isTiny),
   };

@@ -13,9 +13,9 @@ export type MemoryNeed = Omit<MemoryEstimate, 'caches'> & {
 /** Bytes that are free: of the processor, and of all GPUs. */
 export type FreeBytes = { readonly host: number; readonly device: number };
 
-/** Weights, cache and buffers together. */
-export function totalBytes({ weights, cache, compute }: MemoryNeed): number {
-  return weights + cache + compute;
+/** Weights, cache, buffers and checkpoints together. */
+export function totalBytes({ weights, cache, compute, checkpoints }: MemoryNeed): number {
+  return weights + cache + compute + checkpoints;
 }
 
 /** The error of a model that does not fit, by its figures. `budget`: null when the system itself has too little. */
@@ -25,7 +25,7 @@ export function memoryError(
   free: FreeBytes,
   budget: number | null,
 ): OnpolicyError {
-  const { weights, cache, compute, host, device } = need;
+  const { weights, cache, compute, checkpoints, host, device } = need;
   const lacks = device > free.device ? 'device' : 'host';
   const limit =
     budget !== null
@@ -34,9 +34,16 @@ export function memoryError(
         ? `${mib(device)} of it on GPUs, which have ${mib(free.device)} free`
         : `${mib(host)} of it must be free, and ${mib(free.host)} are`;
   const msg =
-    `${name} takes ${mib(totalBytes(need))} (weights ${mib(weights)}, cache ${mib(cache)}, compute ${mib(compute)}); ${limit}. ` +
+    `${name} takes ${mib(totalBytes(need))} (weights ${mib(weights)}, cache ${mib(cache)}, compute ${mib(compute)}${checkpoints > 0 ? `, checkpoints ${mib(checkpoints)}` : ''}); ${limit}. ` +
     'A smaller kvTokens, contextSize or maxSequences, or a quantized cacheType takes less';
-  const ctx = { weights, cache, compute, free: free[lacks], ...(budget === null ? {} : { budget }) };
+  const ctx = {
+    weights,
+    cache,
+    compute,
+    checkpoints,
+    free: free[lacks],
+    ...(budget === null ? {} : { budget }),
+  };
   return new OnpolicyError('OUT_OF_MEMORY', msg, { detail: [{ loc: ['model'], msg, type: 'memory', ctx }] });
 }
 

@@ -61,7 +61,7 @@ export function chosenDevices(
 /** Places a model on GPUs. With `wanted` absent or `auto` as many layers as fit, else that many. */
 export function place(
   shape: ModelShape,
-  estimate: Omit<MemoryEstimate, 'weights'>,
+  estimate: Omit<MemoryEstimate, 'weights' | 'checkpoints'>,
   {
     wanted = 'auto',
     cacheOnGpu = true,

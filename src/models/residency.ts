@@ -138,6 +138,7 @@ export class Residency<Value> {
       weights: bytes,
       cache: 0,
       compute: 0,
+      checkpoints: 0,
       host: isOnDevice ? 0 : bytes,
       device: isOnDevice ? bytes : 0,
     };

@@ -38,6 +38,8 @@ export type SampledRows = {
 export type StepRows = {
   readonly samples: SampledRows;
   readonly scores: SampledRows;
+  /** The last token of every sequence is computed, or will be in any case. */
+  readonly isAhead?: boolean;
   /** Where a smaller model has drafted. */
   readonly drafting?: DraftWork;
 };
@@ -101,6 +103,7 @@ export type ContextOptions = {
   readonly maxSequences: number;
   readonly maxOutputs: number;
   readonly threads: number;
+  readonly rollbackTokens?: number; // last tokens of a recurrent sequence that can be taken back; the engine may allow fewer or none
   readonly fusedAttention: boolean;
   readonly cacheOnGpu: boolean;
   readonly isWindowCacheFull: boolean; // false: layers with a sliding window have cells for it and a step only
@@ -112,6 +115,7 @@ export type ContextOptions = {
 /** The cache and the step thread on one model. */
 export type NativeContext = {
   readonly kvTokens: number;
+  readonly rollbackTokens: number;
   step(step: {
     adapter: number; // as `loadAdapter` numbered it; 0: none
     memoryEdits: Int32Array;
@@ -138,6 +142,8 @@ export type NativeContext = {
   readRow(index: number, row: Float32Array): void;
   /** Copies it back. */
   writeRow(index: number, row: Float32Array): void;
+  /** Keeps what of a sequence's cache cannot be cut. Returns its bytes; 0: the engine cannot. */
+  saveCheckpoint(sequence: number, number: number): Promise<number>;
   /** The whole cache of a sequence. */
   saveSequence(sequence: number): Promise<Uint8Array>;
   /** Does the edits, then fills an empty sequence. */

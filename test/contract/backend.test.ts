@@ -11,7 +11,7 @@ for (const isKvUnified of [true, false])
       ...CONTRACT_LIMITS,
       isKvUnified,
       outputRows: CONTRACT_LIMITS.maxOutputs,
-      canCutCache: true,
+      rollbackTokens: Infinity,
       windowTokens: 0,
       rowTile: 1,
       vocabSize: byteTokenizer.vocabSize,

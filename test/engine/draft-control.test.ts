@@ -28,7 +28,7 @@ function isFound(at: number): boolean | null {
 
 /** One sequence that samples 1 all the time. */
 function simulate({ isRight, passMs }: Options) {
-  const control = new DraftControl({ batchTokens: 512, outputRows: 64 });
+  const control = new DraftControl({ batchTokens: 512, outputRows: 64, rollbackTokens: Infinity });
   const speculation = new Speculation({
     drafter: {} as Handle,
     maxTokens: 15,
@@ -89,7 +89,7 @@ it('asks a model that does not help at growing distances', () => {
 
 it('lets no step have more rows than there are, whatever became of the last drafts', () => {
   const outputRows = 8;
-  const control = new DraftControl({ batchTokens: 512, outputRows });
+  const control = new DraftControl({ batchTokens: 512, outputRows, rollbackTokens: Infinity });
   const sequences = [0, 1].map((index) => {
     const speculation = new Speculation({ drafter: {} as Handle, maxTokens: 15, trust: 0.8 });
     for (let i = 0; i < 40; i++) {

@@ -10,7 +10,7 @@ const LIMITS = {
   batchTokens: 512,
   outputRows: 512,
   rowTile: 4,
-  canCutCache: true,
+  rollbackTokens: Infinity,
   windowTokens: 0,
   isKvUnified: false,
 };

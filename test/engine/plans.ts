@@ -10,7 +10,7 @@ export const LIMITS: SchedulerLimits = {
   batchTokens: 8,
   outputRows: 8,
   rowTile: 1,
-  canCutCache: true,
+  rollbackTokens: Infinity,
   windowTokens: 0,
   isKvUnified: true,
 };

@@ -114,7 +114,7 @@ describe('a plan', () => {
     [
       'computes common beginnings twice where recurrent state cannot be cut',
       [{ prompt: prompt(1, 4) }, { prompt: [...prompt(1, 4), 7] }],
-      { canCutCache: false, batchTokens: 16 },
+      { rollbackTokens: 0, batchTokens: 16 },
       ['a 0+4 -> a, b 0+5 -> b'],
     ],
     [
@@ -172,7 +172,7 @@ describe('a plan', () => {
       2,
       false,
     ],
-    ['with recurrent state', [{ prompt: prompt(1, 4) }], { canCutCache: false }, 1, false],
+    ['with recurrent state', [{ prompt: prompt(1, 4) }], { rollbackTokens: 0 }, 1, true],
   ])('says whether the next one is predictable: %s', (_, requests, settings, steps, expected) => {
     const run = new Run(requests, settings);
     for (let i = 0; i < steps; i++) run.step();
@@ -195,7 +195,7 @@ describe('a plan that was not computed', () => {
     [
       'starts over with recurrent state',
       [{ prompt: prompt(1, 4) }],
-      { canCutCache: false },
+      { rollbackTokens: 0 },
       false,
       'a 0+4 -> a',
       'free 0',

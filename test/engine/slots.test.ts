@@ -24,7 +24,7 @@ class Run {
   readonly #sequences: readonly Sequence[];
 
   constructor(limits: Partial<SlotLimits> = {}, prefixCache = true) {
-    this.slots = new Slots({ ...LIMITS, ...limits }, prefixCache);
+    this.slots = new Slots({ ...LIMITS, ...limits }, { prefixCache });
     this.#sequences = sequencesOf([A, B, C, D].map((tokens) => ({ prompt: tokens })));
   }
 
@@ -95,12 +95,12 @@ describe('slots', () => {
       'free 0',
     ],
     [
-      'free the slot of one that ended with recurrent state',
-      { canCutCache: false },
+      'cache the slot of one that ended with recurrent state',
+      { rollbackTokens: 0 },
       CACHE_A,
       undefined,
-      'none, 0 in use, 0 cached',
-      'free 0',
+      'none, 0 in use, 10 cached',
+      '',
     ],
     [
       'share the prefix of a running sequence',
@@ -144,7 +144,7 @@ describe('slots', () => {
     ],
     [
       'find no prefix with recurrent state',
-      { canCutCache: false },
+      { rollbackTokens: 0 },
       [...RUN_A, 'start b'],
       true,
       'a0 b1, 10 in use, 0 cached',

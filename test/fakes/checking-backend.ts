@@ -2,7 +2,9 @@
 import {
   type Backend,
   MEMORY_COPY,
+  MEMORY_FORGET,
   MEMORY_REMOVE,
+  MEMORY_RESTORE,
   type Step,
   type StepResult,
 } from '../../src/backends/backend.ts';
@@ -23,10 +25,12 @@ export type CheckingOptions = {
   /** Default: as many as a batch has tokens. */
   readonly outputRows?: number;
   readonly isKvUnified: boolean;
-  readonly canCutCache: boolean;
+  readonly rollbackTokens: number;
   readonly windowTokens: number;
   readonly rowTile: number;
   readonly vocabSize: number;
+  /** Whether a step that may be followed by a run-ahead step is, where that cannot be taken back. */
+  readonly runsAhead?: () => boolean;
   /** Fails a step in the middle, as an aborted pass does, when it returns true. */
   readonly abortsStep?: () => boolean;
   /** Whether the cache has no room for a step, whatever it holds. */
@@ -53,7 +57,7 @@ export class CheckingBackend implements Backend {
   readonly outputRows: number;
   readonly slotCount: number;
   readonly isKvUnified: boolean;
-  readonly canCutCache: boolean;
+  readonly rollbackTokens: number;
   readonly windowTokens: number;
   readonly rowTile: number;
   steps = 0;
@@ -63,6 +67,16 @@ export class CheckingBackend implements Backend {
   mostCells = 0;
   readonly #options: CheckingOptions;
   readonly #slots: Cell[][];
+  /** (slots) what cannot be cut of the cache: the cells that it is of, and how many of the last can be taken back. */
+  readonly #states: { cells: Cell[]; left: number }[];
+  readonly #checkpoints = new Map<number, Cell[]>();
+  /** Slots that get a copy with the next step, where that is not done at once. */
+  readonly #late = new Set<number>();
+  /** Slots whose last cell a run-ahead step has filled. */
+  readonly #ahead = new Set<number>();
+  /** Edits that returned a slot to a checkpoint, and that freed one. */
+  restored = 0;
+  forgotten = 0;
   readonly #adapters = new Set([0]);
   /** Adapters of the steps so far. */
   readonly turns: number[] = [];
@@ -77,10 +91,11 @@ export class CheckingBackend implements Backend {
     this.outputRows = options.outputRows ?? options.batchTokens;
     this.slotCount = options.slotCount;
     this.isKvUnified = options.isKvUnified;
-    this.canCutCache = options.canCutCache;
+    this.rollbackTokens = options.rollbackTokens;
     this.windowTokens = options.windowTokens;
     this.rowTile = options.rowTile;
     this.#slots = Array.from({ length: options.slotCount }, () => []);
+    this.#states = this.#slots.map(() => ({ cells: [], left: 0 }));
   }
 
   async step(step: Step): Promise<StepResult> {
@@ -98,27 +113,79 @@ export class CheckingBackend implements Backend {
     this.stepTokens.push(step.tokens.length);
     this.turns.push(step.adapter);
     this.#edit(step.memoryEdits);
+    this.#late.clear();
     if (this.#options.isFull?.(step)) throw Object.assign(new Error('no room'), { code: 'KV_FULL' });
     const stopAt = this.#options.abortsStep?.() ? step.tokens.length >> 1 : step.tokens.length;
     const prefixes: number[][] = []; // (tokens) all tokens up to each
+    for (const state of this.#states) state.left = 0;
     for (let i = 0; i < stopAt; i++) {
-      const slot = this.#slots[step.sequences[i]!]!;
-      if (slot.length !== step.positions[i])
-        throw new Error(`slot ${step.sequences[i]} holds ${slot.length} tokens, not ${step.positions[i]}`);
-      if (slot.some(({ adapter }) => adapter !== step.adapter))
-        throw new Error(`slot ${step.sequences[i]} holds tokens of another adapter than ${step.adapter}`);
-      slot.push({ token: step.tokens[i]!, adapter: step.adapter });
-      prefixes.push(slot.map(({ token }) => token));
+      const slot = step.sequences[i]!;
+      const cells = this.#slots[slot]!;
+      if (cells.some(({ adapter }) => adapter !== step.adapter))
+        throw new Error(`slot ${slot} holds tokens of another adapter than ${step.adapter}`);
+      const cell = { token: step.tokens[i]!, adapter: step.adapter };
+      if (this.#ahead.delete(slot)) this.#checkAhead(step, i);
+      else this.#compute(slot, cell, step.positions[i]!, i > 0 && step.sequences[i - 1] === slot);
+      prefixes.push(cells.map(({ token }) => token));
     }
     this.computedTokens += stopAt;
     this.#checkCapacity();
     if (stopAt < step.tokens.length || this.#aborted) {
       throw Object.assign(new Error('aborted'), { code: 'ABORTED' });
     }
+    const samples = this.#sample(step, prefixes);
+    const isAhead = this.#mayRunAhead(step, samples);
+    for (const [row, { token }] of isAhead ? samples.entries() : []) {
+      const slot = step.sequences[step.sampleRows[row]!]!;
+      this.#compute(slot, { token, adapter: step.adapter }, this.#slots[slot]!.length, false);
+      this.#ahead.add(slot);
+    }
+    this.#checkCapacity();
     return {
-      samples: toColumns(this.#sample(step, prefixes)),
+      samples: toColumns(samples),
       scores: toColumns(this.#score(step, prefixes)),
+      ...(isAhead ? { isAhead } : {}),
     };
+  }
+
+  get #hasState(): boolean {
+    return this.rollbackTokens !== Infinity;
+  }
+
+  /** Adds a token to a slot, and to its state: there it can be taken back if it is not the first one of its pass. */
+  #compute(slot: number, cell: Cell, position: number, isBehind: boolean): void {
+    const cells = this.#slots[slot]!;
+    if (cells.length !== position)
+      throw new Error(`slot ${slot} holds ${cells.length} tokens, not ${position}`);
+    const state = this.#states[slot]!;
+    const reads = this.windowTokens > 0 ? this.windowTokens - 1 : this.#hasState ? cells.length : 0;
+    const [held, wanted] = [state.cells, cells].map((each) => each.slice(cells.length - reads));
+    if (reads > 0 && JSON.stringify(held) !== JSON.stringify(wanted))
+      throw new Error(`slot ${slot} continues from another state than that of its tokens`);
+    cells.push(cell);
+    state.cells = [...state.cells, cell];
+    state.left = isBehind ? Math.min(state.left + 1, this.rollbackTokens) : 0;
+  }
+
+  /** The token that was computed ahead is the one that the step asks for. */
+  #checkAhead({ sequences, tokens, positions }: Step, i: number): void {
+    const cells = this.#slots[sequences[i]!]!;
+    if (cells.length !== positions[i]! + 1 || cells.at(-1)!.token !== tokens[i])
+      throw new Error(`slot ${sequences[i]} has computed another token ahead`);
+  }
+
+  #mayRunAhead({ mayRunAhead, drafts, sampleRows }: Step, samples: readonly Row[]): boolean {
+    return (
+      mayRunAhead &&
+      this.#hasState &&
+      sampleRows.length > 0 &&
+      !drafts?.drafted.some((token) => token >= 0) &&
+      samples.every(
+        ({ status, token, forced, drafts }) =>
+          status === ROW_STATUS.SAMPLED && token >= 0 && forced.length === 0 && drafts.length === 0,
+      ) &&
+      (this.#options.runsAhead?.() ?? true)
+    );
   }
 
   /** Samples each row whose drafts were sampled before it. */
@@ -186,6 +253,18 @@ export class CheckingBackend implements Backend {
 
   readonly cacheShape = 'fake';
 
+  async saveCheckpoint(slot: number, number: number): Promise<number> {
+    await new Promise((resolve) => setImmediate(resolve));
+    if (this.#ahead.has(slot)) throw new Error('a checkpoint of a slot that is ahead');
+    if (this.#checkpoints.has(number)) throw new Error('a checkpoint of a number that is in use');
+    this.#checkpoints.set(number, this.#states[slot]!.cells);
+    return 1;
+  }
+
+  get checkpoints(): number {
+    return this.#checkpoints.size;
+  }
+
   async saveSlot(slot: number): Promise<Uint8Array> {
     await new Promise((resolve) => setImmediate(resolve));
     return Uint8Array.from(this.#slots[slot]!.flatMap(({ token, adapter }) => [token, adapter]));
@@ -200,6 +279,7 @@ export class CheckingBackend implements Backend {
       token: state[2 * i]!,
       adapter: state[2 * i + 1]!,
     }));
+    this.#states[slot] = { cells: this.#slots[slot]!.slice(), left: 0 };
     this.#checkCapacity();
   }
 
@@ -233,16 +313,41 @@ export class CheckingBackend implements Backend {
         number,
       ];
       const cells = this.#slots[slot]!;
-      if (kind === MEMORY_REMOVE) {
-        if (from > 0 && !this.canCutCache) throw new Error('a recurrent state cannot be cut');
+      const state = this.#states[slot]!;
+      if (kind === MEMORY_FORGET) {
+        if (!this.#checkpoints.delete(target)) throw new Error(`forgets checkpoint ${target}, which is none`);
+        this.forgotten += 1;
+      } else if (kind === MEMORY_RESTORE) {
+        const restored = this.#checkpoints.get(target);
+        if (this.#late.has(slot)) throw new Error(`restores slot ${slot}, into which the next step copies`);
+        if (restored?.length !== from)
+          throw new Error(`restores checkpoint ${target} at ${from}, which is none`);
+        this.#states[slot] = { cells: restored, left: 0 };
+        cells.length = from;
+        this.#ahead.delete(slot);
+        this.restored += 1;
+      } else if (kind === MEMORY_REMOVE) {
+        const cut = state.cells.length - Math.max(from, 0);
+        if (from > 0 && this.#hasState && cut > state.left)
+          throw new Error(`a recurrent state cannot be taken back by ${cut} tokens`);
         cells.length = Math.min(cells.length, Math.max(from, 0));
+        const isLost =
+          this.windowTokens > 0 && state.cells.length >= this.windowTokens && cut > 0 && from > 0;
+        this.#states[slot] = { cells: isLost ? [] : state.cells.slice(0, cells.length), left: 0 };
+        if (from <= 0) this.#ahead.delete(slot);
       } else if (kind === MEMORY_COPY) {
         if (this.#slots[target]!.length > 0)
           throw new Error(`copies into slot ${target}, which is not empty`);
         if (to > cells.length)
           throw new Error(`copies ${to} tokens of slot ${slot}, which holds ${cells.length}`);
+        if (!this.isKvUnified) this.#late.add(target);
         const copied = cells.slice(0, to < 0 ? cells.length : to);
         this.#slots[target] = this.isKvUnified ? copied : copied.map((cell) => ({ ...cell }));
+        const isLost =
+          this.windowTokens > 0 && cells.length >= this.windowTokens && copied.length < cells.length;
+        const own = this.#hasState ? state.cells : isLost ? [] : state.cells.slice(0, copied.length);
+        this.#states[target] = { cells: own, left: 0 };
+        state.left = 0;
       }
     }
   }

@@ -49,7 +49,12 @@ export async function turns(count: number): Promise<void> {
 }
 
 /** Runs a request and resolves with the sampled tokens of every choice; null for one that was taken out. */
-export async function run(engine: Engine, request: Request, arrival: number): Promise<(number[] | null)[]> {
+export async function run(
+  engine: Engine,
+  request: Request,
+  arrival: number,
+  checkpoints: readonly number[] = [],
+): Promise<(number[] | null)[]> {
   await turns(request.delay);
   const group: Group = {
     prompt: Int32Array.from(request.prompt),
@@ -57,6 +62,7 @@ export async function run(engine: Engine, request: Request, arrival: number): Pr
     adapter: request.adapter,
     priority: request.priority,
     arrival,
+    checkpoints,
   };
   if (request.beams) return await searchBeams(engine, request, group);
   const scores = request.scores ? new PromptScores(group.prompt, 1) : null;

@@ -1,6 +1,6 @@
 /** Which cells sequences get, by what the model can do and how much fits. */
 import { expect, it } from 'vitest';
-import { cacheLayout, type ModelFacts } from '../../src/models/cache-layout.ts';
+import { cacheLayout, type ModelFacts, stateLayout } from '../../src/models/cache-layout.ts';
 
 const MIB = 2 ** 20;
 const MODEL: ModelFacts = {
@@ -11,6 +11,7 @@ const MODEL: ModelFacts = {
   prefersUnifiedKv: false,
   supportsSmallWindow: false,
   isTiny: false,
+  state: { stateBytes: 0, takesBack: false, checkpointSize: 0 },
   vocabSize: 1000,
 };
 
@@ -33,4 +34,47 @@ it.each<
   ],
 ])('%s', (_, model, kvTokens, tokens, isKvUnified) => {
   expect(cacheLayout({ ...MODEL, ...model }, 1024, 4, kvTokens)).toEqual({ kvTokens: tokens, isKvUnified });
+});
+
+it.each<[why: string, state: Partial<ModelFacts['state']>, slots: number, options: object, expected: object]>(
+  [
+    ['all slots without a state', {}, 80, {}, { slotCount: 80, rollbackTokens: 0, checkpointBytes: 0 }],
+    [
+      'a few slots with rollback before many without',
+      { stateBytes: 19 * MIB, takesBack: true, checkpointSize: 19 * MIB },
+      68,
+      {},
+      { slotCount: 21, rollbackTokens: 4, checkpointBytes: 256 * MIB },
+    ],
+    [
+      'many where nothing is to be taken back',
+      { stateBytes: 19 * MIB, takesBack: true },
+      68,
+      { rollbackTokens: 0 },
+      { slotCount: 68, rollbackTokens: 0 },
+    ],
+    [
+      'no rollback for large states',
+      { stateBytes: 150 * MIB, takesBack: true, checkpointSize: 150 * MIB },
+      68,
+      {},
+      { slotCount: 13, rollbackTokens: 0, checkpointBytes: 1200 * MIB },
+    ],
+    [
+      'slots that were asked for',
+      { stateBytes: 900 * MIB },
+      5,
+      { rollbackTokens: 9 },
+      { slotCount: 5, rollbackTokens: 0 },
+    ],
+    [
+      'what was asked for, at any price',
+      { stateBytes: 900 * MIB, takesBack: true, checkpointSize: 900 * MIB },
+      5,
+      { rollbackTokens: 9, checkpointBytes: 1 },
+      { slotCount: 5, rollbackTokens: 9, checkpointBytes: 1 },
+    ],
+  ],
+)('gives states: %s', (_, state, slots, options, expected) => {
+  expect(stateLayout({ ...MODEL.state, ...state }, slots, options)).toMatchObject(expected);
 });

@@ -24,6 +24,7 @@ const SHAPE: ModelShape = {
   slidingWindow: 0,
   layers: Array.from({ length: 8 }, () => LAYER),
   isRecurrent: false,
+  takesBack: false,
   pooling: null,
   isCausal: true,
   isF32: false,

@@ -7,6 +7,7 @@ const need = (bytes: number): MemoryNeed => ({
   weights: bytes,
   cache: 0,
   compute: 0,
+  checkpoints: 0,
   host: bytes,
   device: 0,
 });

@@ -102,6 +102,7 @@ class OnnxModel implements LoadedModel {
   readonly kvBytesPerToken: number;
   readonly supportsNonUnifiedKv = true;
   readonly supportsSmallWindow = false;
+  readonly state = { stateBytes: 0, takesBack: false, checkpointSize: 0 };
   readonly supportsUnifiedKv = false;
   readonly prefersUnifiedKv = false;
   readonly kernels = 'plain';
@@ -191,7 +192,7 @@ class OnnxBackend implements Backend {
   readonly batchTokens: number;
   readonly outputRows: number;
   readonly slotCount: number;
-  readonly canCutCache = true;
+  readonly rollbackTokens = Infinity;
   readonly windowTokens = 0;
   readonly rowTile = 1;
   readonly isKvUnified = false;
@@ -263,6 +264,11 @@ class OnnxBackend implements Backend {
 
   abortStep(): void {
     Atomics.store(this.#abort, 0, 1);
+  }
+
+  /** Its caches can be cut everywhere. */
+  async saveCheckpoint(): Promise<number> {
+    return 0;
   }
 
   async saveSlot(slot: number): Promise<Uint8Array> {

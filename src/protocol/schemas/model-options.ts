@@ -13,6 +13,7 @@ import {
   type Schema,
   string,
 } from './schema.ts';
+import { MAX_DRAFTS } from './speculation.ts';
 
 /** Limits of one model's engine. */
 export const limits = {
@@ -128,6 +129,15 @@ export const modelOptionDefinitions: Definitions = {
       slidingWindow: oneOf(
         'The KV cache of the layers of a GGUF model that see a sliding window only. `full`, the default: as long as that of the others. `window`: the window and one step. Each of `maxSequences` then has its own cells, no others hold cached prefixes, and `kvTokens` must not be less than `contextSize` for each. No effect on models without such layers.',
         ['full', 'window'],
+      ),
+      rollbackTokens: integer(
+        'Drafted tokens that a step can take back, of a model with recurrent state whose engine can: each takes as much memory as the states of all `maxSequences`. Without them nothing is drafted. Default: up to 4, as many as 2 GiB hold for 12 sequences.',
+        0,
+        { maximum: MAX_DRAFTS },
+      ),
+      checkpointBytes: integer(
+        "Bytes that checkpoints may take: copies of what cannot be cut of a prompt's cache, of models with recurrent state or sliding windows. From there a later prompt goes on that begins like it. 0 keeps none. Default: 256 MiB, or what 8 take if that is more.",
+        0,
       ),
       rope: ref('RopeOptions', 'How a GGUF model counts positions: for longer contexts than its file says.'),
       mmap: boolean(
