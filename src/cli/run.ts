@@ -32,13 +32,10 @@ const HELP = `onpolicy: a language model in this process
   onpolicy chat                          a conversation on the terminal
   onpolicy complete [PROMPT]             one answer; without a prompt it is read from the input
       --model M  --mmproj F  --system TEXT  --max-tokens N  --temperature T  --top-p P  --seed N
-  onpolicy batch IN.jsonl OUT.jsonl      many requests out of a file; killed, it goes on with --resume
-      --model M  --endpoint PATH  --errors FILE  --order completion|input  --seed N  --concurrency N
-      --max-failures N  --retries N  --row-timeout MS  --url U --token T: answered by a server
+  onpolicy batch IN.jsonl OUT.jsonl      many requests out of a file; --resume goes on; more in docs/batch.md
   onpolicy models [list]                 registered models; also: create BASE --name N | show M | delete M
   onpolicy export M --to PATH            M and its adapters as one file; --type T  --adapter F  --format T
-  onpolicy checkpoints M [list]          what training left
-  onpolicy checkpoints M delete STEP... | prune --keep N --metric NAME --goal max|min
+  onpolicy checkpoints M [list]          what training left; delete STEP... | prune --keep N --metric NAME
       lists take --after ID  --limit N  --order asc|desc
   onpolicy report M --out FILE           the run as a page; --csv: its metrics; --split S: its trajectories
       --compare M: beside another one's; --port N: served, and kept up to date

@@ -70,10 +70,11 @@ function* readValue(context: CallContext, name: string, typed: Typed, depth: num
   }
   let value = '';
   if (isString) sink.arguments('"');
-  const found = yield* reader.until([end], (text) => {
+  const take = (text: string): void => {
     if (isString) sink.arguments(escapeJson(text));
     else value += text;
-  });
+  };
+  const found = yield* reader.until([end], take, Number.POSITIVE_INFINITY, true);
   if (found === null) throw NOT_A_CALL;
   sink.arguments(isString ? '"' : valueToJson(value, types));
 }

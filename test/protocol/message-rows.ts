@@ -313,7 +313,7 @@ export const MESSAGE_ROWS: Record<string, Row> = {
       [true, ': expected false, auto, an object with a method, or null, got true'],
       ['ngram', ': expected false, auto, an object with a method, or null, got "ngram"'],
       [{}, '.method: this field is required, got nothing'],
-      [{ method: 'guess' }, '.method: expected "ngram", "suffix" or "draft", got "guess"'],
+      [{ method: 'guess' }, '.method: expected "ngram", "suffix", "draft" or "mtp", got "guess"'],
       [{ method: 'draft', model: '' }, '.model: expected a non-empty string or null, got ""'],
       [{ method: 'ngram', maxTokens: 33 }, '.maxTokens: expected an integer from 1 to 32 or null, got 33'],
       [{ method: 'ngram', minMatch: 0 }, '.minMatch: expected an integer from 1 to 32 or null, got 0'],
