@@ -15,11 +15,11 @@ Routing Experts::Route(Tensor x) {
 }
 
 Tensor Experts::Spread(const Linear& linear, Tensor x, const Routing& routing) {
-  return graph_.MulMatOf(linear.weight, graph_.Reshape(x, x->ne[0], 1, x->ne[1]), routing.selected);
+  return matmuls_.ForwardOf(linear.weight, graph_.Reshape(x, x->ne[0], 1, x->ne[1]), routing.selected);
 }
 
 Tensor Experts::Gather(const Linear& linear, Tensor hidden, const Routing& routing) {
-  return Sum(graph_.Times(graph_.MulMatOf(linear.weight, hidden, routing.selected), PerExpert(routing.weights)));
+  return Sum(graph_.Times(matmuls_.ForwardOf(linear.weight, hidden, routing.selected), PerExpert(routing.weights)));
 }
 
 Tensor Experts::GatherBack(const Linear& linear, Tensor gradient, Tensor hidden, const Routing& routing,

@@ -15,6 +15,8 @@ class Matmuls {
   Tensor Multiply(Tensor a, Tensor b);
   // Weights (size, outputs) of any type; x: (size, tokens) -> (outputs, tokens)
   Tensor Forward(Tensor weight, Tensor x);
+  // (in, out, experts) weights, (in, 1 or used, rows) x -> (out, used, rows): each row with its experts `ids`, (used, rows).
+  Tensor ForwardOf(Tensor weight, Tensor x, Tensor ids);
   // The transposed weights; gradient: (outputs, tokens) -> (size, tokens)
   Tensor Backward(const Linear& linear, Tensor gradient);
   // x with its first two dimensions exchanged, as Multiply takes it: some ways read matrices in any order.

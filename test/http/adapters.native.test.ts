@@ -63,6 +63,7 @@ describe("vLLM's adapters", () => {
     const { data } = JSON.parse((await send('/v1/models', null)).body);
     expect(data).toContainEqual({
       id: 'mine',
+      max_model_len: 256,
       object: 'model',
       created: 0,
       owned_by: 'onpolicy',

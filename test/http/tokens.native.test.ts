@@ -59,16 +59,20 @@ describe('tokens', () => {
     ['messages that are none', '/tokenize', { messages: 5 }, 'messages'],
     ['an id that is no number', '/detokenize', { tokens: ['x'] }, 'tokens.0'],
     ['an id outside the vocabulary', '/detokenize', { tokens: [1, 10 ** 6] }, 'tokens.1'],
-    [
-      'a prompt that is too long',
-      '/v1/chat/completions/render',
-      { ...CHAT, max_tokens: 999 },
-      'max_completion_tokens',
-    ],
   ])('refuses %s', async (_, path, body, param) => {
     const { status, body: answer } = await ask(handler, 'POST', path, { body });
     expect({ status, answer }).toMatchObject({ status: 400, answer: { error: { param } } });
     expect((answer as { error: { message: string } }).error.message).toMatch(new RegExp(`^${param}: `));
+  });
+
+  it('refuses a prompt that is too long, as the wire does', async () => {
+    const body = { ...CHAT, max_tokens: 999 };
+    const { status, body: answer } = await ask(handler, 'POST', '/v1/chat/completions/render', { body });
+    expect({ status, answer }).toMatchObject({
+      status: 400,
+      answer: { error: { param: 'max_completion_tokens', code: 'context_length_exceeded' } },
+    });
+    expect((answer as { error: { message: string } }).error.message).toMatch(/^This model's maximum context/);
   });
 });
 

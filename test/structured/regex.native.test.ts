@@ -1,8 +1,13 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
-import { openGrammar } from '../../src/native/index.ts';
+import { describe, expect, it, vi } from 'vitest';
 import { compileConstraint, cutMasks } from '../../src/structured/index.ts';
+import { testing } from '../addon/testing-addon.ts';
 import { accepts, smallVocabulary } from './vocabularies.ts';
+
+vi.mock('../../src/native/grammar-addon.ts', async () => {
+  const { testing: grammar } = await import('../addon/testing-addon.ts');
+  return { grammarAddon: () => grammar, openGrammar: async () => grammar };
+});
 
 const vocabulary = smallVocabulary();
 const eos = vocabulary.eosTokenIds[0]!;
@@ -50,8 +55,7 @@ describe('random regular expressions', () => {
   });
 
   it('have states that do not multiply with the readings of a text', async () => {
-    const { divideWork } = (await openGrammar()) as unknown as { divideWork(divisor: number): void };
-    divideWork(4);
+    testing.divideWork(4);
     for (const regex of [
       '(?:a|a{2}|a{1,3}|[ab]{0,40}){0,40}',
       '(?:(?:a*)*|a{0,200}|(?:aa?)+){3,}',
@@ -65,6 +69,6 @@ describe('random regular expressions', () => {
       }
       expect(cutMasks() - before, `masks of ${regex} that need more than a quarter of their work`).toBe(0);
     }
-    divideWork(1);
+    testing.divideWork(1);
   });
 });
