@@ -13,6 +13,7 @@ const PRINTS: Readonly<Record<string, RegExp>> = {
   'README.md':
     /^The capital of Peru is Lima\.\n[\s\S]{20,}\{ name: 'Omar', age: 26, city: 'Delhi' \}\n\{[\s\S]*'train\/reward'/,
   'docs/agents.md': /^user, choice, user, choice\n\[ 4, 4 \]\nsteps: step 2, 2 evaluations\n$/,
+  'docs/batch.md': /^2 answers, 0 failed\n$/,
   'docs/choosing-a-model.md':
     /^(?=[\s\S]*model buffer size =)(?=[\s\S]*KV buffer size =)(?=[\s\S]*the cache holds 2048 tokens\n)/,
   'docs/errors.md':
