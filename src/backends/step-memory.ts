@@ -22,7 +22,7 @@ export function numbersPerRow(shapes: Shapes, width: number, used: number): numb
 function blockNumbers(outputs: ReadonlyMap<string, number>, width: number): number {
   const of = (...parts: string[]): number => parts.reduce((sum, part) => sum + (outputs.get(part) ?? 0), 0);
   const isGated = of('ffn_gate', 'ffn_gate_exps') > 0;
-  const feedForward = (isGated ? 3 : 1.5) * of('ffn_up', 'ffn_up_exps', 'ffn_gate_up_exps');
+  const feedForward = (isGated ? 2 : 1.5) * of('ffn_up', 'ffn_up_exps', 'ffn_gate_up_exps');
   const attention = 3 * of('attn_q', 'attn_q_b') + 2 * of('attn_k', 'attn_v') + of('attn_qkv');
   const shifted = outputs.has('time_mix_a1') ? 20 * width : outputs.has('time_mix_key') ? 12 * width : 0;
   const state = Math.max(2.7 * of('ssm_in'), shifted);
