@@ -2,7 +2,7 @@
 import { isOnnxModel, readHeaders } from './backends/index.ts';
 import { OnpolicyError } from './errors.ts';
 import { type Placement, planLoad, totalBytes } from './models/index.ts';
-import { type Device, devices } from './native/index.ts';
+import { type Device, devices, loadAddon, onDisk } from './native/index.ts';
 import { checkArguments, type InspectOptions } from './protocol/index.ts';
 import { checkOptions } from './runtime-options.ts';
 
@@ -30,6 +30,8 @@ export type ModelInspection = {
     readonly total: number;
   };
   readonly placement: Placement;
+  /** Whether an adapter of it can be trained, and if not, why. */
+  readonly training: { readonly isSupported: boolean; readonly reason: string | null };
   /** Processors and GPUs that the engine found. */
   readonly devices: readonly Device[];
 };
@@ -47,6 +49,7 @@ export async function inspectModel(file: string, options: InspectOptions = {}): 
   const [header] = await readHeaders(file);
   const { shape, need, placement } = await planLoad(file, model, serving, new AbortController().signal);
   const { weights, cache, compute, checkpoints } = need;
+  const reason = await loadAddon().whyNotTrainable(onDisk(file));
   const text = (key: string): string => header!.text(key) ?? '';
   return {
     path: file,
@@ -59,6 +62,7 @@ export async function inspectModel(file: string, options: InspectOptions = {}): 
     chatTemplate: text('tokenizer.chat_template'),
     memory: { weights, cache, compute, checkpoints, total: totalBytes(need) },
     placement,
+    training: { isSupported: reason === '', reason: reason || null },
     devices: devices(),
   };
 }

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createRuntime, type ModelExport, type Runtime } from '../../src/index.ts';
 import { readSafetensors } from '../../src/lora/index.ts';
-import { reorderRows } from '../../src/lora/peft-adapter.ts';
+import { reorderRows } from '../../src/lora/row-order.ts';
 import { CHECKPOINT_FILES } from '../../src/rl/checkpoint-files.ts';
 import { openFullTrainer } from '../../src/rl/full-trainer.ts';
 import { openTrainer } from '../../src/rl/trainer.ts';
