@@ -10,6 +10,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { CHROMIUM, SCREENSHOTS } from '../browser.ts';
 import { ROOT } from './program.ts';
 
+const POLL = { timeout: 30_000 };
 type Assistant = Record<string, (...args: unknown[]) => unknown> & { close(): Promise<void> };
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-electron-page-'));
@@ -87,7 +88,7 @@ describe.skipIf(!CHROMIUM)('the window', () => {
       };
     }, methods);
     await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/index.html`);
-  });
+  }, 120_000);
   afterAll(async () => {
     await browser.close();
     server.close();
@@ -116,7 +117,7 @@ describe.skipIf(!CHROMIUM)('the window', () => {
       expect.stringContaining('What is the capital of Peru?'),
     ]);
     await page.locator('#conversations li').nth(1).locator('button').first().click();
-    await page.waitForFunction('document.querySelectorAll("#messages li").length === 4');
+    await expect.poll(() => page.locator('#messages li').count(), POLL).toBe(4);
   });
 
   it('marks which models fit', async () => {
@@ -149,9 +150,10 @@ describe.skipIf(!CHROMIUM)('the window', () => {
     expect(await page.locator('#curve circle').count()).toBe(1);
     if (SCREENSHOTS) await page.screenshot({ path: path.join(SCREENSHOTS, 'electron.png') });
     await page.setViewportSize({ width: 700, height: 900 });
-    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(700);
+    const { width } = (await page.locator('body').boundingBox())!;
+    expect(width).toBeLessThanOrEqual(700);
     if (SCREENSHOTS) await page.screenshot({ path: path.join(SCREENSHOTS, 'electron-narrow.png') });
     await page.click('#undo');
-    await page.waitForFunction('!document.querySelector("#steps blockquote")');
+    await expect.poll(() => page.locator('#steps blockquote').count(), POLL).toBe(0);
   });
 });

@@ -118,6 +118,18 @@ describe('learning from ratings', () => {
     expect(trained).toEqual([]);
   });
 
+  it('does not stop a step that was asked for because somebody is here', async () => {
+    const { learning, finish } = open(() => false);
+    learning.rate(rating(1));
+    const step = learning.step();
+    await settled();
+    learning.tick();
+    finish();
+    await step;
+    expect(learning.state()).toMatchObject({ waiting: 0, problem: null });
+    expect(learning.state().steps.length).toBe(1);
+  });
+
   it('takes the last step back, and does not learn from its ratings again', async () => {
     const { learning, deleted, finish, name } = open(() => false);
     learning.rate(rating(1));

@@ -27,6 +27,8 @@ export class Learning {
   #steps;
   /** @type {AbortController | null} */
   #training = null;
+  /** A step that was asked for goes on while somebody is here. */
+  #isAskedFor = false;
   /** @type {string | null} */
   #problem = null;
 
@@ -69,8 +71,8 @@ export class Learning {
   /** Call it every few seconds: starts a step when there is something to learn and nobody is here, and stops it otherwise. */
   tick() {
     const isIdle = this.#options.isIdle();
-    if (!isIdle) this.stop();
-    else if (!this.#training && this.state().waiting >= RATINGS_PER_STEP) void this.step();
+    if (!isIdle && !this.#isAskedFor) this.stop();
+    if (isIdle && !this.#training && this.state().waiting >= RATINGS_PER_STEP) void this.#train();
   }
 
   /** Stops a step that runs; its ratings wait for the next one. */
@@ -78,8 +80,14 @@ export class Learning {
     this.#training?.abort();
   }
 
-  /** Trains on the ratings that wait. */
+  /** Trains on the ratings that wait, whoever is here. */
   async step() {
+    this.#isAskedFor = true;
+    await this.#train();
+    this.#isAskedFor = false;
+  }
+
+  async #train() {
     if (this.#training) return;
     const fresh = this.#ratings.filter(({ step }) => step === undefined);
     const [last] = fresh.slice(-1);
