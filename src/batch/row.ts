@@ -103,8 +103,8 @@ export type RowOrder = {
 
 /** Where a row belongs among others. */
 export function orderOf({ url, body }: Row): RowOrder {
-  const { model, tools, system, instructions, messages, prompt, input } = body;
-  const asked = messages ?? prompt ?? input;
+  const { model, tools, system, instructions, messages, prompt, input, query, text_1 } = body;
+  const asked = messages ?? prompt ?? input ?? query ?? text_1;
   const parts = Array.isArray(asked) && isObject(asked[0]) ? asked : [asked];
   const most = body['max_completion_tokens'] ?? body['max_tokens'] ?? body['max_output_tokens'];
   const text = (value: unknown): string => (JSON.stringify(value) ?? '').slice(0, MOST_KEY);
