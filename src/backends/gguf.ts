@@ -8,7 +8,6 @@ import {
   type Handle,
   type Kernels,
   loadAddon,
-  type NativeContext,
   type NativeEmbedder,
   type NativeModel,
   type NativeProjector,
@@ -20,17 +19,18 @@ import type { CacheType, Gpu, RopeOptions } from '../protocol/index.ts';
 import type { SamplingDefaults } from '../sampling/index.ts';
 import { modelVocabulary, type Vocabulary } from '../structured/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
-import type { Backend, Step, StepResult } from './backend.ts';
+import type { Backend } from './backend.ts';
+import { GgufBackend } from './gguf-backend.ts';
 import { describeGguf } from './gguf-headers.ts';
 import { createTokenizer } from './gguf-tokenizer.ts';
 import { estimateMemory, kvBytesPerToken, type ModelShape, stateFacts, weightBytes } from './memory.ts';
-import type { ContextLimits, LoadedModel, StateFacts } from './model.ts';
+import type { ContextLimits, LoadedModel, ScoreHead, StateFacts } from './model.ts';
 import { fitsOwnAttention } from './own-attention.ts';
-import { finishEdits, hookedSamples } from './row-edits.ts';
 
 const SINGLE_THREAD_PARAMETERS = 10_000_000;
-/** Measured at 1 to 16 rows: 4, 8, 12 take as long as 3, 7 and 11, or less. */
-const CPU_ROW_TILE = 4;
+
+/** Architectures whose heads end with a softmax in the engine. */
+const SOFTMAX_HEADS = /^qwen3(vl)?$/;
 
 /** Of the memory that is free: packed weights may take so much, and leave the rest to caches and other programs. */
 const PACKED_SHARE = 0.75;
@@ -150,6 +150,22 @@ export class GgufModel implements LoadedModel {
     return this.native.toolTemplate;
   }
 
+  /** What makes scores of its states; null: nothing does. */
+  get head(): ScoreHead | null {
+    if (this.#shape.pooling !== 'rank') return null;
+    const { native } = this;
+    const { bosId, eosId, sepId, addsBos, addsEos, addsSep, labels, pairTemplate } = native;
+    const end = addsEos ? [eosId < 0 ? sepId : eosId] : [];
+    return {
+      labels,
+      hasSoftmax: SOFTMAX_HEADS.test(native.metadata['general.architecture'] ?? ''),
+      template: pairTemplate,
+      before: addsBos ? [bosId] : [],
+      between: [...end, ...(addsSep ? [sepId] : [])],
+      after: end,
+    };
+  }
+
   get defaults(): SamplingDefaults {
     const read = (name: string): number | null => {
       const value = this.native.metadata[`general.sampling.${name}`];
@@ -235,7 +251,9 @@ export class GgufModel implements LoadedModel {
 
   /** Makes what computes embeddings on this model. `isLast`: they are those of the last token of a causal model. */
   async createEmbedder(options: Omit<EmbedderOptions, 'fusedAttention'>): Promise<NativeEmbedder> {
-    const fusedAttention = this.#fusedAttention && (this.#usesGpu || !this.native.hasF32Weights); // it rounds on CPUs
+    // It rounds on CPUs: embeddings in 32 bits do without it, while scores are to be those of llama.cpp's own programs.
+    const isRounded = !this.#usesGpu && this.native.hasF32Weights && !options.hasHead;
+    const fusedAttention = this.#fusedAttention && !isRounded;
     const embedder = loadAddon().createEmbedder(this.native, { ...options, fusedAttention });
     return await embedder.catch((error: unknown) => Promise.reject(fromNative(error)));
   }
@@ -326,84 +344,4 @@ export async function loadGguf(options: GgufOptions, described?: ModelShape): Pr
 export function scaledContext(contextLength: number, rope: RopeOptions | null): number {
   if (!rope?.factor || rope.type === 'none') return contextLength;
   return Math.round((rope.originalContext ?? contextLength) * rope.factor);
-}
-
-class GgufBackend implements Backend {
-  readonly vocabSize: number;
-  readonly kvTokens: number;
-  readonly batchTokens: number;
-  readonly outputRows: number;
-  readonly rowTile: number;
-  readonly slotCount: number;
-  readonly rollbackTokens: number;
-  readonly windowTokens: number;
-  readonly hasDraftHead: boolean;
-  readonly isKvUnified: boolean;
-  readonly cacheShape: string;
-  readonly #context: NativeContext;
-
-  constructor(
-    model: NativeModel,
-    context: NativeContext,
-    limits: ContextLimits,
-    how: { fusedAttention: boolean; cacheType: CacheType; rope: RopeOptions | null; usesGpu: boolean },
-  ) {
-    const { fusedAttention, cacheType, rope, usesGpu } = how;
-    this.vocabSize = model.vocabSize;
-    this.kvTokens = limits.kvTokens; // the engine rounds its own number up, never down
-    this.batchTokens = limits.batchTokens;
-    this.outputRows = Math.max(limits.maxOutputs, limits.slotCount);
-    this.rowTile = usesGpu ? 1 : CPU_ROW_TILE;
-    this.slotCount = limits.slotCount;
-    this.rollbackTokens = model.hasRecurrentState ? context.rollbackTokens : Infinity;
-    this.windowTokens = model.slidingWindow;
-    this.hasDraftHead = context.hasDraftHead;
-    this.isKvUnified = limits.isKvUnified;
-    const slots = `${limits.slotCount} slots${limits.isWindowCacheFull === false ? ' with small windows' : ''}`;
-    const layout = limits.isKvUnified ? 'pool' : slots;
-    this.cacheShape = `${layout}, ${cacheType}${fusedAttention ? '' : ', plain attention'}${rope ? `, ${JSON.stringify(rope)}` : ''}`;
-    this.#context = context;
-  }
-
-  saveCheckpoint(slot: number, number: number): Promise<number> {
-    return this.#context.saveCheckpoint(slot, number);
-  }
-
-  saveSlot(slot: number): Promise<Uint8Array> {
-    return this.#context.saveSequence(slot);
-  }
-
-  loadSlot(memoryEdits: Int32Array, slot: number, state: Uint8Array): Promise<void> {
-    return this.#context.loadSequence(memoryEdits, slot, state);
-  }
-
-  async step(step: Step): Promise<StepResult> {
-    const { rowEdits, ...rest } = step;
-    const result = await this.#context.step({ ...rest, ...hookedSamples(rowEdits) });
-    return await finishEdits(this.#context, rowEdits, result);
-  }
-
-  async loadAdapter(path: string): Promise<number> {
-    try {
-      return await this.#context.loadAdapter(onDisk(path));
-    } catch (error) {
-      throw fromNative(error);
-    }
-  }
-
-  mixAdapters(adapters: readonly number[], scales: readonly number[]): Promise<number> {
-    return this.#context.mixAdapters(Uint32Array.from(adapters), Float32Array.from(scales));
-  }
-
-  freeAdapter(adapter: number): Promise<void> {
-    return this.#context.freeAdapter(adapter);
-  }
-
-  abortStep(): void {
-    this.#context.abort();
-  }
-
-  close(): Promise<void> {
-    return this.#context.close();
-  }
 }
