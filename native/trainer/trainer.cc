@@ -139,8 +139,9 @@ Scores Trainer::Forward(PackedRow row, bool gradients, bool adapter_off) {
   Tensor embedded = weights_->Embed(graph, tokens);
   graph.Add(graph.Copy(embedded, stream));
   if (shape().input_width > 0) {
+    Matmuls matmuls(graph, *device_);
     Tensor own = graph.At(memory_->own_inputs, GGML_TYPE_F32, {shape().input_width, shape().layers, row_.size});
-    graph.Add(graph.Copy(weights_->OwnInputs(graph, tokens, embedded), own));
+    graph.Add(graph.Copy(weights_->OwnInputs(graph, matmuls, tokens, embedded), own));
   }
   device_->Run(graph);
   for (int64_t i = 0; i < shape().layers; ++i) ForwardLayer(i, adapter_off ? nullptr : adapter_.get());

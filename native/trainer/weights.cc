@@ -170,10 +170,10 @@ Tensor Weights::Embed(Graph& graph, Tensor tokens) const {
   return shape.embedding_scale == 1 ? rows : graph.Scale(rows, shape.embedding_scale);
 }
 
-Tensor Weights::OwnInputs(Graph& graph, Tensor tokens, Tensor embedded) const {
+Tensor Weights::OwnInputs(Graph& graph, Matmuls& matmuls, Tensor tokens, Tensor embedded) const {
   const auto width = static_cast<float>(shape.width), own = static_cast<float>(shape.input_width);
   const auto split = [&](Tensor x) { return graph.Reshape(x, shape.input_width, shape.layers, tokens->ne[0]); };
-  Tensor of_stream = split(graph.Scale(graph.MulMat(inputs_of_stream.weight, embedded), 1 / std::sqrt(width)));
+  Tensor of_stream = split(graph.Scale(matmuls.Forward(inputs_of_stream.weight, embedded), 1 / std::sqrt(width)));
   of_stream = graph.Times(graph.RmsNorm(of_stream, shape.norm_epsilon), inputs_norm);
   Tensor of_token = split(graph.Scale(graph.Rows(inputs_table, tokens), std::sqrt(own)));
   return graph.Scale(graph.Plus(of_stream, of_token), 1 / std::sqrt(2.0f));

@@ -11,6 +11,8 @@
 
 namespace onpolicy::training {
 
+class Matmuls;
+
 // y = weight x + bias. `transposed` is filled by Transpose. A layer that does not have it leaves the weight null.
 struct Linear {
   std::string name;  // "blk.0.attn_q"
@@ -103,7 +105,7 @@ class Weights {
   // (row) token ids -> (width, row), the beginning of the residual stream
   Tensor Embed(Graph& graph, Tensor tokens) const;
   // (row) token ids and their embedding -> (input width, layers, row), the layers' own inputs
-  Tensor OwnInputs(Graph& graph, Tensor tokens, Tensor embedded) const;
+  Tensor OwnInputs(Graph& graph, Matmuls& matmuls, Tensor tokens, Tensor embedded) const;
   // Replaces the linear layers' weights by their float32 values, and a rounded activation by the exact one.
   void Widen(Device* device);
   // Fills the transposed copies of the layers and the head. Does nothing the second time.

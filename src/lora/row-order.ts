@@ -97,14 +97,3 @@ export function pickColumns(values: Float32Array, places: Int32Array | null): Fl
   const columns = places.length;
   return Float32Array.from(values, (_, i) => values[i - (i % columns) + places[i % columns]!]!);
 }
-
-/** The rows of a matrix with as many `heads`, in the order `to`. */
-export function reorderRows(
-  values: Float32Array,
-  size: number,
-  heads: number,
-  to: 'pairs' | 'halves',
-): Float32Array {
-  const places = pairedPlaces(values.length / size, heads);
-  return pickRows(values, size, to === 'halves' ? places : inverse(places));
-}
