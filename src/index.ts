@@ -1,3 +1,4 @@
+/// <reference types="node" preserve="true" />
 /**
  * Runs a language model inside this process.
  *
@@ -73,6 +74,7 @@ export {
   registerLogitsProcessor,
 } from './sampling/index.ts';
 export type {
+  Answer,
   CallOptions,
   CheckpointsResource,
   Completions,
@@ -80,6 +82,7 @@ export type {
   ModelsResource,
   PooledService,
   Service,
+  StreamFlag,
   TrainingJob,
   TrainingJobsResource,
 } from './service.ts';
