@@ -6,6 +6,7 @@ import { ifMissing } from '../common/index.ts';
 import { errorAt, OnpolicyError } from '../errors.ts';
 import type { HubOptions, ModelOptions, OnProgress } from '../protocol/index.ts';
 import { projectorInRepository } from './hub-projector.ts';
+import { missingModel } from './missing-model.ts';
 import type { ServingOptions } from './serving-options.ts';
 
 /**
@@ -27,7 +28,7 @@ export async function findProjector(
     return await projectorInRepository(reference, file, { hub, signal, warn: (line) => log?.('warn', line) });
   };
   const found = mmproj === undefined ? await look() : mmproj;
-  return found === null ? null : await resolveFile(found, hub, onProgress, signal, 'model.mmproj');
+  return found === null ? null : await resolveFile(found, hub, onProgress, signal, { field: 'model.mmproj' });
 }
 
 /** A file in the model's folder whose name says that it is its projector; null if none or several are there. */
@@ -46,9 +47,6 @@ function realPath(file: string): string | null {
   }
 }
 
-/** Characters of a reference in an error. */
-const MAX_SHOWN = 500;
-
 /** Undefined would make the downloader look into the environment, which its types do not say. */
 const NO_TOKEN = null as unknown as string;
 
@@ -58,16 +56,11 @@ export async function resolveFile(
   hub: HubOptions,
   onProgress: OnProgress | null,
   signal: AbortSignal,
-  field = 'model',
+  { field = 'model', names = [] }: { field?: string; names?: readonly string[] } = {},
 ): Promise<string> {
   if (!reference.startsWith('hf:')) {
     const file = realPath(path.resolve(reference));
-    if (file === null)
-      throw errorAt(
-        field,
-        'MODEL_NOT_FOUND',
-        `expected ${field === 'model' ? 'an alias, ' : ''}an hf: URI or a path of a model, got ${JSON.stringify(reference.slice(0, MAX_SHOWN))}`,
-      );
+    if (file === null) throw missingModel(field, reference, names);
     return file;
   }
   const onnx = parseHubReference(reference);

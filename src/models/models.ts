@@ -13,6 +13,7 @@ import { closeDraft, DRAFT_FIELD, type DraftModel, loadDraft, planDraft } from '
 import type { EmbeddingModel } from './embedding-model.ts';
 import { loadModel, planLoad, unloadModel } from './load-model.ts';
 import { type MemoryNeed, totalBytes } from './memory-need.ts';
+import { missingModel } from './missing-model.ts';
 import { type ModelCard, readCard } from './model-card.ts';
 import { findProjector, resolveFile } from './model-files.ts';
 import { EMBEDDED_MODEL, EMBEDDED_NAME, type NamedModels, namedModels } from './named-models.ts';
@@ -210,6 +211,11 @@ export class Models {
     return [...new Set([this.#named.fallbackName, ...this.#named.aliases.keys()])];
   }
 
+  /** The error of a reference that is none of these, at a field of a request. */
+  missing(reference: string, field: string): OnpolicyError {
+    return missingModel(field, reference, this.names());
+  }
+
   /** Whether a reference is one of the names, a file that exists, or a URI. */
   has(reference: string): boolean {
     if (this.names().includes(reference) || reference.startsWith('hf:')) return true;
@@ -297,7 +303,10 @@ export class Models {
     let finding = this.#files.get(reference);
     if (!finding || finding.isStopped) {
       finding = new Shared((stop) =>
-        resolveFile(reference, this.#options.hub, this.#options.onProgress, stop, field),
+        resolveFile(reference, this.#options.hub, this.#options.onProgress, stop, {
+          field,
+          names: this.names(),
+        }),
       );
       this.#files.set(reference, finding);
       const failed = finding;
