@@ -20,7 +20,6 @@ const NEEDED = [
   'dist/index.d.ts',
   'dist/report/page/page.html',
   'dist/cli/index.js',
-  'dist/models/download.LICENSES.txt',
   'models/onpolicy-tiny.gguf',
   'models/seeing/onpolicy-seeing.gguf',
   'models/seeing/mmproj-onpolicy-seeing.gguf',

@@ -28,11 +28,13 @@ export {
   type Server,
   serve,
 } from './http/index.ts';
+export type { Download, DownloadCheck, DownloadsResource } from './hub/index.ts';
 export { inspectModel, type ModelInspection } from './inspect-model.ts';
 export type { MediaStats } from './media/index.ts';
 export type {
   AdaptersResource,
   ExportModel,
+  Fit,
   ModelCard,
   ModelExport,
   NamedAdapter,

@@ -9,6 +9,7 @@ import { freeGpuBytes, loadAddon, usesGpu } from '../native/index.ts';
 import { type AdapterOption, type ModelOptions, withDefaults } from '../protocol/index.ts';
 import type { AdapterFile } from './adapter-files.ts';
 import { Arrivals, requireRoom } from './arrivals.ts';
+import { chooseFitting } from './choose-fitting.ts';
 import { closeDraft, DRAFT_FIELD, type DraftModel, loadDraft, planDraft } from './draft-model.ts';
 import type { EmbeddingModel } from './embedding-model.ts';
 import { loadModel, planLoad, unloadModel } from './load-model.ts';
@@ -228,7 +229,7 @@ export class Models {
     const serving = { ...this.#options, hub: { ...this.#options.hub, offline: true }, onProgress: null };
     const { signal } = new AbortController();
     try {
-      const file = await resolveFile(options.path, serving.hub, null, signal);
+      const file = await resolveFile(options.path, { hub: serving.hub, signal });
       const { mtimeMs } = fs.statSync(file);
       const key = keyOf(file, options);
       let known = this.#cards.get(key);
@@ -303,9 +304,12 @@ export class Models {
     let finding = this.#files.get(reference);
     if (!finding || finding.isStopped) {
       finding = new Shared((stop) =>
-        resolveFile(reference, this.#options.hub, this.#options.onProgress, stop, {
+        resolveFile(reference, {
+          ...this.#options,
+          signal: stop,
           field,
           names: this.names(),
+          choose: chooseFitting(this.#options),
         }),
       );
       this.#files.set(reference, finding);
