@@ -5,6 +5,7 @@ import path from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { downloadsResource, fetchGguf, type Progress } from '../../src/hub/index.ts';
 import type { HubOptions } from '../../src/protocol/index.ts';
+import { command } from '../cli/terminal.ts';
 import { type ModelHub, openModelHub } from '../fakes/model-hub.ts';
 
 const bytesOf = (seed: number, count = 300_000): Buffer =>
@@ -28,6 +29,7 @@ beforeAll(async () => {
       'F16/Model-F16-00002-of-00002.gguf': PARTS[1],
       'Other-Q8_0-00001-of-00003.gguf': SMALL, // its other parts are missing
     },
+    'o/plain': { 'Plain-Q8_0.gguf': LARGE },
     'o/none': { 'README.md': Buffer.from('#') },
   });
 });
@@ -230,5 +232,44 @@ describe('downloads', () => {
     fs.writeFileSync(path.join(folder, 'o', 'n', `a.gguf.${'0'.repeat(16)}.part.${process.pid}`), 'x');
     expect(await resource().list()).toMatchObject([{ model: 'hf:o/n/a.gguf', state: 'running' }]);
     await expect(resource().delete('hf:o/n/a.gguf')).rejects.toMatchObject({ code: 'CONFLICT' });
+  });
+});
+
+describe('the command', () => {
+  it('downloads, lists, checks and deletes', async () => {
+    const at = (...words: string[]) =>
+      command([
+        ...words,
+        '--hub-endpoint',
+        hub.endpoint,
+        '--hub-folder',
+        folder,
+        '--home',
+        path.join(folder, '.home'),
+      ]);
+    const pulled = await at('pull', 'hf:o/plain/Plain-Q8_0.gguf');
+    expect(pulled).toMatchObject({
+      exitCode: 0,
+      output: `${path.join(folder, 'o/plain/Plain-Q8_0.gguf')}\n`,
+    });
+    expect(pulled.errors).toMatch(
+      /^(hf:o\/plain\/Plain-Q8_0\.gguf {2}1 MiB of 1 MiB {2}\d+ MiB\/s {2}\d+ s left\n)+$/,
+    );
+    expect((await at('downloads')).output).toMatch(
+      /^model +size +state\nhf:o\/plain\/Plain-Q8_0.gguf +1 MiB +complete\ntogether +1 MiB\n$/,
+    );
+    expect((await at('downloads', 'verify')).output).toMatch(/Plain-Q8_0.gguf +right\n$/);
+    fs.appendFileSync(path.join(folder, 'o/plain/Plain-Q8_0.gguf'), 'x');
+    expect(await at('downloads', 'verify')).toMatchObject({
+      exitCode: 1,
+      errors: expect.stringContaining('damaged'),
+    });
+    expect((await at('downloads', 'delete', 'hf:o/plain/Plain-Q8_0.gguf')).output).toMatch(/1 MiB freed\n$/);
+    expect((await at('downloads', 'delete')).exitCode).toBe(2);
+    hub.faults.claims = { 'Plain-Q8_0.gguf': 2 ** 52 };
+    expect(await at('pull', 'hf:o/plain:Q8_0')).toMatchObject({
+      exitCode: 1,
+      errors: expect.stringMatching(/^onpolicy: no room in/),
+    });
   });
 });
