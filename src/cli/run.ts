@@ -12,6 +12,7 @@ import { exportModel } from './export.ts';
 import { inspect } from './inspect.ts';
 import { ps } from './loaded.ts';
 import { checkpoints, models } from './models.ts';
+import { classify, rerank, score } from './rank.ts';
 import { report } from './report.ts';
 import { serve } from './serve.ts';
 import type { Terminal } from './terminal.ts';
@@ -20,6 +21,9 @@ const COMMANDS: Readonly<Record<string, CliCommand>> = {
   chat,
   complete,
   batch,
+  rerank,
+  score,
+  classify,
   inspect,
   pull,
   downloads,
@@ -33,7 +37,8 @@ const COMMANDS: Readonly<Record<string, CliCommand>> = {
 };
 
 const AFTER = `
-"onpolicy help COMMAND" shows the options of one. Ends with 0, with 2 when called wrongly, else with 1.`;
+"onpolicy help COMMAND" shows the options of one, "onpolicy --version" the version.
+Ends with 0, with 2 when called wrongly, else with 1.`;
 
 /** Runs a command and returns the exit code. Errors are written to the error stream. */
 export async function run(words: readonly string[], terminal: Terminal): Promise<number> {
@@ -57,7 +62,7 @@ export async function run(words: readonly string[], terminal: Terminal): Promise
 function program(terminal: Terminal): Command {
   const made = quiet(new Command('onpolicy'), terminal)
     .version(version())
-    .configureHelp({ subcommandTerm: (command) => command.name() })
+    .configureHelp({ subcommandTerm: (command) => command.name(), visibleOptions: () => [] })
     .addHelpText('after', AFTER);
   for (const command of Object.values(COMMANDS)) made.addCommand(command.parser(terminal));
   return made;
