@@ -20,7 +20,7 @@ import type { CacheType, Gpu, RopeOptions } from '../protocol/index.ts';
 import type { SamplingDefaults } from '../sampling/index.ts';
 import { modelVocabulary, type Vocabulary } from '../structured/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
-import type { Backend, Step, StepResult } from './backend.ts';
+import type { Backend, DraftHead, EagleFile, Step, StepResult } from './backend.ts';
 import { describeGguf } from './gguf-headers.ts';
 import { createTokenizer } from './gguf-tokenizer.ts';
 import { estimateMemory, kvBytesPerToken, type ModelShape, stateFacts, weightBytes } from './memory.ts';
@@ -90,7 +90,7 @@ export class GgufModel implements LoadedModel {
   readonly cacheType: CacheType;
   /** Null: as the file says. */
   readonly rope: RopeOptions | null;
-  readonly #shape: ModelShape;
+  readonly shape: ModelShape;
   readonly #fusedAttention: boolean;
   readonly #cacheOnGpu: boolean;
   readonly #usesGpu: boolean;
@@ -118,7 +118,7 @@ export class GgufModel implements LoadedModel {
     this.kvBytesPerToken = kvBytesPerToken(shape, this.cacheType);
     this.state = stateFacts(shape, this.cacheType);
     this.rope = rope ?? null;
-    this.#shape = shape;
+    this.shape = shape;
     this.#fusedAttention = fusedAttention;
     this.#cacheOnGpu = cacheOnGpu;
     this.#usesGpu = usesGpu(gpu) && gpuLayers !== 0;
@@ -193,7 +193,7 @@ export class GgufModel implements LoadedModel {
   /** Not with cells of 32 bits: where each sequence has its own, log-probabilities are those of the trainer to the last bit. */
   get prefersUnifiedKv(): boolean {
     if (this.#usesGpu || !this.#fusedAttention || this.kernels === 'plain') return false;
-    return this.cacheType !== 'f32' && fitsOwnAttention(this.#shape, this.cacheType);
+    return this.cacheType !== 'f32' && fitsOwnAttention(this.shape, this.cacheType);
   }
 
   /** Loads a projector for this model. Fails with `MODEL_INVALID`. */
@@ -257,7 +257,7 @@ export class GgufModel implements LoadedModel {
 
   #contextOptions({ slotCount, ...limits }: ContextLimits): ContextOptions {
     const { cache: bytes } = estimateMemory(
-      this.#shape,
+      this.shape,
       { slotCount, ...limits },
       { cacheType: this.cacheType, fusedAttention: this.#fusedAttention },
     );
@@ -337,7 +337,7 @@ class GgufBackend implements Backend {
   readonly slotCount: number;
   readonly rollbackTokens: number;
   readonly windowTokens: number;
-  readonly hasDraftHead: boolean;
+  draftHead: DraftHead | null;
   readonly isKvUnified: boolean;
   readonly cacheShape: string;
   readonly #context: NativeContext;
@@ -357,7 +357,7 @@ class GgufBackend implements Backend {
     this.slotCount = limits.slotCount;
     this.rollbackTokens = model.hasRecurrentState ? context.rollbackTokens : Infinity;
     this.windowTokens = model.slidingWindow;
-    this.hasDraftHead = context.hasDraftHead;
+    this.draftHead = context.hasDraftHead ? { kind: 'own', mostDrafts: context.mostDrafts || Infinity } : null;
     this.isKvUnified = limits.isKvUnified;
     const slots = `${limits.slotCount} slots${limits.isWindowCacheFull === false ? ' with small windows' : ''}`;
     const layout = limits.isKvUnified ? 'pool' : slots;
@@ -397,6 +397,20 @@ class GgufBackend implements Backend {
 
   freeAdapter(adapter: number): Promise<void> {
     return this.#context.freeAdapter(adapter);
+  }
+
+  async attachHead({ model, layers }: EagleFile): Promise<void> {
+    try {
+      await this.#context.attachHead(model, Uint32Array.from(layers));
+    } catch (error) {
+      throw fromNative(error);
+    }
+    this.draftHead = { kind: 'eagle3', mostDrafts: Infinity };
+  }
+
+  async detachHead(): Promise<void> {
+    this.draftHead = null;
+    await this.#context.detachHead();
   }
 
   abortStep(): void {

@@ -2,6 +2,8 @@
 export {
   type Backend,
   type BackendLimits,
+  type DraftHead,
+  type EagleFile,
   MEMORY_COPY,
   MEMORY_FORGET,
   MEMORY_REMOVE,

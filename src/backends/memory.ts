@@ -1,5 +1,5 @@
 /** The header of a model's file and the limits of its context -> the bytes that it will take, before anything is loaded. */
-import { type GgufHeader, type GgufTensor, shapesOf } from '../gguf/index.ts';
+import { type EagleFacts, eagleFacts, type GgufHeader, type GgufTensor, shapesOf } from '../gguf/index.ts';
 import type { BaseModel } from '../lora/index.ts';
 import type { CacheType } from '../protocol/index.ts';
 import { type LayerMemory, layerMemories, slidingWindow } from './layer-memory.ts';
@@ -41,6 +41,8 @@ export type ModelShape = {
   readonly pooling: Pooling | null;
   /** Whether a token sees those before it only. */
   readonly isCausal: boolean;
+  /** Of an EAGLE-3 file: what it reads of a larger model. */
+  readonly eagle: EagleFacts | null;
   readonly blockBytes: readonly number[]; // (layers) of the weights
   readonly inputBytes: number; // of the token embeddings
   readonly otherBytes: number; // of all other weights
@@ -99,6 +101,7 @@ export function toShape(parts: readonly GgufHeader[]): ModelShape {
     isF32: parts.every(isF32),
     pooling: POOLINGS[read('pooling_type') ?? 0] ?? null,
     isCausal: read('attention.causal') !== 0,
+    eagle: architecture === 'eagle3' ? eagleFacts(parts[0]!) : null,
     ...weightsOf(tensors, layers),
   };
 }

@@ -58,7 +58,7 @@ export class CheckingBackend implements Backend {
   readonly slotCount: number;
   readonly isKvUnified: boolean;
   readonly rollbackTokens: number;
-  readonly hasDraftHead = false;
+  readonly draftHead = null;
   readonly windowTokens: number;
   readonly rowTile: number;
   steps = 0;
@@ -301,6 +301,10 @@ export class CheckingBackend implements Backend {
   async freeAdapter(adapter: number): Promise<void> {
     if (adapter === 0 || !this.#adapters.delete(adapter)) throw new Error(`no adapter ${adapter}`);
   }
+
+  async attachHead(): Promise<void> {}
+
+  async detachHead(): Promise<void> {}
 
   async close(): Promise<void> {
     this.#closed = true;

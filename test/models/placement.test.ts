@@ -25,6 +25,7 @@ const SHAPE: ModelShape = {
   layers: Array.from({ length: 8 }, () => LAYER),
   isRecurrent: false,
   takesBack: false,
+  eagle: null,
   pooling: null,
   isCausal: true,
   isF32: false,
