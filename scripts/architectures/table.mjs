@@ -471,24 +471,26 @@ const ARCHITECTURES = {
 };
 
 /** The model of an architecture with more layers, which predict the tokens after the next. */
-const withHead = (architecture, heads = 1, toRow = ARCHITECTURES[architecture]) => (sizes) => {
-  const { keys, optional = () => [], ...row } = toRow(sizes);
-  const trunk = sizes.layers - heads;
-  const head = ['attn_q', 'attn_k', 'attn_v', 'nextn.eh_proj', 'nextn.shared_head_norm'];
-  const biases = optional(0).filter((name) => BIASES.includes(name));
-  const isDense = (name) => /^ffn_(gate|down|up)\.weight$/.test(name);
-  const more = (layer) =>
-    layer >= trunk
-      ? [...head.map((name) => `${name}.weight`), ...biases, ...optional(layer).filter(isDense)]
-      : optional(layer);
-  return {
-    ...row,
-    architecture,
-    layers: tinySizes().layers + heads,
-    keys: { ...keys, nextn_predict_layers: heads },
-    optional: (layer) => [...(layer === 0 ? ['attn_norm.weight'] : []), ...more(layer)], // without it there is only the head
+const withHead =
+  (architecture, heads = 1, toRow = ARCHITECTURES[architecture]) =>
+  (sizes) => {
+    const { keys, optional = () => [], ...row } = toRow(sizes);
+    const trunk = sizes.layers - heads;
+    const head = ['attn_q', 'attn_k', 'attn_v', 'nextn.eh_proj', 'nextn.shared_head_norm'];
+    const biases = optional(0).filter((name) => BIASES.includes(name));
+    const isDense = (name) => /^ffn_(gate|down|up)\.weight$/.test(name);
+    const more = (layer) =>
+      layer >= trunk
+        ? [...head.map((name) => `${name}.weight`), ...biases, ...optional(layer).filter(isDense)]
+        : optional(layer);
+    return {
+      ...row,
+      architecture,
+      layers: tinySizes().layers + heads,
+      keys: { ...keys, nextn_predict_layers: heads },
+      optional: (layer) => [...(layer === 0 ? ['attn_norm.weight'] : []), ...more(layer)], // without it there is only the head
+    };
   };
-};
 
 const eagle3 = (plain, width) => ({
   architecture: 'eagle3',

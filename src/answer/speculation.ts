@@ -72,7 +72,13 @@ export async function planSpeculation(
   const trust = prediction.length > 0 ? TRUST_IN_PREDICTION : usesModel ? TRUST_IN_MODEL : TRUST_IN_MATCH;
   const speculations = Array.from({ length: request.n }, () => {
     const drafter = loadAddon().createDrafter(sources, prompt);
-    return new Speculation({ drafter, maxTokens: usesText ? maxTokens : mostDrafts, trust, usesModel, usesHead });
+    return new Speculation({
+      drafter,
+      maxTokens: usesText ? maxTokens : mostDrafts,
+      trust,
+      usesModel,
+      usesHead,
+    });
   });
   return {
     speculations,

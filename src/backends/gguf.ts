@@ -95,24 +95,13 @@ export class GgufModel implements LoadedModel {
   readonly #cacheOnGpu: boolean;
   readonly #usesGpu: boolean;
   readonly #files: string[];
-  readonly #loadsHeads: boolean;
   readonly #notice: Notice | undefined;
   #vocabulary: Promise<Vocabulary> | null = null;
 
   constructor(
     native: NativeModel,
     shape: ModelShape,
-    {
-      path,
-      gpu,
-      gpuLayers,
-      cacheOnGpu = true,
-      fusedAttention = true,
-      cacheType,
-      rope,
-      loadHeads,
-      notice,
-    }: GgufOptions,
+    { path, gpu, gpuLayers, cacheOnGpu = true, fusedAttention = true, cacheType, rope, notice }: GgufOptions,
   ) {
     this.cacheType = cacheType ?? (native.hasF32Weights ? 'f32' : 'f16');
     this.kvBytesPerToken = kvBytesPerToken(shape, this.cacheType);
@@ -125,7 +114,6 @@ export class GgufModel implements LoadedModel {
     this.native = native;
     this.path = path;
     this.#files = [path];
-    this.#loadsHeads = loadHeads ?? false;
     this.#notice = notice;
     this.tokenizer = createTokenizer(native);
   }
@@ -218,10 +206,7 @@ export class GgufModel implements LoadedModel {
   /** Makes a context on this model. Fails with `OUT_OF_MEMORY` when its cache cannot fit. */
   async createBackend(limits: ContextLimits): Promise<Backend> {
     try {
-      const context = await loadAddon().createContext(this.native, {
-        ...this.#contextOptions(limits),
-        hasDraftHead: this.#loadsHeads,
-      });
+      const context = await loadAddon().createContext(this.native, this.#contextOptions(limits));
       return new GgufBackend(this.native, context, limits, {
         fusedAttention: this.#fusedAttention,
         cacheType: this.cacheType,
@@ -357,7 +342,9 @@ class GgufBackend implements Backend {
     this.slotCount = limits.slotCount;
     this.rollbackTokens = model.hasRecurrentState ? context.rollbackTokens : Infinity;
     this.windowTokens = model.slidingWindow;
-    this.draftHead = context.hasDraftHead ? { kind: 'own', mostDrafts: context.mostDrafts || Infinity } : null;
+    this.draftHead = context.hasDraftHead
+      ? { kind: 'own', mostDrafts: context.mostDrafts || Infinity }
+      : null;
     this.isKvUnified = limits.isKvUnified;
     const slots = `${limits.slotCount} slots${limits.isWindowCacheFull === false ? ' with small windows' : ''}`;
     const layout = limits.isKvUnified ? 'pool' : slots;

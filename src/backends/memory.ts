@@ -2,7 +2,7 @@
 import { type EagleFacts, eagleFacts, type GgufHeader, type GgufTensor, shapesOf } from '../gguf/index.ts';
 import type { BaseModel } from '../lora/index.ts';
 import type { CacheType } from '../protocol/index.ts';
-import { type LayerMemory, layerMemories, slidingWindow } from './layer-memory.ts';
+import { headMemories, type LayerMemory, layerMemories, slidingWindow } from './layer-memory.ts';
 import type { ContextLimits, StateFacts } from './model.ts';
 import { numbersPerRow } from './step-memory.ts';
 
@@ -31,6 +31,8 @@ export type ModelShape = {
   readonly keySize: number;
   readonly valueSize: number;
   readonly layers: readonly LayerMemory[];
+  /** What has cells in the context of the model's own head; none: it does not draft. */
+  readonly headLayers: readonly LayerMemory[];
   readonly slidingWindow: number; // tokens; 0: attention sees everything
   /** Whether there are layers that keep a state of what they have read. */
   readonly isRecurrent: boolean;
@@ -95,6 +97,7 @@ export function toShape(parts: readonly GgufHeader[]): ModelShape {
     keySize: read('attention.key_length') ?? headSize,
     valueSize: read('attention.value_length') ?? headSize,
     layers: memories,
+    headLayers: headMemories(architecture, layers, { number: read, list }),
     slidingWindow: slidingWindow(architecture, layers, { number: read, list }),
     isRecurrent: memories.some(({ stateBytes }) => stateBytes > 0),
     takesBack: TAKE_BACK.has(architecture),
@@ -158,7 +161,7 @@ export function kvBytesPerToken({ layers }: ModelShape, type: CacheType): number
 
 /** Bytes of the KV cache of a context, and of the states of its sequences: of each layer. */
 function layerCacheBytes(
-  shape: ModelShape,
+  shape: Pick<ModelShape, 'layers' | 'slidingWindow'>,
   limits: ContextLimits,
   { cacheType, fusedAttention }: CacheKind,
 ): number[] {
@@ -205,6 +208,14 @@ function rowsOf({ batchTokens, wholeRows = 0 }: ContextLimits): number {
  * of the engine's intermediate results, and is off by a quarter at most on the models of test/backends/memory.native.test.ts.
  */
 export function estimateMemory(shape: ModelShape, limits: ContextLimits, kind: CacheKind): MemoryEstimate {
+  const { headLayers } = shape;
+  const trunk = estimateContext(shape, limits, kind);
+  if (!limits.hasDraftHead || headLayers.length === 0) return trunk;
+  const head = estimateContext({ ...shape, layers: headLayers }, { ...limits, rollbackTokens: 0 }, kind);
+  return { ...trunk, cache: trunk.cache + head.cache, compute: trunk.compute + head.compute };
+}
+
+function estimateContext(shape: ModelShape, limits: ContextLimits, kind: CacheKind): MemoryEstimate {
   const { fusedAttention } = kind;
   const { vocabSize, embeddingSize, heads, keySize, slidingWindow, layers } = shape;
   const rows = rowsOf(limits);

@@ -20,10 +20,7 @@ export type EagleFacts = {
 export function eagleFacts(header: GgufHeader): EagleFacts {
   const key = (name: string): string => `eagle3.${name}`;
   const layers = Array.from(
-    header.need(
-      key('target_layers'),
-      header.array(key('target_layers'), ['u32', 'i32'], LAYERS),
-    ).numbers,
+    header.need(key('target_layers'), header.array(key('target_layers'), ['u32', 'i32'], LAYERS)).numbers,
   );
   const wrong = layers.find((layer) => layer < 0 || layer >= MAX_LAYERS);
   if (wrong !== undefined) header.refuse(key('target_layers'), `numbers from 0 to ${MAX_LAYERS - 1}`, wrong);
@@ -45,7 +42,8 @@ export async function checkEagle(header: GgufHeader): Promise<void> {
   header.number(key('block_count'), { min: 1, max: 1 });
   const keySize = header.number(key('attention.key_length'));
   const valueSize = header.number(key('attention.value_length'));
-  if (keySize !== valueSize) header.refuse(key('attention.value_length'), `${keySize}, the size of keys`, valueSize);
+  if (keySize !== valueSize)
+    header.refuse(key('attention.value_length'), `${keySize}, the size of keys`, valueSize);
   const tokens = header.values.get('tokenizer.ggml.tokens');
   const vocabSize = tokens?.type === 'array' ? tokens.value.count : 0;
   const list = header.tensor('d2t', { types: ['i64'] });

@@ -45,7 +45,9 @@ export async function planDraft(
   const { contextSize, threads, engine } = target;
   const asTarget = { contextSize, threads, maxSequences: engine.maxRunning };
   const drafting: ModelOptions = { ...asTarget, ...options, slidingWindow: 'full', mmproj: null };
-  const plan = await atField(DRAFT_FIELD, () => planLoad(file, drafting, withoutPromise(serving), signal, true));
+  const plan = await atField(DRAFT_FIELD, () =>
+    planLoad(file, drafting, withoutPromise(serving), signal, true),
+  );
   if (plan.shape!.eagle) requireEagleOf(target, plan.shape!, file);
   if (plan.shape!.isRecurrent)
     throw unsupported(`${file} has recurrent state, from which rejected draft tokens cannot be removed`);
@@ -97,15 +99,19 @@ export async function closeDraft({ handle, loaded, target }: DraftModel): Promis
 
 /** Refuses an EAGLE-3 file of another model. */
 function requireEagleOf(target: RunningModel, { embeddingSize, eagle }: ModelShape, file: string): void {
-  const fit = (what: string, expected: string, found: unknown): OnpolicyError =>
-    errorAt(DRAFT_FIELD, 'INVALID_REQUEST', `expected an EAGLE-3 file of the large model, with ${what} ${expected}, got ${file} with ${found}`);
-  if (!(target.loaded instanceof GgufModel)) throw unsupported(`an EAGLE-3 file drafts for GGUF models only`);
+  const other = (what: string, expected: string, found: unknown): OnpolicyError =>
+    errorAt(
+      DRAFT_FIELD,
+      'INVALID_REQUEST',
+      `expected an EAGLE-3 file of the large model, with ${what} ${expected}, got ${file} with ${found}`,
+    );
+  if (!(target.loaded instanceof GgufModel)) throw unsupported('an EAGLE-3 file drafts for GGUF models only');
   const { shape } = target.loaded;
   const width = shape.embeddingSize;
-  if (eagle!.embeddingSize !== width) throw fit('target_hidden_size', `${width}`, eagle!.embeddingSize);
-  if (eagle!.borrows && embeddingSize !== width) throw fit('embedding_length', `${width}`, embeddingSize);
+  if (eagle!.embeddingSize !== width) throw other('target_hidden_size', `${width}`, eagle!.embeddingSize);
+  if (eagle!.borrows && embeddingSize !== width) throw other('embedding_length', `${width}`, embeddingSize);
   const most = Math.max(...eagle!.layers);
-  if (most >= shape.layers.length) throw fit('target_layers', `below ${shape.layers.length}`, most);
+  if (most >= shape.layers.length) throw other('target_layers', `below ${shape.layers.length}`, most);
 }
 
 /** One of them may have ids behind those of the other, as padded vocabularies have. */

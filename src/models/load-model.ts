@@ -361,6 +361,7 @@ function toLimits(options: ModelOptions, serving: ServingOptions, facts: ModelFa
     ...state,
     ...(serving.prefixCache ? {} : { checkpointBytes: 0 }),
     ...(serving.deterministic ? { isDeterministic: true } : {}),
+    ...(serving.speculation === false ? {} : { hasDraftHead: true }),
     batchTokens: maxBatchTokens,
     maxOutputs: outputRows(facts.vocabSize, maxSequences),
     threads: threads ?? defaultThreads(facts.isTiny),

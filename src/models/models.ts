@@ -6,10 +6,22 @@ import { type EngineStats, sumStats } from '../engine/index.ts';
 import { errorAt, OnpolicyError } from '../errors.ts';
 import { type MediaStats, sumMediaStats } from '../media/index.ts';
 import { freeGpuBytes, loadAddon, usesGpu } from '../native/index.ts';
-import { type AdapterOption, type ModelOptions, type ValidSpeculation, withDefaults } from '../protocol/index.ts';
+import {
+  type AdapterOption,
+  type ModelOptions,
+  type ValidSpeculation,
+  withDefaults,
+} from '../protocol/index.ts';
 import type { AdapterFile } from './adapter-files.ts';
 import { Arrivals, requireRoom } from './arrivals.ts';
-import { closeDraft, DRAFT_FIELD, type DraftModel, eagleBeside, loadDraft, planDraft } from './draft-model.ts';
+import {
+  closeDraft,
+  DRAFT_FIELD,
+  type DraftModel,
+  eagleBeside,
+  loadDraft,
+  planDraft,
+} from './draft-model.ts';
 import type { EmbeddingModel } from './embedding-model.ts';
 import { loadModel, planLoad, unloadModel } from './load-model.ts';
 import { type MemoryNeed, totalBytes } from './memory-need.ts';
@@ -156,15 +168,19 @@ export class Models {
       const reference = speculation === false ? null : speculation.model;
       return reference === null ? null : await this.#useDraft(target, reference, use);
     }
-    let file = this.#besides.get(target);
-    if (file === undefined) this.#besides.set(target, (file = eagleBeside(target)));
+    const known = this.#besides.get(target);
+    const file = known === undefined ? eagleBeside(target) : known;
+    this.#besides.set(target, file);
     if (file === null) return null;
     try {
       return await this.#useDraft(target, file, use, true);
     } catch (error) {
       if (use.signal?.aborted || this.#closed) throw error;
       this.#besides.set(target, null);
-      this.#options.log?.('warn', `${target.name}: ${file} beside it does not draft: ${(error as Error).message}`);
+      this.#options.log?.(
+        'warn',
+        `${target.name}: ${file} beside it does not draft: ${(error as Error).message}`,
+      );
       return null;
     }
   }

@@ -11,7 +11,16 @@ import { architectureFiles } from '../architectures/files.ts';
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-eagle-'));
 let files: Record<string, string>;
 beforeAll(() => {
-  files = architectureFiles(['qwen3', 'qwen35', 'lfm2', 'qwen2', 'qwen3-output', 'eagle3', 'eagle3-output', 'qwen35-mtp']);
+  files = architectureFiles([
+    'qwen3',
+    'qwen35',
+    'lfm2',
+    'qwen2',
+    'qwen3-output',
+    'eagle3',
+    'eagle3-output',
+    'qwen35-mtp',
+  ]);
 }, 120_000);
 afterAll(() => fs.rmSync(folder, { recursive: true }));
 
@@ -82,7 +91,7 @@ describe.each(['qwen3', 'qwen35', 'lfm2'])('%s', (name) => {
  * comes after the next: its first draft is right as long as it reads the state of the right token.
  */
 async function rightFiles(): Promise<{ model: string; eagle: string }> {
-  let embeddings = new Float32Array();
+  let embeddings: Float32Array = new Float32Array();
   let width = 0;
   const isZero = (tensor: string): boolean => /(attn_output|ffn_down)\.weight$/.test(tensor);
   const shifted = (values: Float32Array, by: number): void => {
@@ -151,9 +160,15 @@ describe('a file that is right', () => {
 describe('a file that cannot draft', () => {
   it.each([
     ['qwen2', 'eagle3', 'UNSUPPORTED', /does not keep the states/],
-    ['qwen35-mtp', 'eagle3', 'UNSUPPORTED', /without a head that drafts, got one with layers for multi-token/],
+    [
+      'qwen35-mtp',
+      'eagle3',
+      'UNSUPPORTED',
+      /without a head that drafts, got one with layers for multi-token/,
+    ],
     ['qwen3', 'wide', 'INVALID_REQUEST', /target_hidden_size 128, got .* with 256/],
     ['qwen3', 'deep', 'INVALID_REQUEST', /target_layers below 4, got .* with 9/],
+    ['qwen3', 'listed', 'MODEL_INVALID', /d2t: expected ids of the \d+ tokens, got 99999/],
   ])('for %s: %s is refused by name', { timeout: 60_000 }, async (name, file, code, message) => {
     const { decode, encode } = await import('../gguf/files.ts');
     const parts = decode(fs.readFileSync(files['eagle3']!));
@@ -163,6 +178,13 @@ describe('a file that cannot draft', () => {
     };
     if (file === 'wide') set('target_hidden_size', 0, 256);
     if (file === 'deep') set('target_layers', 2, 9);
+    if (file === 'listed')
+      parts.tensors.push({
+        name: 'd2t',
+        dims: [2n],
+        type: 27,
+        data: Buffer.from(BigInt64Array.of(1n, 99999n).buffer),
+      });
     const changed = path.join(folder, `${file}.gguf`);
     fs.writeFileSync(changed, encode(parts));
     const runtime = await createRuntime({ model: files[name]!, gpu: false, threads: 1, contextSize: 256 });

@@ -26,6 +26,7 @@ const SHAPE: ModelShape = {
   isRecurrent: false,
   takesBack: false,
   eagle: null,
+  headLayers: [],
   pooling: null,
   isCausal: true,
   isF32: false,
