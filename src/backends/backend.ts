@@ -9,6 +9,9 @@ export const MEMORY_RESTORE = 2;
 /** Frees a checkpoint: its number in the place of the target. */
 export const MEMORY_FORGET = 3;
 
+/** Tokens that the engine computes in one pass at most; a larger step has several. */
+export const PASS_TOKENS = 512;
+
 /** The adapter number of a step on the model's own weights. */
 export const NO_ADAPTER = 0;
 
@@ -99,7 +102,8 @@ export type BackendLimits = {
   readonly rollbackTokens: number;
   /**
    * Tokens that attention sees; 0: all. Once a sequence is this long, the cells of tokens outside its window may be taken
-   * by others, so its cache can no longer be cut or copied in part.
+   * by others, so its cache can no longer be cut or copied in part. What a step computed last can be cut where all of it was one pass, or
+   * but for one token: a pass takes cells outside of the window of its own first token.
    */
   readonly windowTokens: number;
   /** What drafts from the model's own hidden states; null: nothing does. */

@@ -9,6 +9,7 @@ export {
   MEMORY_REMOVE,
   MEMORY_RESTORE,
   NO_ADAPTER,
+  PASS_TOKENS,
   type RowEdit,
   type Step,
   type StepMedia,

@@ -2,6 +2,7 @@
 import { type EagleFacts, eagleFacts, type GgufHeader, type GgufTensor, shapesOf } from '../gguf/index.ts';
 import type { BaseModel } from '../lora/index.ts';
 import type { CacheType } from '../protocol/index.ts';
+import { PASS_TOKENS } from './backend.ts';
 import { headMemories, type LayerMemory, layerMemories, slidingWindow } from './layer-memory.ts';
 import type { ContextLimits, StateFacts } from './model.ts';
 import { numbersPerRow } from './step-memory.ts';
@@ -200,7 +201,7 @@ const TAKE_BACK = new Set([
 
 /** Rows that the engine computes in one pass at most. */
 function rowsOf({ batchTokens, wholeRows = 0 }: ContextLimits): number {
-  return Math.max(Math.min(batchTokens, 512), wholeRows);
+  return Math.max(Math.min(batchTokens, PASS_TOKENS), wholeRows);
 }
 
 /**

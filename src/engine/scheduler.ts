@@ -278,10 +278,11 @@ export class Scheduler {
       })
       // Neighbours side by side; with recurrent state those with as many tokens, which are computed in one pass.
       .sort((a, b) => (this.#hasState ? tokensIn(a) - tokensIn(b) : 0) || a.sequence.slot - b.sequence.slot);
+    const hasWindow = this.#limits.windowTokens > 0; // of what a step accepted some may be cut after the next has taken cells
     const isSteady =
       (this.#waiting.length === 0 || this.#isPaused(this.#waiting[0]!)) &&
       plan.length === this.#running.filter((sequence) => !this.#isPaused(sequence)).length &&
-      plan.every(({ samples }) => samples.length === 1) &&
+      plan.every(({ samples, drafts }) => samples.length === 1 && !(hasWindow && drafts.length > 0)) &&
       (!this.#hasState || this.#slots.makeRoom(plan.length)); // what cannot be taken back needs its cells
     const edits = this.#slots.takeEdits();
     for (const { sequence, samples } of plan)
