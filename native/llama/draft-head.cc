@@ -10,8 +10,10 @@
 namespace onpolicy {
 namespace {
 
-// Hidden states that a sequence keeps: drafts of the next step may be wrong from any of these on.
-constexpr size_t kKeptRows = 64;
+// Rows that a sequence keeps: drafts of the next step may be wrong from any of these on.
+constexpr int32_t kKeptRows = 64;
+// So many tokens of a sequence wait at most: they take memory, and the first draft waits for them.
+constexpr int32_t kMostWaiting = 256;
 // States that are encoded at a time: the engine has room for as many rows of logits, though there are none.
 constexpr size_t kEncodedRows = 64;
 
@@ -139,8 +141,13 @@ void DraftHead::Remove(int32_t sequence, int32_t from) {
   Api().llama_memory_seq_rm(Api().llama_get_memory(context_), sequence, from, -1);
   Sequence& cut = sequences_[static_cast<size_t>(sequence)];
   cut.next = std::min(cut.next, from);
-  const auto rows = static_cast<size_t>(std::max(0, from - cut.first));
-  if (cut.hidden.size() > rows * width_) cut.hidden.resize(rows * width_);
+  cut.has_cells = cut.has_cells && from > 0;
+  if (from < cut.first) cut.first = from;
+  const auto rows = static_cast<size_t>(from - cut.first);
+  if (cut.tokens.size() <= rows) return;
+  cut.tokens.resize(rows);
+  cut.is_known.resize(rows);
+  cut.states.resize(rows * state_width_);
 }
 
 void DraftHead::Edit(const int32_t* edit) {
@@ -158,12 +165,6 @@ void DraftHead::Edit(const int32_t* edit) {
   if (edit[4] >= 0) Remove(edit[2], edit[4]);
 }
 
-const float* DraftHead::HiddenAt(const Sequence& sequence, int32_t position, size_t width) {
-  const auto rows = static_cast<int32_t>(sequence.hidden.size() / width);
-  if (position < sequence.first || position >= sequence.first + rows) return nullptr;
-  return sequence.hidden.data() + static_cast<size_t>(position - sequence.first) * width;
-}
-
 void DraftHead::Add(Batch& batch, int32_t token, int32_t position, int32_t sequence, const float* hidden, bool wants_logits) const {
   batch.tokens.push_back(token);
   batch.positions.push_back(position);
@@ -171,6 +172,10 @@ void DraftHead::Add(Batch& batch, int32_t token, int32_t position, int32_t seque
   batch.wants_logits.push_back(wants_logits);
   if (hidden) batch.hidden.insert(batch.hidden.end(), hidden, hidden + width_);
   else batch.hidden.resize(batch.hidden.size() + width_, 0.0f);
+}
+
+void DraftHead::AddRow(Batch& batch, const Batch& from, size_t row, bool wants_logits) const {
+  Add(batch, from.tokens[row], from.positions[row], from.sequences[row], &from.hidden[row * width_], wants_logits);
 }
 
 bool DraftHead::Decode(const Batch& batch) {
@@ -191,29 +196,21 @@ bool DraftHead::Decode(const Batch& batch) {
   return turn.has_turn() && Api().llama_decode(context_, raw) == 0;
 }
 
-bool DraftHead::DecodeChain(const Batch& batch) {
-  if (layers_in_chain_ == 1) return Decode(batch);
+void DraftHead::Compute(const Batch& batch) {
   const llama_memory_t memory = Api().llama_get_memory(context_);
-  for (int32_t layer = layers_in_chain_ - 1; layer >= 0; --layer) {
-    Api().set_nextn_layer_offset(context_, layer);
-    // Each layer fills its part of the same cells, which the engine hands out anew.
-    for (size_t i = 0; i < batch.tokens.size(); ++i)
-      if (i == 0 || batch.sequences[i] != batch.sequences[i - 1])
-        Api().llama_memory_seq_rm(memory, batch.sequences[i], batch.positions[i], -1);
-    if (!Decode(batch)) return false;
+  for (size_t first = 0; first < batch.tokens.size(); first += batch_tokens_) {
+    const size_t end = std::min(first + batch_tokens_, batch.tokens.size());
+    Batch part;
+    for (size_t row = first; row < end; ++row) AddRow(part, batch, row, false);
+    for (int32_t layer = layers_in_chain_ - 1; layer >= 0; --layer) {
+      if (layers_in_chain_ > 1) Api().set_nextn_layer_offset(context_, layer);
+      // Each layer fills its part of the same cells, which the engine hands out anew.
+      for (size_t i = 0; layer + 1 < layers_in_chain_ && i < part.tokens.size(); ++i)
+        if (i == 0 || part.sequences[i] != part.sequences[i - 1])
+          Api().llama_memory_seq_rm(memory, part.sequences[i], part.positions[i], -1);
+      if (!Decode(part)) throw std::bad_alloc();
+    }
   }
-  return true;
-}
-
-std::vector<DraftHead::Run> DraftHead::RunsOf(const StepInput& input) const {
-  std::vector<Run> runs;
-  for (size_t begin = 0, end; begin < input.tokens.size(); begin = end) {
-    const int32_t id = input.sequences[begin];
-    for (end = begin + 1; end < input.tokens.size() && input.sequences[end] == id; ++end)
-      if (input.positions[end] != input.positions[end - 1] + 1) break;
-    if (std::find(input.followed.begin(), input.followed.end(), id) != input.followed.end()) runs.push_back({begin, end});
-  }
-  return runs;
 }
 
 std::vector<float> DraftHead::Hidden(std::vector<float> states) {
@@ -238,45 +235,54 @@ std::vector<float> DraftHead::Hidden(std::vector<float> states) {
   return hidden;
 }
 
-void DraftHead::FollowRuns(const StepInput& input, const std::vector<Run>& runs, const ReadState& read_state) {
+void DraftHead::Take(int32_t id, const StepInput& input, size_t begin, size_t end, const ReadState& read_state) {
+  Sequence& sequence = sequences_[static_cast<size_t>(id)];
+  const int32_t first = input.positions[begin];
+  if (first < sequence.end()) Remove(id, first);
+  if (first > sequence.end()) {  // it was not followed: its cache begins here
+    Remove(id, 0);
+    sequence.next = sequence.first = first;
+  }
+  for (size_t at = begin; at < end; ++at) {
+    sequence.tokens.push_back(input.tokens[at]);
+    sequence.states.resize(sequence.states.size() + state_width_);
+    sequence.is_known.push_back(read_state(at, &sequence.states[sequence.states.size() - state_width_]));
+  }
+}
+
+std::vector<DraftHead::Batch> DraftHead::TakeWaiting(const std::vector<int32_t>& ids) {
   std::vector<float> states;
-  std::vector<bool> is_known;
-  for (const Run& run : runs) {
-    for (size_t at = run.begin; at < run.end; ++at) {
-      states.resize(states.size() + state_width_);
-      is_known.push_back(read_state(at, &states[states.size() - state_width_]));
+  for (int32_t id : ids) {
+    const Sequence& sequence = sequences_[static_cast<size_t>(id)];
+    for (int32_t position = sequence.next - 1; position < sequence.end(); ++position) {
+      states.resize(states.size() + state_width_, 0.0f);
+      if (!sequence.Knows(position)) continue;
+      const auto row = static_cast<size_t>(position - sequence.first);
+      std::copy_n(&sequence.states[row * state_width_], state_width_, &states[states.size() - state_width_]);
     }
   }
   const std::vector<float> hidden = Hidden(std::move(states));
-  Batch batch;
-  size_t row = 0;
-  for (const Run& run : runs) {
-    const int32_t id = input.sequences[run.begin], first = input.positions[run.begin];
+  std::vector<Batch> waiting;
+  const float* before = hidden.data();
+  for (int32_t id : ids) {
     Sequence& sequence = sequences_[static_cast<size_t>(id)];
-    if (sequence.next > first) Remove(id, first);
-    else if (sequence.next < first) Remove(id, 0);  // it was not followed: its cache begins here
-    const size_t kept_from = std::max(run.begin, run.end - std::min(run.end, kKeptRows));
-    std::vector<float> kept;
-    std::vector<float> carried;  // the rows that it points into are replaced
-    if (const float* known = HiddenAt(sequence, first - 1, width_)) carried.assign(known, known + width_);
-    const float* before = carried.empty() ? nullptr : carried.data();
-    // A file of its own was trained without a token that has none before it.
-    bool has_begun = is_own() || sequence.next > 0;
-    for (size_t at = run.begin; at < run.end; ++at, ++row) {
-      has_begun = has_begun || before;
-      if (has_begun) Add(batch, input.tokens[at], input.positions[at], id, before, false);
-      before = is_known[row] ? &hidden[row * width_] : nullptr;
-      if (!before) kept.clear();
-      else if (at >= kept_from) kept.insert(kept.end(), before, before + width_);
-      if (batch.tokens.size() < batch_tokens_) continue;
-      if (!DecodeChain(batch)) throw std::bad_alloc();
-      batch = {};
+    Batch batch;
+    for (int32_t position = sequence.next; position < sequence.end(); ++position, before += width_) {
+      // A file of its own was trained without a token that has none before it.
+      sequence.has_cells = sequence.has_cells || is_own() || sequence.Knows(position - 1);
+      if (sequence.has_cells) Add(batch, sequence.tokens[static_cast<size_t>(position - sequence.first)], position, id, before, false);
     }
-    sequence.next = input.positions[run.end - 1] + 1;
-    sequence.first = sequence.next - static_cast<int32_t>(kept.size() / width_);
-    sequence.hidden = std::move(kept);
+    batch.hidden.insert(batch.hidden.end(), before, before + width_);
+    before += width_;
+    waiting.push_back(std::move(batch));
+    sequence.next = sequence.end();
+    const auto dropped = static_cast<std::ptrdiff_t>(std::max(0, sequence.next - kKeptRows - sequence.first));
+    sequence.first += static_cast<int32_t>(dropped);
+    sequence.tokens.erase(sequence.tokens.begin(), sequence.tokens.begin() + dropped);
+    sequence.is_known.erase(sequence.is_known.begin(), sequence.is_known.begin() + dropped);
+    sequence.states.erase(sequence.states.begin(), sequence.states.begin() + dropped * static_cast<std::ptrdiff_t>(state_width_));
   }
-  if (!batch.tokens.empty() && !DecodeChain(batch)) throw std::bad_alloc();
+  return waiting;
 }
 
 DraftWork DraftHead::Follow(const StepInput& input, const ReadState& read_state) {
@@ -285,11 +291,23 @@ DraftWork DraftHead::Follow(const StepInput& input, const ReadState& read_state)
   if (!context_ || input.followed.empty()) return work;
   const auto start = Clock::now();
   try {
-    const std::vector<Run> runs = RunsOf(input);
-    FollowRuns(input, runs, read_state);
-    for (const Run& run : runs) work.tokens += static_cast<int32_t>(run.end - run.begin);
-    work.sequences = static_cast<int32_t>(runs.size());
-    work.passes = runs.empty() ? 0 : 1;
+    std::vector<int32_t> full;
+    for (size_t begin = 0, end; begin < input.tokens.size(); begin = end) {
+      const int32_t id = input.sequences[begin];
+      for (end = begin + 1; end < input.tokens.size() && input.sequences[end] == id; ++end)
+        if (input.positions[end] != input.positions[end - 1] + 1) break;
+      if (std::find(input.followed.begin(), input.followed.end(), id) == input.followed.end()) continue;
+      Take(id, input, begin, end, read_state);
+      const Sequence& sequence = sequences_[static_cast<size_t>(id)];
+      if (sequence.end() - sequence.next >= kMostWaiting) full.push_back(id);
+    }
+    Batch batch;
+    for (const Batch& waiting : TakeWaiting(full))
+      for (size_t row = 0; row < waiting.tokens.size(); ++row) AddRow(batch, waiting, row, false);
+    Compute(batch);
+    work.tokens = static_cast<int32_t>(batch.tokens.size());
+    work.sequences = static_cast<int32_t>(full.size());
+    work.passes = full.empty() ? 0 : 1;
   } catch (...) {
     Release();
   }
@@ -299,19 +317,33 @@ DraftWork DraftHead::Follow(const StepInput& input, const ReadState& read_state)
 
 std::vector<DraftHead::Job> DraftHead::JobsOf(std::vector<ModelDraft>& drafts) {
   std::vector<Job> jobs;
+  std::vector<int32_t> ids;
+  size_t rows = 0;
   for (ModelDraft& draft : drafts) {
     const auto row = static_cast<size_t>(input_->sample_rows[draft.row]);
     const int32_t id = input_->sequences[row], position = input_->positions[row] + 1;
     const Sequence& sequence = sequences_[static_cast<size_t>(id)];
-    const std::vector<int32_t>& text = draft.drafter->tokens();
-    const float* hidden = HiddenAt(sequence, position - 1, width_);
     // Forced tokens behind the sampled one are not computed yet.
-    if (!hidden || sequence.next < position || text.size() != static_cast<size_t>(position) + 1) continue;
-    const size_t limit = most_drafts() > 0 ? std::min(draft.limit, static_cast<size_t>(most_drafts())) : draft.limit;
-    Job job{&draft, limit, id, position, {text.back()}, {hidden, hidden + width_}, std::make_shared<Sampler>(*draft.sampler), nullptr};
-    if (draft.matcher) job.matcher = {std::shared_ptr<void>(), draft.matcher};
+    if (!sequence.Knows(position - 1) || draft.drafter->tokens().size() != static_cast<size_t>(position) + 1) continue;
     Remove(id, position);  // drafts that were wrong
+    rows += 1 + static_cast<size_t>(sequence.end() - sequence.next);
+    const size_t limit = most_drafts() > 0 ? std::min(draft.limit, static_cast<size_t>(most_drafts())) : draft.limit;
+    Job job{&draft, limit, id, position, {}, 0, std::make_shared<Sampler>(*draft.sampler), nullptr};
+    if (draft.matcher) job.matcher = {std::shared_ptr<void>(), draft.matcher};
+    ids.push_back(id);
     jobs.push_back(std::move(job));
+  }
+  std::vector<Batch> waiting = TakeWaiting(ids);
+  // What waits is computed with the first drafts, unless each layer of a chain has to compute it, or it is too much. Of EAGLE-3 the engine
+  // has logits for all rows of a pass or for none.
+  const bool is_apart = !is_own() || layers_in_chain_ > 1 || rows > batch_tokens_;
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    Job& job = jobs[i];
+    const std::vector<float> last(waiting[i].hidden.end() - static_cast<std::ptrdiff_t>(width_), waiting[i].hidden.end());
+    waiting[i].hidden.resize(waiting[i].hidden.size() - width_);
+    if (is_apart) Compute(waiting[i]);
+    else job.rows = std::move(waiting[i]);
+    Add(job.rows, job.draft->drafter->tokens().back(), job.position, job.sequence, last.data(), false);
   }
   return jobs;
 }
@@ -321,11 +353,12 @@ bool DraftHead::DraftOnce(std::vector<Job*>& active, DraftWork* work) {
   RowsInput input;
   std::vector<int32_t> last;  // (active) rows of the batch
   for (Job* job : active) {
-    const size_t rows = job->tokens.size();
-    const bool is_chain = layers_in_chain_ > 1;  // then the layer of this draft has computed none of the rows
-    if (is_chain) Api().llama_memory_seq_rm(Api().llama_get_memory(context_), job->sequence, job->position, -1);
-    for (size_t i = is_chain ? 0 : rows - 1; i < rows; ++i)
-      Add(batch, job->tokens[i], job->position + static_cast<int32_t>(i), job->sequence, &job->hidden[i * width_], i + 1 == rows);
+    const size_t rows = job->rows.tokens.size();
+    if (layers_in_chain_ > 1) {  // the layer of this draft has computed none of the rows
+      Api().llama_memory_seq_rm(Api().llama_get_memory(context_), job->sequence, job->position, -1);
+      job->computed = 0;
+    }
+    for (; job->computed < rows; ++job->computed) AddRow(batch, job->rows, job->computed, job->computed + 1 == rows);
     last.push_back(static_cast<int32_t>(batch.tokens.size()) - 1);
     input.samplers.push_back(job->sampler);
     input.matchers.push_back(job->matcher);
@@ -349,8 +382,7 @@ bool DraftHead::DraftOnce(std::vector<Job*>& active, DraftWork* work) {
     found.insert(found.end(), sample.forced.begin(), sample.forced.end());
     const float* hidden = Api().get_embeddings_nextn_ith(context_, last[i]);
     if (found.size() >= job.limit || sample.is_final || !sample.forced.empty() || !hidden) continue;
-    job.tokens.push_back(sample.token);
-    job.hidden.insert(job.hidden.end(), hidden, hidden + width_);
+    Add(job.rows, sample.token, job.rows.positions.back() + 1, job.sequence, hidden, false);
     left.push_back(&job);
   }
   active = std::move(left);
@@ -361,10 +393,11 @@ DraftWork DraftHead::Draft(std::vector<ModelDraft>& drafts) {
   DraftWork work;
   if (!context_ || !input_) return work;
   const auto start = Clock::now();
-  std::vector<Job> jobs = JobsOf(drafts);
+  std::vector<Job> jobs;
   std::vector<Job*> active;
-  for (Job& job : jobs) active.push_back(&job);
   try {
+    jobs = JobsOf(drafts);
+    for (Job& job : jobs) active.push_back(&job);
     for (int32_t layer = 0; !active.empty(); ++layer) {
       if (layers_in_chain_ > 1) Api().set_nextn_layer_offset(context_, layer);
       if (!DraftOnce(active, &work)) break;

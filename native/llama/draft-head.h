@@ -26,7 +26,8 @@ struct DraftTarget {
 };
 
 // Its cache has the sequences of the model's context, and gets the same edits. For each token it needs the model's hidden state at the
-// token before. Where one is missing, drafts are worse; no answer depends on them.
+// token before. Where one is missing, drafts are worse; no answer depends on them. Tokens wait with their states until a draft is wanted
+// or many wait: a sequence that has no drafts costs next to nothing.
 class DraftHead : public DraftModel {
  public:
   // Writes the state of a token of the last step, by its index. False: there is none.
@@ -49,7 +50,7 @@ class DraftHead : public DraftModel {
   // Makes an edit of the target's cache in its own.
   void Edit(const int32_t* edit);
 
-  // After a step: computes the tokens of the sequences to follow. Its samples may then be drafted for.
+  // After a step: takes the tokens of the sequences to follow. Its samples may then be drafted for.
   DraftWork Follow(const StepInput& input, const ReadState& read_state);
 
   DraftWork Draft(std::vector<ModelDraft>& sequences) override;
@@ -60,27 +61,31 @@ class DraftHead : public DraftModel {
 
  private:
   struct Sequence {
-    int32_t next = 0;           // position of the token that its cache lacks
-    int32_t first = 0;          // position of the first row of `hidden`
-    std::vector<float> hidden;  // (rows, width) of the last tokens
+    int32_t next = 0;               // position of the token that its cache lacks
+    bool has_cells = false;
+    int32_t first = 0;              // position of the first row
+    std::vector<int32_t> tokens;    // (rows) the last ones: those that wait, and some before
+    std::vector<float> states;      // (rows, state width)
+    std::vector<uint8_t> is_known;  // (rows) whether there is a state
+
+    int32_t end() const { return first + static_cast<int32_t>(tokens.size()); }
+    bool Knows(int32_t position) const {
+      return position >= first && position < end() && is_known[static_cast<size_t>(position - first)];
+    }
   };
-  // Tokens with a hidden state each.
+  // Tokens with the hidden state of the one before each.
   struct Batch {
     std::vector<int32_t> tokens, positions, sequences;
-    std::vector<float> hidden;
+    std::vector<float> hidden;  // (tokens, width)
     std::vector<int8_t> wants_logits;
-  };
-  // Tokens of a step that belong to one sequence.
-  struct Run {
-    size_t begin, end;
   };
   // A sequence on its way through one call of Draft.
   struct Job {
     ModelDraft* draft;
     size_t limit;
-    int32_t sequence, position;    // of the first of the rows
-    std::vector<int32_t> tokens;   // (rows) the last one has no draft behind it yet
-    std::vector<float> hidden;     // (rows, width)
+    int32_t sequence, position;     // of the sampled token
+    Batch rows;                     // those that wait, the sampled token and its drafts
+    size_t computed = 0;            // of the rows
     std::shared_ptr<Sampler> sampler;
     std::shared_ptr<TokenMatcher> matcher;  // does not own
     size_t accepted = 0;                    // tokens that the matcher has to give back
@@ -89,19 +94,21 @@ class DraftHead : public DraftModel {
   DraftHead(const DraftTarget& target, std::shared_ptr<Model> model, std::vector<uint32_t> layers);
   Status Open(llama_model* model, llama_context_params params, ThreadPool& pool);
   void Add(Batch& batch, int32_t token, int32_t position, int32_t sequence, const float* hidden, bool wants_logits) const;
+  // Adds a row of `from`, and wants logits behind it or not.
+  void AddRow(Batch& batch, const Batch& from, size_t row, bool wants_logits) const;
   bool Decode(const Batch& batch);
-  // The same under each layer of a chain, the first one last.
-  bool DecodeChain(const Batch& batch);
+  // Rows without logits, in as many passes as they take, under each layer of a chain. Throws where one fails.
+  void Compute(const Batch& batch);
   void Remove(int32_t sequence, int32_t from);
-  std::vector<Run> RunsOf(const StepInput& input) const;
+  // The tokens of a sequence that were computed in a step.
+  void Take(int32_t sequence, const StepInput& input, size_t begin, size_t end, const ReadState& read_state);
+  // The tokens of each sequence that wait, and the hidden state behind them as one more row without a token. They wait no more.
+  std::vector<Batch> TakeWaiting(const std::vector<int32_t>& sequences);
   // States of the target -> those that a pass takes: (rows, width).
   std::vector<float> Hidden(std::vector<float> states);
-  void FollowRuns(const StepInput& input, const std::vector<Run>& runs, const ReadState& read_state);
   std::vector<Job> JobsOf(std::vector<ModelDraft>& drafts);
   // Each of these gets a draft more. False: the pass failed.
   bool DraftOnce(std::vector<Job*>& active, DraftWork* work);
-  // The hidden state at a position; null: it is not known.
-  static const float* HiddenAt(const Sequence& sequence, int32_t position, size_t width);
   // Frees its context: nothing is drafted from now on.
   void Release();
 

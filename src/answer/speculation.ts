@@ -22,7 +22,6 @@ export type SpeculationContext = {
 const AUTO = { method: 'suffix', maxTokens: 15, minMatch: 3 } as const;
 /** How often drafts are thought to be right before any was seen. */
 const TRUST_IN_MATCH = 0.4;
-const TRUST_IN_MODEL = 0.6;
 const TRUST_IN_PREDICTION = 0.8;
 
 /** What drafts for the choices of one request. */
@@ -69,7 +68,8 @@ export async function planSpeculation(
   };
   const mostDrafts = Math.min(maxTokens, head?.mostDrafts ?? Infinity);
   const usesModel = draftModel !== null || usesHead;
-  const trust = prediction.length > 0 ? TRUST_IN_PREDICTION : usesModel ? TRUST_IN_MODEL : TRUST_IN_MATCH;
+  const trust = prediction.length > 0 ? TRUST_IN_PREDICTION : TRUST_IN_MATCH;
+  const known = usesModel && prediction.length === 0 ? { known: engine.knownDrafts } : {};
   const speculations = Array.from({ length: request.n }, () => {
     const drafter = loadAddon().createDrafter(sources, prompt);
     return new Speculation({
@@ -77,7 +77,9 @@ export async function planSpeculation(
       maxTokens: usesText ? maxTokens : mostDrafts,
       trust,
       usesModel,
+      usesText,
       usesHead,
+      ...known,
     });
   });
   return {

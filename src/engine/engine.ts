@@ -7,6 +7,7 @@ import { DraftControl } from './draft-control.ts';
 import { type EngineStats, StepCounter } from './engine-stats.ts';
 import { type Plan, Scheduler, type SchedulerPolicy } from './scheduler.ts';
 import type { Group, Sequence } from './sequence.ts';
+import { KnownDrafts } from './speculation.ts';
 import { toStep } from './step-layout.ts';
 import { StepTimings } from './timings.ts';
 
@@ -17,6 +18,8 @@ const CUT_STEP_AT_TOKENS = 32;
 export class Engine {
   /** Sequences that run at the same time at most. */
   readonly maxRunning: number;
+  /** What sequences have seen of a model that drafts for them. */
+  readonly knownDrafts = new KnownDrafts();
   readonly #backend: Backend;
   readonly #scheduler: Scheduler;
   readonly #delivery: Delivery;

@@ -444,8 +444,8 @@ export class Scheduler {
   /** Returns a running sequence to the queue; it will be computed again. `isBroken`: its cache holds a part of a step. */
   #preempt(sequence: Sequence, isBroken = false): void {
     if (!this.#take(this.#running, sequence)) return;
-    // State that is as far as the tokens before the last is continued later, if nobody needs its room.
-    this.#slots.end(sequence, { keep: this.#hasState && !isBroken && !sequence.isAhead });
+    // It is continued later from its state or from a checkpoint, if nobody needs the room.
+    this.#slots.end(sequence, { keep: this.#hasState && !isBroken });
     sequence.computed = 0;
     this.#insertInOrder(this.#waiting, sequence);
   }

@@ -164,7 +164,8 @@ export class CheckingBackend implements Backend {
     const reads = this.windowTokens > 0 ? this.windowTokens - 1 : this.#hasState ? cells.length : 0;
     const [held, wanted] = [state.cells, cells].map((each) => each.slice(cells.length - reads));
     const outside = this.#outside(position);
-    if (state.lost > outside) throw new Error(`slot ${slot} reads a token at ${outside}, whose cell was taken`);
+    if (state.lost > outside)
+      throw new Error(`slot ${slot} reads a token at ${outside}, whose cell was taken`);
     if (!isBehind || !this.isKvUnified) state.lost = outside; // each pass takes cells outside of its window
     if (reads > 0 && JSON.stringify(held) !== JSON.stringify(wanted))
       throw new Error(`slot ${slot} continues from another state than that of its tokens`);
