@@ -140,7 +140,7 @@ export class GgufModel implements LoadedModel {
 
   /** What makes scores of its states; null: nothing does. */
   get head(): ScoreHead | null {
-    if (this.#shape.pooling !== 'rank') return null;
+    if (this.shape.pooling !== 'rank') return null;
     const { native } = this;
     const { bosId, eosId, sepId, addsBos, addsEos, addsSep, labels, pairTemplate } = native;
     const end = addsEos ? [eosId < 0 ? sepId : eosId] : [];
