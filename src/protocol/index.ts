@@ -46,6 +46,7 @@ export {
 } from './rank.ts';
 export { faultOfSpeculation } from './rules/sampling.ts';
 export { type ConstraintKind, givenConstraints } from './rules/structured.ts';
+export { settingFaults } from './rules/training-settings.ts';
 export { tokenIdFaults } from './rules/vocabulary.ts';
 export { EXTRA_FIELDS } from './schemas/messages.ts';
 export { SAME_OPTIONS } from './schemas/ollama.ts';
