@@ -12,6 +12,7 @@
 
 export type { AnswerStream, ChatCompletionStream, TextCompletionStream } from './answer/index.ts';
 export { createCompletion, train } from './default-runtime.ts';
+export type { CacheFileStats, DiskCacheRecord, DiskCachesResource } from './disk-cache/index.ts';
 export type { EngineStats, EngineTimings, HistogramData } from './engine/index.ts';
 export { type ErrorCode, type ErrorDetail, OnpolicyError, type OnpolicyErrorOptions } from './errors.ts';
 export type { AccessEntry, HandlerOptions, Scope, Servable, Token } from './http/index.ts';

@@ -2,6 +2,7 @@
 import path from 'node:path';
 import { Answering } from './answering.ts';
 import { CheckedTrainingService, INNER, type InnerService } from './checked-service.ts';
+import { type DiskCachesResource, diskCachesResource } from './disk-cache/index.ts';
 import { OnpolicyError } from './errors.ts';
 import { createFetch } from './http/index.ts';
 import { isolate } from './isolation/index.ts';
@@ -69,6 +70,8 @@ export class Runtime extends CheckedTrainingService {
   readonly runs: RunsResource;
   /** Named LoRA adapters. */
   readonly adapters: AdaptersResource;
+  /** Caches of prompts on the disk, see the option `diskCacheBytes`. */
+  readonly diskCaches: DiskCachesResource;
   /** Training jobs, including those of earlier processes. */
   readonly trainingJobs: TrainingJobsResource;
   /** Answers the clients of HTTP APIs in this process, in place of the global `fetch`. See {@link createFetch}. */
@@ -110,6 +113,7 @@ export class Runtime extends CheckedTrainingService {
     super();
     this.#options = options;
     this.home = path.resolve(options.home);
+    this.diskCaches = diskCachesResource(this.home);
     const notice = (line: string): void => {
       if (options.log) options.log('info', line);
       else process.stderr.write(`${line}\n`);

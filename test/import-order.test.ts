@@ -23,6 +23,7 @@ const ORDER = [
   'sampling',
   'backends',
   'engine',
+  'disk-cache',
   'models',
   'answer',
   'service.ts',

@@ -3,6 +3,7 @@ import { messageOf, OnpolicyError } from '../errors.ts';
 import { wrongUsage } from './arguments.ts';
 import { batch } from './batch.ts';
 import { bench } from './bench.ts';
+import { caches } from './caches.ts';
 import { chat, complete } from './complete.ts';
 import { exportModel } from './export.ts';
 import { inspect } from './inspect.ts';
@@ -23,6 +24,7 @@ const COMMANDS: Readonly<Record<string, (words: readonly string[], terminal: Ter
   serve,
   inspect,
   pull,
+  caches,
   ps,
   bench,
 };
@@ -41,10 +43,10 @@ const HELP = `onpolicy: a language model in this process
       --compare M: beside another one's; --port N: served, and kept up to date
   onpolicy serve --port N --host H       over HTTP; --token T, --token-file F: who may ask; --model M: to list
       --alias NAME=MODEL  --adapter NAME=FILE  --context N  --kv-tokens N  --max-sequences N  --max-waiting N
-      --threads N  --gpu G  --gpu-layers N  --cache-type T  --sliding-window W  --scheduling P
+      --disk-cache BYTES  --threads N  --gpu G  --gpu-layers N  --cache-type T  --sliding-window W  --scheduling P
       --config FILE: options of runtime and server as JSON; --access-log FILE
   onpolicy ps --url U --token T          what a server has loaded
-  onpolicy pull URI...                   downloads models
+  onpolicy pull URI... | caches [list]   downloads models | caches of prompts on the disk; delete ID | --all
   onpolicy inspect FILE                  what a file is and takes; --context N  --sequences N  --cache-type T
   onpolicy bench --sequences 1,8         how fast this machine answers; --model M
 

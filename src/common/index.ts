@@ -6,6 +6,7 @@ export {
   flushFolder,
   ifMissing,
   isMissing,
+  ownFolder,
   readText,
   rename,
   replaceFile,
