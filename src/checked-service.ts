@@ -24,7 +24,8 @@ import {
   type TrainingJobRequest,
   validateTrainingJobRequest,
 } from './protocol/index.ts';
-import type { CallOptions, Completions, Service, TrainingJob } from './service.ts';
+import type { CallOptions, Completions, Service, TrainingJob, Transcribe } from './service.ts';
+import { transcribe } from './wires/index.ts';
 
 /** The whole answer to a chat completion request, or its stream. */
 export type ChatAnswer = ChatCompletion | ChatCompletionStream;
@@ -51,6 +52,9 @@ export const INNER = Symbol('onpolicy.inner');
 export abstract class CheckedService implements Completions {
   /** @internal */
   abstract readonly [INNER]: InnerService;
+
+  /** Writes down what is said in a sound, by a model that hears. */
+  readonly transcribe = ((request, options) => transcribe(this, request, options)) as Transcribe;
 
   /** Throws if the service is closed or full, before a request is read. */
   protected abstract enter(request: unknown): void;

@@ -10,7 +10,12 @@
  * @module
  */
 
-export type { AnswerStream, ChatCompletionStream, TextCompletionStream } from './answer/index.ts';
+export type {
+  AnswerStream,
+  ChatCompletionStream,
+  TextCompletionStream,
+  TranscriptionStream,
+} from './answer/index.ts';
 export { createCompletion, train } from './default-runtime.ts';
 export type { CacheFileStats, DiskCacheRecord, DiskCachesResource } from './disk-cache/index.ts';
 export type { EngineStats, EngineTimings, HistogramData } from './engine/index.ts';
@@ -83,6 +88,8 @@ export type {
   Service,
   TrainingJob,
   TrainingJobsResource,
+  Transcribe,
+  TranscriptionAnswer,
 } from './service.ts';
 export type {
   LocalCheckpointsResource,
@@ -94,4 +101,9 @@ export type {
   TrajectoryRecord,
 } from './store/index.ts';
 export { type MlflowOptions, mlflowTracker } from './store/index.ts';
-export type { CreateMessage, MessageStream, ResponseStream, ResponsesResource } from './wires/index.ts';
+export type {
+  CreateMessage,
+  MessageStream,
+  ResponseStream,
+  ResponsesResource,
+} from './wires/index.ts';

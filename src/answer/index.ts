@@ -4,6 +4,12 @@ export { embed } from './embed.ts';
 export type { TokenPrompt } from './prompt.ts';
 export { renderMessages } from './prompt.ts';
 export { renderPrompt } from './render-prompt.ts';
-export { AnswerStream, ChatCompletionStream, type ScoredChunk, TextCompletionStream } from './stream.ts';
+export {
+  AnswerStream,
+  ChatCompletionStream,
+  type ScoredChunk,
+  TextCompletionStream,
+  TranscriptionStream,
+} from './stream.ts';
 export type { StopRules } from './text-out.ts';
 export { beginTrace } from './trace.ts';

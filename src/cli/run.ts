@@ -12,10 +12,12 @@ import { checkpoints, models } from './models.ts';
 import { report } from './report.ts';
 import { serve } from './serve.ts';
 import { print, type Terminal } from './terminal.ts';
+import { transcribe } from './transcribe.ts';
 
 const COMMANDS: Readonly<Record<string, (words: readonly string[], terminal: Terminal) => Promise<void>>> = {
   chat,
   complete,
+  transcribe,
   batch,
   models,
   checkpoints,
@@ -43,12 +45,12 @@ const HELP = `onpolicy: a language model in this process
       --compare M: beside another one's; --port N: served, and kept up to date
   onpolicy serve --port N --host H       over HTTP; --token T, --token-file F: who may ask; --model M: to list
       --alias NAME=MODEL  --adapter NAME=FILE  --context N  --kv-tokens N  --max-sequences N  --max-waiting N
-      --disk-cache BYTES  --threads N  --gpu G  --gpu-layers N  --cache-type T  --sliding-window W  --scheduling P
-      --config FILE: options of runtime and server as JSON; --access-log FILE
+      --threads N  --gpu G  --gpu-layers N  --cache-type T  --sliding-window W  --scheduling P
+      --disk-cache BYTES  --config FILE: options of runtime and server as JSON; --access-log FILE
   onpolicy ps --url U --token T          what a server has loaded
   onpolicy pull URI... | caches [list]   downloads models | caches of prompts on the disk; delete ID | --all
   onpolicy inspect FILE                  what a file is and takes; --context N  --sequences N  --cache-type T
-  onpolicy bench --sequences 1,8         how fast this machine answers; --model M
+  onpolicy bench | transcribe SOUND      how fast this machine is | what is said; --language L  --prompt T
 
 M is the id or name of a registered model, or where a model only answers a path, an hf: URI, or name@step.
 Everywhere: --home FOLDER (default .onpolicy), --json; for hf: URIs --hub-token T, --hub-folder FOLDER,

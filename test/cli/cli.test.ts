@@ -47,6 +47,9 @@ describe('onpolicy', () => {
     [['pull'], /expected an hf: URI/],
     [['pull', 'hf:a/b:Q8_0', '--offline'], /hf:a\/b:Q8_0 is not in the local folder/],
     [['complete'], /expected a prompt/],
+    [['transcribe'], /transcribe: expected one file with a sound/],
+    [['transcribe', 'a', 'b'], /transcribe: expected one file with a sound/],
+    [['transcribe', './none.wav'], /transcribe: cannot read .\/none.wav/],
     [['bench', '--sequences', 'x'], /expected integers/],
   ])('says what is wrong with %j', async (words, message) => {
     const { exitCode, output, errors } = await command([...words, '--home', newHome()]);

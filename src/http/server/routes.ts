@@ -11,6 +11,7 @@ export type EndpointName =
   | 'createCompletion'
   | 'createTextCompletion'
   | 'createEmbeddings'
+  | 'createTranscription'
   | 'createMessage'
   | 'countTokens'
   | 'createResponse'
@@ -84,6 +85,7 @@ const ROWS: readonly Row[] = [
   ['createCompletion', 'POST', '/v1/chat/completions', ['complete']],
   ['createTextCompletion', 'POST', '/v1/completions', ['complete']],
   ['createEmbeddings', 'POST', '/v1/embeddings', ['complete']],
+  ['createTranscription', 'POST', '/v1/audio/transcriptions', ['complete']],
   ['createMessage', 'POST', '/v1/messages', ['complete']],
   ['countTokens', 'POST', '/v1/messages/count_tokens', ['complete']],
   ['createResponse', 'POST', '/v1/responses', ['complete']],

@@ -25,6 +25,7 @@ import { tokenizerDefinitions } from './tokenizer.ts';
 import { toolDefinitions } from './tool.ts';
 import { trainingJobDefinitions } from './training-job.ts';
 import { trajectoryDefinitions } from './trajectory.ts';
+import { transcriptionDefinitions } from './transcription.ts';
 
 /** Fields of a chat completion request by what they are about. */
 export const fieldGroups = FIELD_GROUPS;
@@ -49,6 +50,7 @@ export const definitions: Definitions = {
   ...responseHistoryDefinitions,
   ...responseToolDefinitions,
   ...embeddingDefinitions,
+  ...transcriptionDefinitions,
   ...batchRequestDefinitions,
 };
 
@@ -84,6 +86,7 @@ export const validated = [
   'AdapterUnloadBody',
   'TextCompletionRequest',
   'EmbeddingRequest',
+  'TranscriptionRequest',
   'BatchRequest',
   'MessageRequest',
   'MessageCountRequest',

@@ -1,0 +1,109 @@
+/** Transcripts of a model that hears: in process, over HTTP, by OpenAI's client; and what it refuses before it decodes. */
+import OpenAI, { toFile } from 'openai';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { connect, type Server, serve } from '../../src/http/index.ts';
+import type { Transcription, TranscriptionEvent } from '../../src/protocol/index.ts';
+import type { Runtime } from '../../src/runtime.ts';
+import { fileOf, openPair } from './golden.ts';
+
+const sound = fileOf('tone.wav');
+const LIMIT = { max_completion_tokens: 8 };
+let runtime: Runtime;
+let server: Server;
+let client: OpenAI;
+let whole: Transcription;
+beforeAll(async () => {
+  runtime = await openPair('qwen2a', { media: { maxSeconds: 20, maxBytes: 2_000_000 } });
+  server = await serve(runtime, { port: 0, allowAnonymous: true });
+  client = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: 'any', maxRetries: 0 });
+  whole = await runtime.transcribe({ file: sound, ...LIMIT });
+}, 600_000);
+afterAll(async () => {
+  await server?.close();
+  await runtime?.close();
+});
+
+it('hears the sound', async () => {
+  expect(whole.text).not.toBe('');
+  expect(whole.usage.input_token_details.audio_tokens).toBeGreaterThan(10);
+  expect(whole).toMatchObject({ finish_reason: 'length', usage: { output_tokens: 8 } });
+  const other = await runtime.transcribe({ file: fileOf('music.wav'), ...LIMIT });
+  expect(other.text).not.toBe(whole.text);
+  expect(await runtime.transcribe({ file: sound, response_format: 'text', ...LIMIT })).toBe(whole.text);
+  expect((await runtime.transcribe({ file: sound, include: ['logprobs'], ...LIMIT })).logprobs).toHaveLength(
+    8,
+  );
+});
+
+it('says the same as a text, over a connection, and in events', async () => {
+  await using remote = connect({ baseUrl: server.url });
+  const encoded = { file: sound.toString('base64'), ...LIMIT };
+  for (const service of [runtime, remote]) {
+    expect((await service.transcribe(encoded)).text).toBe(whole.text);
+    const events: TranscriptionEvent[] = [];
+    for await (const event of await service.transcribe({ file: sound, stream: true, ...LIMIT }))
+      events.push(event);
+    const deltas = events.flatMap((event) => (event.type === 'transcript.text.delta' ? [event.delta] : []));
+    expect(deltas.join('').trimEnd()).toBe(whole.text);
+    const { logprobs: _, ...expected } = whole;
+    expect(events.at(-1)).toEqual({ type: 'transcript.text.done', ...expected });
+  }
+});
+
+describe("OpenAI's client", () => {
+  const file = () => toFile(sound, 'tone.wav');
+  const model = 'onpolicy';
+
+  it('gets transcripts, texts and events', async () => {
+    const given = { file: await file(), model: '', ...LIMIT };
+    expect((await client.audio.transcriptions.create({ ...given, language: 'en' })).text).not.toBe('');
+    expect((await client.audio.transcriptions.create(given)).text).toBe(whole.text);
+    expect(await client.audio.transcriptions.create({ ...given, response_format: 'text' })).toBe(whole.text);
+    let text = '';
+    for await (const event of await client.audio.transcriptions.create({ ...given, stream: true }))
+      if (event.type === 'transcript.text.delta') text += event.delta;
+    expect(text.trimEnd()).toBe(whole.text);
+  });
+
+  it('gets errors about its own fields', async () => {
+    await expect(client.audio.transcriptions.create({ file: await file(), model })).rejects.toMatchObject({
+      status: 404,
+    });
+    await expect(
+      client.audio.transcriptions.create({ file: await file(), model: '', response_format: 'srt' }),
+    ).rejects.toMatchObject({ status: 400, param: 'response_format' });
+  });
+});
+
+it.each<[string, Uint8Array | string, string, RegExp]>([
+  ['no sound', new Uint8Array(100), 'INVALID_REQUEST', /^file: expected a WAV, MP3 or FLAC sound/],
+  ['nothing', new Uint8Array(0), 'INVALID_REQUEST', /^file: expected data, got none/],
+  ['no base64', '!!', 'INVALID_REQUEST', /^file: expected base64/],
+  [
+    'more bytes than the limit',
+    new Uint8Array(2_000_001),
+    'TOO_LARGE',
+    /^file: expected at most 2000000 bytes/,
+  ],
+  [
+    'more seconds than the limit',
+    fileOf('long.wav'),
+    'INVALID_REQUEST',
+    /^file: expected a sound of at most 20/,
+  ],
+  ['an address', 'file:///etc/passwd', 'INVALID_REQUEST', /^file: /],
+])('%s is refused', async (_, file, code, message) => {
+  await expect(runtime.transcribe({ file })).rejects.toMatchObject({
+    code,
+    message: expect.stringMatching(message),
+    param: 'file',
+  });
+});
+
+it('a model that does not hear refuses the file', async () => {
+  await using seeing = await openPair('mlp');
+  await expect(seeing.transcribe({ file: sound })).rejects.toMatchObject({
+    code: 'UNSUPPORTED',
+    param: 'file',
+  });
+});
