@@ -6,7 +6,7 @@ import { type DiskCachesResource, diskCachesResource } from './disk-cache/index.
 import { OnpolicyError } from './errors.ts';
 import { createFetch } from './http/index.ts';
 import { isolate } from './isolation/index.ts';
-import type { MediaStats } from './media/index.ts';
+import { type MediaStats, soundWindows } from './media/index.ts';
 import {
   type AdaptersResource,
   adaptersResource,
@@ -16,7 +16,7 @@ import {
   NamedAdapters,
   type ResidentModel,
 } from './models/index.ts';
-import { loadAddon } from './native/index.ts';
+import { loadAddon, openLibraries } from './native/index.ts';
 import {
   admitChatRequest,
   admitTextCompletionRequest,
@@ -90,6 +90,7 @@ export class Runtime extends CheckedTrainingService {
   /** The home folder, as an absolute path. */
   readonly home: string;
   readonly #options: CheckedOptions;
+  readonly #notice: (line: string) => void;
   readonly #models: Models;
   readonly #store: OpenStore;
   readonly #answering: Answering;
@@ -118,6 +119,7 @@ export class Runtime extends CheckedTrainingService {
       if (options.log) options.log('info', line);
       else process.stderr.write(`${line}\n`);
     };
+    this.#notice = notice;
     this.#models = new Models({ ...options, notice }, options.model, options.models);
     const { log } = options;
     this.#store = openStore(options.home, {
@@ -273,6 +275,13 @@ export class Runtime extends CheckedTrainingService {
       .finally(() => this.#store.close())
       .finally(() => this.#stopLog?.());
     await this.#closed;
+  }
+
+  /** @internal Windows of a long sound, as files. */
+  async soundWindows(file: string | Uint8Array): Promise<Uint8Array[]> {
+    this.#requireOpen();
+    await openLibraries(this.#options.gpu);
+    return await soundWindows(file, this.#options.media, this.#notice);
   }
 
   /** @internal */

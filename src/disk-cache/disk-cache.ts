@@ -11,13 +11,16 @@ const PIECE_TOKENS = 128;
 /** Whole caches are kept where they are longer by this share than the longest one that is on the disk. */
 const GROWTH = 0.25;
 /** While others wait for tokens, one part in so many of the time goes into saving. */
-const BUSY_SHARE = 20;
+const BUSY_SHARE = 40;
 /** No further whole cache is taken while more bytes than these wait to be written. */
 const MOST_PENDING = 2 ** 28;
 /** Prompts that wait to be saved; older ones are not. */
 const MOST_QUEUED = 64;
 /** How long a model that is unloaded waits for what is not saved yet. */
 const CLOSE_MS = 10_000;
+
+/** The engine or this cache is closed, or the engine has no room: nobody hears of it. */
+const EXPECTED = ['CLOSED', 'ABORT_ERR', 'KV_FULL'];
 
 /** What a model computes caches with. */
 export type DiskCacheOptions = {
@@ -183,10 +186,10 @@ export class DiskCache {
     this.#saving = null;
   }
 
-  /** A prompt that is not saved is no failure of its request. */
+  /** A prompt that is not saved or loaded is no failure of its request. */
   #failed(error: unknown): void {
-    const { code } = error as { code?: string };
-    if (code !== 'CLOSED' && code !== 'ABORT_ERR') this.#options.files.report(error);
+    const { code = '' } = error as { code?: string };
+    if (!EXPECTED.includes(code)) this.#options.files.report(error);
   }
 
   /** Saves what waits, for some seconds at most and if nothing else runs. Before the engine is closed. */

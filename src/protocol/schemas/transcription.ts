@@ -35,7 +35,11 @@ export const transcriptionDefinitions: Definitions = {
       timestamp_granularities: listOrNull('Refused unless empty: no model gives times here.', {
         type: 'string',
       }),
-      chunking_strategy: oneOf('No effect: a sound is heard as a whole.', ['auto', null], { default: null }),
+      chunking_strategy: oneOf(
+        '`auto`: the model hears a long sound in overlapping windows of 30 seconds, whose texts are joined. Absent: as a whole if it fits into the context, else in windows.',
+        ['auto', null],
+        { default: null },
+      ),
       user: orNull('string', 'No effect.'),
       ...chatFields('seed', 'top_p', 'max_completion_tokens', 'timeout_ms', 'keep_alive', 'adapters'),
     },

@@ -15,22 +15,85 @@ import {
   type ValidationOptions,
 } from '../../protocol/index.ts';
 import type { CallOptions, Completions, TranscriptionAnswer } from '../../service.ts';
+import { type Heard, hearWindows } from './windows.ts';
+
+/** A service whose models hear. */
+export type HearingService = Pick<Completions, 'createCompletion'> & {
+  /** Windows of a long sound, as files. Absent: it is heard as a whole. */
+  soundWindows?(file: string | Uint8Array): Promise<Uint8Array[]>;
+};
 
 /** Answers a request by a service. */
 export async function transcribe(
-  service: Pick<Completions, 'createCompletion'>,
+  service: HearingService,
   input: unknown,
   options: CallOptions = {},
   validation: ValidationOptions = {},
 ): Promise<TranscriptionAnswer> {
   const request = checkRequest('TranscriptionRequest', input, validation);
   checkFurther(request);
-  const chat = toChat(request);
-  const answer = await PATHS.run(() => service.createCompletion(chat, options));
-  if (Symbol.asyncIterator in answer) return new TranscriptionStream(eventsOf(answer), () => answer.abort());
-  return request.response_format === 'text' ? textOf(answer) : toTranscription(answer);
+  const { file, chunking_strategy: chunking, response_format: format } = request;
+  if (chunking === 'auto' && service.soundWindows) {
+    const windows = await service.soundWindows(file);
+    if (windows.length > 1) return await inWindows(service, request, windows, options);
+  }
+  try {
+    const answer = await PATHS.run(() => service.createCompletion(toChat(request, file), options));
+    if (Symbol.asyncIterator in answer)
+      return new TranscriptionStream(eventsOf(answer), () => answer.abort());
+    return format === 'text' ? textOf(answer) : toTranscription(answer);
+  } catch (error) {
+    const isLong = error instanceof OnpolicyError && error.code === 'CONTEXT_OVERFLOW';
+    if (!isLong || !service.soundWindows) throw error;
+    const windows = await service.soundWindows(file);
+    if (windows.length === 1) throw error;
+    return await inWindows(service, request, windows, options);
+  }
 }
 
+/** The same of a long sound. */
+async function inWindows(
+  service: HearingService,
+  request: TranscriptionRequest,
+  windows: readonly Uint8Array[],
+  { signal, ...options }: CallOptions,
+): Promise<TranscriptionAnswer> {
+  if (request.include && request.include.length > 0)
+    refuse('include', 'not of a sound that is heard in windows');
+  const stop = new AbortController();
+  const call = { ...options, signal: signal ? AbortSignal.any([signal, stop.signal]) : stop.signal };
+  const heard = hearWindows(windows, (window) =>
+    PATHS.run(() => service.createCompletion({ ...toChat(request, window), stream: false }, call)),
+  );
+  const events = joined(heard);
+  if (request.stream) return new TranscriptionStream(events, () => stop.abort());
+  for await (const event of events) {
+    if (event.type !== 'transcript.text.done') continue;
+    const { type: _, ...whole } = event;
+    return request.response_format === 'text' ? whole.text : whole;
+  }
+  throw new OnpolicyError('BACKEND_FAILED', 'the transcript has no end');
+}
+
+async function* joined(heard: AsyncIterable<Heard>): AsyncGenerator<TranscriptionEvent> {
+  let text = '';
+  let reason: Transcription['finish_reason'] = 'stop';
+  const usage = toUsage(NO_USAGE);
+  for await (const { delta, answer } of heard) {
+    const { input_tokens, output_tokens, total_tokens, input_token_details } = toUsage(answer.usage);
+    usage.input_tokens += input_tokens;
+    usage.output_tokens += output_tokens;
+    usage.total_tokens += total_tokens;
+    usage.input_token_details.audio_tokens += input_token_details.audio_tokens;
+    usage.input_token_details.text_tokens += input_token_details.text_tokens;
+    if (answer.choices[0]?.finish_reason === 'length') reason = 'length';
+    text += delta;
+    if (delta !== '') yield { type: 'transcript.text.delta', delta };
+  }
+  yield { type: 'transcript.text.done', text, usage, finish_reason: reason };
+}
+
+const NO_USAGE = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
 const AUDIO = 'messages.0.content.0';
 /** Where the parts of the chat come from. */
 const PATHS = new PathTranslation({
@@ -50,9 +113,6 @@ function checkFurther({
     throwFaults([fault(['file'], 'type', 'base64 text, a data: URI or bytes', file)]);
   if (rest.language && !isLanguage(rest.language))
     throwFaults([fault(['language'], 'value', 'a language as en or pt-BR', rest.language)]);
-  const refuse = (param: string, what: string): never => {
-    throw new OnpolicyError('UNSUPPORTED', `${param}: ${what}`, { param });
-  };
   if (format && format !== 'json' && format !== 'text')
     refuse(
       'response_format',
@@ -63,6 +123,10 @@ function checkFurther({
   if (rest.stream && rest.include && rest.include.length > 0) refuse('include', 'not in a stream');
 }
 
+function refuse(param: string, what: string): never {
+  throw new OnpolicyError('UNSUPPORTED', `${param}: ${what}`, { param });
+}
+
 function isLanguage(name: string): boolean {
   try {
     return Intl.getCanonicalLocales(name).length === 1;
@@ -71,8 +135,8 @@ function isLanguage(name: string): boolean {
   }
 }
 
-function toChat(request: TranscriptionRequest): ChatCompletionRequest {
-  const { file, language, prompt, include, stream, temperature } = request;
+function toChat(request: TranscriptionRequest, file: string | Uint8Array): ChatCompletionRequest {
+  const { language, prompt, include, stream, temperature } = request;
   const { model, seed, top_p, max_completion_tokens, timeout_ms, keep_alive, adapters } = request;
   const fields = { model, seed, top_p, max_completion_tokens, timeout_ms, keep_alive, adapters };
   const given = Object.entries(fields).filter(([, value]) => value != null);

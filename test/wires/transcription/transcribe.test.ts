@@ -8,6 +8,7 @@ import type {
   TranscriptionEvent,
 } from '../../../src/protocol/index.ts';
 import { transcribe } from '../../../src/wires/index.ts';
+import { joint } from '../../../src/wires/transcription/join-texts.ts';
 
 const USAGE = {
   prompt_tokens: 30,
@@ -155,6 +156,84 @@ describe('an answer', () => {
       finish_reason: 'length',
       logprobs: [{ token: 'a', logprob: -1, bytes: [] }],
     });
+  });
+
+  const windows = (pieces: string[][], reason: 'stop' | 'length' = 'stop') => {
+    const asked: unknown[] = [];
+    let next = 0;
+    const createCompletion = (request: ChatCompletionRequest): unknown => {
+      const [{ content } = { content: null }] = request.messages as unknown as [{ content: unknown }];
+      asked.push((content as { input_audio: { data: unknown } }[])[0]!.input_audio.data);
+      return (service(pieces[next++]!, reason).createCompletion as (given: unknown) => unknown)(request);
+    };
+    const soundWindows = async () => pieces.map((_, i) => Uint8Array.of(i));
+    return { asked, hearing: { createCompletion: createCompletion as never, soundWindows } };
+  };
+  const LONG = [['we took the boat to the isl'], ['The boat to the island, and th'], ['and then home']];
+
+  it('to a long sound is joined of windows', async () => {
+    const { asked, hearing } = windows(LONG, 'length');
+    expect(await transcribe(hearing, { file, chunking_strategy: 'auto' })).toEqual({
+      text: 'we took the boat to the island, and th and then home',
+      usage: {
+        type: 'tokens',
+        input_tokens: 90,
+        output_tokens: 12,
+        total_tokens: 102,
+        input_token_details: { audio_tokens: 75, text_tokens: 15 },
+      },
+      finish_reason: 'length',
+    });
+    expect(asked).toEqual([0, 1, 2].map((i) => Uint8Array.of(i)));
+    const events: TranscriptionEvent[] = [];
+    const stream = await transcribe(windows(LONG).hearing, { file, chunking_strategy: 'auto', stream: true });
+    for await (const event of stream as AsyncIterable<TranscriptionEvent>) events.push(event);
+    expect(events.slice(0, -1)).toEqual(
+      ['we took the boat to the', ' island, and th and then home'].map((delta) => ({
+        type: 'transcript.text.delta',
+        delta,
+      })),
+    );
+    expect(events.at(-1)).toMatchObject({ type: 'transcript.text.done', finish_reason: 'stop' });
+  });
+
+  it('to one that does not fit into the context is joined of windows, too, if there are several', async () => {
+    const full = new OnpolicyError('CONTEXT_OVERFLOW', 'messages: too long', { param: 'messages' });
+    let isFirst = true;
+    const of = (hearing: ReturnType<typeof windows>['hearing']) => ({
+      ...hearing,
+      createCompletion: ((request: never) => {
+        if (!isFirst) return (hearing.createCompletion as (asked: never) => unknown)(request);
+        isFirst = false;
+        return Promise.reject(full);
+      }) as never,
+    });
+    expect(await transcribe(of(windows(LONG).hearing), { file, response_format: 'text' })).toMatch(
+      /^we took .* home$/,
+    );
+    isFirst = true;
+    await expect(transcribe(of(windows([['x']]).hearing), { file })).rejects.toMatchObject({
+      code: 'CONTEXT_OVERFLOW',
+      param: 'file',
+    });
+    isFirst = true;
+    await expect(
+      transcribe(of(windows(LONG).hearing), { file, include: ['logprobs'] }),
+    ).rejects.toMatchObject({ code: 'UNSUPPORTED', param: 'include' });
+  });
+
+  it.each<[string, string, string]>([
+    ['the quick brown fox jum', 'quick brown fox jumps over', 'the quick brown fox| jumps over'],
+    ['Hello there.', 'General Kenobi', 'Hello there.|General Kenobi'],
+    ['we went, and then we', 'And then, we left', 'we went, and then we| left'],
+    ['by the sea', 'the sea', 'by the sea|'],
+    ['one', 'one two', 'one|one two'], // one word may be chance
+    ['今天天气很好我们去公', '天气很好我们去公园玩吧', '今天天气很好我们去|公园玩吧'],
+    ['', 'all', '|all'],
+    ['all', '', 'all|'],
+  ])('%j and %j meet where they share words', (before, after, expected) => {
+    const { end, start } = joint(before, after);
+    expect(`${before.slice(0, end)}|${after.slice(start)}`).toBe(expected);
   });
 
   it('comes in events', async () => {
