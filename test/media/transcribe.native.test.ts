@@ -5,6 +5,7 @@ import { connect, type Server, serve } from '../../src/http/index.ts';
 import type { Transcription, TranscriptionEvent } from '../../src/protocol/index.ts';
 import type { Runtime } from '../../src/runtime.ts';
 import { fileOf, openPair } from './golden.ts';
+import { wav } from './sound-files.ts';
 
 const sound = fileOf('tone.wav');
 const LIMIT = { max_completion_tokens: 8 };
@@ -13,7 +14,7 @@ let server: Server;
 let client: OpenAI;
 let whole: Transcription;
 beforeAll(async () => {
-  runtime = await openPair('qwen2a', { media: { maxSeconds: 20, maxBytes: 2_000_000 } });
+  runtime = await openPair('qwen2a', { media: { maxSeconds: 40, maxBytes: 2_000_000 } });
   server = await serve(runtime, { port: 0, allowAnonymous: true });
   client = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: 'any', maxRetries: 0 });
   whole = await runtime.transcribe({ file: sound, ...LIMIT });
@@ -87,17 +88,40 @@ it.each<[string, Uint8Array | string, string, RegExp]>([
   ],
   [
     'more seconds than the limit',
-    fileOf('long.wav'),
+    wav(41 * 8000, 8000),
     'INVALID_REQUEST',
-    /^file: expected a sound of at most 20/,
+    /^file: expected a sound of at most 40/,
   ],
   ['an address', 'file:///etc/passwd', 'INVALID_REQUEST', /^file: /],
-])('%s is refused', async (_, file, code, message) => {
-  await expect(runtime.transcribe({ file })).rejects.toMatchObject({
-    code,
-    message: expect.stringMatching(message),
-    param: 'file',
-  });
+])('%s is refused, as a whole and in windows', async (_, file, code, message) => {
+  for (const chunking_strategy of [null, 'auto'] as const)
+    await expect(runtime.transcribe({ file, chunking_strategy })).rejects.toMatchObject({
+      code,
+      message: expect.stringMatching(message),
+      param: 'file',
+    });
+});
+
+it('hears a long sound in windows, each of its own samples', async () => {
+  const file = fileOf('long.wav'); // 35 s
+  const windows = await runtime.soundWindows(file);
+  expect(windows.map((window) => (window.length - 44) / 4 / 16_000)).toEqual([30, 9]);
+  const sample = (at: number): number => file.readInt16LE(44 + 2 * at) / 32_768;
+  for (const [window, start] of [
+    [windows[0]!, 0],
+    [windows[1]!, 26 * 16_000],
+  ] as const)
+    for (const at of [0, 1, 777, 100_000])
+      expect(Buffer.from(window).readFloatLE(44 + 4 * at)).toBeCloseTo(sample(start + at), 4);
+  const parts: Transcription[] = [];
+  for (const window of windows) parts.push(await runtime.transcribe({ file: window, ...LIMIT }));
+  const joined = await runtime.transcribe({ file, chunking_strategy: 'auto', ...LIMIT });
+  expect(joined.usage.output_tokens).toBe(16);
+  expect(joined.usage.input_tokens).toBe(parts[0]!.usage.input_tokens + parts[1]!.usage.input_tokens);
+  expect(await runtime.soundWindows(sound)).toHaveLength(1);
+  expect((await runtime.transcribe({ file: sound, chunking_strategy: 'auto', ...LIMIT })).text).toBe(
+    whole.text,
+  );
 });
 
 it('a model that does not hear refuses the file', async () => {
