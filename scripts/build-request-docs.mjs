@@ -22,6 +22,8 @@ const SECTIONS = {
     'The body of `POST /v1/completions`, and the argument of `createTextCompletion`: [text completions](wires.md#text-completions).',
   EmbeddingRequest:
     'The body of `POST /v1/embeddings`, and the argument of `createEmbeddings`: [embeddings](embeddings.md).',
+  TranscriptionRequest:
+    'The form of `POST /v1/audio/transcriptions`, and the argument of `transcribe`: [transcripts](media.md#transcripts).',
   MessageRequest:
     "The body of `POST /v1/messages`, and the argument of `createMessage`: [Anthropic's messages](wires.md#anthropics-messages).",
   MessageTurn: 'An item of `messages` of a `MessageRequest`.',
