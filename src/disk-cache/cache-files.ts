@@ -56,7 +56,7 @@ const HEADER_BYTES = 4096;
 export const OWNER_FILE = 'owner.json';
 const ID = /^[0-9a-f]{64}$/;
 /** What Node reads and hashes at once. */
-const MOST_BYTES = 2 ** 31 - 2 ** 20;
+export const MOST_BYTES = 2 ** 31 - 2 ** 20;
 /** After a failure nothing is written for so long. */
 const PAUSE_MS = 60_000;
 /** Files that a process has left in the middle of writing. */

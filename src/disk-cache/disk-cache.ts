@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import fs from 'node:fs/promises';
 import { setTimeout } from 'node:timers/promises';
 import { type CacheKeeper, type CellOwner, digestModel, type Engine, type Group } from '../engine/index.ts';
-import type { CacheFiles, FileOwner } from './cache-files.ts';
+import { type CacheFiles, type FileOwner, MOST_BYTES } from './cache-files.ts';
 import { type CachePart, partsAt } from './names.ts';
 
 /** Tokens of a piece: what saving delays a step by, and the least that is kept. */
@@ -14,6 +14,8 @@ const GROWTH = 0.25;
 const BUSY_SHARE = 40;
 /** No further whole cache is taken while more bytes than these wait to be written. */
 const MOST_PENDING = 2 ** 28;
+/** A whole cache takes so much of the free memory at most. */
+const MEMORY_SHARE = 0.25;
 /** Prompts that wait to be saved; older ones are not. */
 const MOST_QUEUED = 64;
 /** How long a model that is unloaded waits for what is not saved yet. */
@@ -28,6 +30,8 @@ export type DiskCacheOptions = {
   readonly engine: Engine;
   /** Bytes that all caches of the home folder may take. */
   readonly budget: number;
+  /** Bytes of one token's cache. */
+  readonly tokenBytes: number;
   /** What people call the model. */
   readonly model: string;
   /** Files that identify it by their content. */
@@ -133,9 +137,11 @@ export class DiskCache {
     return loaded;
   }
 
-  /** @internal Whether a whole cache may be saved: what waits to be written takes memory. */
-  get canKeep(): boolean {
-    return this.#pendingBytes <= MOST_PENDING && !this.#options.files.isPaused;
+  /** @internal Whether a whole cache of so many tokens may be saved: what waits to be written takes memory. */
+  canKeep(tokens: number): boolean {
+    const { files, budget, tokenBytes } = this.#options;
+    const most = Math.min(budget, MOST_BYTES, MEMORY_SHARE * process.availableMemory());
+    return this.#pendingBytes <= MOST_PENDING && tokens * tokenBytes <= most && !files.isPaused;
   }
 
   /** @internal Writes a whole cache. */
@@ -151,6 +157,7 @@ export class DiskCache {
 
   /** @internal Saves the pieces of a prompt that are not on the disk. */
   keepPieces(kept: Kept): void {
+    if (this.#jobs.length === MOST_QUEUED) this.#jobs.shift();
     this.#queue(() => this.#savePieces(kept));
   }
 
@@ -176,7 +183,6 @@ export class DiskCache {
   #queue(job: () => Promise<void>): void {
     if (this.#isClosing) return;
     this.#jobs.push(job);
-    if (this.#jobs.length > MOST_QUEUED) this.#jobs.shift();
     this.#saving ??= this.#run();
   }
 
@@ -232,7 +238,7 @@ export class PromptCache implements CacheKeeper, Disposable {
 
   wants(tokens: number): boolean {
     const grown = tokens - this.#stored >= Math.max(PIECE_TOKENS, GROWTH * this.#stored);
-    return grown && this.places.includes(tokens) && this.#cache.canKeep;
+    return grown && this.places.includes(tokens) && this.#cache.canKeep(tokens);
   }
 
   take(tokens: number, state: Uint8Array | null): void {

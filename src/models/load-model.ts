@@ -272,6 +272,7 @@ async function loadPlaced(
               files,
               engine,
               budget: diskCacheBytes,
+              tokenBytes: loaded.kvBytesPerToken,
               model: name,
               paths: loaded.files,
               build: [await engineBuild(), loaded.kernels, `${placement.gpuLayers} on GPUs`],

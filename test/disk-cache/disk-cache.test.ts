@@ -57,7 +57,16 @@ class Process {
     this.engine = new Engine(this.backend, { ...policy, movesPieces: true });
     this.files = new CacheFiles(home, (text) => notices.push(text));
     const { engine, files } = this;
-    this.cache = new DiskCache({ engine, files, budget: 1e6, model: 'm', paths: [model], build: [build] });
+    const [budget, tokenBytes] = [1e6, 2];
+    this.cache = new DiskCache({
+      engine,
+      files,
+      budget,
+      tokenBytes,
+      model: 'm',
+      paths: [model],
+      build: [build],
+    });
   }
 
   /** Asks for two tokens, and checks them. Returns how many tokens of the prompt were computed. */
