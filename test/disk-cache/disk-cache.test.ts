@@ -51,13 +51,13 @@ class Process {
   readonly cache: DiskCache;
   #arrivals = 0;
 
-  constructor(options: Partial<CheckingOptions>, build = 'build') {
+  constructor(options: Partial<CheckingOptions>, build = 'build', tokenBytes = 2) {
     this.backend = new CheckingBackend({ ...OPTIONS, ...options });
     const policy = { maxRunning: 4, policy: 'fcfs', prefixCache: true, checkpointBytes: 100 } as const;
     this.engine = new Engine(this.backend, { ...policy, movesPieces: true });
     this.files = new CacheFiles(home, (text) => notices.push(text));
     const { engine, files } = this;
-    const [budget, tokenBytes] = [1e6, 2];
+    const budget = 1e6;
     this.cache = new DiskCache({
       engine,
       files,
@@ -208,4 +208,12 @@ it('no prompt of media is kept behind the text before them', async () => {
   expect(await process.files.ends({ id: fs.readdirSync(path.join(home, 'caches'))[0]!, model: '' })).toEqual([
     128, 256, 384,
   ]);
+});
+
+it('whole caches that the budget cannot hold are not even copied', async () => {
+  const process = new Process({ isKvUnified: false }, 'build', 1e6 / 200);
+  const saveSlot = vi.spyOn(process.backend, 'saveSlot');
+  await process.ask(prompt(300));
+  await process.close();
+  expect(saveSlot).toHaveBeenCalledTimes(1); // of 130 tokens, not of 290
 });
