@@ -11,14 +11,23 @@ import {
   type ChatRequestOptions,
   type Checked,
   type CheckedLogRequest,
+  type ClassifyRequest,
+  type ClassifyResponse,
   checkCallOptions,
   checkChatRequest,
+  checkClassifyRequest,
   checkEmbeddingRequest,
+  checkRerankRequest,
+  checkScoreRequest,
   checkTextCompletionRequest,
   type EmbeddingRequest,
   type EmbeddingResponse,
   type LogResult,
   type RenderedPrompt,
+  type RerankRequest,
+  type RerankResponse,
+  type ScoreRequest,
+  type ScoreResponse,
   type TextCompletion,
   type TextCompletionRequest,
   type TrainingJobRequest,
@@ -37,6 +46,9 @@ export type InnerService = {
   readonly chat: (request: Checked<ChatCompletionRequest>, options: CallOptions) => Promise<ChatAnswer>;
   readonly text?: (request: Checked<TextCompletionRequest>, options: CallOptions) => Promise<TextAnswer>;
   readonly embed?: (request: Checked<EmbeddingRequest>, options: CallOptions) => Promise<EmbeddingResponse>;
+  readonly rerank?: (request: Checked<RerankRequest>, options: CallOptions) => Promise<RerankResponse>;
+  readonly score?: (request: Checked<ScoreRequest>, options: CallOptions) => Promise<ScoreResponse>;
+  readonly classify?: (request: Checked<ClassifyRequest>, options: CallOptions) => Promise<ClassifyResponse>;
   readonly render?: (
     request: Checked<ChatCompletionRequest>,
     options: CallOptions,
@@ -120,6 +132,33 @@ export abstract class CheckedService implements Completions {
   }
 
   /**
+   * Orders documents by how well they fit a query. See docs/ranking.md for the models that do.
+   * @throws OnpolicyError `INVALID_REQUEST`, `UNSUPPORTED` for a model that cannot rank, `CONTEXT_OVERFLOW` for long texts
+   */
+  async rerank(request: RerankRequest, options: CallOptions = {}): Promise<RerankResponse> {
+    this.#enter(request, options);
+    return await able(this, 'rerank', 'rankings')(checkRerankRequest(request), options);
+  }
+
+  /**
+   * Compares pairs of texts.
+   * @throws OnpolicyError as `rerank` does
+   */
+  async score(request: ScoreRequest, options: CallOptions = {}): Promise<ScoreResponse> {
+    this.#enter(request, options);
+    return await able(this, 'score', 'scores')(checkScoreRequest(request), options);
+  }
+
+  /**
+   * Labels texts with a model that has labels.
+   * @throws OnpolicyError `INVALID_REQUEST`, `UNSUPPORTED` for a model without labels, `CONTEXT_OVERFLOW` for long texts
+   */
+  async classify(request: ClassifyRequest, options: CallOptions = {}): Promise<ClassifyResponse> {
+    this.#enter(request, options);
+    return await able(this, 'classify', 'labels')(checkClassifyRequest(request), options);
+  }
+
+  /**
    * Returns the prompt of a chat completion request. Nothing is generated.
    * @throws OnpolicyError as `createCompletion` does for the same request, `UNSUPPORTED` if the service does not support it
    */
@@ -137,13 +176,7 @@ export abstract class CheckedService implements Completions {
     this.enter(null);
     const { servedModels } = this as { servedModels?(): readonly string[] };
     const defaultModel = servedModels?.call(this)[0] ?? null;
-    const { chat, text, embed } = innerOf(this);
-    const answer = answerRows({
-      service: this,
-      chat,
-      ...(text ? { text } : {}),
-      ...(embed ? { embed } : {}),
-    });
+    const answer = answerRows({ service: this, ...innerOf(this) });
     return createBatch({ answer, defaultModel }, source, options);
   }
 
@@ -176,6 +209,9 @@ const PUBLIC = {
   chat: 'createCompletion',
   text: 'createTextCompletion',
   embed: 'createEmbeddings',
+  rerank: 'rerank',
+  score: 'score',
+  classify: 'classify',
   render: 'renderPrompt',
   train: 'train',
 } as const;

@@ -28,7 +28,10 @@ import {
   type ReportOptions,
   type RuntimeOptions,
   throwFaults,
+  toValidClassify,
   toValidEmbedding,
+  toValidRerank,
+  toValidScore,
   validateDetokenizeRequest,
   validateTokenizeRequest,
 } from './protocol/index.ts';
@@ -104,6 +107,9 @@ export class Runtime extends CheckedTrainingService {
     text: (request, options) =>
       this.#answering.text(admitTextCompletionRequest(request, this.#options), options),
     embed: (request, options) => this.#answering.embeddings(toValidEmbedding(request), options),
+    rerank: (request, options) => this.#answering.rerank(toValidRerank(request), options),
+    score: (request, options) => this.#answering.score(toValidScore(request), options),
+    classify: (request, options) => this.#answering.classify(toValidClassify(request), options),
     render: (request, options) => this.#answering.render(admitChatRequest(request, this.#options), options),
     train: (request, options) => this.#training.train(request, options),
     log: (id, request) => this.#store.store.runs.log(id, request),

@@ -11,6 +11,8 @@ import type {
   Checkpoint,
   CheckpointDeleteRequest,
   CheckpointDeletion,
+  ClassifyRequest,
+  ClassifyResponse,
   EmbeddingRequest,
   EmbeddingResponse,
   JobListQuery,
@@ -21,6 +23,10 @@ import type {
   ModelCreateRequest,
   ModelDeletion,
   Page,
+  RerankRequest,
+  RerankResponse,
+  ScoreRequest,
+  ScoreResponse,
   TextCompletion,
   TextCompletionRequest,
   TrainingJobEvent,
@@ -135,6 +141,15 @@ export interface Completions {
    * @throws OnpolicyError `INVALID_REQUEST` for bad fields, before anything runs; further codes in `ErrorCode`
    */
   createEmbeddings?(request: EmbeddingRequest, options?: CallOptions): Promise<EmbeddingResponse>;
+  /**
+   * Orders documents by how well they fit a query. Absent if the service does not support it.
+   * @throws OnpolicyError `INVALID_REQUEST` for bad fields, before anything runs; further codes in `ErrorCode`
+   */
+  rerank?(request: RerankRequest, options?: CallOptions): Promise<RerankResponse>;
+  /** Compares pairs of texts. Absent if the service does not support it. */
+  score?(request: ScoreRequest, options?: CallOptions): Promise<ScoreResponse>;
+  /** Labels texts. Absent if the service does not support it. */
+  classify?(request: ClassifyRequest, options?: CallOptions): Promise<ClassifyResponse>;
   /** Ends running requests and frees all resources. Can be called twice. */
   close(): Promise<void>;
   /** The same as {@link close}, for `await using`. */

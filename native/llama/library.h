@@ -71,6 +71,11 @@ namespace onpolicy {
   X(llama_get_logits_ith)                                                                                      \
   X(llama_get_embeddings_seq)                                                                                  \
   X(llama_model_n_embd_out)                                                                                    \
+  X(llama_model_n_cls_out)                                                                                     \
+  X(llama_model_cls_label)                                                                                     \
+  X(llama_vocab_sep)                                                                                           \
+  X(llama_vocab_get_add_eos)                                                                                   \
+  X(llama_vocab_get_add_sep)                                                                                   \
   X(llama_attach_threadpool)                                                                                   \
   X(llama_max_devices)                                                                                         \
   X(llama_adapter_lora_init)                                                                                   \

@@ -24,10 +24,13 @@ import { GgufBackend } from './gguf-backend.ts';
 import { describeGguf } from './gguf-headers.ts';
 import { createTokenizer } from './gguf-tokenizer.ts';
 import { estimateMemory, kvBytesPerToken, type ModelShape, stateFacts, weightBytes } from './memory.ts';
-import type { ContextLimits, LoadedModel, StateFacts } from './model.ts';
+import type { ContextLimits, LoadedModel, ScoreHead, StateFacts } from './model.ts';
 import { fitsOwnAttention } from './own-attention.ts';
 
 const SINGLE_THREAD_PARAMETERS = 10_000_000;
+
+/** Architectures whose heads end with a softmax in the engine. */
+const SOFTMAX_HEADS = /^qwen3(vl)?$/;
 
 /** Of the memory that is free: packed weights may take so much, and leave the rest to caches and other programs. */
 const PACKED_SHARE = 0.75;
@@ -147,6 +150,22 @@ export class GgufModel implements LoadedModel {
     return this.native.toolTemplate;
   }
 
+  /** What makes scores of its states; null: nothing does. */
+  get head(): ScoreHead | null {
+    if (this.#shape.pooling !== 'rank') return null;
+    const { native } = this;
+    const { bosId, eosId, sepId, addsBos, addsEos, addsSep, labels, pairTemplate } = native;
+    const end = addsEos ? [eosId < 0 ? sepId : eosId] : [];
+    return {
+      labels,
+      hasSoftmax: SOFTMAX_HEADS.test(native.metadata['general.architecture'] ?? ''),
+      template: pairTemplate,
+      before: addsBos ? [bosId] : [],
+      between: [...end, ...(addsSep ? [sepId] : [])],
+      after: end,
+    };
+  }
+
   get defaults(): SamplingDefaults {
     const read = (name: string): number | null => {
       const value = this.native.metadata[`general.sampling.${name}`];
@@ -232,7 +251,9 @@ export class GgufModel implements LoadedModel {
 
   /** Makes what computes embeddings on this model. `isLast`: they are those of the last token of a causal model. */
   async createEmbedder(options: Omit<EmbedderOptions, 'fusedAttention'>): Promise<NativeEmbedder> {
-    const fusedAttention = this.#fusedAttention && (this.#usesGpu || !this.native.hasF32Weights); // it rounds on CPUs
+    // It rounds on CPUs: embeddings in 32 bits do without it, while scores are to be those of llama.cpp's own programs.
+    const isRounded = !this.#usesGpu && this.native.hasF32Weights && !options.hasHead;
+    const fusedAttention = this.#fusedAttention && !isRounded;
     const embedder = loadAddon().createEmbedder(this.native, { ...options, fusedAttention });
     return await embedder.catch((error: unknown) => Promise.reject(fromNative(error)));
   }

@@ -27,7 +27,7 @@ export {
   toBase,
   toShape,
 } from './memory.ts';
-export type { ContextLimits, LoadedModel } from './model.ts';
+export type { ContextLimits, LoadedModel, ScoreHead } from './model.ts';
 export {
   describeOnnx,
   describeOnnxEmbedding,

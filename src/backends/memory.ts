@@ -14,7 +14,7 @@ export const CACHE_BYTES: Readonly<Record<CacheType, number>> = {
   q4_0: 18 / 32,
 };
 
-/** `mean` of all tokens, the first (`cls`) or the `last` one, or a score of a text for a query (`rank`). */
+/** `mean` of all tokens, the first (`cls`) or the `last` one, or what a head makes of one of them: scores (`rank`). */
 export type Pooling = 'mean' | 'cls' | 'last' | 'rank';
 
 /** By their numbers in GGUF files. */
@@ -97,10 +97,19 @@ export function toShape(parts: readonly GgufHeader[]): ModelShape {
     isRecurrent: memories.some(({ stateBytes }) => stateBytes > 0),
     takesBack: TAKE_BACK.has(architecture),
     isF32: parts.every(isF32),
-    pooling: POOLINGS[read('pooling_type') ?? 0] ?? null,
+    pooling: poolingOf(read('pooling_type'), tensors),
     isCausal: read('attention.causal') !== 0,
     ...weightsOf(tensors, layers),
   };
+}
+
+/** Without a head there is nothing that makes scores. */
+function poolingOf(
+  number: number | undefined,
+  tensors: readonly (readonly [name: string, tensor: GgufTensor])[],
+): Pooling | null {
+  const pooling = POOLINGS[number ?? 0] ?? null;
+  return pooling === 'rank' && !tensors.some(([name]) => SCORE_HEAD.test(name)) ? null : pooling;
 }
 
 /** Whether every weight of a file has 32 bits. */
@@ -108,6 +117,7 @@ export function isF32({ tensors }: GgufHeader): boolean {
   return [...tensors.values()].every(({ type }) => type.name === 'f32');
 }
 
+const SCORE_HEAD = /^cls(\.output)?\.weight$/;
 const BLOCK = /^blk\.(\d+)\./;
 
 /** Bytes of the weights by where they are used. */

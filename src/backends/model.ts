@@ -37,6 +37,19 @@ export type StateFacts = {
   readonly checkpointSize: number;
 };
 
+/** What makes scores of a model's states, and the form of its input. */
+export type ScoreHead = {
+  /** Of its numbers, in order; empty: it makes one, which has no name. */
+  readonly labels: readonly string[];
+  /** Whether its numbers are probabilities already. */
+  readonly hasSoftmax: boolean;
+  /** A text around `{query}` and `{document}`; empty: these tokens are. */
+  readonly template: string;
+  readonly before: readonly number[];
+  readonly between: readonly number[];
+  readonly after: readonly number[];
+};
+
 /** A model in memory: its facts, and what computes it. */
 export interface LoadedModel {
   /** Engine and model, for answers. */

@@ -9,6 +9,7 @@ import { exportModel } from './export.ts';
 import { inspect } from './inspect.ts';
 import { ps, pull } from './loaded.ts';
 import { checkpoints, models } from './models.ts';
+import { classify, rerank, score } from './rank.ts';
 import { report } from './report.ts';
 import { serve } from './serve.ts';
 import { print, type Terminal } from './terminal.ts';
@@ -19,6 +20,9 @@ const COMMANDS: Readonly<Record<string, (words: readonly string[], terminal: Ter
   complete,
   transcribe,
   batch,
+  rerank,
+  score,
+  classify,
   models,
   checkpoints,
   export: exportModel,
@@ -37,6 +41,7 @@ const HELP = `onpolicy: a language model in this process
   onpolicy complete [PROMPT]             one answer; without a prompt it is read from the input
       --model M  --mmproj F  --system TEXT  --max-tokens N  --temperature T  --top-p P  --seed N
   onpolicy batch IN.jsonl OUT.jsonl      many requests out of a file; --resume goes on; more in docs/batch.md
+  onpolicy rerank QUERY [TEXT...]        the best texts or lines of the input; --model M; also score, classify
   onpolicy models [list]                 registered models; also: create BASE --name N | show M | delete M
   onpolicy export M --to PATH            M and its adapters as one file; --type T  --adapter F  --format T
   onpolicy checkpoints M [list]          what training left; delete STEP... | prune --keep N --metric NAME
@@ -47,8 +52,7 @@ const HELP = `onpolicy: a language model in this process
       --alias NAME=MODEL  --adapter NAME=FILE  --context N  --kv-tokens N  --max-sequences N  --max-waiting N
       --threads N  --gpu G  --gpu-layers N  --cache-type T  --sliding-window W  --scheduling P
       --disk-cache BYTES  --config FILE: options of runtime and server as JSON; --access-log FILE
-  onpolicy ps --url U --token T          what a server has loaded
-  onpolicy pull URI... | caches [list]   downloads models | caches of prompts on the disk; delete ID | --all
+  onpolicy pull URI... | caches [list]   downloads | caches of prompts; ps --url U --token T: a server's models
   onpolicy inspect FILE                  what a file is and takes; --context N  --sequences N  --cache-type T
   onpolicy bench | transcribe SOUND      how fast this machine is | what is said; --language L  --prompt T
 

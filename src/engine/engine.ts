@@ -11,7 +11,7 @@ import type { CellOwner } from './slots.ts';
 import { toStep } from './step-layout.ts';
 import { StepTimings } from './timings.ts';
 
-/** A running step is cut short only for at least this many prompt tokens: of an aborted sequence, or of the background. */
+/** A running step is cut short only for at least this many tokens of an aborted sequence. */
 const CUT_STEP_AT_TOKENS = 32;
 const NO_EDITS = new Int32Array(0);
 
@@ -47,7 +47,7 @@ export class Engine {
     sequence.times.submittedMs = performance.now();
     this.#delivery.add(sequence, listener);
     this.#scheduler.add(sequence);
-    if (this.#current && !sequence.group.background && this.#isLongBackground(this.#current))
+    if (this.#current && !sequence.group.background && this.#canWait(this.#current))
       this.#backend.abortStep();
     this.#loop ??= this.#run();
   }
@@ -197,12 +197,10 @@ export class Engine {
     await this.#backend.close();
   }
 
-  /** Whether a step computes prompts of the background alone, so that others should not wait for its end. */
-  #isLongBackground({ entries }: Plan): boolean {
-    const tokens = entries.reduce((sum, { count }) => sum + count, 0);
-    const isAlone = entries.every(({ sequence }) => sequence.group.background);
+  /** Whether a step is of the background alone, and can be computed again: others should not wait for its end. */
+  #canWait({ entries }: Plan): boolean {
     return (
-      isAlone && tokens - entries.length >= CUT_STEP_AT_TOKENS && this.#backend.rollbackTokens === Infinity
+      this.#backend.rollbackTokens === Infinity && entries.every(({ sequence }) => sequence.group.background)
     );
   }
 

@@ -101,12 +101,16 @@ export class Models {
     using scope = new LeaseScope();
     const { value: model } = scope.add(await this.#use(reference, options));
     if ('embeddings' in model)
-      throw unfit(`${model.name} makes embeddings and answers nothing: it is for createEmbeddings`);
+      throw unfit(
+        model.head
+          ? `${model.name} makes scores and answers nothing: it is for rerank, score and classify`
+          : `${model.name} makes embeddings and answers nothing: it is for createEmbeddings, rerank and score`,
+      );
     return scope.handOver({ model, adapters: this.#optionsOf(reference).adapters ?? [] });
   }
 
-  /** The same for a model of embeddings. Fails with `UNSUPPORTED` for others. */
-  async useEmbeddings(
+  /** The same for a model of embeddings or scores. Fails with `UNSUPPORTED` for others. */
+  async useVectors(
     reference: string | null,
     options: ModelUseOptions = {},
   ): Promise<Disposable & { readonly model: EmbeddingModel }> {
@@ -114,10 +118,16 @@ export class Models {
     const { value: model } = scope.add(await this.#use(reference, options));
     const hasAdapters = (this.#optionsOf(reference).adapters ?? []).length > 0;
     if ('embeddings' in model && !hasAdapters) return scope.handOver({ model });
-    if (hasAdapters) throw unfit(`${model.name} has adapters, and models of embeddings take none`);
+    if (hasAdapters) throw unfit(`${model.name} has adapters, and models of embeddings or scores take none`);
     throw unfit(
       `expected an embedding model, with a pooling (mean, cls or last) in its files or the option pooling, got ${model.name}`,
     );
+  }
+
+  /** Whether a model makes embeddings or scores, and answers nothing. Loads it. */
+  async makesVectors(reference: string | null, signal: AbortSignal | undefined): Promise<boolean> {
+    using found = await this.#use(reference, { signal });
+    return 'embeddings' in found.value;
   }
 
   async #use(

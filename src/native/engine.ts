@@ -79,9 +79,14 @@ export type NativeModel = {
   readonly parameters: number;
   readonly chatTemplate: string;
   readonly toolTemplate: string;
+  readonly pairTemplate: string; // of a query and a document; empty: they are joined by special tokens
+  readonly labels: readonly string[]; // of the numbers of its head
   readonly bosId: number;
   readonly eosId: number;
+  readonly sepId: number;
   readonly addsBos: boolean;
+  readonly addsEos: boolean;
+  readonly addsSep: boolean;
   readonly tokenBytes: Uint8Array; // (bytes) of all tokens, laid end to end
   readonly tokenOffsets: Int32Array; // (vocabSize + 1)
   readonly isSpecial: Uint8Array; // (vocabSize) 1: control or unknown token
@@ -170,6 +175,7 @@ export type EmbedderOptions = {
   readonly maxSequences: number;
   readonly threads: number;
   readonly fusedAttention: boolean;
+  readonly hasHead?: boolean; // what comes out is a number for each label, or one
   readonly isLast: boolean; // a causal model whose vector is that of the last token
 };
 

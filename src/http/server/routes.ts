@@ -12,6 +12,9 @@ export type EndpointName =
   | 'createTextCompletion'
   | 'createEmbeddings'
   | 'createTranscription'
+  | 'rerank'
+  | 'score'
+  | 'classify'
   | 'createMessage'
   | 'countTokens'
   | 'createResponse'
@@ -86,6 +89,9 @@ const ROWS: readonly Row[] = [
   ['createTextCompletion', 'POST', '/v1/completions', ['complete']],
   ['createEmbeddings', 'POST', '/v1/embeddings', ['complete']],
   ['createTranscription', 'POST', '/v1/audio/transcriptions', ['complete']],
+  ...['/v1/rerank', '/v2/rerank', '/rerank'].map((path): Row => ['rerank', 'POST', path, ['complete']]),
+  ...['/v1/score', '/score'].map((path): Row => ['score', 'POST', path, ['complete']]),
+  ...['/v1/classify', '/classify'].map((path): Row => ['classify', 'POST', path, ['complete']]),
   ['createMessage', 'POST', '/v1/messages', ['complete']],
   ['countTokens', 'POST', '/v1/messages/count_tokens', ['complete']],
   ['createResponse', 'POST', '/v1/responses', ['complete']],

@@ -30,6 +30,7 @@ export const transcriptionDefinitions: Definitions = {
       stream: orNull('boolean', 'Answers in events as tokens come.', { default: false }),
       temperature: orNull('number', 'As of a chat completion, but 0 by default.', { default: 0, minimum: 0 }),
       include: listOrNull('`logprobs`: the tokens with their log-probabilities, not in a stream.', {
+        type: 'string',
         enum: ['logprobs'],
       }),
       timestamp_granularities: listOrNull('Refused unless empty: no model gives times here.', {
