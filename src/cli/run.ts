@@ -52,7 +52,7 @@ const HELP = `onpolicy: a language model in this process
       --alias NAME=MODEL  --adapter NAME=FILE  --context N  --kv-tokens N  --max-sequences N  --max-waiting N
       --threads N  --gpu G  --gpu-layers N  --cache-type T  --sliding-window W  --scheduling P
       --disk-cache BYTES  --config FILE: options of runtime and server as JSON; --access-log FILE
-  onpolicy pull URI... | caches [list]   downloads | caches of prompts; ps --url U --token T: a server's models
+  onpolicy pull URI... | caches [list]   downloads | caches of prompts; ps --url U --token T: a server's own
   onpolicy inspect FILE                  what a file is and takes; --context N  --sequences N  --cache-type T
   onpolicy bench | transcribe SOUND      how fast this machine is | what is said; --language L  --prompt T
 
