@@ -118,6 +118,10 @@ it('hears a long sound in windows, each of its own samples', async () => {
   const joined = await runtime.transcribe({ file, chunking_strategy: 'auto', ...LIMIT });
   expect(joined.usage.output_tokens).toBe(16);
   expect(joined.usage.input_tokens).toBe(parts[0]!.usage.input_tokens + parts[1]!.usage.input_tokens);
+  let last: TranscriptionEvent | null = null;
+  const streamed = { file, chunking_strategy: 'auto', stream: true, ...LIMIT } as const;
+  for await (const event of await runtime.transcribe(streamed)) last = event;
+  expect(last).toEqual({ type: 'transcript.text.done', ...joined });
   expect(await runtime.soundWindows(sound)).toHaveLength(1);
   expect((await runtime.transcribe({ file: sound, chunking_strategy: 'auto', ...LIMIT })).text).toBe(
     whole.text,

@@ -63,7 +63,7 @@ async function inWindows(
   const stop = new AbortController();
   const call = { ...options, signal: signal ? AbortSignal.any([signal, stop.signal]) : stop.signal };
   const heard = hearWindows(windows, (window) =>
-    PATHS.run(() => service.createCompletion({ ...toChat(request, window), stream: false }, call)),
+    PATHS.run(() => service.createCompletion(toChat({ ...request, stream: false }, window) as Whole, call)),
   );
   const events = joined(heard);
   if (request.stream) return new TranscriptionStream(events, () => stop.abort());
@@ -92,6 +92,9 @@ async function* joined(heard: AsyncIterable<Heard>): AsyncGenerator<Transcriptio
   }
   yield { type: 'transcript.text.done', text, usage, finish_reason: reason };
 }
+
+/** A chat that is answered as a whole. */
+type Whole = ChatCompletionRequest & { readonly stream?: false };
 
 const NO_USAGE = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
 const AUDIO = 'messages.0.content.0';

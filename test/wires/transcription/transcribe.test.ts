@@ -162,6 +162,7 @@ describe('an answer', () => {
     const asked: unknown[] = [];
     let next = 0;
     const createCompletion = (request: ChatCompletionRequest): unknown => {
+      expect(request).not.toHaveProperty('stream_options'); // each is answered as a whole
       const [{ content } = { content: null }] = request.messages as unknown as [{ content: unknown }];
       asked.push((content as { input_audio: { data: unknown } }[])[0]!.input_audio.data);
       return (service(pieces[next++]!, reason).createCompletion as (given: unknown) => unknown)(request);
