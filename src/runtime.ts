@@ -5,6 +5,7 @@ import { CheckedTrainingService, INNER, type InnerService } from './checked-serv
 import { type DiskCachesResource, diskCachesResource } from './disk-cache/index.ts';
 import { OnpolicyError } from './errors.ts';
 import { createFetch } from './http/index.ts';
+import { type DownloadsResource, downloadsResource } from './hub/index.ts';
 import { isolate } from './isolation/index.ts';
 import { type MediaStats, soundWindows } from './media/index.ts';
 import {
@@ -71,6 +72,8 @@ export class Runtime extends CheckedTrainingService {
   readonly checkpoints: LocalCheckpointsResource;
   /** Metrics and trajectories of training and logging. */
   readonly runs: RunsResource;
+  /** Models that were downloaded from `hf:` URIs. */
+  readonly downloads: DownloadsResource;
   /** Named LoRA adapters. */
   readonly adapters: AdaptersResource;
   /** Caches of prompts on the disk, see the option `diskCacheBytes`. */
@@ -148,6 +151,7 @@ export class Runtime extends CheckedTrainingService {
     });
     this.#answering = new Answering({ ...references, options, requireOpen });
     this.adapters = adaptersResource(references, requireOpen);
+    this.downloads = downloadsResource(options.hub);
     this.#training = new Training({
       models: this.#models,
       store,
@@ -243,8 +247,8 @@ export class Runtime extends CheckedTrainingService {
 
   /**
    * Downloads a model, named as in a request, without loading it. Resolves with its file, or the folder of an ONNX model. Progress goes to
-   * `onProgress` of the runtime.
-   * @throws OnpolicyError `NETWORK_FAILED`, `MODEL_NOT_FOUND`, `ABORTED`
+   * `onProgress` of the runtime. A `signal` pauses it: what has come is kept, and the next download or request goes on with it.
+   * @throws OnpolicyError `NETWORK_FAILED`, `MODEL_NOT_FOUND`, `STORE_FAILED` where the disk has no room, `ABORTED`
    */
   async download(model: string, options: CallOptions = {}): Promise<string> {
     this.#requireOpen();

@@ -1,23 +1,26 @@
 /** `onpolicy transcribe`: a sound -> what is said in it, on the terminal. */
 import fs from 'node:fs/promises';
-import { readArguments, wrongUsage } from './arguments.ts';
+import { command, type Given, text, wrongUsage } from './arguments.ts';
 import { COMMON, openRuntime, SAMPLING, toRequest } from './model-arguments.ts';
 import { printJson, type Terminal } from './terminal.ts';
 
 const { system: _, ...SETTINGS } = SAMPLING;
+const FLAGS = {
+  ...SETTINGS,
+  language: text('L', 'of the speech, as en or pt-BR (default: the model finds out)'),
+  prompt: text('T', 'names and words that occur in it'),
+  ...COMMON,
+} as const;
 
 /** Writes the transcript of one file. */
-export async function transcribe(words: readonly string[], terminal: Terminal): Promise<void> {
-  const { options, names } = readArguments(words, {
-    ...COMMON,
-    ...SETTINGS,
-    language: 'text',
-    prompt: 'text',
-  });
-  const [sound, ...more] = names;
-  if (sound === undefined || more.length > 0) throw wrongUsage('transcribe: expected one file with a sound');
-  const file = await fs.readFile(sound).catch((cause: Error) => {
-    throw wrongUsage(`transcribe: cannot read ${sound}: ${cause.message}`);
+export const transcribe = command(
+  { name: 'transcribe', words: '<sound>', about: 'what is said in a WAV, MP3 or FLAC file', options: FLAGS },
+  run,
+);
+
+async function run({ options, names: [sound] }: Given<typeof FLAGS>, terminal: Terminal): Promise<void> {
+  const file = await fs.readFile(sound!).catch((cause: Error) => {
+    throw wrongUsage(`transcribe: cannot read ${sound}: ${cause.message}`, 'onpolicy transcribe');
   });
   await using runtime = await openRuntime(options, terminal);
   const { language, prompt } = options;

@@ -5,7 +5,7 @@
 import { randomUUID, webcrypto } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { ifMissing, isMissing, ownFolder, rename, storeFailed } from '../common/index.ts';
+import { ifMissing, isMissing, makeFolder, ownFolder, rename, storeFailed } from '../common/index.ts';
 import { type CachePart, endOf } from './names.ts';
 
 /** Who computed caches: nobody else may load them. */
@@ -140,7 +140,7 @@ export class CacheFiles {
     const temporary = path.join(folder, `${part.name}.${randomUUID()}.part`);
     try {
       await this.#makeRoom(state.length, budget);
-      await fs.mkdir(folder, { recursive: true, mode: 0o700 });
+      await makeFolder(folder, 0o700);
       await ownFolder(this.#folder, 'home');
       const { name, from, to } = part;
       const header: Header = { name, from, to, sha256: await sha256(state) };
