@@ -23,6 +23,7 @@ const SUITES = [
   'residency',
   'overload',
   'cache',
+  'disk-cache',
   'batch',
   'adapters',
   'media',

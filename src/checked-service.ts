@@ -33,7 +33,16 @@ import {
   type TrainingJobRequest,
   validateTrainingJobRequest,
 } from './protocol/index.ts';
-import type { Answer, CallOptions, Completions, Service, StreamFlag, TrainingJob } from './service.ts';
+import type {
+  Answer,
+  CallOptions,
+  Completions,
+  Service,
+  StreamFlag,
+  TrainingJob,
+  Transcribe,
+} from './service.ts';
+import { transcribe } from './wires/index.ts';
 
 /** The whole answer to a chat completion request, or its stream. */
 export type ChatAnswer = ChatCompletion | ChatCompletionStream;
@@ -63,6 +72,9 @@ export const INNER = Symbol('onpolicy.inner');
 export abstract class CheckedService implements Completions {
   /** @internal */
   abstract readonly [INNER]: InnerService;
+
+  /** Writes down what is said in a sound, by a model that hears. */
+  readonly transcribe = ((request, options) => transcribe(this, request, options)) as Transcribe;
 
   /** Throws if the service is closed or full, before a request is read. */
   protected abstract enter(request: unknown): void;

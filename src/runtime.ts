@@ -2,11 +2,12 @@
 import path from 'node:path';
 import { Answering } from './answering.ts';
 import { CheckedTrainingService, INNER, type InnerService } from './checked-service.ts';
+import { type DiskCachesResource, diskCachesResource } from './disk-cache/index.ts';
 import { OnpolicyError } from './errors.ts';
 import { createFetch } from './http/index.ts';
 import { type DownloadsResource, downloadsResource } from './hub/index.ts';
 import { isolate } from './isolation/index.ts';
-import type { MediaStats } from './media/index.ts';
+import { type MediaStats, soundWindows } from './media/index.ts';
 import {
   type AdaptersResource,
   adaptersResource,
@@ -16,7 +17,7 @@ import {
   NamedAdapters,
   type ResidentModel,
 } from './models/index.ts';
-import { loadAddon } from './native/index.ts';
+import { loadAddon, openLibraries } from './native/index.ts';
 import {
   admitChatRequest,
   admitTextCompletionRequest,
@@ -75,6 +76,8 @@ export class Runtime extends CheckedTrainingService {
   readonly downloads: DownloadsResource;
   /** Named LoRA adapters. */
   readonly adapters: AdaptersResource;
+  /** Caches of prompts on the disk, see the option `diskCacheBytes`. */
+  readonly diskCaches: DiskCachesResource;
   /** Training jobs, including those of earlier processes. */
   readonly trainingJobs: TrainingJobsResource;
   /** Answers the clients of HTTP APIs in this process, in place of the global `fetch`. See {@link createFetch}. */
@@ -93,6 +96,7 @@ export class Runtime extends CheckedTrainingService {
   /** The home folder, as an absolute path. */
   readonly home: string;
   readonly #options: CheckedOptions;
+  readonly #notice: (line: string) => void;
   readonly #models: Models;
   readonly #store: OpenStore;
   readonly #answering: Answering;
@@ -119,10 +123,12 @@ export class Runtime extends CheckedTrainingService {
     super();
     this.#options = options;
     this.home = path.resolve(options.home);
+    this.diskCaches = diskCachesResource(this.home);
     const notice = (line: string): void => {
       if (options.log) options.log('info', line);
       else process.stderr.write(`${line}\n`);
     };
+    this.#notice = notice;
     this.#models = new Models({ ...options, notice }, options.model, options.models);
     const { log } = options;
     this.#store = openStore(options.home, {
@@ -279,6 +285,13 @@ export class Runtime extends CheckedTrainingService {
       .finally(() => this.#store.close())
       .finally(() => this.#stopLog?.());
     await this.#closed;
+  }
+
+  /** @internal Windows of a long sound, as files. */
+  async soundWindows(file: string | Uint8Array): Promise<Uint8Array[]> {
+    this.#requireOpen();
+    await openLibraries(this.#options.gpu);
+    return await soundWindows(file, this.#options.media, this.#notice);
   }
 
   /** @internal */

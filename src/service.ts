@@ -1,6 +1,6 @@
 /** The interface of services: the runtime in this process, the client of a server, a pool of services. */
 
-import type { ChatCompletionStream, TextCompletionStream } from './answer/index.ts';
+import type { ChatCompletionStream, TextCompletionStream, TranscriptionStream } from './answer/index.ts';
 import type {
   BatchOptions,
   BatchRun,
@@ -34,6 +34,8 @@ import type {
   TrainingJobRequest,
   TrainingJobStatus,
   TrainingResult,
+  Transcription,
+  TranscriptionRequest,
 } from './protocol/index.ts';
 
 export type { CallOptions };
@@ -140,6 +142,30 @@ export interface Completions {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+/** What a request is answered with: with `response_format: 'text'` a text. */
+export type TranscriptionAnswer = Transcription | string | TranscriptionStream;
+
+/** Answers requests of OpenAI's transcription API. */
+export interface Transcribe {
+  /**
+   * As a stream of events.
+   * @throws OnpolicyError `INVALID_REQUEST` for bad fields, `UNSUPPORTED` for a model that does not hear, before anything runs
+   */
+  (request: TranscriptionRequest & { stream: true }, options?: CallOptions): Promise<TranscriptionStream>;
+  /** As a text. */
+  (
+    request: TranscriptionRequest & { response_format: 'text'; stream?: false | null },
+    options?: CallOptions,
+  ): Promise<string>;
+  /** As a whole. */
+  (
+    request: TranscriptionRequest & { response_format?: 'json' | null; stream?: false | null },
+    options?: CallOptions,
+  ): Promise<Transcription>;
+  /** As the request says. */
+  (request: TranscriptionRequest, options?: CallOptions): Promise<TranscriptionAnswer>;
+}
+
 /** The service of a server, which can also load LoRA adapters. */
 export interface ConnectedService extends Service {
   /**
@@ -168,6 +194,8 @@ export interface Service extends Completions {
    * @throws OnpolicyError `INVALID_REQUEST` for wrong options
    */
   batch(source: BatchSource, options?: BatchOptions): BatchRun;
+  /** Writes down what is said in a sound. */
+  readonly transcribe: Transcribe;
   /**
    * Starts a training job on a registered model; resolves when it is queued.
    * @throws OnpolicyError `INVALID_REQUEST` for bad fields, before anything runs

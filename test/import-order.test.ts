@@ -24,6 +24,7 @@ const ORDER = [
   'sampling',
   'backends',
   'engine',
+  'disk-cache',
   'models',
   'answer',
   'service.ts',

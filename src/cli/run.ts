@@ -5,6 +5,7 @@ import { messageOf, OnpolicyError } from '../errors.ts';
 import { type CliCommand, parse, quiet, Shown } from './arguments.ts';
 import { batch } from './batch.ts';
 import { bench } from './bench.ts';
+import { caches } from './caches.ts';
 import { chat } from './chat.ts';
 import { complete } from './complete.ts';
 import { downloads, pull } from './downloads.ts';
@@ -16,10 +17,12 @@ import { classify, rerank, score } from './rank.ts';
 import { report } from './report.ts';
 import { serve } from './serve.ts';
 import type { Terminal } from './terminal.ts';
+import { transcribe } from './transcribe.ts';
 
 const COMMANDS: Readonly<Record<string, CliCommand>> = {
   chat,
   complete,
+  transcribe,
   batch,
   rerank,
   score,
@@ -27,6 +30,7 @@ const COMMANDS: Readonly<Record<string, CliCommand>> = {
   inspect,
   pull,
   downloads,
+  caches,
   serve,
   ps,
   models,
@@ -37,8 +41,7 @@ const COMMANDS: Readonly<Record<string, CliCommand>> = {
 };
 
 const AFTER = `
-"onpolicy help COMMAND" shows the options of one, "onpolicy --version" the version.
-Ends with 0, with 2 when called wrongly, else with 1.`;
+"onpolicy help COMMAND": its options; "--version". Ends with 0, with 2 when called wrongly, else with 1.`;
 
 /** Runs a command and returns the exit code. Errors are written to the error stream. */
 export async function run(words: readonly string[], terminal: Terminal): Promise<number> {

@@ -7,6 +7,7 @@ export {
   ifMissing,
   isMissing,
   makeFolder,
+  ownFolder,
   readText,
   rename,
   replaceFile,

@@ -29,6 +29,7 @@ export const METHODS: Readonly<Record<string, IsolatedMethod>> = {
   detokenize: { reference: field(1, 'model') },
   contextSize: { reference: first },
   unload: { reference: first },
+  soundWindows: {},
   'models.export': ANSWER,
   'adapters.load': { options: 1, reference: field(0, 'base') },
   'adapters.unload': { reference: first },

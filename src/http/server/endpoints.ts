@@ -41,6 +41,7 @@ import {
 import type { EndpointName } from './routes.ts';
 import { createTextCompletion } from './text-endpoints.ts';
 import { detokenize, tokenize } from './token-endpoints.ts';
+import { createTranscription } from './transcription-endpoints.ts';
 import { packageVersion } from './version.ts';
 import { json } from './wire.ts';
 
@@ -56,6 +57,7 @@ export const endpointHandlers: Readonly<Record<EndpointName, EndpointHandler>> =
   createCompletion,
   createTextCompletion,
   createEmbeddings,
+  createTranscription,
   rerank,
   score,
   classify,

@@ -11,6 +11,7 @@ export type EndpointName =
   | 'createCompletion'
   | 'createTextCompletion'
   | 'createEmbeddings'
+  | 'createTranscription'
   | 'rerank'
   | 'score'
   | 'classify'
@@ -87,6 +88,7 @@ const ROWS: readonly Row[] = [
   ['createCompletion', 'POST', '/v1/chat/completions', ['complete']],
   ['createTextCompletion', 'POST', '/v1/completions', ['complete']],
   ['createEmbeddings', 'POST', '/v1/embeddings', ['complete']],
+  ['createTranscription', 'POST', '/v1/audio/transcriptions', ['complete']],
   ...['/v1/rerank', '/v2/rerank', '/rerank'].map((path): Row => ['rerank', 'POST', path, ['complete']]),
   ...['/v1/score', '/score'].map((path): Row => ['score', 'POST', path, ['complete']]),
   ...['/v1/classify', '/classify'].map((path): Row => ['classify', 'POST', path, ['complete']]),

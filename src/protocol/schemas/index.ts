@@ -26,6 +26,7 @@ import { tokenizerDefinitions } from './tokenizer.ts';
 import { toolDefinitions } from './tool.ts';
 import { trainingJobDefinitions } from './training-job.ts';
 import { trajectoryDefinitions } from './trajectory.ts';
+import { transcriptionDefinitions } from './transcription.ts';
 
 /** Fields of a chat completion request by what they are about. */
 export const fieldGroups = FIELD_GROUPS;
@@ -50,6 +51,7 @@ export const definitions: Definitions = {
   ...responseHistoryDefinitions,
   ...responseToolDefinitions,
   ...embeddingDefinitions,
+  ...transcriptionDefinitions,
   ...rankDefinitions,
   ...batchRequestDefinitions,
 };
@@ -86,6 +88,7 @@ export const validated = [
   'AdapterUnloadBody',
   'TextCompletionRequest',
   'EmbeddingRequest',
+  'TranscriptionRequest',
   'RerankRequest',
   'ScoreRequest',
   'ClassifyRequest',
