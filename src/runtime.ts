@@ -2,6 +2,7 @@
 import path from 'node:path';
 import { Answering } from './answering.ts';
 import { CheckedTrainingService, INNER, type InnerService } from './checked-service.ts';
+import { requirePackage } from './common/index.ts';
 import { OnpolicyError } from './errors.ts';
 import { createFetch } from './http/index.ts';
 import { type DownloadsResource, downloadsResource } from './hub/index.ts';
@@ -301,6 +302,7 @@ export class Runtime extends CheckedTrainingService {
  * @throws OnpolicyError `INVALID_REQUEST` for wrong options
  */
 export async function createRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
+  requirePackage();
   const checked = checkOptions(options);
   const runtime = new Runtime(checked);
   isolate(runtime, checked);

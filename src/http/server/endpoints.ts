@@ -1,5 +1,6 @@
 /** An authorized request -> the response of its endpoint. */
 import { innerOf } from '../../checked-service.ts';
+import { packageVersion } from '../../common/index.ts';
 import {
   validateCheckpointDeleteRequest,
   validateLogRequest,
@@ -41,7 +42,6 @@ import {
 import type { EndpointName } from './routes.ts';
 import { createTextCompletion } from './text-endpoints.ts';
 import { detokenize, tokenize } from './token-endpoints.ts';
-import { packageVersion } from './version.ts';
 import { json } from './wire.ts';
 
 /** The endpoints by name. */
