@@ -27,7 +27,7 @@ const NEEDED = [
   ...['onpolicy', 'grammar', 'decoder'].map((name) => `${prebuilds}/${name}.node`),
 ];
 const UNWANTED =
-  /^(src|test|bench|scripts\/(?!build-addon\.mjs$)|native\/build|node_modules|dist\/demo)|testing\.node$/;
+  /^(src|test|bench\/(?!results\/decode\.)|scripts\/(?!build-addon\.mjs$)|native\/build|node_modules|dist\/demo)|testing\.node$/;
 const COMPILERS = [
   'cc',
   'gcc',
