@@ -41,7 +41,7 @@ const COMPILERS = [
   'python3',
   'python',
 ];
-const MAX_INSTALL_MIB = 160;
+const MAX_INSTALL_MIB = 75;
 const EXPECTED = 'The capital of Peru is Lima.\n';
 /** Compiles a grammar and prints which letters may come first, as bits. */
 const CONSTRAINED = `
