@@ -90,42 +90,30 @@ export class GgufModel implements LoadedModel {
   readonly cacheType: CacheType;
   /** Null: as the file says. */
   readonly rope: RopeOptions | null;
-  readonly #shape: ModelShape;
+  readonly shape: ModelShape;
   readonly #fusedAttention: boolean;
   readonly #cacheOnGpu: boolean;
   readonly #usesGpu: boolean;
   readonly #files: string[];
-  readonly #loadsHeads: boolean;
   readonly #notice: Notice | undefined;
   #vocabulary: Promise<Vocabulary> | null = null;
 
   constructor(
     native: NativeModel,
     shape: ModelShape,
-    {
-      path,
-      gpu,
-      gpuLayers,
-      cacheOnGpu = true,
-      fusedAttention = true,
-      cacheType,
-      rope,
-      loadHeads,
-      notice,
-    }: GgufOptions,
+    { path, gpu, gpuLayers, cacheOnGpu = true, fusedAttention = true, cacheType, rope, notice }: GgufOptions,
   ) {
     this.cacheType = cacheType ?? (native.hasF32Weights ? 'f32' : 'f16');
     this.kvBytesPerToken = kvBytesPerToken(shape, this.cacheType);
     this.state = stateFacts(shape, this.cacheType);
     this.rope = rope ?? null;
-    this.#shape = shape;
+    this.shape = shape;
     this.#fusedAttention = fusedAttention;
     this.#cacheOnGpu = cacheOnGpu;
     this.#usesGpu = usesGpu(gpu) && gpuLayers !== 0;
     this.native = native;
     this.path = path;
     this.#files = [path];
-    this.#loadsHeads = loadHeads ?? false;
     this.#notice = notice;
     this.tokenizer = createTokenizer(native);
   }
@@ -152,7 +140,7 @@ export class GgufModel implements LoadedModel {
 
   /** What makes scores of its states; null: nothing does. */
   get head(): ScoreHead | null {
-    if (this.#shape.pooling !== 'rank') return null;
+    if (this.shape.pooling !== 'rank') return null;
     const { native } = this;
     const { bosId, eosId, sepId, addsBos, addsEos, addsSep, labels, pairTemplate } = native;
     const end = addsEos ? [eosId < 0 ? sepId : eosId] : [];
@@ -209,7 +197,7 @@ export class GgufModel implements LoadedModel {
   /** Not with cells of 32 bits: where each sequence has its own, log-probabilities are those of the trainer to the last bit. */
   get prefersUnifiedKv(): boolean {
     if (this.#usesGpu || !this.#fusedAttention || this.kernels === 'plain') return false;
-    return this.cacheType !== 'f32' && fitsOwnAttention(this.#shape, this.cacheType);
+    return this.cacheType !== 'f32' && fitsOwnAttention(this.shape, this.cacheType);
   }
 
   /** Loads a projector for this model. Fails with `MODEL_INVALID`. */
@@ -234,10 +222,7 @@ export class GgufModel implements LoadedModel {
   /** Makes a context on this model. Fails with `OUT_OF_MEMORY` when its cache cannot fit. */
   async createBackend(limits: ContextLimits): Promise<Backend> {
     try {
-      const context = await loadAddon().createContext(this.native, {
-        ...this.#contextOptions(limits),
-        hasDraftHead: this.#loadsHeads,
-      });
+      const context = await loadAddon().createContext(this.native, this.#contextOptions(limits));
       return new GgufBackend(this.native, context, limits, {
         fusedAttention: this.#fusedAttention,
         cacheType: this.cacheType,
@@ -275,7 +260,7 @@ export class GgufModel implements LoadedModel {
 
   #contextOptions({ slotCount, ...limits }: ContextLimits): ContextOptions {
     const { cache: bytes } = estimateMemory(
-      this.#shape,
+      this.shape,
       { slotCount, ...limits },
       { cacheType: this.cacheType, fusedAttention: this.#fusedAttention },
     );

@@ -1,8 +1,9 @@
 /** The header of a model's file and the limits of its context -> the bytes that it will take, before anything is loaded. */
-import { type GgufHeader, type GgufTensor, shapesOf } from '../gguf/index.ts';
-import type { BaseModel } from '../lora/index.ts';
+import { type EagleFacts, eagleFacts, type GgufHeader, type GgufTensor, shapesOf } from '../gguf/index.ts';
+import { type BaseModel, deltaNetHeads } from '../lora/index.ts';
 import type { CacheType } from '../protocol/index.ts';
-import { type LayerMemory, layerMemories, slidingWindow } from './layer-memory.ts';
+import { PASS_TOKENS } from './backend.ts';
+import { headMemories, type LayerMemory, layerMemories, slidingWindow } from './layer-memory.ts';
 import type { ContextLimits, StateFacts } from './model.ts';
 import { numbersPerRow } from './step-memory.ts';
 
@@ -31,6 +32,8 @@ export type ModelShape = {
   readonly keySize: number;
   readonly valueSize: number;
   readonly layers: readonly LayerMemory[];
+  /** What has cells in the context of the model's own head; none: it does not draft. */
+  readonly headLayers: readonly LayerMemory[];
   readonly slidingWindow: number; // tokens; 0: attention sees everything
   /** Whether there are layers that keep a state of what they have read. */
   readonly isRecurrent: boolean;
@@ -41,6 +44,8 @@ export type ModelShape = {
   readonly pooling: Pooling | null;
   /** Whether a token sees those before it only. */
   readonly isCausal: boolean;
+  /** Of an EAGLE-3 file: what it reads of a larger model. */
+  readonly eagle: EagleFacts | null;
   readonly blockBytes: readonly number[]; // (layers) of the weights
   readonly inputBytes: number; // of the token embeddings
   readonly otherBytes: number; // of all other weights
@@ -93,12 +98,14 @@ export function toShape(parts: readonly GgufHeader[]): ModelShape {
     keySize: read('attention.key_length') ?? headSize,
     valueSize: read('attention.value_length') ?? headSize,
     layers: memories,
+    headLayers: headMemories(architecture, layers, { number: read, list }),
     slidingWindow: slidingWindow(architecture, layers, { number: read, list }),
     isRecurrent: memories.some(({ stateBytes }) => stateBytes > 0),
     takesBack: TAKE_BACK.has(architecture),
     isF32: parts.every(isF32),
     pooling: poolingOf(read('pooling_type'), tensors),
     isCausal: read('attention.causal') !== 0,
+    eagle: architecture === 'eagle3' ? eagleFacts(parts[0]!) : null,
     ...weightsOf(tensors, layers),
   };
 }
@@ -140,6 +147,7 @@ export function toBase(parts: readonly GgufHeader[]): BaseModel {
   return {
     architecture: parts[0]!.architecture,
     headSize: toShape(parts).keySize,
+    deltaNet: deltaNetHeads(parts[0]!),
     tensors: shapesOf(parts),
   };
 }
@@ -165,7 +173,7 @@ export function kvBytesPerToken({ layers }: ModelShape, type: CacheType): number
 
 /** Bytes of the KV cache of a context, and of the states of its sequences: of each layer. */
 function layerCacheBytes(
-  shape: ModelShape,
+  shape: Pick<ModelShape, 'layers' | 'slidingWindow'>,
   limits: ContextLimits,
   { cacheType, fusedAttention }: CacheKind,
 ): number[] {
@@ -204,7 +212,7 @@ const TAKE_BACK = new Set([
 
 /** Rows that the engine computes in one pass at most. */
 function rowsOf({ batchTokens, wholeRows = 0 }: ContextLimits): number {
-  return Math.max(Math.min(batchTokens, 512), wholeRows);
+  return Math.max(Math.min(batchTokens, PASS_TOKENS), wholeRows);
 }
 
 /**
@@ -212,6 +220,14 @@ function rowsOf({ batchTokens, wholeRows = 0 }: ContextLimits): number {
  * of the engine's intermediate results, and is off by a quarter at most on the models of test/backends/memory.native.test.ts.
  */
 export function estimateMemory(shape: ModelShape, limits: ContextLimits, kind: CacheKind): MemoryEstimate {
+  const { headLayers } = shape;
+  const trunk = estimateContext(shape, limits, kind);
+  if (!limits.hasDraftHead || headLayers.length === 0) return trunk;
+  const head = estimateContext({ ...shape, layers: headLayers }, { ...limits, rollbackTokens: 0 }, kind);
+  return { ...trunk, cache: trunk.cache + head.cache, compute: trunk.compute + head.compute };
+}
+
+function estimateContext(shape: ModelShape, limits: ContextLimits, kind: CacheKind): MemoryEstimate {
   const { fusedAttention } = kind;
   const { vocabSize, embeddingSize, heads, keySize, slidingWindow, layers } = shape;
   const rows = rowsOf(limits);

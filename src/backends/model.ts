@@ -23,6 +23,8 @@ export type ContextLimits = {
   readonly isWindowCacheFull?: boolean;
   /** Whether a context is refused whose logits may depend on what is computed with them. Default false. */
   readonly isDeterministic?: boolean;
+  /** Whether the model's own head drafts, if it has one. Default false. */
+  readonly hasDraftHead?: boolean;
   /** Rows of the largest medium that one pass must hold. Absent: the model takes text only. */
   readonly wholeRows?: number;
 };

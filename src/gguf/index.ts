@@ -1,4 +1,5 @@
 /** Headers of GGUF files: read, and asked for what they must say. */
+export { type EagleFacts, eagleFacts } from './eagle.ts';
 export {
   GgufHeader,
   type GgufTensor,

@@ -1,4 +1,5 @@
 /** The headers of a text model's files -> nothing, or what the engine could not compute with. What it checks itself, as shapes and missing tensors, is left to it. */
+import { checkEagle } from './eagle.ts';
 import type { GgufHeader } from './header.ts';
 import { checkTensorTypes } from './matrix-types.ts';
 import { checkVocabulary } from './vocabulary.ts';
@@ -84,6 +85,7 @@ export async function checkTextModel(parts: readonly GgufHeader[]): Promise<void
   checkCompanions(parts, architecture);
   for (const part of parts) checkTensorTypes(part);
   await checkVocabulary(header);
+  if (architecture === 'eagle3') await checkEagle(header);
 }
 
 /** The keys of an architecture. */

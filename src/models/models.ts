@@ -6,11 +6,23 @@ import { type EngineStats, sumStats } from '../engine/index.ts';
 import { errorAt, OnpolicyError } from '../errors.ts';
 import { type MediaStats, sumMediaStats } from '../media/index.ts';
 import { freeGpuBytes, loadAddon, usesGpu } from '../native/index.ts';
-import { type AdapterOption, type ModelOptions, withDefaults } from '../protocol/index.ts';
+import {
+  type AdapterOption,
+  type ModelOptions,
+  type ValidSpeculation,
+  withDefaults,
+} from '../protocol/index.ts';
 import type { AdapterFile } from './adapter-files.ts';
 import { Arrivals, requireRoom } from './arrivals.ts';
 import { chooseFitting } from './choose-fitting.ts';
-import { closeDraft, DRAFT_FIELD, type DraftModel, loadDraft, planDraft } from './draft-model.ts';
+import {
+  closeDraft,
+  DRAFT_FIELD,
+  type DraftModel,
+  eagleBeside,
+  loadDraft,
+  planDraft,
+} from './draft-model.ts';
 import type { EmbeddingModel } from './embedding-model.ts';
 import { loadModel, planLoad, unloadModel } from './load-model.ts';
 import { type MemoryNeed, totalBytes } from './memory-need.ts';
@@ -73,6 +85,7 @@ export class Models {
   readonly #byFile = new Map<string, Resident<InMemory>>(); // and options
   readonly #residency: Residency<InMemory>;
   readonly #cards = new Map<string, { readonly mtimeMs: number; readonly card: Promise<ModelCard> }>(); // by file and options
+  readonly #besides = new WeakMap<RunningModel, string | null>(); // files that draft for them
   readonly #arrivals = new Arrivals<ModelOptions | string>();
   #unloadedStats: EngineStats = sumStats([]);
   #unloadedMedia: MediaStats = sumMediaStats([]);
@@ -154,13 +167,42 @@ export class Models {
   }
 
   /**
-   * The model of a reference as one that drafts for `target`, which is in use. Each model has draft models of its own, which leave
-   * with it. Fails with `INVALID_REQUEST` when their vocabularies differ.
+   * The model that drafts for `target`, which is in use: the one that is named, or with `auto` an EAGLE-3 file beside it, if there is room
+   * for it. Null: none. Each model has draft models of its own, which leave with it. Fails with `INVALID_REQUEST` when their vocabularies
+   * differ.
    */
   async useDraft(
     target: RunningModel,
+    speculation: ValidSpeculation,
+    use: ModelUseOptions = {},
+  ): Promise<DraftUse | null> {
+    if (speculation !== 'auto') {
+      const reference = speculation === false ? null : speculation.model;
+      return reference === null ? null : await this.#useDraft(target, reference, use);
+    }
+    const known = this.#besides.get(target);
+    const file = known === undefined ? eagleBeside(target) : known;
+    this.#besides.set(target, file);
+    if (file === null) return null;
+    try {
+      return await this.#useDraft(target, file, use, true);
+    } catch (error) {
+      if (use.signal?.aborted || this.#closed) throw error;
+      this.#besides.set(target, null);
+      this.#options.log?.(
+        'warn',
+        `${target.name}: ${file} beside it does not draft: ${(error as Error).message}`,
+      );
+      return null;
+    }
+  }
+
+  /** `onlyIfFree`: nothing leaves for it. */
+  async #useDraft(
+    target: RunningModel,
     reference: string,
-    { signal, keepMs = null }: ModelUseOptions = {},
+    { signal, keepMs = null }: ModelUseOptions,
+    onlyIfFree = false,
   ): Promise<DraftUse> {
     const options = this.#optionsOf(reference);
     for (;;) {
@@ -171,6 +213,7 @@ export class Models {
       const isKnown = this.#byFile.has(key);
       const resident = this.#residentOf(key, options.path, file, async (enter, load) => {
         const planned = await planDraft(file, target, options, this.#options, load.signal);
+        if (onlyIfFree) this.#residency.requireFree(options.path, planned.need);
         await enter(planned.need);
         return await loadDraft(planned, target, this.#options, load);
       });

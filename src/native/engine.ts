@@ -123,6 +123,7 @@ export type NativeContext = {
   readonly kvTokens: number;
   readonly rollbackTokens: number;
   readonly hasDraftHead: boolean;
+  readonly mostDrafts: number; // of that head in one step; 0: any number
   step(step: {
     adapter: number; // as `loadAdapter` numbered it; 0: none
     memoryEdits: Int32Array;
@@ -162,6 +163,9 @@ export type NativeContext = {
   mixAdapters(adapters: Uint32Array, scales: Float32Array): Promise<number>;
   /** Frees an adapter or a mix. */
   freeAdapter(adapter: number): Promise<void>;
+  /** An EAGLE-3 file drafts from now on, which reads the inputs of these layers. It takes the place of a head of the model's own. */
+  attachHead(model: NativeModel, layers: Uint32Array): Promise<void>;
+  detachHead(): Promise<void>;
   /** Samples these hooked rows of the last step, ascending. */
   finish(indices: Int32Array): Promise<SampledRows>;
   /** Ends the running step early, or the run-ahead step. */
