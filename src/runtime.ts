@@ -2,6 +2,7 @@
 import path from 'node:path';
 import { Answering } from './answering.ts';
 import { CheckedTrainingService, INNER, type InnerService } from './checked-service.ts';
+import { requirePackage } from './common/index.ts';
 import { type DiskCachesResource, diskCachesResource } from './disk-cache/index.ts';
 import { OnpolicyError } from './errors.ts';
 import { createFetch } from './http/index.ts';
@@ -314,6 +315,7 @@ export class Runtime extends CheckedTrainingService {
  * @throws OnpolicyError `INVALID_REQUEST` for wrong options
  */
 export async function createRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
+  requirePackage();
   const checked = checkOptions(options);
   const runtime = new Runtime(checked);
   isolate(runtime, checked);

@@ -1,6 +1,6 @@
 /** Words of a command line -> the command, and its exit code. */
-import fs from 'node:fs';
 import { Command } from 'commander';
+import { packageVersion } from '../common/index.ts';
 import { messageOf, OnpolicyError } from '../errors.ts';
 import { type CliCommand, parse, quiet, Shown } from './arguments.ts';
 import { batch } from './batch.ts';
@@ -64,14 +64,9 @@ export async function run(words: readonly string[], terminal: Terminal): Promise
 /** All commands, for the help and for what is none of them. */
 function program(terminal: Terminal): Command {
   const made = quiet(new Command('onpolicy'), terminal)
-    .version(version())
+    .version(packageVersion())
     .configureHelp({ subcommandTerm: (command) => command.name(), visibleOptions: () => [] })
     .addHelpText('after', AFTER);
   for (const command of Object.values(COMMANDS)) made.addCommand(command.parser(terminal));
   return made;
-}
-
-function version(): string {
-  const manifest = new URL('../../package.json', import.meta.url);
-  return (JSON.parse(fs.readFileSync(manifest, 'utf8')) as { version: string }).version;
 }

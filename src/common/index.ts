@@ -18,6 +18,7 @@ export {
 export { LeaseScope, lease } from './lease.ts';
 export { limitedSignal } from './limited-signal.ts';
 export { LineWriter } from './line-writer.ts';
+export { packageFile, packageVersion, requirePackage } from './package-files.ts';
 export { Queue } from './queue.ts';
 export { seedOf, shuffled } from './seeds.ts';
 export { Shared } from './shared-work.ts';

@@ -1,5 +1,6 @@
 /** An authorized request -> the response of its endpoint. */
 import { innerOf } from '../../checked-service.ts';
+import { packageVersion } from '../../common/index.ts';
 import {
   validateCheckpointDeleteRequest,
   validateLogRequest,
@@ -42,7 +43,6 @@ import type { EndpointName } from './routes.ts';
 import { createTextCompletion } from './text-endpoints.ts';
 import { detokenize, tokenize } from './token-endpoints.ts';
 import { createTranscription } from './transcription-endpoints.ts';
-import { packageVersion } from './version.ts';
 import { json } from './wire.ts';
 
 /** The endpoints by name. */
