@@ -12,6 +12,8 @@ export type RuntimeStats = EngineStats & {
   readonly placement: readonly ({ readonly model: string } & Placement)[];
   /** Matmul kernels of each loaded model, by its path: this library's for an instruction set, or `plain` for the engine's own. */
   readonly kernels: readonly { readonly model: string; readonly kernels: Kernels }[];
+  /** CPU threads of each loaded model's last step, by its path: as many as pay, see `threads` of a model. */
+  readonly threads: readonly { readonly model: string; readonly threads: number }[];
   /** Former name of `kernels`, kept in this release. */
   readonly products: RuntimeStats['kernels'];
 };
@@ -25,6 +27,7 @@ export function runtimeStats(models: Models): RuntimeStats {
     cutMasks: cutMasks(),
     placement: loaded.map(({ path, placement }) => ({ model: path, ...placement })),
     kernels,
+    threads: loaded.map(({ path, engine }) => ({ model: path, threads: engine.threads })),
     products: kernels,
   };
 }
@@ -37,6 +40,7 @@ export function sumRuntimeStats(all: readonly RuntimeStats[]): RuntimeStats {
     cutMasks: all.reduce((sum, one) => sum + one.cutMasks, 0),
     placement: all.flatMap(({ placement }) => placement),
     kernels,
+    threads: all.flatMap(({ threads }) => threads),
     products: kernels,
   };
 }

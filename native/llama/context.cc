@@ -36,6 +36,7 @@ void Apply(const RopeOptions& rope, llama_context_params* params) {
 Context::Context(std::shared_ptr<Model> model, const ContextOptions& options)
     : model_(std::move(model)),
       pool_(std::make_unique<ThreadPool>(options.threads)),
+      threads_(options.threads),
       adapters_(*model_),
       is_kv_unified_(options.is_kv_unified),
       is_recurrent_(model_->is_recurrent()),
@@ -201,6 +202,11 @@ void Context::FreeAdapter(uint32_t adapter) {
   adapters_.Free(adapter);
 }
 
+void Context::UseThreads(int count) {
+  Api().llama_set_n_threads(context_, count, count);
+  if (head_) head_->UseThreads(count);
+}
+
 Status Context::DecodeBatch(llama_batch batch, const int32_t* sequences) {
   const auto count = static_cast<size_t>(batch.n_tokens);
   sequence_counts_.assign(count, 1);
@@ -296,6 +302,8 @@ Status Context::Decode(const StepInput& input, std::vector<int32_t>* places) {
   if (kept == input.tokens.size()) return Status::Ok();
   const ComputeTurns::Step turn(is_aborted_);
   if (!turn.has_turn()) return Status::Fail("ABORTED", "the step was aborted");
+  const ThreadBudget::Share share(threads_);
+  UseThreads(share.threads());
   if (!input.media.empty() || kept > 0) return DecodeMixed(input, rows, places);
   std::iota(places->begin(), places->end(), 0);
   return DecodeTokens(input, rows);

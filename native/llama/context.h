@@ -16,6 +16,7 @@
 #include "llama/next-step.h"
 #include "llama/rollback.h"
 #include "llama/step-input.h"
+#include "llama/thread-budget.h"
 #include "llama/thread-pool.h"
 
 namespace onpolicy {
@@ -42,7 +43,7 @@ struct ContextOptions {
   uint32_t max_sequences = 256;   // sequence ids are 0 to max_sequences - 1
   uint32_t max_outputs = 64;      // rows of logits in one step at most
   int32_t sampled_vocab = 0;      // ids that samplers know, where they are those of another model; 0: the model's own
-  int32_t threads = 1;
+  int32_t threads = 1;            // at most
   uint32_t rollback_tokens = 0;   // of a recurrent sequence, that can be taken back: the engine may do so for fewer or none
   bool has_draft_head = false;    // with the model's own head as a source of drafts, if it has one
   bool cache_on_gpu = true;       // of the layers on the GPU; false: in the processor's memory, where their attention runs then
@@ -107,6 +108,8 @@ class Context {
   uint32_t kv_tokens() const { return kv_tokens_; }
   uint32_t rollback_tokens() const { return rollback_.most(); }
   bool has_draft_head() const { return head_ != nullptr; }
+  // Of the last pass.
+  int threads() const { return threads_.last(); }
 
   // After a GPU has failed, freeing what it holds waits for it, which ends the process: context and model are leaked instead.
   // Does nothing on a CPU.
@@ -124,6 +127,7 @@ class Context {
                      std::vector<int32_t>* places);
   Status DecodeTokens(const StepInput& input, const std::vector<int32_t>& rows);
   Status DecodeBatch(llama_batch batch, const int32_t* sequences);
+  void UseThreads(int count);
   const float* LogitsAt(int32_t place);
   // The state that the head reads; null: there is none.
   const float* HiddenAt(int32_t place);
@@ -147,6 +151,7 @@ class Context {
   std::shared_ptr<Model> model_;
   llama_context* context_ = nullptr;
   std::unique_ptr<ThreadPool> pool_;
+  ThreadBudget::User threads_;
   uint32_t kv_tokens_ = 0;
   Adapters adapters_;
   const bool is_kv_unified_;

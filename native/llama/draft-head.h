@@ -30,6 +30,11 @@ class DraftHead : public DraftModel {
   // Before a pass of `target` over so many tokens, each of which `wants_logits` or not: makes it keep their hidden states.
   void Prepare(const std::vector<int8_t>& wants_logits) const;
 
+  // Of passes from now on.
+  void UseThreads(int count) const {
+    if (context_) Api().llama_set_n_threads(context_, count, count);
+  }
+
   // Makes an edit of the target's cache in its own.
   void Edit(const int32_t* edit);
 

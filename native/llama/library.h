@@ -72,6 +72,7 @@ namespace onpolicy {
   X(llama_get_embeddings_seq)                                                                                  \
   X(llama_model_n_embd_out)                                                                                    \
   X(llama_attach_threadpool)                                                                                   \
+  X(llama_set_n_threads)                                                                                       \
   X(llama_max_devices)                                                                                         \
   X(llama_adapter_lora_init)                                                                                   \
   X(llama_adapter_lora_free)                                                                                   \

@@ -26,7 +26,7 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
                         InstanceMethod<&JsContext::LoadAdapter>("loadAdapter"),
                         InstanceMethod<&JsContext::MixAdapters>("mixAdapters"),
                         InstanceMethod<&JsContext::FreeAdapter>("freeAdapter"),
-                        InstanceMethod<&JsContext::Finish>("finish"), InstanceMethod<&JsContext::Abort>("abort"),
+                        InstanceAccessor<&JsContext::Threads>("threads"), InstanceMethod<&JsContext::Finish>("finish"), InstanceMethod<&JsContext::Abort>("abort"),
                         InstanceMethod<&JsContext::Close>("close")});
   }
 
@@ -264,6 +264,9 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
     const auto rows = std::min(options_.batch_tokens, std::max(options_.max_outputs, options_.max_sequences));
     Check(env_, tokens <= rows, "drafts.limits: more than a step holds");
   }
+
+  // threads -> number: of the last pass; 0 when closed.
+  Napi::Value Threads(const Napi::CallbackInfo& info) { return Napi::Number::New(info.Env(), thread_ ? thread_->threads() : 0); }
 
   Napi::Value Abort(const Napi::CallbackInfo& info) {
     if (thread_) thread_->Abort();

@@ -102,7 +102,7 @@ export type ContextOptions = {
   readonly wholeRows?: number; // rows of the largest non-causal chunk of a medium
   readonly maxSequences: number;
   readonly maxOutputs: number;
-  readonly threads: number;
+  readonly threads: number; // at most
   readonly rollbackTokens?: number; // last tokens of a recurrent sequence that can be taken back; the engine may allow fewer or none
   readonly hasDraftHead?: boolean; // with the model's own head as a source of drafts
   readonly fusedAttention: boolean;
@@ -118,6 +118,7 @@ export type NativeContext = {
   readonly kvTokens: number;
   readonly rollbackTokens: number;
   readonly hasDraftHead: boolean;
+  readonly threads: number; // of the last pass; 0 when it is closed
   step(step: {
     adapter: number; // as `loadAdapter` numbered it; 0: none
     memoryEdits: Int32Array;

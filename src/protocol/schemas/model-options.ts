@@ -32,7 +32,7 @@ export const limits = {
   ),
   maxBatchTokens: integer('Tokens of one step at most.', 1, { maximum: 65_536 }),
   threads: integer(
-    'CPU threads. Default: one per core but for efficiency cores; one for a model of less than ten million parameters.',
+    'CPU threads at most: fewer run while other programs or models take cores, see `stats().threads`. Default: one per core but for efficiency cores; one for a model of less than ten million parameters.',
     1,
     { maximum: 512 },
   ),
