@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 // unit: no addon, no model. *.native.test.ts: the addon and the small models. e2e: whole programs. *.gpu.test.ts: a Vulkan device, as `npm run check:gpu` provides it.
@@ -11,6 +12,7 @@ if (withoutDecoder.length > 0)
 
 export default defineConfig({
   test: {
+    maxWorkers: availableParallelism(), // one less by default, which leaves a core idle while a test waits
     projects: [
       {
         test: {

@@ -8,7 +8,6 @@ import {
   type Handle,
   type Kernels,
   loadAddon,
-  type NativeContext,
   type NativeEmbedder,
   type NativeModel,
   type NativeProjector,
@@ -20,17 +19,15 @@ import type { CacheType, Gpu, RopeOptions } from '../protocol/index.ts';
 import type { SamplingDefaults } from '../sampling/index.ts';
 import { modelVocabulary, type Vocabulary } from '../structured/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
-import type { Backend, Step, StepResult } from './backend.ts';
+import type { Backend } from './backend.ts';
+import { GgufBackend } from './gguf-backend.ts';
 import { describeGguf } from './gguf-headers.ts';
 import { createTokenizer } from './gguf-tokenizer.ts';
 import { estimateMemory, kvBytesPerToken, type ModelShape, stateFacts, weightBytes } from './memory.ts';
 import type { ContextLimits, LoadedModel, StateFacts } from './model.ts';
 import { fitsOwnAttention } from './own-attention.ts';
-import { finishEdits, hookedSamples } from './row-edits.ts';
 
 const SINGLE_THREAD_PARAMETERS = 10_000_000;
-/** Measured at 1 to 16 rows: 4, 8, 12 take as long as 3, 7 and 11, or less. */
-const CPU_ROW_TILE = 4;
 
 /** Of the memory that is free: packed weights may take so much, and leave the rest to caches and other programs. */
 const PACKED_SHARE = 0.75;
@@ -326,88 +323,4 @@ export async function loadGguf(options: GgufOptions, described?: ModelShape): Pr
 export function scaledContext(contextLength: number, rope: RopeOptions | null): number {
   if (!rope?.factor || rope.type === 'none') return contextLength;
   return Math.round((rope.originalContext ?? contextLength) * rope.factor);
-}
-
-class GgufBackend implements Backend {
-  readonly vocabSize: number;
-  readonly kvTokens: number;
-  readonly batchTokens: number;
-  readonly outputRows: number;
-  readonly rowTile: number;
-  readonly slotCount: number;
-  readonly rollbackTokens: number;
-  readonly windowTokens: number;
-  readonly hasDraftHead: boolean;
-  readonly isKvUnified: boolean;
-  readonly cacheShape: string;
-  readonly #context: NativeContext;
-
-  constructor(
-    model: NativeModel,
-    context: NativeContext,
-    limits: ContextLimits,
-    how: { fusedAttention: boolean; cacheType: CacheType; rope: RopeOptions | null; usesGpu: boolean },
-  ) {
-    const { fusedAttention, cacheType, rope, usesGpu } = how;
-    this.vocabSize = model.vocabSize;
-    this.kvTokens = limits.kvTokens; // the engine rounds its own number up, never down
-    this.batchTokens = limits.batchTokens;
-    this.outputRows = Math.max(limits.maxOutputs, limits.slotCount);
-    this.rowTile = usesGpu ? 1 : CPU_ROW_TILE;
-    this.slotCount = limits.slotCount;
-    this.rollbackTokens = model.hasRecurrentState ? context.rollbackTokens : Infinity;
-    this.windowTokens = model.slidingWindow;
-    this.hasDraftHead = context.hasDraftHead;
-    this.isKvUnified = limits.isKvUnified;
-    const slots = `${limits.slotCount} slots${limits.isWindowCacheFull === false ? ' with small windows' : ''}`;
-    const layout = limits.isKvUnified ? 'pool' : slots;
-    this.cacheShape = `${layout}, ${cacheType}${fusedAttention ? '' : ', plain attention'}${rope ? `, ${JSON.stringify(rope)}` : ''}`;
-    this.#context = context;
-  }
-
-  get threads(): number {
-    return this.#context.threads;
-  }
-
-  saveCheckpoint(slot: number, number: number): Promise<number> {
-    return this.#context.saveCheckpoint(slot, number);
-  }
-
-  saveSlot(slot: number): Promise<Uint8Array> {
-    return this.#context.saveSequence(slot);
-  }
-
-  loadSlot(memoryEdits: Int32Array, slot: number, state: Uint8Array): Promise<void> {
-    return this.#context.loadSequence(memoryEdits, slot, state);
-  }
-
-  async step(step: Step): Promise<StepResult> {
-    const { rowEdits, ...rest } = step;
-    const result = await this.#context.step({ ...rest, ...hookedSamples(rowEdits) });
-    return await finishEdits(this.#context, rowEdits, result);
-  }
-
-  async loadAdapter(path: string): Promise<number> {
-    try {
-      return await this.#context.loadAdapter(onDisk(path));
-    } catch (error) {
-      throw fromNative(error);
-    }
-  }
-
-  mixAdapters(adapters: readonly number[], scales: readonly number[]): Promise<number> {
-    return this.#context.mixAdapters(Uint32Array.from(adapters), Float32Array.from(scales));
-  }
-
-  freeAdapter(adapter: number): Promise<void> {
-    return this.#context.freeAdapter(adapter);
-  }
-
-  abortStep(): void {
-    this.#context.abort();
-  }
-
-  close(): Promise<void> {
-    return this.#context.close();
-  }
 }

@@ -33,6 +33,7 @@ export { PathTranslation } from './path-translation.ts';
 export type * from './public.ts';
 export { faultOfSpeculation } from './rules/sampling.ts';
 export { type ConstraintKind, givenConstraints } from './rules/structured.ts';
+export { settingFaults } from './rules/training-settings.ts';
 export { tokenIdFaults } from './rules/vocabulary.ts';
 export { EXTRA_FIELDS } from './schemas/messages.ts';
 export { SAME_OPTIONS } from './schemas/ollama.ts';

@@ -11,6 +11,7 @@ import type {
 } from './generated/request-types.ts';
 import { isJsonObject } from './json.ts';
 import { freeFormFault } from './rules/free-form.ts';
+import { jobSettingFaults } from './rules/training-settings.ts';
 import { readingInput, schemaFaults, unknownFields, type ValidationOptions } from './validate.ts';
 
 /** Checks the request for a training job. Throws `INVALID_REQUEST` with all faults. */
@@ -18,7 +19,9 @@ export function validateTrainingJobRequest(
   input: unknown,
   options: ValidationOptions = {},
 ): Checked<TrainingJobRequest> {
-  return validateGroups('TrainingJobRequest', input, options) as Checked<TrainingJobRequest>;
+  const request = validateGroups('TrainingJobRequest', input, options) as Checked<TrainingJobRequest>;
+  throwFaults(jobSettingFaults(['experimental_config'], request.experimental_config ?? {}));
+  return request;
 }
 
 /** Checks the form of a request for supervised training. Throws `INVALID_REQUEST` with all faults. */

@@ -1,7 +1,9 @@
 /** Rewards of each group's attempts -> one advantage and one token weight per trajectory that trains anything. */
+import { errorAt } from '../errors.ts';
 import {
   type AdvantageOptions,
   checkArguments,
+  describe,
   type ScoredTrajectory,
   withDefaults,
 } from '../protocol/index.ts';
@@ -30,8 +32,14 @@ export function computeAdvantages(
   options?: AdvantageOptions,
 ): TrajectoryAdvantage[] {
   checkArguments('AdvantageArguments', { groups, options });
-  const { estimator, scaleRewards, advantageBalance, normalize } = withDefaults('AdvantageOptions', options);
-  const kept = centeredGroups(groups, estimator, scaleRewards).flatMap((advantages, group) =>
+  const { estimator, rewardWeights, scaleRewards, advantageBalance, normalize } = withDefaults(
+    'AdvantageOptions',
+    options,
+  );
+  const centeredRewards = rewardWeights
+    ? combinedGroups(groups, rewardWeights)
+    : centeredGroups(groups, estimator, scaleRewards);
+  const kept = centeredRewards.flatMap((advantages, group) =>
     advantages.flatMap((advantage, index) => {
       if (advantage === 0) return [];
       const tokens = groups[group]![index]!.trainable_tokens;
@@ -76,16 +84,55 @@ function centeredGroups(
 ): number[][] {
   const rewards = groups.map((trajectories) => trajectories.map(({ reward }) => reward));
   if (estimator === 'batch') {
-    const all = centered(rewards.flat(), scaleRewards);
-    let next = 0;
-    return rewards.map((group) => group.map(() => all[next++]!));
+    return inGroups(centered(rewards.flat(), scaleRewards), groups);
   }
+  if (estimator === 'maxrl') return rewards.map(inUnitsOfMean);
   return rewards.map((group) => {
     const advantages = centered(group, scaleRewards);
     if (estimator === 'group' || group.length < 2) return advantages;
     const share = group.length / (group.length - 1); // the mean of the others is that much farther away
     return advantages.map((advantage) => advantage * share);
   });
+}
+
+/**
+ * GDPO (arXiv:2601.05242): each reward relative to its group, in units of its standard deviation there; their weighted sum in units of
+ * its standard deviation over the batch.
+ */
+function combinedGroups(
+  groups: readonly (readonly ScoredTrajectory[])[],
+  weights: Readonly<Record<string, number>>,
+): number[][] {
+  const sums = groups.map((group) => group.map(() => 0));
+  for (const [name, weight] of Object.entries(weights))
+    for (const [g, group] of groups.entries()) {
+      const rewards = group.map(({ metrics }, t) =>
+        namedReward(metrics?.[name], `groups.${g}.${t}.metrics.${name}`),
+      );
+      for (const [t, advantage] of centered(rewards, true).entries()) sums[g]![t]! += weight * advantage;
+    }
+  return inGroups(centered(sums.flat(), true), groups);
+}
+
+function namedReward(value: unknown, path: string): number {
+  const reward = typeof value === 'boolean' ? Number(value) : value;
+  if (typeof reward === 'number' && Number.isFinite(reward)) return reward;
+  throw errorAt(path, 'INVALID_REQUEST', `expected a number, got ${describe(value)}`);
+}
+
+/** Numbers of all trajectories, by group again. */
+function inGroups(all: readonly number[], groups: readonly (readonly unknown[])[]): number[][] {
+  let next = 0;
+  return groups.map((group) => group.map(() => all[next++]!));
+}
+
+/** MaxRL (arXiv:2602.02710): a group that never succeeds teaches nothing. */
+function inUnitsOfMean(rewards: readonly number[]): number[] {
+  const unit = unitOf(rewards);
+  const mean = rewards.reduce((sum, reward) => sum + reward / unit, 0) / rewards.length;
+  return centered(rewards, false).map((advantage) =>
+    mean > 0 ? advantage / unit / (mean + EPSILON / unit) : 0,
+  );
 }
 
 /** Rewards minus their mean, in units of their standard deviation when `scale`. 0 where only rounding makes a difference. */

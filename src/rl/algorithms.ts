@@ -30,4 +30,20 @@ export const algorithms = {
   reinforce_plus_plus: { ...CLIPPED, advantage_estimator: 'batch', normalize_by_length: false },
   /** arXiv:2506.13585: clipped importance weights, equal weight for all tokens. */
   cispo: { normalize_by_length: false },
+  /** arXiv:2511.20347: a soft gate on the ratio, in place of clipping. */
+  sapo: { objective: 'sapo', normalize_advantages: false },
+  /** arXiv:2602.02710: rewards from 0 in units of their group's mean, so that hard tasks count more. */
+  maxrl: { ...CLIPPED, advantage_estimator: 'maxrl' },
+  /** arXiv:2601.05242: several rewards, each compared for itself. Set `reward_weights`. */
+  gdpo: CLIPPED,
+  /** arXiv:2602.04879: plain ratios; tokens whose probability moved too far from the sampler's do not move further. */
+  dppo: {
+    objective: 'importance_sampling',
+    dppo_mask_low: 0.2,
+    dppo_mask_high: 0.2,
+    normalize_advantages: false,
+    normalize_by_length: false,
+  },
+  /** Ling team, 2025: tokens on which trainer and sampler disagree do not count. */
+  icepop: { ...CLIPPED, precalculate_logprobs: true, sampler_correction: 'token_mask' },
 } as const satisfies Record<string, ExperimentalConfig>;

@@ -7,7 +7,7 @@ import { type Metrics, trajectoryMetrics } from './metrics.ts';
 import { defaultRowLength, packRows, type TrainingRow, type WeightedSequence } from './pack.ts';
 import { acceptsTexts, type TrainingSettings } from './settings.ts';
 import { type ChatTokenizer, countTrained, type TokenSequence, tokensOf } from './tokens.ts';
-import type { TrajectoryGroup } from './trajectory.ts';
+import { type History, isChoice, type Trajectory, type TrajectoryGroup } from './trajectory.ts';
 
 /** What one job trains on. */
 export type Batch = { readonly rows: readonly TrainingRow[]; readonly metrics: Metrics };
@@ -35,15 +35,19 @@ export async function makeBatch(
     sequences.push(ofGroup);
   }
   const scored = groups.map(({ trajectories }, g) =>
-    trajectories.map(({ reward }, t) => {
-      const trainable_tokens = countTrained(sequences[g]![t]!);
-      return { reward: reward - overlongPenalty(trainable_tokens, settings), trainable_tokens };
+    trajectories.map((trajectory, t) => {
+      const tokens = countTrained(sequences[g]![t]!);
+      const reward = trajectory.reward - overlongPenalty(tokens, settings);
+      const isLeftOut = settings.mask_truncated && isTruncated(trajectory);
+      if (isLeftOut) sequences[g]![t] = [];
+      return { reward, trainable_tokens: isLeftOut ? 0 : tokens, metrics: trajectory.metrics ?? null };
     }),
   );
   const advantages =
     settings.preference_loss === null
       ? computeAdvantages(scored, {
           estimator: settings.advantage_estimator,
+          rewardWeights: settings.reward_weights,
           scaleRewards: settings.scale_rewards,
           advantageBalance: settings.advantage_balance,
           normalize: settings.normalize_advantages,
@@ -72,10 +76,19 @@ export async function makeBatch(
 /** Groups whose tokens are needed: those that may teach something. */
 function keptGroups(
   groups: readonly TrajectoryGroup[],
-  { advantage_estimator, overlong_length, preference_loss }: TrainingSettings,
+  { advantage_estimator, reward_weights, overlong_length, preference_loss }: TrainingSettings,
 ): boolean[] {
-  const needsAll = advantage_estimator === 'batch' || overlong_length !== null || preference_loss !== null;
+  const needsAll =
+    advantage_estimator === 'batch' || [reward_weights, overlong_length, preference_loss].some(Boolean);
   return groups.map(({ trajectories }) => needsAll || isTrainable(trajectories.map(({ reward }) => reward)));
+}
+
+/** Whether an answer of the attempt was cut for its length, so that its reward says little (DAPO, arXiv:2503.14476). */
+function isTruncated({ messages_and_choices, additional_histories }: Trajectory): boolean {
+  const histories: readonly History[] = [messages_and_choices, ...(additional_histories ?? [])];
+  return histories
+    .flatMap((history) => ('messages_and_choices' in history ? history.messages_and_choices : history))
+    .some((entry) => isChoice(entry) && entry.finish_reason === 'length');
 }
 
 /** What an answer loses for its length: 0 up to the buffer, 1 beyond the length, a line between (DAPO, arXiv:2503.14476). */

@@ -1,7 +1,9 @@
 /** Log-probabilities, advantages and weights of one packed row -> the policy loss and its gradient per token. Pure, float64. */
 import { checkArguments, type PolicyLossInputs } from '../protocol/index.ts';
-import { readColumn, requireKnown } from './columns.ts';
+import { maskedMean, type Row, readRow } from './loss-row.ts';
+import { gainOf } from './objectives.ts';
 import { type ExperimentalConfig, resolveSettings, type TrainingSettings } from './settings.ts';
+import { tokenScales } from './token-scales.ts';
 
 /** The loss, its gradient and metrics of the step. A metric without inputs is null. */
 export type PolicyLoss = {
@@ -21,8 +23,6 @@ export type PolicyLoss = {
   /** Preference losses: fraction of preferences that the policy agrees with, relative to the reference. */
   readonly preference_accuracy: number | null;
 };
-
-const EPSILON = 1e-6;
 
 /** Computes the loss of one packed row under `experimental_config`. */
 export function policyLoss(
@@ -47,73 +47,6 @@ export function rowLoss(inputs: PolicyLossInputs, settings: TrainingSettings): P
     kl_div: row.reference ? k3(row) : null,
     entropy: row.entropies ? maskedMean(row, row.entropies) : null,
     preference_accuracy: null,
-  };
-}
-
-type Row = {
-  readonly count: number;
-  readonly fresh: Float64Array; // (tokens) new log-probabilities
-  readonly old: Float64Array; // (tokens) new ones where unknown
-  readonly isOldKnown: Uint8Array; // (tokens)
-  readonly reference: Float64Array | null; // (tokens)
-  readonly original: Float64Array | null; // (tokens)
-  readonly entropies: Float64Array | null; // (tokens)
-  readonly advantages: Float64Array; // (tokens)
-  readonly weights: Float64Array; // (tokens) 0 where masked
-  readonly mask: Uint8Array; // (tokens)
-  readonly sequenceOf: Int32Array; // (tokens) dense index of the token's sequence
-  readonly sequenceLengths: Float64Array; // (sequences) trained tokens
-  readonly trainedCount: number;
-  readonly divisor: number;
-  /** What the loss and its gradient are divided by. */
-  readonly lossDivisor: number;
-};
-
-/** Checks columns, fills unknown old log-probabilities, and makes masked tokens weigh nothing. */
-function readRow(inputs: PolicyLossInputs, settings: TrainingSettings): Row {
-  const fresh = readColumn('new_logprobs', inputs.new_logprobs);
-  const count = fresh.length;
-  const read = (name: keyof PolicyLossInputs): Float64Array => readColumn(name, inputs[name], count);
-  const old = read('old_logprobs');
-  const isOldKnown = Uint8Array.from(old, (value) => (Number.isNaN(value) ? 0 : 1));
-  const mask = Uint8Array.from(read('mask'), (value) => (value > 0 ? 1 : 0));
-  const weights = read('weights');
-  const advantages = read('advantages');
-  requireKnown({ weights, advantages }, mask);
-  const isReferenceUsed = settings.kl_penalty_coef > 0 || settings.kl_loss_coef > 0;
-  const reference = inputs.ref_logprobs || isReferenceUsed ? read('ref_logprobs') : null;
-  if (reference && isReferenceUsed) requireKnown({ ref_logprobs: reference }, mask);
-  const ids = read('sequence_ids');
-  const dense = new Map<number, number>();
-  const sequenceOf = new Int32Array(count);
-  for (let i = 0; i < count; i++) {
-    if (!isOldKnown[i]) old[i] = fresh[i]!;
-    weights[i] = mask[i] ? (settings.normalize_by_length ? weights[i]! : 1) : 0;
-    if (!dense.has(ids[i]!)) dense.set(ids[i]!, dense.size);
-    sequenceOf[i] = dense.get(ids[i]!)!;
-  }
-  const sequenceLengths = new Float64Array(dense.size);
-  for (let i = 0; i < count; i++) sequenceLengths[sequenceOf[i]!]! += mask[i]!;
-  const trainedCount = mask.reduce((sum, value) => sum + value, 0);
-  return {
-    count,
-    fresh,
-    old,
-    isOldKnown,
-    reference,
-    original: inputs.original_logprobs ? read('original_logprobs') : null,
-    entropies: inputs.entropies ? read('entropies') : null,
-    advantages,
-    weights,
-    mask,
-    sequenceOf,
-    sequenceLengths,
-    trainedCount,
-    divisor: trainedCount + EPSILON,
-    lossDivisor:
-      settings.loss_length === null
-        ? trainedCount + EPSILON
-        : Math.max(1, sequenceLengths.filter((length) => length > 0).length) * settings.loss_length,
   };
 }
 
@@ -155,55 +88,76 @@ function importanceRatios(row: Row, level: TrainingSettings['importance_sampling
   return { values, token, sequence };
 }
 
+/** A ratio without other bounds counts as this at most, and k3 as at this distance: what lies beyond would be no number. */
+const LARGEST_LOG_RATIO = 20;
+
 /** The sum of weighted token losses, and its derivatives by each token's ratio and directly by its log-probability. */
 function surrogate(row: Row, ratios: Float64Array, settings: TrainingSettings) {
   const low = 1 - settings.epsilon;
   const high = 1 + settings.epsilon_high;
-  const cap = settings.max_negative_advantage_importance_sampling_weight ?? Number.POSITIVE_INFINITY;
+  const cap = largestRatio(settings);
   const tau = settings.variant_k2_tau ?? 0;
-  const { kl_penalty_coef: penalty, kl_loss_coef: divergence } = settings;
+  const { objective, kl_penalty_coef: penalty, kl_loss_coef: divergence } = settings;
   const referenceGap = penalty > 0 ? meanReferenceGap(row) : 0;
+  const scales = tokenScales(row, settings);
   const gradRatio = new Float64Array(row.count);
   const gradDirect = new Float64Array(row.count);
   let loss = 0;
   for (let i = 0; i < row.count; i++) {
     if (!row.mask[i]) continue;
-    let ratio = Math.min(ratios[i]!, cap);
-    let isConstant = ratios[i]! > cap;
+    let advantage = row.advantages[i]!;
+    if (tau > 0) advantage -= tau * (row.fresh[i]! - row.old[i]!);
+    if (penalty > 0) advantage += penalty * (referenceGap - (row.fresh[i]! - row.reference![i]!));
+    advantage += entropyBonus(row, i, settings);
+    const most = advantage < 0 ? Math.min(cap, settings.dual_clip ?? Number.POSITIVE_INFINITY) : cap;
+    let ratio = Math.min(ratios[i]!, most);
+    let isConstant = ratios[i]! > most;
     if (settings.mask_prob_ratio && !(ratio > low && ratio < high)) {
       ratio = 0;
       isConstant = true;
     }
-    let advantage = row.advantages[i]!;
-    if (tau > 0) advantage -= tau * (row.fresh[i]! - row.old[i]!);
-    if (penalty > 0) advantage += penalty * (referenceGap - (row.fresh[i]! - row.reference![i]!));
-    const clipped = Math.min(Math.max(ratio, low), high);
-    const scale = row.weights[i]! * truncation(row, i, settings);
     // A weight or advantage of 0 counts nothing, however large the ratio: 0 times infinity would be NaN.
-    if (scale !== 0 && advantage !== 0) {
-      if (settings.ppo) {
-        const isClipped = clipped * advantage < ratio * advantage;
-        loss -= scale * (isClipped ? clipped : ratio) * advantage;
-        if (!isClipped && !isConstant) gradRatio[i] = -scale * advantage;
-      } else {
-        loss -= scale * clipped * advantage * row.fresh[i]!;
-        gradDirect[i] = -scale * clipped * advantage;
-      }
+    if (scales[i] !== 0 && (advantage !== 0 || objective === 'dro')) {
+      const clipped = Math.min(Math.max(ratio, low), high);
+      const token = { scale: scales[i]!, advantage, ratio, clipped, fresh: row.fresh[i]!, old: row.old[i]! };
+      const { gain, byRatio, byLogprob } = gainOf(token, settings);
+      loss -= gain;
+      if (!isConstant) gradRatio[i] = -byRatio;
+      gradDirect[i] = -byLogprob;
     }
     if (divergence > 0 && row.weights[i] !== 0) {
-      const gap = row.reference![i]! - row.fresh[i]!;
-      loss += divergence * row.weights[i]! * (Math.exp(gap) - gap - 1);
-      gradDirect[i]! += divergence * row.weights[i]! * (1 - Math.exp(gap));
+      const { value, slope } = divergenceOf(row, i, settings);
+      loss += divergence * row.weights[i]! * value;
+      gradDirect[i]! += divergence * row.weights[i]! * slope;
     }
   }
   return { loss, gradRatio, gradDirect };
 }
 
-/** How far the trainer's own old probabilities may lift the sampler's: a factor of at most the setting, held constant. */
-function truncation(row: Row, i: number, settings: TrainingSettings): number {
-  const most = settings.truncated_importance_sampling;
-  if (most === null || !row.original || Number.isNaN(row.original[i]!)) return 1;
-  return Math.min(Math.exp(row.old[i]! - row.original[i]!), most);
+/** What no ratio may exceed, whatever its advantage. */
+function largestRatio(settings: TrainingSettings): number {
+  const cap = settings.max_negative_advantage_importance_sampling_weight ?? Number.POSITIVE_INFINITY;
+  return settings.objective === 'importance_sampling' ? Math.min(cap, Math.exp(LARGEST_LOG_RATIO)) : cap;
+}
+
+/** What the entropy of a token adds to its advantage, held constant (arXiv:2506.14758). */
+function entropyBonus(row: Row, i: number, settings: TrainingSettings): number {
+  const { entropy_advantage_coef: coefficient, entropy_advantage_kappa: kappa } = settings;
+  if (coefficient === 0) return 0;
+  return Math.min(coefficient * row.entropies![i]!, Math.abs(row.advantages[i]!) / kappa);
+}
+
+/** The k3 estimate of a token's divergence from the reference, and its derivative by the log-probability. */
+function divergenceOf(row: Row, i: number, { kl_loss_unbiased }: TrainingSettings) {
+  const gap = row.reference![i]! - row.fresh[i]!;
+  if (!kl_loss_unbiased) return { value: Math.exp(gap) - gap - 1, slope: 1 - Math.exp(gap) };
+  const difference = row.fresh[i]! - row.old[i]!;
+  const near = Math.min(gap, LARGEST_LOG_RATIO);
+  const ratio = Math.exp(Math.min(difference, LARGEST_LOG_RATIO));
+  const k3 = Math.exp(near) - near - 1;
+  const ratioSlope = difference < LARGEST_LOG_RATIO ? ratio : 0;
+  const k3Slope = gap < LARGEST_LOG_RATIO ? 1 - Math.exp(near) : 0;
+  return { value: ratio * k3, slope: ratioSlope * k3 + ratio * k3Slope };
 }
 
 /** Carries the derivatives by the ratios back to the log-probabilities: a sequence's ratio depends on all its tokens. */
@@ -278,11 +232,5 @@ function k3(row: Row): number {
     const gap = row.reference![i]! - row.fresh[i]!;
     sum += (Math.exp(gap) - gap - 1) * row.weights[i]!;
   }
-  return sum / row.divisor;
-}
-
-function maskedMean(row: Row, values: Float64Array): number {
-  let sum = 0;
-  for (let i = 0; i < row.count; i++) if (row.mask[i]) sum += values[i]!;
   return sum / row.divisor;
 }

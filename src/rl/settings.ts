@@ -1,12 +1,25 @@
 /** A job's `experimental_config`, as the wire has it -> the settings of every stage, complete and checked. */
-import { type Complete, checkArguments, type ExperimentalConfig, withDefaults } from '../protocol/index.ts';
+import {
+  type Complete,
+  checkArguments,
+  type ExperimentalConfig,
+  settingFaults,
+  throwFaults,
+  withDefaults,
+} from '../protocol/index.ts';
 
 export type { ExperimentalConfig };
 
 /** Every setting of a training job, under its request name. */
-export type TrainingSettings = Omit<Complete['ExperimentalConfig'], 'epsilon' | 'epsilon_high'> & {
+export type TrainingSettings = Omit<
+  Complete['ExperimentalConfig'],
+  'objective' | 'epsilon' | 'epsilon_high' | 'sampler_correction_min' | 'sampler_correction_max'
+> & {
+  readonly objective: NonNullable<Complete['ExperimentalConfig']['objective']>;
   readonly epsilon: number;
   readonly epsilon_high: number;
+  readonly sampler_correction_min: number;
+  readonly sampler_correction_max: number;
 };
 
 /** Which ratio of probabilities weights a token. */
@@ -20,14 +33,26 @@ export type PreferenceLoss = NonNullable<TrainingSettings['preference_loss']>;
 
 /** Checks the settings and fills in defaults. Throws `INVALID_REQUEST` with all faults. */
 export function resolveSettings(config: ExperimentalConfig | null = null): TrainingSettings {
-  return completeSettings(checkArguments('ExperimentalConfig', config));
+  checkArguments('ExperimentalConfig', config);
+  throwFaults(settingFaults([], config ?? {}));
+  return completeSettings(config);
 }
 
-/** Fills the defaults of checked settings in. Those of the two clip bounds depend on `ppo`. */
+/** Fills the defaults of checked settings in. */
 export function completeSettings(config: ExperimentalConfig | null = null): TrainingSettings {
   const settings = withDefaults('ExperimentalConfig', config);
-  const epsilon = settings.epsilon ?? (settings.ppo ? 0.2 : 1);
-  return { ...settings, epsilon, epsilon_high: settings.epsilon_high ?? (settings.ppo ? epsilon : 4) };
+  const objective = settings.objective ?? (settings.ppo ? 'ppo' : 'cispo');
+  const isClipped = objective === 'ppo';
+  const isTokenMask = settings.sampler_correction === 'token_mask';
+  const epsilon = settings.epsilon ?? (isClipped ? 0.2 : 1);
+  return {
+    ...settings,
+    objective,
+    epsilon,
+    epsilon_high: settings.epsilon_high ?? (isClipped ? epsilon : 4),
+    sampler_correction_min: settings.sampler_correction_min ?? (isTokenMask ? 0.5 : 0),
+    sampler_correction_max: settings.sampler_correction_max ?? (isTokenMask ? 5 : 3),
+  };
 }
 
 /** Whether a job needs log-probabilities under the reference weights. */

@@ -1,6 +1,6 @@
 /** The table of tool-call formats: one row each, which parser, grammar and detection read. */
-import { OnpolicyError } from '../errors.ts';
-import type { FormatRow, Sign, ToolCallSyntax } from './format-row.ts';
+import { dsmlCalls, inSection, JSON_OBJECT, NAMED, PYTHON_CALL, QWEN_PARAMETERS } from './format-parts.ts';
+import type { FormatRow } from './format-row.ts';
 import { gemmaCalls } from './gemma-calls.ts';
 import { HARMONY, harmonyCalls } from './harmony-calls.ts';
 import { bareJsonCalls, jsonCalls, readJsonCalls } from './json-calls.ts';
@@ -8,38 +8,7 @@ import { llamaCalls } from './llama-calls.ts';
 import { functionaryCalls, mistralCalls, namedJson, splitIndexedName } from './named-json.ts';
 import { nestedCalls } from './nested-calls.ts';
 import { barePythonCalls, fencedPythonCalls, pythonListCalls } from './python-calls.ts';
-import { withoutComments } from './template-text.ts';
 import { xmlCalls } from './xml-calls.ts';
-
-const QWEN_PARAMETERS = {
-  callBegin: '<function=',
-  nameEnd: '>',
-  callEnd: '</function>',
-  parameterBegin: '<parameter=',
-  keyEnd: '>',
-  hasLineBreak: true,
-  valueEnds: ['\n</parameter>', '</parameter>'],
-  valueLookahead: ['\n<parameter=', '\n</function>'],
-} as const;
-
-const JSON_OBJECT = {
-  begin: '{"name": ',
-  name: 'json',
-  middle: [', "arguments": '],
-  arguments: 'json',
-  end: '}',
-  separator: ', ',
-} as const;
-/** `NAME(KEY=VALUE, ...)`. */
-const PYTHON_CALL = {
-  begin: '',
-  name: 'plain',
-  middle: ['('],
-  arguments: 'python',
-  end: ')',
-  separator: ', ',
-} as const;
-const NAMED = { name: 'plain', arguments: 'json', separator: '' } as const;
 
 /**
  * All formats, with the names of vLLM's parsers where it has one. Detection takes the first row that a template has the signs
@@ -411,42 +380,6 @@ const FORMATS = {
   },
 } as const satisfies Readonly<Record<string, FormatRow>>;
 
-/** Parameters in DeepSeek's tags, in a section of this name. */
-function dsmlCalls(section: string, seenBy: FormatRow['seenBy']): FormatRow {
-  const callBegin = '<｜DSML｜invoke name="';
-  const callEnd = '</｜DSML｜invoke>';
-  return {
-    reads: xmlCalls({
-      sections: {
-        begins: ['<｜DSML｜function_calls>', '<｜DSML｜tool_calls>'],
-        ends: ['</｜DSML｜function_calls>', '</｜DSML｜tool_calls>'],
-      },
-      callBegin,
-      nameEnd: '">',
-      callEnd,
-      parameterBegin: '<｜DSML｜parameter name="',
-      keyEnd: '"',
-      hasTypeAttribute: true,
-      valueEnds: ['</｜DSML｜parameter>'],
-    }),
-    writes: {
-      section: { begin: `<｜DSML｜${section}>\n`, end: `\n</｜DSML｜${section}>` },
-      begin: callBegin,
-      name: 'plain',
-      middle: ['">'],
-      arguments: 'deepseek_xml',
-      end: callEnd,
-      separator: '\n',
-      trigger: `<｜DSML｜${section}>`,
-    },
-    seenBy,
-  };
-}
-
-function inSection(begin: string, end: string): ToolCallSyntax {
-  return { ...JSON_OBJECT, section: { begin, end }, trigger: begin };
-}
-
 /** How a model writes tool calls. */
 export type ToolFormat = keyof typeof FORMATS;
 
@@ -456,33 +389,4 @@ export const TOOL_FORMATS = Object.keys(FORMATS) as readonly ToolFormat[];
 /** The row of a format. */
 export function formatRow(format: ToolFormat): FormatRow {
   return FORMATS[format];
-}
-
-/** A format by its name, for options; an unknown name is an error that lists the known ones. */
-export function toolFormat(name: string): ToolFormat {
-  if (Object.hasOwn(FORMATS, name)) return name as ToolFormat;
-  throw new OnpolicyError(
-    'INVALID_REQUEST',
-    `tool format: expected one of ${TOOL_FORMATS.join(', ')}, got ${JSON.stringify(name)}`,
-  );
-}
-
-/**
- * The texts with a meaning in a format. A special token whose text is one of these, or a part of one, must stay in the
- * parser's input, regardless of `skip_special_tokens`; the parser removes it.
- */
-export function toolCallMarkers(format: ToolFormat): readonly string[] {
-  return FORMATS[format].reads.literals;
-}
-
-/**
- * The format of models trained with this template. `json` for a template with tools in no known format; `none` for a
- * template without tools.
- */
-export function detectToolFormat(template: string): ToolFormat {
-  const text = withoutComments(template);
-  const holds = (sign: Sign): boolean => (typeof sign === 'string' ? text.includes(sign) : sign.test(text));
-  return (
-    TOOL_FORMATS.find((format) => formatRow(format).seenBy.some((signs) => signs.every(holds))) ?? 'none'
-  );
 }

@@ -36,6 +36,13 @@ export function requireTrainable(
         reference,
       ),
     );
+  for (const [g, { trajectories }] of groups.entries())
+    for (const [t, { metrics }] of trajectories.entries())
+      for (const name of Object.keys(settings.reward_weights ?? {}))
+        if (!['number', 'boolean'].includes(typeof metrics?.[name])) {
+          const loc = ['trajectory_groups', String(g), 'trajectories', String(t), 'metrics', name];
+          faults.push(fault(loc, 'missing', 'a number, as reward_weights names it', metrics?.[name]));
+        }
   const histories = groups.flatMap(({ trajectories }, g) =>
     trajectories.flatMap(({ messages_and_choices, additional_histories }, t) => {
       const loc = ['trajectory_groups', String(g), 'trajectories', String(t)];

@@ -168,6 +168,24 @@ describe('a training job', () => {
     ['variant_k2_tau', [0, 1], [-1]],
     ['kl_penalty_coef', [0, 0.1], [-1]],
     ['kl_penalty_reference_step', [0, 3, null], [-1, 0.5]],
+    ['advantage_estimator', ['group', 'leave_one_out', 'batch', 'maxrl', null], ['best']],
+    ['reward_weights', [{ right: 1, form: -0.5 }, null], [1, { right: 'x' }, { right: null }]],
+    ['objective', ['cispo', 'ppo', 'sapo', 'importance_sampling', 'dro', null], ['grpo', true]],
+    ['sapo_temperature_pos', [1, 0.1], [0, -1]],
+    ['sapo_temperature_neg', [1.05, null], [0, '1']],
+    ['dro_beta', [0, 0.05], [-1]],
+    ['dual_clip', [3, 1.1, null], [1, 0]],
+    ['dppo_mask_low', [0, 0.2, null], [-0.1]],
+    ['dppo_mask_high', [0, 0.2, null], [-0.1]],
+    ['off_policy_mask_threshold', [0, 1, null], [-1, true]],
+    ['top_entropy_quantile', [0, 0.2, 1], [-0.1, 1.1]],
+    ['entropy_advantage_coef', [0, 0.4], [-1]],
+    ['entropy_advantage_kappa', [2, null], [1, 0]],
+    ['mask_truncated', [true, null], ['length']],
+    ['kl_loss_unbiased', [true], [1]],
+    ['sampler_correction_min', [0, 0.5], [-1]],
+    ['sampler_correction_max', [5, 0.5], [0]],
+    ['sampler_correction', [null], ['token', true]],
     ['learning_rate', [0, 1e-5], [-1, 'x']],
     ['packed_sequence_length', [2, null], [1]],
     ['gradient_accumulation_steps', [1, 8], [0]],
@@ -178,8 +196,36 @@ describe('a training job', () => {
     for (const value of good) expect(of(value), String(value)).toEqual([]);
     for (const value of bad)
       expect(of(value), String(value)).toEqual([
-        expect.stringContaining(`experimental_config.${field}: expected`),
+        expect.stringMatching(`experimental_config.${field}(.right)?: expected`),
       ]);
+  });
+
+  it.each<[object, string]>([
+    [{ ppo: true, objective: 'sapo' }, 'objective: expected "ppo" or nothing with ppo: true, got "sapo"'],
+    [{ reward_weights: {} }, 'reward_weights: expected the name of a metric and its weight, got an object'],
+    [
+      { sampler_correction: 'token_mask' },
+      'sampler_correction: expected nothing without precalculate_logprobs: true, got "token_mask"',
+    ],
+    [
+      { precalculate_logprobs: true, sampler_correction: 'token_mask', truncated_importance_sampling: 2 },
+      'sampler_correction: expected nothing with truncated_importance_sampling, got "token_mask"',
+    ],
+    [
+      { sampler_correction_min: 2, sampler_correction_max: 1 },
+      'sampler_correction_min: expected at most sampler_correction_max, 1, got 2',
+    ],
+  ])('refuses the contradiction of %j', (experimental_config, expected) => {
+    expect(messages(validateTrainingJobRequest, { ...job, experimental_config })).toEqual([
+      `experimental_config.${expected}`,
+    ]);
+  });
+
+  it.each<object>([
+    { ppo: true, objective: 'ppo' },
+    { precalculate_logprobs: true, sampler_correction: 'sequence_mask', sampler_correction_min: 0.2 },
+  ])('takes %j', (experimental_config) => {
+    expect(messages(validateTrainingJobRequest, { ...job, experimental_config })).toEqual([]);
   });
 
   it('has each of its ids read once', () => {

@@ -121,7 +121,12 @@ function isUnbounded(inputs: Inputs, config: ExperimentalConfig): boolean {
       settings.variant_k2_tau * difference(i) +
       settings.kl_penalty_coef * (meanGap - gap(i));
     const lift = Math.exp(inputs.old_logprobs[i]! - inputs.original_logprobs[i]!);
-    const isSeen = settings.truncated_importance_sampling === null || lift > 0;
+    const {
+      truncated_importance_sampling: most,
+      sampler_correction_min: low,
+      sampler_correction_max: high,
+    } = settings;
+    const isSeen = settings.sampler_correction ? lift >= low && lift <= high : most === null || lift > 0;
     const weight = isSeen ? (settings.normalize_by_length ? inputs.weights[i]! : 1) : 0;
     return log > 700 && advantage < 0 && weight > 0;
   });

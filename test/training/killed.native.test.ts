@@ -63,7 +63,8 @@ describe.skipIf(!isBuilt)('a runtime that is killed while it trains', () => {
       }));
       const job = await runtime.train({ model_id: model.id, trajectory_groups: [{ trajectories }] });
       last = (await job.done).step;
-      expect(last).toBe(newest + 1);
+      // A step's number is taken before its folder gets its name: a kill between them leaves a number out.
+      expect(last - newest).toBeOneOf([1, 2]);
       for (const id of jobIds(model.id))
         expect((await runtime.trainingJobs.retrieve(id)).status).toMatch(/^(completed|failed)$/);
       expect(problems).toEqual([]);

@@ -96,6 +96,7 @@ export const rlDefinitions: Definitions = {
     properties: {
       reward: number('What the attempt was worth.'),
       trainable_tokens: { description: 'Tokens that are trained on.', type: 'integer', minimum: 0 },
+      metrics: { description: 'Rewards by name, for `rewardWeights`.', type: ['object', 'null'] },
     },
   },
   AdvantageOptions: object(
@@ -105,8 +106,9 @@ export const rlDefinitions: Definitions = {
       estimator: {
         ...settings['advantage_estimator'],
         description:
-          'What a reward is compared with: the mean of its group, the mean of the others of its group (RLOO, arXiv:2402.14740), or the mean of the batch (REINFORCE++, arXiv:2501.03262).',
+          'What a reward is compared with: the mean of its group, the mean of the others of its group (RLOO, arXiv:2402.14740), the mean of the batch (REINFORCE++, arXiv:2501.03262), or the mean of its group, in units of that mean (MaxRL, arXiv:2602.02710).',
       },
+      rewardWeights: settings['reward_weights']!,
       scaleRewards: settings['scale_rewards']!,
       advantageBalance: settings['advantage_balance']!,
       normalize: settings['normalize_advantages']!,
@@ -132,13 +134,15 @@ export const rlDefinitions: Definitions = {
         'Under the reference weights; needed with `kl_penalty_coef` and `kl_loss_coef`.',
       ),
       original_logprobs: optionalPerToken(
-        'What the sampler reported, when `old_logprobs` were recomputed by the trainer.',
+        'What the sampler reported, when `old_logprobs` were recomputed by the trainer; needed with `sampler_correction`.',
       ),
       advantages: perToken('How much better than expected.'),
       weights: perToken('What a token counts.'),
       mask: perToken('1 = trained on. What else a token has counts only then.'),
       sequence_ids: perToken('Which sequence a token belongs to.'),
-      entropies: optionalPerToken("Entropy of each token's distribution, for the metric."),
+      entropies: optionalPerToken(
+        "Entropy of each token's distribution, for the metric; needed with `top_entropy_quantile` and `entropy_advantage_coef`.",
+      ),
     },
     { title: 'inputs' },
   ),

@@ -110,14 +110,22 @@ export const trainingJobDefinitions: Definitions = {
         { default: 0, minimum: -1, maximum: 1 },
       ),
       advantage_estimator: oneOf(
-        'What a reward is compared with: the mean of its group, the mean of the others of its group, or the mean of the batch.',
-        ['group', 'leave_one_out', 'batch', null],
+        'What a reward is compared with: the mean of its group, the mean of the others of its group, the mean of the batch, or the mean of its group, in units of that mean (for rewards from 0).',
+        ['group', 'leave_one_out', 'batch', 'maxrl', null],
         { default: 'group' },
       ),
       scale_rewards: flag(
         true,
         "Divides advantages by the standard deviation of the group's rewards; with the estimator `batch`, of the batch's.",
       ),
+      reward_weights: {
+        description:
+          'Rewards that are compared each for itself, by the names that `metrics` of every trajectory has, and the weight of each advantage. Default: `reward` alone.',
+        type: ['object', 'null'],
+        additionalProperties: { type: 'number' },
+        tsType: 'Readonly<Record<string, number>> | null',
+        bounds: 'at least one name',
+      },
       normalize_advantages: flag(
         true,
         'Divides advantages by the mean of their size, after `advantage_balance`, over the trajectories of the batch, long and short ones alike.',
@@ -158,6 +166,48 @@ export const trainingJobDefinitions: Definitions = {
         exclusiveMinimum: 0,
       }),
       ppo: flag(false, 'The clipped objective of PPO instead of clipped importance weights.'),
+      objective: oneOf(
+        'What is minimized for a token: clipped importance weights, the clipped objective of PPO, a soft gate on the ratio, the plain ratio, or log-probabilities with a quadratic pull to the sampler. Default `cispo`, with `ppo` `ppo`.',
+        ['cispo', 'ppo', 'sapo', 'importance_sampling', 'dro', null],
+      ),
+      sapo_temperature_pos: number('With `sapo`: how steep the gate is for advantages above 0.', {
+        default: 1,
+        exclusiveMinimum: 0,
+      }),
+      sapo_temperature_neg: number('With `sapo`: how steep the gate is for other advantages.', {
+        default: 1.05,
+        exclusiveMinimum: 0,
+      }),
+      dro_beta: number('With `dro`: the pull to the sampler.', { default: 0.05, minimum: 0 }),
+      dual_clip: number('Largest ratio of a token with a negative advantage. Default: none.', {
+        exclusiveMinimum: 1,
+      }),
+      dppo_mask_low: number(
+        "A token with a negative advantage counts 0 where its probability is this much below the sampler's. Default: never.",
+        { minimum: 0 },
+      ),
+      dppo_mask_high: number(
+        "A token with a positive advantage counts 0 where its probability is this much above the sampler's. Default: never.",
+        { minimum: 0 },
+      ),
+      off_policy_mask_threshold: number(
+        'An answer with a negative advantage counts 0 where the sampler found its tokens likelier than the policy by more than this, as a mean of log-probabilities. Default: never.',
+        { minimum: 0 },
+      ),
+      top_entropy_quantile: number("Share of a row's tokens that count: those with the highest entropy.", {
+        default: 1,
+        minimum: 0,
+        maximum: 1,
+      }),
+      entropy_advantage_coef: number("Adds a token's entropy times this to its advantage.", {
+        default: 0,
+        minimum: 0,
+      }),
+      entropy_advantage_kappa: number('That bonus is at most the size of the advantage divided by this.', {
+        default: 2,
+        exclusiveMinimum: 1,
+      }),
+      mask_truncated: flag(false, 'An attempt with an answer that was cut for its length trains nothing.'),
       precalculate_logprobs: flag(
         false,
         'Recomputes old log-probabilities with the weights at the start of the job.',
@@ -166,12 +216,28 @@ export const trainingJobDefinitions: Definitions = {
         'With `precalculate_logprobs`: largest weight that corrects for the sampler. Default: none.',
         { exclusiveMinimum: 0 },
       ),
+      sampler_correction: oneOf(
+        'With `precalculate_logprobs`: weighs tokens by how much likelier the trainer finds them than the sampler did; a token, a sequence or its mean out of bounds counts 0 (mask) or the bound (cap). Default: none.',
+        ['token_mask', 'sequence_mask', 'sequence_cap', 'sequence_mean_mask', 'sequence_mean_cap', null],
+      ),
+      sampler_correction_min: number(
+        'With `sampler_correction`: lower bound of a mask. Default 0.5 for `token_mask`, else 0.',
+        { minimum: 0 },
+      ),
+      sampler_correction_max: number(
+        'With `sampler_correction`: upper bound. Default 5 for `token_mask`, else 3.',
+        { exclusiveMinimum: 0 },
+      ),
       variant_k2_tau: number('Pulls every token towards its old probability.', { default: 0, minimum: 0 }),
       kl_penalty_coef: number('Pulls the policy towards the reference policy.', { default: 0, minimum: 0 }),
       kl_loss_coef: number('Adds the divergence from the reference policy to the loss.', {
         default: 0,
         minimum: 0,
       }),
+      kl_loss_unbiased: flag(
+        false,
+        "Weighs that divergence by each token's ratio of probabilities, which makes its gradient that of the divergence.",
+      ),
       preference_loss: oneOf(
         'Learns from preferences: `dpo` from groups of two, `kto` from trajectories whose reward is above 0 or not. Default: none.',
         ['dpo', 'kto', null],

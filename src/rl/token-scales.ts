@@ -1,0 +1,78 @@
+/** A row and the settings -> what each token's loss is multiplied by, held constant: its weight, corrections for the sampler, masks. Pure. */
+import type { Row } from './loss-row.ts';
+import type { TrainingSettings } from './settings.ts';
+
+/** (tokens) 0: the token counts nothing. */
+export function tokenScales(row: Row, settings: TrainingSettings): Float64Array {
+  const scales = row.weights.map((weight, i) => weight * truncation(row, i, settings));
+  if (settings.sampler_correction) correctSampler(scales, row, settings);
+  if (settings.off_policy_mask_threshold !== null)
+    maskFarAnswers(scales, row, settings.off_policy_mask_threshold);
+  if (settings.dppo_mask_low !== null || settings.dppo_mask_high !== null)
+    maskFarTokens(scales, row, settings);
+  if (settings.top_entropy_quantile < 1) maskSureTokens(scales, row, settings.top_entropy_quantile);
+  return scales;
+}
+
+/** How far the trainer's own old probabilities may lift the sampler's: a factor of at most the setting. */
+function truncation(row: Row, i: number, settings: TrainingSettings): number {
+  const most = settings.truncated_importance_sampling;
+  if (most === null || !row.original || Number.isNaN(row.original[i]!)) return 1;
+  return Math.min(Math.exp(row.old[i]! - row.original[i]!), most);
+}
+
+/** Tokens as IcePop masks them, sequences as TRL and verl mask and cap them; a token that the sampler does not know counts as its own. */
+function correctSampler(scales: Float64Array, row: Row, settings: TrainingSettings): void {
+  const { sampler_correction: kind, sampler_correction_min: least, sampler_correction_max: most } = settings;
+  const differences = row.old.map((logprob, i) => logprob - row.sampled[i]!);
+  const isMean = kind === 'sequence_mean_mask' || kind === 'sequence_mean_cap';
+  const isCap = kind === 'sequence_cap' || kind === 'sequence_mean_cap';
+  const sums = sequenceSums(row, differences);
+  for (let i = 0; i < row.count; i++) {
+    const s = row.sequenceOf[i]!;
+    const log = isMean ? sums[s]! / Math.max(1, row.sequenceLengths[s]!) : sums[s]!;
+    const lift = Math.exp(kind === 'token_mask' ? differences[i]! : log);
+    if (isCap) scales[i]! *= Math.min(lift, most);
+    else scales[i] = lift >= least && lift <= most ? scales[i]! * lift : 0;
+  }
+}
+
+/** DeepSeek-V3.2: bad answers that the policy would hardly give any more. */
+function maskFarAnswers(scales: Float64Array, row: Row, threshold: number): void {
+  const sums = sequenceSums(
+    row,
+    row.sampled.map((logprob, i) => logprob - row.fresh[i]!),
+  );
+  for (let i = 0; i < row.count; i++) {
+    const s = row.sequenceOf[i]!;
+    if (row.advantages[i]! < 0 && sums[s]! / row.sequenceLengths[s]! > threshold) scales[i] = 0;
+  }
+}
+
+/** DPPO (arXiv:2602.04879) by total variation, as prime-rl masks: tokens that a step would move further out of the trust region. */
+function maskFarTokens(scales: Float64Array, row: Row, settings: TrainingSettings): void {
+  const low = settings.dppo_mask_low ?? Number.POSITIVE_INFINITY;
+  const high = settings.dppo_mask_high ?? Number.POSITIVE_INFINITY;
+  for (let i = 0; i < row.count; i++) {
+    const moved = Math.exp(row.fresh[i]!) - Math.exp(row.sampled[i]!);
+    if (row.advantages[i]! > 0 ? moved > high : moved < -low) scales[i] = 0;
+  }
+}
+
+/** Keeps the tokens with the highest entropy (arXiv:2506.01939): those from a quantile up, as in TRL. */
+function maskSureTokens(scales: Float64Array, row: Row, share: number): void {
+  const sorted = row.entropies!.filter((_, i) => row.mask[i]).sort();
+  if (sorted.length === 0) return;
+  const place = (1 - share) * (sorted.length - 1);
+  const below = sorted[Math.floor(place)]!;
+  const above = sorted[Math.ceil(place)]!;
+  const limit = below + (above - below) * (place - Math.floor(place));
+  for (let i = 0; i < row.count; i++) if (!(row.entropies![i]! >= limit)) scales[i] = 0;
+}
+
+/** (sequences) over trained tokens. */
+function sequenceSums(row: Row, values: Float64Array): Float64Array {
+  const sums = new Float64Array(row.sequenceLengths.length);
+  for (let i = 0; i < row.count; i++) if (row.mask[i]) sums[row.sequenceOf[i]!]! += values[i]!;
+  return sums;
+}
