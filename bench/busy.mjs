@@ -71,7 +71,9 @@ async function programs({ rounds, counts, model, log, ...how }) {
         for (const [i, { name }] of engines.entries()) {
           const key = `${sequences} ${busy} ${name}`;
           rates.set(key, [...(rates.get(key) ?? []), measured[i]]);
-          log(`round ${round + 1}/${rounds}, ${sequences} sequences, ${busy} programs, ${name}: ${measured[i].toFixed(1)}`);
+          log(
+            `round ${round + 1}/${rounds}, ${sequences} sequences, ${busy} programs, ${name}: ${measured[i].toFixed(1)}`,
+          );
         }
       }
   const cores = os.availableParallelism();
@@ -83,7 +85,8 @@ async function programs({ rounds, counts, model, log, ...how }) {
         const ratios = { 'itself, alone': share(own, of(sequences, 0, name)) };
         ratios['its fair share'] = (ratios['itself, alone'] * (cores + busy)) / cores;
         if (name === OURS)
-          for (const { name: peer } of engines) if (peer !== OURS) ratios[peer] = share(own, of(sequences, busy, peer));
+          for (const { name: peer } of engines)
+            if (peer !== OURS) ratios[peer] = share(own, of(sequences, busy, peer));
         return result(`${sequences} sequences beside ${busy} programs: ${name}`, 'tokens/s', own, ratios);
       }),
     ),
@@ -92,7 +95,14 @@ async function programs({ rounds, counts, model, log, ...how }) {
 
 /** Two models of one process: streams of both, and a stream beside prompts. */
 async function models({ rounds, model, log }) {
-  const samples = { alone: [], both: [], besidePrompts: [], promptsAlone: [], promptsBeside: [], longestSteps: [] };
+  const samples = {
+    alone: [],
+    both: [],
+    besidePrompts: [],
+    promptsAlone: [],
+    promptsBeside: [],
+    longestSteps: [],
+  };
   for (let round = 0; round < rounds; round++) {
     const measured = await inProcess('busy/two-models.mjs', { model });
     log(`round ${round + 1}/${rounds}: ${JSON.stringify(measured)}`);
@@ -101,7 +111,12 @@ async function models({ rounds, model, log }) {
   const share = (own, other) => ({ alone: median(own.map((rate, round) => rate / other[round])) });
   return [
     result('a stream', 'tokens/s', samples.alone),
-    result('a stream beside a stream of another model', 'tokens/s', samples.both, share(samples.both, samples.alone)),
+    result(
+      'a stream beside a stream of another model',
+      'tokens/s',
+      samples.both,
+      share(samples.both, samples.alone),
+    ),
     result(
       "a stream beside another model's prompts",
       'tokens/s',

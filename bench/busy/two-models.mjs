@@ -8,7 +8,14 @@ const MEASURED_MS = 4000;
 const PROMPT_TOKENS = 1000;
 
 const open = () =>
-  createRuntime({ model, gpu: false, contextSize: 2048, maxSequences: 2, prefixCache: false, speculation: false });
+  createRuntime({
+    model,
+    gpu: false,
+    contextSize: 2048,
+    maxSequences: 2,
+    prefixCache: false,
+    speculation: false,
+  });
 const [first, second] = [await open(), await open()];
 
 /** When the tokens of a stream come, until `signal`. */
