@@ -216,7 +216,7 @@ Status Context::DecodeBatch(llama_batch batch, const int32_t* sequences) {
   batch.seq_id = sequence_pointers_.data();
   batch.logits = wants_logits_.data();
   if (head_) head_->Prepare(wants_logits_);
-  const attention::Scope scope(model_->has_own_kernels());
+  const attention::Scope scope(model_->has_own_kernels(), is_kv_unified_ ? &positions_ : nullptr);
   const CatchFatal catching;
   const int32_t result = Api().llama_decode(context_, batch);
   if (is_recurrent_) rollback_.Pass(sequences, count);

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "attention/cell-positions.h"
 #include "llama/adapters.h"
 #include "llama/checkpoints.h"
 #include "llama/draft-head.h"
@@ -151,6 +152,7 @@ class Context {
   std::shared_ptr<Model> model_;
   llama_context* context_ = nullptr;
   std::unique_ptr<ThreadPool> pool_;
+  attention::CellPositions positions_;
   ThreadBudget::User threads_;
   uint32_t kv_tokens_ = 0;
   Adapters adapters_;

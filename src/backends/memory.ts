@@ -37,6 +37,8 @@ export type ModelShape = {
   /** Whether that state can be taken back by some tokens. */
   readonly takesBack: boolean;
   readonly isF32: boolean;
+  /** Whether a weight has a quantized type. */
+  readonly isQuantized: boolean;
   /** How the states of a sequence's tokens become one vector; null: the file does not say, it is no model of embeddings. */
   readonly pooling: Pooling | null;
   /** Whether a token sees those before it only. */
@@ -97,6 +99,7 @@ export function toShape(parts: readonly GgufHeader[]): ModelShape {
     isRecurrent: memories.some(({ stateBytes }) => stateBytes > 0),
     takesBack: TAKE_BACK.has(architecture),
     isF32: parts.every(isF32),
+    isQuantized: tensors.some(([, { type }]) => type.blockElements > 1),
     pooling: POOLINGS[read('pooling_type') ?? 0] ?? null,
     isCausal: read('attention.causal') !== 0,
     ...weightsOf(tensors, layers),

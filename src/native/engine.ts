@@ -230,7 +230,7 @@ export type EngineAddon = {
     gpuLayers?: number;
     devices?: readonly string[]; // names of GPUs
     tensorSplit?: Float32Array; // (devices) shares
-    packs: 'none' | 'quantized' | 'all'; // weights for our own matmuls: all means F16, BF16 and F32, too
+    packs: boolean; // weights for our own matmuls
     mmap?: boolean; // map the file; absent: where the engine can
     loadHeads?: boolean; // its layers for multi-token prediction, too
     mlock?: boolean; // keep the weights from being swapped out

@@ -99,6 +99,8 @@ type TestingAddon = Omit<Addon, 'Sampler'> & {
     kvHeads: number;
     firstToken: number;
     window: number; // cells that a token sees; 0: all
+    sees: Uint8Array; // (tokens, cells) 1: the token sees the cell; or empty: as firstToken and window say
+    positions: Int32Array; // (cells) of a cache that sequences share, or empty
     cap: number; // of scores; 0: none
     sinks: Float32Array; // (heads) or empty
     q: Float32Array; // (tokens, heads, width)
