@@ -29,6 +29,7 @@ import { countTokens, createMessage } from './message-endpoints.ts';
 import { listServedModels, retrieveServedModel } from './model-list.ts';
 import { ollamaChat, ollamaEmbed, ollamaEmbeddings, ollamaGenerate } from './ollama-endpoints.ts';
 import { ollamaLoaded, ollamaPull, ollamaShow, ollamaTags, ollamaVersion } from './ollama-model-endpoints.ts';
+import { classify, rerank, score } from './rank-endpoints.ts';
 import {
   compactResponse,
   countInputTokens,
@@ -55,6 +56,9 @@ export const endpointHandlers: Readonly<Record<EndpointName, EndpointHandler>> =
   createCompletion,
   createTextCompletion,
   createEmbeddings,
+  rerank,
+  score,
+  classify,
   createMessage,
   countTokens,
   createResponse,

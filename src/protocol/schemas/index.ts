@@ -10,6 +10,7 @@ import { messagesDefinitions } from './messages.ts';
 import { modelDefinitions } from './model.ts';
 import { modelOptionDefinitions } from './model-options.ts';
 import { ollamaDefinitions } from './ollama.ts';
+import { rankDefinitions } from './rank.ts';
 import { responseHistoryDefinitions } from './response-history.ts';
 import { responseToolDefinitions } from './response-tools.ts';
 import { responsesDefinitions } from './responses.ts';
@@ -49,6 +50,7 @@ export const definitions: Definitions = {
   ...responseHistoryDefinitions,
   ...responseToolDefinitions,
   ...embeddingDefinitions,
+  ...rankDefinitions,
   ...batchRequestDefinitions,
 };
 
@@ -84,6 +86,9 @@ export const validated = [
   'AdapterUnloadBody',
   'TextCompletionRequest',
   'EmbeddingRequest',
+  'RerankRequest',
+  'ScoreRequest',
+  'ClassifyRequest',
   'BatchRequest',
   'MessageRequest',
   'MessageCountRequest',
@@ -108,6 +113,9 @@ export const filled = [
   'ListQuery',
   'JobListQuery',
   'EmbeddingRequest',
+  'RerankRequest',
+  'ScoreRequest',
+  'ClassifyRequest',
   'ExperimentalConfig',
   'SftConfig',
 ] as const;
