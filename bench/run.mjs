@@ -9,6 +9,7 @@ const USAGE = `npm run bench -- [SUITE ...] [--rounds N] [--sequences 1,8] [--on
   [--requests N] [--llama-server PROGRAM] [--json FILE] [--no-save]`;
 const SUITES = [
   'decode',
+  'busy',
   'prompt',
   'matmul',
   'attention',

@@ -15,6 +15,8 @@ export type RuntimeStats = EngineStats & {
   readonly placement: readonly ({ readonly model: string } & Placement)[];
   /** Matmul kernels of each loaded model, by its path: this library's for an instruction set, or `plain` for the engine's own. */
   readonly kernels: readonly { readonly model: string; readonly kernels: Kernels }[];
+  /** CPU threads of each loaded model's last step, by its path: as many as pay, see `threads` of a model. */
+  readonly threads: readonly { readonly model: string; readonly threads: number }[];
   /** Former name of `kernels`, kept in this release. */
   readonly products: RuntimeStats['kernels'];
 };
@@ -29,6 +31,7 @@ export function runtimeStats(models: Models): RuntimeStats {
     diskCache: models.diskCache,
     placement: loaded.map(({ path, placement }) => ({ model: path, ...placement })),
     kernels,
+    threads: loaded.map(({ path, engine }) => ({ model: path, threads: engine.threads })),
     products: kernels,
   };
 }
@@ -42,6 +45,7 @@ export function sumRuntimeStats(all: readonly RuntimeStats[]): RuntimeStats {
     diskCache: sumCacheFileStats(all.map(({ diskCache }) => diskCache)),
     placement: all.flatMap(({ placement }) => placement),
     kernels,
+    threads: all.flatMap(({ threads }) => threads),
     products: kernels,
   };
 }

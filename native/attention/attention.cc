@@ -61,7 +61,7 @@ struct Plan::Rows {
 // A thread's memory.
 struct Plan::Scratch {
   float *scores, *mask, *largest, *sums, *y, *part;
-  int32_t* index;
+  int32_t *index, *shared, *list;  // (kBlockCells), (cells), (cells)
   uint64_t *seen, *any, *all;  // (tokens, words), (words), (words): bits of cells
 };
 
@@ -82,7 +82,7 @@ Plan::Plan(const Attention& attention, int threads) : attention_(attention), thr
   tasks_ = is_split_ ? row_tasks_ * spans_ : row_tasks_;
   part_floats_ = 2 + static_cast<size_t>(attention.v_width);
   const size_t floats = kMostRows * (kBlockCells + 1 + kLanes + static_cast<size_t>(attention.v_width) + part_floats_) + part_floats_ +
-                        kMostTokens * kBlockCells + kBlockCells;
+                        kMostTokens * kBlockCells + kBlockCells + (attention.positions ? 2 * static_cast<size_t>(attention.cells) : 0);
   thread_bytes_ = RoundedUp(floats * sizeof(float) + static_cast<size_t>(words_) * (kMostTokens + 2) * sizeof(uint64_t));
   if (is_split_) partial_bytes_ = static_cast<size_t>(tasks_) * kMostRows * part_floats_ * sizeof(float);
 }
@@ -123,6 +123,9 @@ Plan::Scratch Plan::ScratchOf(int thread, uint8_t* work) const {
   scratch.y = take(kMostRows * static_cast<size_t>(attention_.v_width));
   scratch.part = take((kMostRows + 1) * part_floats_);
   scratch.index = reinterpret_cast<int32_t*>(take(kBlockCells));
+  const size_t listed = attention_.positions ? static_cast<size_t>(attention_.cells) : 0;
+  scratch.shared = reinterpret_cast<int32_t*>(take(listed));
+  scratch.list = reinterpret_cast<int32_t*>(take(listed));
   return scratch;
 }
 
@@ -159,8 +162,16 @@ class Plan::Task {
       block_.v_fetched = of_batch(a.v_head, a.v_cell);
     }
     const int64_t tokens = rows.stream * a.tokens + rows.first_token;
-    if (seen->tokens != tokens) *seen = {tokens, See()};
-    is_range_ = seen->is_range;
+    if (seen->tokens != tokens) {
+      *seen = {tokens, See()};
+      if (attention_.positions && IsOneSequence()) {
+        const Sorted sorted = SortedOf(scratch.list, AddCells(scratch.any, nullptr, scratch.list));
+        seen->is_one_sequence = sorted.is_known;
+        seen->listed = sorted.count;
+        seen->first = sorted.first;
+      }
+    }
+    seen_ = seen;
   }
 
   // The parts of all rows: the span `only`, or all of them if it is negative.
@@ -168,10 +179,11 @@ class Plan::Task {
     for (int row = 0; row < rows_.count(); ++row) parts[static_cast<size_t>(row) * plan_.part_floats_] = kUnseen;
     only_ = only;
     parts_ = parts;
-    Start();
-    if (is_range_) RunRange();
+    std::fill_n(span_, rows_.tokens, kNoSpan);
+    if (attention_.positions) RunPositions();
+    else if (seen_->is_range) RunRange();
     else RunLists();
-    EndSpan();
+    for (int token = 0; token < rows_.tokens; ++token) EndSpan(token);
   }
 
  private:
@@ -229,29 +241,28 @@ class Plan::Task {
     return true;
   }
 
-  void Start() {
-    std::fill_n(scratch_.largest, rows_.count(), kUnseen);
-    std::fill_n(scratch_.sums, rows_.count() * kLanes, 0.0f);
-    std::fill_n(scratch_.y, rows_.count() * attention_.v_width, 0.0f);
-  }
-
-  // Whether the block belongs to what is computed; ends the span before it.
-  bool Enter(int64_t block) {
+  // Whether the block belongs to what is computed of these tokens; ends their span before it.
+  bool Enter(int64_t block, int first, int end) {
     const int64_t span = block / kSpanBlocks;
-    if (only_ >= 0) return span == only_;
-    if (span != span_ && span_ != kNoSpan) {
-      EndSpan();
-      Start();
+    if (only_ >= 0 && span != only_) return false;
+    for (int token = first; token < end; ++token) {
+      if (span_[token] == span) continue;
+      EndSpan(token);
+      span_[token] = span;
+      const int row = token * rows_.heads;
+      std::fill_n(scratch_.largest + row, rows_.heads, kUnseen);
+      std::fill_n(scratch_.sums + row * kLanes, rows_.heads * kLanes, 0.0f);
+      std::fill_n(scratch_.y + row * attention_.v_width, rows_.heads * attention_.v_width, 0.0f);
     }
-    span_ = span;
     return true;
   }
 
-  // Adds the sums of the span to the parts.
-  void EndSpan() {
+  // Adds the sums of a token's span to its parts.
+  void EndSpan(int token) {
+    if (span_[token] == kNoSpan) return;
     const int width = attention_.v_width;
     float* one = parts_ + static_cast<size_t>(rows_.count()) * plan_.part_floats_;  // see Run: room for one more
-    for (int row = 0; row < rows_.count(); ++row) {
+    for (int row = token * rows_.heads; row < (token + 1) * rows_.heads; ++row) {
       if (scratch_.largest[row] == kUnseen) continue;
       one[0] = scratch_.largest[row];
       one[1] = kernels_.sum(scratch_.sums + row * kLanes);
@@ -264,7 +275,7 @@ class Plan::Task {
   void RunRange() {
     for (int64_t word = 0; word < plan_.words_; ++word) {
       const uint64_t any = scratch_.any[word];
-      if (!any || !Enter(word)) continue;
+      if (!any || !Enter(word, 0, rows_.tokens)) continue;
       block_.first = std::countr_zero(any);
       block_.end = kBlockCells - std::countl_zero(any);
       for (int i = 0; i < block_.end; ++i) scratch_.index[i] = PlaceOf(word * kBlockCells + i);
@@ -316,7 +327,7 @@ class Plan::Task {
     int count = 0;
     const auto flush = [&] {
       block_.end = std::exchange(count, 0);
-      if (block_.end > 0 && Enter((*blocks)++ % (plan_.spans_ * kSpanBlocks))) Attend(first, end);
+      if (block_.end > 0 && Enter((*blocks)++ % (plan_.spans_ * kSpanBlocks), first, end)) Attend(first, end);
     };
     for (int64_t word = 0; word < plan_.words_; ++word)
       for (uint64_t bits = cells[word] & ~(except ? except[word] : 0); bits; bits &= bits - 1) {
@@ -324,6 +335,114 @@ class Plan::Task {
         if (count == kBlockCells) flush();
       }
     flush();
+  }
+
+  // Cells in the order of positions, which are `first` + i, or if that is below 0 those of the cells.
+  struct Sorted {
+    const int32_t* cells = nullptr;
+    int64_t count = 0, first = 0;
+    bool is_known = true;  // false: positions do not tell the cells apart
+  };
+
+  // The cells of a cache that sequences share, in the order of positions: blocks of positions have the cells that they would have in a cache
+  // of the sequence's own. Blocks that several tokens see whole, as those of a common prompt, are read for all of them at once.
+  void RunPositions() {
+    if (seen_->is_one_sequence) return RunSorted({scratch_.list, seen_->listed, seen_->first, true}, 0, rows_.tokens);
+    for (int first = 0, end; first < rows_.tokens; first = end) {
+      end = EndOfSharers(first);
+      const uint64_t* all = end - first > 1 ? scratch_.all : nullptr;
+      int64_t shared = 0, joint = 0;
+      if (all) {
+        shared = SortedOf(scratch_.shared, AddCells(all, nullptr, scratch_.shared)).count;
+        joint = JointCells(shared, first, end);
+        RunSorted(SortedOf(scratch_.shared, joint), first, end);
+      }
+      for (int token = first; token < end; ++token) {
+        std::copy(scratch_.shared + joint, scratch_.shared + shared, scratch_.list);
+        const int64_t rest = shared - joint;
+        RunSorted(SortedOf(scratch_.list, rest + AddCells(CellsOf(token), all, scratch_.list + rest)), token, token + 1);
+      }
+    }
+  }
+
+  // Appends the cells of `cells` without those of `except` -> their number.
+  int64_t AddCells(const uint64_t* cells, const uint64_t* except, int32_t* list) const {
+    int64_t count = 0;
+    for (int64_t word = 0; word < plan_.words_; ++word)
+      for (uint64_t bits = cells[word] & ~(except ? except[word] : 0); bits; bits &= bits - 1)
+        list[count++] = static_cast<int32_t>(word * kBlockCells + std::countr_zero(bits));
+    return count;
+  }
+
+  int64_t PositionOf(int32_t cell) const { return attention_.positions[cell]; }
+
+  // Sorts a list, which mostly is in this order. Positions of cells that no pass has written, as those of a loaded cache, may be wrong: where two
+  // are equal, or one is not in the cache, the cells count from 0 on.
+  Sorted SortedOf(int32_t* list, int64_t count) const {
+    if (count == 0) return {};
+    const auto is_ascending = [&] {
+      for (int64_t i = 1; i < count; ++i)
+        if (PositionOf(list[i - 1]) >= PositionOf(list[i])) return false;
+      return true;
+    };
+    bool is_known = is_ascending();
+    if (!is_known) {
+      std::stable_sort(list, list + count, [this](int32_t a, int32_t b) { return PositionOf(a) < PositionOf(b); });
+      is_known = is_ascending();
+    }
+    const int64_t first = PositionOf(list[0]), last = PositionOf(list[count - 1]);
+    is_known = is_known && first >= 0 && last < plan_.words_ * kBlockCells;
+    return {list, count, !is_known ? 0 : last - first == count - 1 ? first : -1, is_known};
+  }
+
+  // How many of the shared cells fill blocks in which none of these tokens sees another cell.
+  int64_t JointCells(int64_t shared, int first, int end) const {
+    if (shared == 0) return 0;
+    int64_t next = 1;
+    while (next < shared && PositionOf(scratch_.shared[next]) == PositionOf(scratch_.shared[next - 1]) + 1) ++next;
+    int64_t limit = PositionOf(scratch_.shared[next - 1]) + 1;
+    for (int token = first; token < end; ++token)
+      for (int64_t word = 0; word < plan_.words_; ++word)
+        for (uint64_t bits = CellsOf(token)[word] & ~scratch_.all[word]; bits; bits &= bits - 1)
+          limit = std::min(limit, PositionOf(static_cast<int32_t>(word * kBlockCells + std::countr_zero(bits))));
+    limit = limit / kBlockCells * kBlockCells;
+    int64_t joint = 0;
+    while (joint < shared && PositionOf(scratch_.shared[joint]) < limit) ++joint;
+    return joint;
+  }
+
+  // For tokens that see all or some of the cells.
+  void RunSorted(const Sorted& sorted, int first, int end) {
+    const auto place_of = [&](int64_t i) { return sorted.first >= 0 ? sorted.first + i : PositionOf(sorted.cells[i]); };
+    int64_t i = 0, next;
+    if (only_ >= 0 && sorted.first >= 0) i = std::max<int64_t>(0, only_ * kSpanBlocks * kBlockCells - sorted.first);
+    for (; i < sorted.count; i = next) {
+      const int64_t block = place_of(i) / kBlockCells;
+      next = std::min(sorted.count, sorted.first >= 0 ? (block + 1) * kBlockCells - sorted.first : i + 1);
+      while (next < sorted.count && place_of(next) / kBlockCells == block) ++next;
+      if (Enter(block, first, end)) RunBlock(sorted.cells, i, next, place_of, first, end);
+      else if (only_ >= 0 && block / kSpanBlocks > only_) return;
+    }
+  }
+
+  bool Sees(const uint64_t* cells, int32_t cell) const { return cells[cell / kBlockCells] >> (cell % kBlockCells) & 1; }
+
+  template <typename Place>
+  void RunBlock(const int32_t* list, int64_t from, int64_t to, const Place& place_of, int first, int end) {
+    block_.first = static_cast<int>(place_of(from) % kBlockCells);
+    block_.end = static_cast<int>(place_of(to - 1) % kBlockCells) + 1;
+    std::fill_n(scratch_.index, block_.end, PlaceOf(list[from]));
+    for (int64_t i = from; i < to; ++i) scratch_.index[place_of(i) % kBlockCells] = PlaceOf(list[i]);
+    bool sees_all = block_.end - block_.first == to - from;
+    for (int64_t i = from; i < to && sees_all && end - first > 1; ++i) sees_all = Sees(scratch_.all, list[i]);
+    block_.mask = sees_all ? nullptr : scratch_.mask;
+    for (int token = first; token < end && !sees_all; ++token) {
+      float* mask = scratch_.mask + (token - first) * kBlockCells;
+      std::fill_n(mask, kBlockCells, kUnseen);
+      for (int64_t i = from; i < to; ++i)
+        if (Sees(CellsOf(token), list[i])) mask[place_of(i) % kBlockCells] = 0.0f;
+    }
+    Attend(first, end);
   }
 
   void Attend(int first, int end) {
@@ -344,8 +463,8 @@ class Plan::Task {
   const Scratch& scratch_;
   const float* q_[kMostRows];
   Block block_{};
-  bool is_range_ = true;
-  int64_t only_ = -1, span_ = kNoSpan;
+  const Seen* seen_ = nullptr;
+  int64_t only_ = -1, span_[kMostTokens];
   float* parts_ = nullptr;
 };
 

@@ -1,5 +1,5 @@
-// Queries, cached keys and values, a mask -> attention, by one set of kernels. Threads share it by tasks. In a cache whose cells a row sees
-// lie side by side, the order of a row's sums depends on the cells it sees only: not on other rows, other cells or threads.
+// Queries, cached keys and values, a mask -> attention, by one set of kernels. Threads share it by tasks. Where the positions of cells are
+// known, or are their places, the order of a row's sums depends on the cells it sees only: not on other rows, other cells or threads.
 #pragma once
 #include <vector>
 
@@ -30,6 +30,7 @@ struct Attention {
   const float* sinks;        // (heads) scores of a further cell without a value; null: there is none
   Sight sight;
   const int32_t* places;     // (cells) where each cell lies in k and v; null: cell i at i
+  const int32_t* positions;  // (cells) which one of its sequence each cell is, of a cache that sequences share; null: not known
 };
 
 // How threads share it.
@@ -48,6 +49,8 @@ class Plan {
   struct Seen {
     int64_t tokens = -1;   // which ones
     bool is_range = true;  // one sequence's, whose cells lie side by side
+    bool is_one_sequence = false;  // in a cache that sequences share
+    int64_t listed = 0, first = 0;  // then: how many cells they see, and the position of the first, see Sorted
   };
   // `work`: at a multiple of 64, the same for all threads; `seen`: of the thread.
   void Run(const Kernels& kernels, int64_t task, int thread, uint8_t* work, Seen* seen) const;

@@ -1,6 +1,7 @@
 #include "attention/hook.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "attention/invariance.h"
 #include "attention/low-rank.h"
@@ -18,11 +19,13 @@ namespace {
 constexpr size_t kAlignment = 64;
 constexpr int32_t kOurs = 0x6F6E706F;  // in the last parameter of a node, which ggml leaves at 0
 constexpr int kMark = GGML_MAX_OP_PARAMS / sizeof(int32_t) - 1;
+constexpr int kPositions = kMark - 3;  // before it: where the positions of the cells are
 
 matmul::EngineFunctions g_functions;
 const Kernels* g_kernels = nullptr;
 Installation g_installation;
 thread_local bool t_is_wanted = false;
+thread_local CellPositions* t_positions = nullptr;
 thread_local GraphCheck* t_check = nullptr;
 
 }  // namespace
@@ -39,6 +42,16 @@ struct CheckedNodes {
 
 namespace {
 
+void SetPositions(const ggml_tensor* node, const int32_t* positions) {
+  std::memcpy(const_cast<ggml_tensor*>(node)->op_params + kPositions, &positions, sizeof positions);
+}
+
+std::optional<Attention> MarkedAttention(const ggml_tensor* node) {
+  std::optional<Attention> attention = AttentionOf(node);
+  if (attention) std::memcpy(&attention->positions, node->op_params + kPositions, sizeof attention->positions);
+  return attention;
+}
+
 int32_t& MarkOf(const ggml_tensor* node) { return const_cast<ggml_tensor*>(node)->op_params[kMark]; }
 
 // The engine asks for the size of its memory on the thread that has the graph computed, and then computes it on all threads. So the size
@@ -46,7 +59,9 @@ int32_t& MarkOf(const ggml_tensor* node) { return const_cast<ggml_tensor*>(node)
 class Node : public ggml::cpu::tensor_traits {
  public:
   bool work_size(int threads, const ggml_tensor* node, size_t& size) override {
-    const std::optional<Attention> attention = t_is_wanted ? AttentionOf(node) : std::nullopt;
+    const ggml_tensor* keys = IsRounding(node->src[1]) ? node->src[1]->src[0] : node->src[1];
+    SetPositions(node, t_positions ? t_positions->Of(keys) : nullptr);
+    const std::optional<Attention> attention = t_is_wanted ? MarkedAttention(node) : std::nullopt;
     MarkOf(node) = attention ? kOurs : 0;
     for (const ggml_tensor* cells : {node->src[1], node->src[2]})
       if (IsRounding(cells)) MarkOf(cells) = MarkOf(node);
@@ -56,7 +71,7 @@ class Node : public ggml::cpu::tensor_traits {
 
   bool compute_forward(ggml_compute_params* params, ggml_tensor* node) override {
     if (MarkOf(node) != kOurs) return false;
-    const Attention attention = *AttentionOf(node);
+    const Attention attention = *MarkedAttention(node);
     const Plan plan(attention, params->nth);
     const auto address = reinterpret_cast<uintptr_t>(params->wdata);
     auto* work = reinterpret_cast<uint8_t*>((address + kAlignment - 1) / kAlignment * kAlignment);
@@ -79,6 +94,16 @@ class Rounding : public ggml::cpu::tensor_traits {
  public:
   bool work_size(int, const ggml_tensor*, size_t&) override { return false; }
   bool compute_forward(ggml_compute_params*, ggml_tensor* node) override { return MarkOf(node) == kOurs; }
+};
+
+// What moves tokens to their positions and cells is the engine's, and seen before it is computed.
+class Moving : public ggml::cpu::tensor_traits {
+ public:
+  bool work_size(int, const ggml_tensor* node, size_t&) override {
+    if (t_positions) t_positions->See(node);
+    return false;
+  }
+  bool compute_forward(ggml_compute_params*, ggml_tensor*) override { return false; }
 };
 
 // Matmuls with the factors of an adapter.
@@ -121,10 +146,12 @@ ggml::cpu::tensor_traits* TraitsOf(const ggml_tensor* node) {
   static Rounding rounding;
   static LowRank low_rank;
   static Recurrent recurrent;
+  static Moving moving;
   CheckedNodes::See(node);
   if (node->op == GGML_OP_FLASH_ATTN_EXT) return &attention;
   if (IsLowRank(node)) return &low_rank;
   if (IsRecurrent(node)) return &recurrent;
+  if (node->op == GGML_OP_GET_ROWS || node->op == GGML_OP_ROPE || node->op == GGML_OP_SET_ROWS) return &moving;
   return IsRounding(node) ? &rounding : nullptr;
 }
 
@@ -142,8 +169,14 @@ const Installation& Install(ggml_backend_dev_t cpu) {
 
 const Installation& Installed() { return g_installation; }
 
-Scope::Scope(bool is_wanted) : outer_(t_is_wanted) { t_is_wanted = is_wanted; }
-Scope::~Scope() { t_is_wanted = outer_; }
+Scope::Scope(bool is_wanted, CellPositions* positions) : outer_(t_is_wanted), outer_positions_(t_positions) {
+  t_is_wanted = is_wanted;
+  t_positions = positions;
+}
+Scope::~Scope() {
+  t_is_wanted = outer_;
+  t_positions = outer_positions_;
+}
 
 GraphCheck::GraphCheck() : has_own_attention_(g_installation.kernels != nullptr) {
   if (!has_own_attention_) variant_ = "attention";
@@ -160,7 +193,7 @@ const Installation& Installed() {
   return none;
 }
 
-Scope::Scope(bool) : outer_(false) {}
+Scope::Scope(bool, CellPositions*) : outer_(false), outer_positions_(nullptr) {}
 Scope::~Scope() {}
 GraphCheck::GraphCheck() : variant_("attention"), has_own_attention_(false) {}
 GraphCheck::~GraphCheck() {}

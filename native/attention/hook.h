@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "matmul/engine-functions.h"
+#include "attention/cell-positions.h"
 
 namespace onpolicy::attention {
 
@@ -17,16 +17,18 @@ const Installation& Install(ggml_backend_dev_t cpu);
 const Installation& Installed();
 
 // While it lives, graphs that the engine plans on this thread use attention of our own, if `is_wanted`. Other graphs, as those of other
-// users of the same libraries, stay as they are.
+// users of the same libraries, stay as they are. `positions`: of the cells of the context that computes; null: they are not kept.
 class Scope {
  public:
-  explicit Scope(bool is_wanted);
+  explicit Scope(bool is_wanted, CellPositions* positions = nullptr);
   ~Scope();
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;
 
  private:
-  [[maybe_unused]] const bool outer_;  // by kernels of x64
+  // By kernels of x64.
+  [[maybe_unused]] const bool outer_;
+  [[maybe_unused]] CellPositions* const outer_positions_;
 };
 
 // While it lives, it looks at the nodes of graphs that the engine plans on this thread.

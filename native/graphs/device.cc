@@ -55,7 +55,7 @@ std::unique_ptr<Device> Device::Open(const std::string& device, int threads) {
   }
   opened->set_threads_ = reinterpret_cast<ggml_backend_set_n_threads_t>(api.ggml_backend_reg_get_proc_address(
       api.ggml_backend_dev_backend_reg(cpu), "ggml_backend_set_n_threads"));
-  opened->UseThreads(true);
+  opened->share_ = std::make_unique<ThreadBudget::User>(threads);
   if (api.ggml_backend_cpu_set_threadpool)
     api.ggml_backend_cpu_set_threadpool(opened->backends_.back(), opened->pool_->get());
   opened->name_ = api.ggml_backend_dev_name(wanted);
@@ -63,10 +63,6 @@ std::unique_ptr<Device> Device::Open(const std::string& device, int threads) {
   opened->scheduler_ = api.ggml_backend_sched_new(
       opened->backends_.data(), nullptr, static_cast<int>(opened->backends_.size()), kMaxGraphNodes, false, false);
   return opened;
-}
-
-void Device::UseThreads(bool all) {
-  if (set_threads_) set_threads_(backends_.back(), all ? threads_ : 1);
 }
 
 Device::~Device() {
@@ -84,6 +80,8 @@ void Device::Run(Graph& graph) {
   api.ggml_backend_sched_reset(scheduler_);
   if (!api.ggml_backend_sched_alloc_graph(scheduler_, graph.get()))
     throw Failure("OUT_OF_MEMORY", "a layer's graph does not fit into the memory of " + name_);
+  const ThreadBudget::Share share(*share_, uses_all_ ? threads_ : 1);
+  if (set_threads_) set_threads_(backends_.back(), share.threads());
   std::string reason;
   bool is_done = false;
   try {

@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "llama/library.h"
+#include "llama/thread-budget.h"
 #include "llama/thread-pool.h"
 
 namespace onpolicy::training {
@@ -57,7 +58,7 @@ class Device {
   const std::string& name() const { return name_; }
   int threads() const { return threads_; }
   // Work too small to share runs faster on one thread. Matters to graphs run from now on.
-  void UseThreads(bool all);
+  void UseThreads(bool all) { uses_all_ = all; }
   ggml_backend_buffer_type_t memory() const { return memory_; }
   // Allocates and runs a graph. Fails with ABORTED once `Abort` was called.
   void Run(Graph& graph);
@@ -73,7 +74,9 @@ class Device {
   ggml_backend_buffer_type_t memory_ = nullptr;
   std::string name_;
   int threads_ = 1;
+  bool uses_all_ = true;
   std::unique_ptr<ThreadPool> pool_;  // of the CPU
+  std::unique_ptr<ThreadBudget::User> share_;
   ggml_backend_set_n_threads_t set_threads_ = nullptr;
   std::atomic<bool> aborted_{false};
   bool is_lost_ = false;  // a GPU failed while it computed

@@ -37,6 +37,7 @@ Context::Context(std::shared_ptr<Model> model, const ContextOptions& options)
     : model_(std::move(model)),
       threads_(options.threads),
       pool_(std::make_unique<ThreadPool>(options.threads)),
+      share_(options.threads),
       adapters_(*model_),
       is_kv_unified_(options.is_kv_unified),
       is_recurrent_(model_->is_recurrent()),
@@ -222,6 +223,11 @@ void Context::FreeAdapter(uint32_t adapter) {
   adapters_.Free(adapter);
 }
 
+void Context::UseThreads(int count) {
+  Api().llama_set_n_threads(context_, count, count);
+  if (head_) head_->UseThreads(count);
+}
+
 Status Context::DecodeBatch(llama_batch batch, const int32_t* sequences) {
   const auto count = static_cast<size_t>(batch.n_tokens);
   sequence_counts_.assign(count, 1);
@@ -231,7 +237,7 @@ Status Context::DecodeBatch(llama_batch batch, const int32_t* sequences) {
   batch.seq_id = sequence_pointers_.data();
   batch.logits = wants_logits_.data();
   if (head_) head_->Prepare(wants_logits_);
-  const attention::Scope scope(model_->has_own_kernels());
+  const attention::Scope scope(model_->has_own_kernels(), is_kv_unified_ ? &positions_ : nullptr);
   const CatchFatal catching;
   const int32_t result = Api().llama_decode(context_, batch);
   if (is_recurrent_) rollback_.Pass(sequences, count);
@@ -317,6 +323,8 @@ Status Context::Decode(const StepInput& input, std::vector<int32_t>* places) {
   if (kept == input.tokens.size()) return Status::Ok();
   const ComputeTurns::Step turn(is_aborted_);
   if (!turn.has_turn()) return Status::Fail("ABORTED", "the step was aborted");
+  const ThreadBudget::Share share(share_);
+  UseThreads(share.threads());
   if (!input.media.empty() || kept > 0) return DecodeMixed(input, rows, places);
   std::iota(places->begin(), places->end(), 0);
   return DecodeTokens(input, rows);

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "attention/cell-positions.h"
 #include "llama/adapters.h"
 #include "llama/checkpoints.h"
 #include "llama/draft-head.h"
@@ -16,6 +17,7 @@
 #include "llama/next-step.h"
 #include "llama/rollback.h"
 #include "llama/step-input.h"
+#include "llama/thread-budget.h"
 #include "llama/thread-pool.h"
 
 namespace onpolicy {
@@ -42,7 +44,7 @@ struct ContextOptions {
   uint32_t max_sequences = 256;   // sequence ids are 0 to max_sequences - 1
   uint32_t max_outputs = 64;      // rows of logits in one step at most
   int32_t sampled_vocab = 0;      // ids that samplers know, where they are those of another model; 0: the model's own
-  int32_t threads = 1;
+  int32_t threads = 1;            // at most
   uint32_t rollback_tokens = 0;   // of a recurrent sequence, that can be taken back: the engine may do so for fewer or none
   bool has_draft_head = false;    // with the model's own head as a source of drafts, if it has one
   bool cache_on_gpu = true;       // of the layers on the GPU; false: in the processor's memory, where their attention runs then
@@ -111,6 +113,8 @@ class Context {
   uint32_t kv_tokens() const { return kv_tokens_; }
   uint32_t rollback_tokens() const { return rollback_.most(); }
   const DraftHead* head() const { return head_.get(); }
+  // Of the last pass.
+  int threads() const { return share_.last(); }
 
   // After a GPU has failed, freeing what it holds waits for it, which ends the process: context and model are leaked instead.
   // Does nothing on a CPU.
@@ -128,6 +132,7 @@ class Context {
                      std::vector<int32_t>* places);
   Status DecodeTokens(const StepInput& input, const std::vector<int32_t>& rows);
   Status DecodeBatch(llama_batch batch, const int32_t* sequences);
+  void UseThreads(int count);
   const float* LogitsAt(int32_t place);
   // Writes the state that the head reads. False: there is none.
   bool StateAt(int32_t place, float* state) const;
@@ -155,6 +160,8 @@ class Context {
   llama_context_params params_{};  // that it was made with
   const int32_t threads_;
   std::unique_ptr<ThreadPool> pool_;
+  attention::CellPositions positions_;
+  ThreadBudget::User share_;
   uint32_t kv_tokens_ = 0;
   Adapters adapters_;
   const bool is_kv_unified_;

@@ -47,6 +47,11 @@ class DraftHead : public DraftModel {
   // Numbers of a state.
   size_t state_width() const { return state_width_; }
 
+  // Of passes from now on.
+  void UseThreads(int count) const {
+    if (context_) Api().llama_set_n_threads(context_, count, count);
+  }
+
   // Makes an edit of the target's cache in its own.
   void Edit(const int32_t* edit);
 

@@ -17,7 +17,7 @@ Embedder::Embedder(std::shared_ptr<Model> model, const EmbedderOptions& options)
     : model_(std::move(model)), options_(options),
       size_(options.has_head ? static_cast<int32_t>(Api().llama_model_n_cls_out(model_->get()))
                              : Api().llama_model_n_embd_out(model_->get())),
-      pool_(options.threads) {}
+      pool_(options.threads), threads_(options.threads) {}
 
 Status Embedder::Create(std::shared_ptr<Model> model, const EmbedderOptions& options, std::shared_ptr<Embedder>* embedder) {
   std::shared_ptr<Embedder> created(new Embedder(std::move(model), options));
@@ -104,6 +104,8 @@ Status Embedder::Decode(const std::vector<int32_t>& tokens, const std::vector<in
   batch.n_seq_id = counts.data();
   batch.seq_id = ids.data();
   batch.logits = outputs.data();
+  const ThreadBudget::Share share(threads_);
+  api.llama_set_n_threads(context_, share.threads(), share.threads());
   const attention::Scope scope(model_->has_own_kernels());
   const CatchFatal catching;
   const int32_t result = api.llama_decode(context_, batch);

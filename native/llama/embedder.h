@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "llama/model.h"
+#include "llama/thread-budget.h"
 #include "llama/thread-pool.h"
 
 namespace onpolicy {
@@ -49,6 +50,7 @@ class Embedder {
   const EmbedderOptions options_;
   const int32_t size_;
   const ThreadPool pool_;
+  ThreadBudget::User threads_;
   std::mutex mutex_;
   llama_context* context_ = nullptr;
   bool reads_states_ = false;

@@ -78,6 +78,7 @@ namespace onpolicy {
   X(llama_vocab_get_add_eos)                                                                                   \
   X(llama_vocab_get_add_sep)                                                                                   \
   X(llama_attach_threadpool)                                                                                   \
+  X(llama_set_n_threads)                                                                                       \
   X(llama_max_devices)                                                                                         \
   X(llama_adapter_lora_init)                                                                                   \
   X(llama_adapter_lora_free)                                                                                   \

@@ -11,6 +11,7 @@
 #include "llama/asserts.h"
 #include "llama/error-log.h"
 #include "matmul/install.h"
+#include "matmul/packing.h"
 
 namespace onpolicy {
 namespace {
@@ -92,13 +93,13 @@ Status Model::LoadAlone(const ModelOptions& options, std::shared_ptr<Model>* mod
     if (state->options.on_progress && !state->options.on_progress(fraction)) state->stopped = true;
     return !state->stopped;
   };
-  const bool packs = options.packs != matmul::Packs::kNone && !use_gpu && CanPack();
+  const bool packs = options.packs && !use_gpu && CanPack();
   ErrorLog log;
-  matmul::Packing packing(packs ? options.packs : matmul::Packs::kNone);
+  matmul::Packing packing(packs);
   llama_model* raw = log.Run([&] { return api.llama_model_load_from_file(options.path.c_str(), params); });
   if (!raw && packs && !progress.stopped && MentionsMemory(log)) {
     ModelOptions plain = options;
-    plain.packs = matmul::Packs::kNone;
+    plain.packs = false;
     const std::string line = "matmuls: plain, as packed weights do not fit into memory: " + log.Text() + "\n";
     LogLine(GGML_LOG_LEVEL_WARN, line.c_str());
     return LoadAlone(plain, model);
@@ -106,7 +107,7 @@ Status Model::LoadAlone(const ModelOptions& options, std::shared_ptr<Model>* mod
   if (!raw && progress.stopped) return Status::Fail("ABORTED", "loading " + options.path + " was aborted");
   if (!raw) return ExplainLoadFailure(options.path, log);
   model->reset(new Model(raw, use_gpu));
-  (*model)->has_own_kernels_ = packs && (packing.packed_bytes() > 0 || options.packs == matmul::Packs::kAll);
+  (*model)->has_own_kernels_ = packs;
   if (packing.packed_bytes() > 0) (*model)->kernels_ = matmul::Installed().kernels;
   if (!api.llama_model_has_decoder(raw) || api.llama_model_is_diffusion(raw) || (*model)->vocab_size() == 0) {
     model->reset();

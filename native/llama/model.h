@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "llama/library.h"
-#include "matmul/packing.h"
 
 namespace onpolicy {
 
@@ -20,7 +19,7 @@ struct ModelOptions {
   int32_t gpu_layers = -1;                    // layers on the GPU; negative: all
   std::vector<std::string> devices;           // names of the GPUs that share the layers; empty: as the engine chooses
   std::vector<float> tensor_split;            // their shares, in the same order; empty: by free memory
-  matmul::Packs packs = matmul::Packs::kNone;  // weights for matmuls of our own, on the CPU
+  bool packs = false;             // weights for matmuls of our own, on the CPU
   std::optional<bool> mmap;                   // map the file; absent: where the engine can
   bool load_heads = false;                    // its layers for multi-token prediction, too
   bool mlock = false;                         // keep the weights from being swapped out

@@ -38,9 +38,7 @@ class ExtraType : public ggml::cpu::extra_buffer_type {
   bool supports_op(ggml_backend_dev_t, const ggml_tensor* op) override {
     if (!IsMatmul(op) || !IsOurs(op->src[0]) || op->src[1]->type != GGML_TYPE_F32) return false;
     const bool is_loading = op->src[0]->buffer->size == 0;
-    const Format* format = PackedFormat(op->src[0]);
-    if (!format || !is_loading) return format;
-    return t_packing && (t_packing->packs() == Packs::kAll || format->terms != Terms::kFloats);
+    return PackedFormat(op->src[0]) && (t_packing || !is_loading);
   }
   ggml::cpu::tensor_traits* get_tensor_traits(const ggml_tensor* op) override {
     if (IsMatmul(op) && IsOurs(op->src[0])) return NodeTraits(op);
@@ -141,7 +139,7 @@ ggml_backend_buffer_type_t MakeBufferType(ggml_backend_dev_t cpu, const EngineFu
 
 void SetOperations(OperationFunction* operation) { g_operation = operation; }
 
-Packing::Packing(Packs packs) : packs_(packs), outer_(t_packing) { t_packing = packs == Packs::kNone ? nullptr : this; }
+Packing::Packing(bool packs) : outer_(t_packing) { t_packing = packs ? this : nullptr; }
 Packing::~Packing() { t_packing = outer_; }
 
 }  // namespace onpolicy::matmul
@@ -152,7 +150,7 @@ namespace onpolicy::matmul {
 
 ggml_backend_buffer_type_t MakeBufferType(ggml_backend_dev_t, const EngineFunctions&, const Kernels&) { return nullptr; }
 void SetOperations(OperationFunction*) {}
-Packing::Packing(Packs packs) : packs_(packs), outer_(nullptr) {}
+Packing::Packing(bool) : outer_(nullptr) {}
 Packing::~Packing() {}
 
 }  // namespace onpolicy::matmul

@@ -26,6 +26,7 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
                         InstanceMethod<&JsContext::LoadAdapter>("loadAdapter"),
                         InstanceMethod<&JsContext::MixAdapters>("mixAdapters"),
                         InstanceMethod<&JsContext::FreeAdapter>("freeAdapter"),
+                        InstanceAccessor<&JsContext::Threads>("threads"),
                         InstanceMethod<&JsContext::AttachHead>("attachHead"),
                         InstanceMethod<&JsContext::DetachHead>("detachHead"),
                         InstanceMethod<&JsContext::Finish>("finish"), InstanceMethod<&JsContext::Abort>("abort"),
@@ -288,6 +289,9 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
     const auto rows = std::min(options_.batch_tokens, std::max(options_.max_outputs, options_.max_sequences));
     Check(env_, tokens <= rows, "drafts.limits: more than a step holds");
   }
+
+  // threads -> number: of the last pass; 0 when closed.
+  Napi::Value Threads(const Napi::CallbackInfo& info) { return Napi::Number::New(info.Env(), thread_ ? thread_->threads() : 0); }
 
   Napi::Value Abort(const Napi::CallbackInfo& info) {
     if (thread_) thread_->Abort();

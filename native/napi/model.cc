@@ -129,11 +129,6 @@ Napi::Object DescribeModel(Napi::Env env, const LoadedModel& loaded) {
   return object;
 }
 
-matmul::Packs ReadPacks(const std::string& name) {
-  if (name == "all") return matmul::Packs::kAll;
-  return name == "quantized" ? matmul::Packs::kQuantized : matmul::Packs::kNone;
-}
-
 // loadModel({ path, useGpu, gpuLayers, packs, mmap, mlock, onProgress, cancelled: Int32Array(1) }) -> Promise<Model>
 // `cancelled[0]` set to 1 stops the load.
 Napi::Value LoadModel(const Napi::CallbackInfo& info) {
@@ -143,7 +138,7 @@ Napi::Value LoadModel(const Napi::CallbackInfo& info) {
   auto request = std::make_shared<ModelOptions>();
   request->path = options.Text("path");
   request->use_gpu = options.Flag("useGpu");
-  request->packs = ReadPacks(options.Text("packs"));
+  request->packs = options.Flag("packs");
   if (!IsAbsent(options["devices"])) request->devices = options.Texts("devices");
   if (!IsAbsent(options["tensorSplit"])) request->tensor_split = ReadVector<float>(options["tensorSplit"], "tensorSplit");
   if (!IsAbsent(options["loadHeads"])) request->load_heads = options.Flag("loadHeads");

@@ -49,6 +49,9 @@ class StepThread : public std::enable_shared_from_this<StepThread> {
     return promise;
   }
 
+  // Of the last pass.
+  int threads() const { return context_->threads(); }
+
   // The context while no job waits or runs, else null.
   Context* Idle() const { return pending_ == 0 ? context_.get() : nullptr; }
 

@@ -53,17 +53,18 @@ class RowPool {
       work_ = &work;
       rows_ = rows;
       next_row_ = 0;
-      busy_ = static_cast<int>(threads_.size());
+      is_open_ = true;
       ++round_;
     }
     wake_.notify_all();
   }
 
-  // Helps with the rows that are left and returns, or throws, when all are done.
+  // Helps with the rows that are left and returns, or throws, when all are done. A thread that has not begun by then is not waited for.
   void Finish() {
     failure_.Keep([this] { Drain(0); });
     {
       std::unique_lock<std::mutex> lock(mutex_);
+      is_open_ = false;
       done_.wait(lock, [this] { return busy_ == 0; });
     }
     failure_.Rethrow();
@@ -81,6 +82,8 @@ class RowPool {
       wake_.wait(lock, [&] { return stopping_ || round_ != seen; });
       if (stopping_) return;
       seen = round_;
+      if (!is_open_) continue;
+      ++busy_;
       lock.unlock();
       failure_.Keep([&] { Drain(worker); });
       lock.lock();
@@ -95,7 +98,8 @@ class RowPool {
   const Work* work_ = nullptr;
   std::atomic<int> next_row_{0};
   int rows_ = 0;
-  int busy_ = 0;
+  int busy_ = 0;  // threads that may still read work_
+  bool is_open_ = false;  // for threads that have not begun
   uint64_t round_ = 0;
   bool stopping_ = false;
 };

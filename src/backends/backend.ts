@@ -129,6 +129,8 @@ export interface Backend extends BackendLimits {
   readonly vocabSize: number;
   /** Shape of a slot's cache: the result of {@link saveSlot} can be loaded where this is the same. */
   readonly cacheShape: string;
+  /** CPU threads of the last step. */
+  readonly threads: number;
   /**
    * Runs one step; steps must not overlap. Rejects with code `ABORTED` after {@link abortStep}: the cache may then
    * hold a part of the step, which the caller removes. With code `KV_FULL` nothing was computed.

@@ -49,6 +49,10 @@ export class GgufBackend implements Backend {
     this.#context = context;
   }
 
+  get threads(): number {
+    return this.#context.threads;
+  }
+
   saveCheckpoint(slot: number, number: number): Promise<number> {
     return this.#context.saveCheckpoint(slot, number);
   }

@@ -287,11 +287,14 @@ export class GgufModel implements LoadedModel {
   }
 }
 
-/** Which weights are packed: a private copy, which the system cannot drop as it can drop pages of the file. */
-function packsOf(options: GgufOptions, shape: ModelShape): 'none' | 'quantized' | 'all' {
+/**
+ * Whether weights are packed: a private copy, which the system cannot drop as it can drop pages of the file. Small matrices of floats
+ * beside quantized ones are packed, too, so that no matmul depends on the batch.
+ */
+function packs(options: GgufOptions, shape: ModelShape): boolean {
   const bytes = weightBytes(shape) + (options.reservedBytes ?? 0);
-  if (options.kernels === 'plain' || PACKED_SHARE * process.availableMemory() <= bytes) return 'none';
-  return options.kernels === 'batch' ? 'all' : 'quantized';
+  if (options.kernels === 'plain' || PACKED_SHARE * process.availableMemory() <= bytes) return false;
+  return options.kernels === 'batch' || shape.isQuantized;
 }
 
 /** Loads a GGUF file. Fails with `MODEL_NOT_FOUND`, `MODEL_INVALID`, `UNSUPPORTED`, `OUT_OF_MEMORY` or `ABORTED`. */
@@ -307,7 +310,7 @@ export async function loadGguf(options: GgufOptions, described?: ModelShape): Pr
     const native = await loadAddon().loadModel({
       path: onDisk(options.path),
       useGpu: options.gpu !== false,
-      packs: packsOf(options, shape),
+      packs: packs(options, shape),
       ...(options.loadHeads ? { loadHeads: true } : {}),
       ...(options.gpuLayers === undefined ? {} : { gpuLayers: options.gpuLayers }),
       ...(options.devices === undefined ? {} : { devices: options.devices }),

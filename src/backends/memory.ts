@@ -40,6 +40,8 @@ export type ModelShape = {
   /** Whether that state can be taken back by some tokens. */
   readonly takesBack: boolean;
   readonly isF32: boolean;
+  /** Whether a weight has a quantized type. */
+  readonly isQuantized: boolean;
   /** How the states of a sequence's tokens become one vector; null: the file does not say, it is no model of embeddings. */
   readonly pooling: Pooling | null;
   /** Whether a token sees those before it only. */
@@ -103,6 +105,7 @@ export function toShape(parts: readonly GgufHeader[]): ModelShape {
     isRecurrent: memories.some(({ stateBytes }) => stateBytes > 0),
     takesBack: TAKE_BACK.has(architecture),
     isF32: parts.every(isF32),
+    isQuantized: tensors.some(([, { type }]) => type.blockElements > 1),
     pooling: poolingOf(read('pooling_type'), tensors),
     isCausal: read('attention.causal') !== 0,
     eagle: architecture === 'eagle3' ? eagleFacts(parts[0]!) : null,

@@ -202,6 +202,11 @@ export class Engine {
     return this.#backend.rollbackTokens !== Infinity || this.#backend.windowTokens > 0;
   }
 
+  /** CPU threads of the last step. */
+  get threads(): number {
+    return this.#backend.threads;
+  }
+
   /** Numbers about this engine. */
   stats(): EngineStats {
     const { kvTokens } = this.#backend;

@@ -107,7 +107,7 @@ export type ContextOptions = {
   readonly wholeRows?: number; // rows of the largest non-causal chunk of a medium
   readonly maxSequences: number;
   readonly maxOutputs: number;
-  readonly threads: number;
+  readonly threads: number; // at most
   readonly rollbackTokens?: number; // last tokens of a recurrent sequence that can be taken back; the engine may allow fewer or none
   readonly hasDraftHead?: boolean; // with the model's own head as a source of drafts
   readonly fusedAttention: boolean;
@@ -123,6 +123,7 @@ export type NativeContext = {
   readonly kvTokens: number;
   readonly rollbackTokens: number;
   readonly hasDraftHead: boolean;
+  readonly threads: number; // of the last pass; 0 when it is closed
   readonly mostDrafts: number; // of that head in one step; 0: any number
   step(step: {
     adapter: number; // as `loadAdapter` numbered it; 0: none
@@ -239,7 +240,7 @@ export type EngineAddon = {
     gpuLayers?: number;
     devices?: readonly string[]; // names of GPUs
     tensorSplit?: Float32Array; // (devices) shares
-    packs: 'none' | 'quantized' | 'all'; // weights for our own matmuls: all means F16, BF16 and F32, too
+    packs: boolean; // weights for our own matmuls
     mmap?: boolean; // map the file; absent: where the engine can
     loadHeads?: boolean; // its layers for multi-token prediction, too
     mlock?: boolean; // keep the weights from being swapped out

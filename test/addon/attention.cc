@@ -20,7 +20,7 @@ Napi::Value AttentionKernels(const Napi::CallbackInfo& info) { return SupportedS
 
 const at::Kernels& AttentionKernelsOf(const Fields& options) { return *ReadKernels(options, at::kAllKernels, "attentionKernels()"); }
 
-// attend({ kernels, type, width, heads, kvHeads, firstToken, window, cap, sinks, q, k, v, threads }) -> y, (tokens, heads, width). type: 0 for F16, 1 for
+// attend({ kernels, type, width, heads, kvHeads, firstToken, window, sees, positions, cap, sinks, q, k, v, threads }) -> y, (tokens, heads, width). type: 0 for F16, 1 for
 // Q8_0, 2 for F32; q: (tokens, heads, width); k, v: bytes of (cells, kv heads, width) in it.
 Napi::Value Attend(const Napi::CallbackInfo& info) {
   const Fields options(info[0]);
@@ -54,6 +54,17 @@ Napi::Value Attend(const Napi::CallbackInfo& info) {
   if (!sinks.empty() && static_cast<int64_t>(sinks.size()) != a.heads) RefuseField(info.Env(), "sinks", "one of each head, or none");
   if (!sinks.empty()) a.sinks = sinks.data();
   a.sight = {options.Integer<int64_t>("firstToken", 0, a.cells - a.tokens), options.Integer<int64_t>("window")};
+  const auto sees = ReadVector<uint8_t>(options["sees"], "sees");
+  const auto positions = ReadVector<int32_t>(options["positions"], "positions");
+  const auto cells = static_cast<size_t>(a.cells), tokens = static_cast<size_t>(a.tokens);
+  if ((!sees.empty() && sees.size() != tokens * cells) || (!positions.empty() && positions.size() != cells))
+    RefuseField(info.Env(), "sees", "tokens times cells, and a position for each cell, or none");
+  constexpr uint16_t kMinusInfinity = 0xFC00;  // a 16-bit float
+  std::vector<uint16_t> mask(sees.size());
+  for (size_t i = 0; i < sees.size(); ++i) mask[i] = sees[i] ? 0 : kMinusInfinity;
+  if (!sees.empty()) a.mask = reinterpret_cast<const uint8_t*>(mask.data());
+  if (!positions.empty()) a.positions = positions.data();
+  a.mask_token = cells * sizeof(uint16_t);
   std::vector<float> y(q.size());
   a.y = y.data();
   const at::Plan plan(a, options.Integer("threads", 1, 64));

@@ -14,6 +14,7 @@ Napi::Object Init(Napi::Env env, Napi::Object exports) {
   RegisterMatmulTests(env, exports);
   RegisterPeak(env, exports);
   RegisterSamplerTests(env, exports);
+  RegisterThreadBudgetTests(env, exports);
   return exports;
 }
 

@@ -9,5 +9,6 @@ void RegisterGrammarTests(Napi::Env env, Napi::Object exports);
 void RegisterMatmulTests(Napi::Env env, Napi::Object exports);
 void RegisterPeak(Napi::Env env, Napi::Object exports);
 void RegisterSamplerTests(Napi::Env env, Napi::Object exports);
+void RegisterThreadBudgetTests(Napi::Env env, Napi::Object exports);
 
 }  // namespace onpolicy

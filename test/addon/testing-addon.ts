@@ -42,6 +42,17 @@ type TestingAddon = Omit<Addon, 'Sampler'> & {
       plan: SamplerPlanHandle,
       seed: bigint,
     ) => TestedSampler);
+  /**
+   * What the cores did between looks at them -> (looks, users) threads that a budget then gives to computations that run at once and want
+   * so many at most.
+   */
+  threadBudget(
+    cores: number,
+    looks: readonly { seconds: number; idle: number; own: number }[], // idle cores, and those that computed for the process
+    users: readonly number[],
+  ): number[][];
+  /** Seconds of a clock, of idle cores together, of the process on all of them. */
+  coreTimes(): { now: number; idle: number; own: number } | null;
   /** Log-softmax, rank and the k best of one row for a given token. */
   scoreRow(logits: Float32Array, token: number, k: number): SampledRow;
   /** Masks may take this part of their work from now on. */
@@ -88,6 +99,8 @@ type TestingAddon = Omit<Addon, 'Sampler'> & {
     kvHeads: number;
     firstToken: number;
     window: number; // cells that a token sees; 0: all
+    sees: Uint8Array; // (tokens, cells) 1: the token sees the cell; or empty: as firstToken and window say
+    positions: Int32Array; // (cells) of a cache that sequences share, or empty
     cap: number; // of scores; 0: none
     sinks: Float32Array; // (heads) or empty
     q: Float32Array; // (tokens, heads, width)

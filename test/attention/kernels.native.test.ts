@@ -79,6 +79,8 @@ function reference(shape: Shape, q: Float64Array, k: Float64Array, v: Float64Arr
 }
 
 const NO_SINKS = new Float32Array();
+/** A cache of one sequence, with each cell at its position. */
+const OWN_CACHE = { sees: new Uint8Array(), positions: new Int32Array() };
 const SHAPES: readonly (Omit<Shape, 'type' | 'cap' | 'sinks'> & Partial<Pick<Shape, 'cap' | 'sinks'>>)[] = [
   { width: 32, heads: 1, kvHeads: 1, tokens: 1, cells: 64, firstToken: 0, window: 0 },
   { width: 64, heads: 4, kvHeads: 2, tokens: 1, cells: 1280, firstToken: 1200, window: 0 },
@@ -124,7 +126,15 @@ describe.skipIf(KERNELS.length === 0)('attention', () => {
       const k = cellsOf(type, cells * kvHeads * width, 2);
       const v = cellsOf(type, cells * kvHeads * width, 3);
       const attend = (kernels: string, threads: number): Float32Array =>
-        addon.attend({ kernels, ...shape, q: Float32Array.from(q), k: k.bytes, v: v.bytes, threads });
+        addon.attend({
+          kernels,
+          ...shape,
+          ...OWN_CACHE,
+          q: Float32Array.from(q),
+          k: k.bytes,
+          v: v.bytes,
+          threads,
+        });
       const first = attend(KERNELS[0]!, 1);
       expect(difference(first, reference(shape, q, k.values, v.values))).toBeLessThan(2e-5);
       for (const kernels of KERNELS)
@@ -134,6 +144,7 @@ describe.skipIf(KERNELS.length === 0)('attention', () => {
       const last = addon.attend({
         kernels: KERNELS[0]!,
         ...shape,
+        ...OWN_CACHE,
         firstToken: shape.firstToken + tokens - 1,
         q: Float32Array.from(q.subarray((tokens - 1) * heads * width)),
         k: k.bytes,
@@ -141,6 +152,104 @@ describe.skipIf(KERNELS.length === 0)('attention', () => {
         threads: 1,
       });
       expect(last).toEqual(first.slice((tokens - 1) * heads * width));
+    },
+  );
+});
+
+describe.skipIf(KERNELS.length === 0)('a pool of cells', () => {
+  const WIDTH = 64;
+  const HEADS = 4;
+  const KV_HEADS = 2;
+  const CELL_BYTES = 2 * WIDTH * KV_HEADS;
+  const TOKEN_NUMBERS = WIDTH * HEADS;
+
+  /** `shared`: positions of a prompt that all have; `lengths`: of the sequences; `last`: tokens of each that are computed. */
+  it.each<{ name: string; shared: number; lengths: number[]; last: number; window?: number }>([
+    { name: 'one sequence', shared: 0, lengths: [700], last: 1 },
+    { name: 'its prompt', shared: 0, lengths: [300], last: 40 },
+    { name: 'its prompt, with a window', shared: 0, lengths: [300], last: 40, window: 70 },
+    { name: 'sequences beside each other', shared: 0, lengths: [1, 2, 65, 300, 128, 40], last: 1 },
+    { name: 'a common prompt', shared: 200, lengths: [201, 201, 230, 264, 201], last: 1 },
+    { name: 'a common prompt of whole blocks', shared: 128, lengths: [129, 129, 200, 129], last: 1 },
+    { name: 'a common prompt of several spans', shared: 1100, lengths: [1101, 1200, 1102], last: 1 },
+    { name: 'drafts behind a common prompt', shared: 100, lengths: [110, 120, 130], last: 3 },
+    { name: 'windows', shared: 90, lengths: [100, 300, 120], last: 2, window: 50 },
+  ])(
+    '$name: each token has the bits that it has in a cache of its own',
+    ({ shared, lengths, last, window = 0 }) => {
+      const random = normals(lengths.length + shared);
+      const used = shared + lengths.reduce((sum, length) => sum + length - shared, 0);
+      const cells = Math.ceil(used / 64) * 64 + 64;
+      const free = Array.from({ length: cells }, (_, cell) => ({ cell, key: random() }));
+      const k = cellsOf(F16, cells * KV_HEADS * WIDTH, 2).bytes;
+      const v = cellsOf(F16, cells * KV_HEADS * WIDTH, 3).bytes;
+      for (const isScattered of [false, true]) {
+        const order = isScattered ? free.toSorted((a, b) => a.key - b.key) : free.toReversed();
+        const prompt = Array.from({ length: shared }, () => order.pop()!.cell);
+        const sequences = lengths.map((length) => [
+          ...prompt,
+          ...Array.from({ length: length - shared }, () => order.pop()!.cell),
+        ]);
+        const positions = new Int32Array(cells).fill(-1);
+        for (const sequence of sequences)
+          for (const [position, cell] of sequence.entries()) positions[cell] = position;
+        const tokens = sequences.flatMap((sequence) =>
+          Array.from({ length: last }, (_, i) => sequence.length - last + i)
+            .filter((position) => position >= 0)
+            .map((position) => ({ sequence, position })),
+        );
+        const sees = new Uint8Array(tokens.length * cells);
+        for (const [token, { sequence, position }] of tokens.entries())
+          for (let at = window > 0 ? Math.max(0, position + 1 - window) : 0; at <= position; at++)
+            sees[token * cells + sequence[at]!] = 1;
+        const q = Float32Array.from(numbers(tokens.length * TOKEN_NUMBERS, 1));
+        const common = {
+          type: F16,
+          width: WIDTH,
+          heads: HEADS,
+          kvHeads: KV_HEADS,
+          cap: 0,
+          sinks: NO_SINKS,
+        } as const;
+        const attend = (threads: number, known: Int32Array) =>
+          addon.attend({
+            ...common,
+            kernels: KERNELS[0]!,
+            firstToken: 0,
+            window: 0,
+            sees,
+            positions: known,
+            q,
+            k,
+            v,
+            threads,
+          });
+        const pooled = attend(1, positions);
+        expect(attend(4, positions)).toEqual(pooled);
+        const unknown = attend(1, new Int32Array(cells).fill(-1));
+        expect(difference(unknown, [...pooled])).toBeLessThan(2e-5);
+        const ownCells = (bytes: Uint8Array, sequence: readonly number[]): Uint8Array => {
+          const own = new Uint8Array(Math.ceil(sequence.length / 64) * 64 * CELL_BYTES);
+          for (const [position, cell] of sequence.entries())
+            own.set(bytes.subarray(cell * CELL_BYTES, (cell + 1) * CELL_BYTES), position * CELL_BYTES);
+          return own;
+        };
+        for (const [token, { sequence, position }] of tokens.entries()) {
+          const range = [token * TOKEN_NUMBERS, (token + 1) * TOKEN_NUMBERS] as const;
+          const alone = addon.attend({
+            ...common,
+            ...OWN_CACHE,
+            kernels: KERNELS[0]!,
+            firstToken: position,
+            window,
+            q: q.slice(...range),
+            k: ownCells(k, sequence),
+            v: ownCells(v, sequence),
+            threads: 1,
+          });
+          expect(pooled.slice(...range), `token ${token}`).toEqual(alone);
+        }
+      }
     },
   );
 });

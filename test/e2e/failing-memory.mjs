@@ -68,7 +68,7 @@ const trainer = await openTrainer();
 const loaded = await addon.loadModel({
   path: model,
   useGpu: false,
-  packs: 'all',
+  packs: true,
   cancelled: new Int32Array(1),
 });
 
@@ -116,7 +116,7 @@ const works = {
     const again = await addon.loadModel({
       path: model,
       useGpu: false,
-      packs: 'all',
+      packs: true,
       cancelled: new Int32Array(1),
     });
     return [again.vocabSize];

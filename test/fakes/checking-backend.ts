@@ -63,6 +63,7 @@ export class CheckingBackend implements Backend {
   readonly draftHead = null;
   readonly windowTokens: number;
   readonly rowTile: number;
+  readonly threads = 1;
   steps = 0;
   /** Tokens of each step. */
   readonly stepTokens: number[] = [];

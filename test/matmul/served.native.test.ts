@@ -216,7 +216,7 @@ describe.skipIf(BEST === 'plain')('packed weights', () => {
       const { parentPort, workerData } = require('node:worker_threads');
       const addon = require(workerData.addon);
       addon
-        .loadModel({ path: workerData.model, useGpu: false, packs: "quantized", cancelled: new Int32Array(1) })
+        .loadModel({ path: workerData.model, useGpu: false, packs: true, cancelled: new Int32Array(1) })
         .then(({ kernels }) => parentPort.postMessage(kernels));`;
     await using runtime = await open('q8_0');
     await answers(runtime, 1);

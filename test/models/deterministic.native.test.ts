@@ -32,6 +32,8 @@ const MODELS: Record<string, TinyModel> = {
   q5_K: tiny({ type: 'q5_K' }),
   llama: tiny({ architecture: 'llama', headSize: 64 }),
   experts: tiny({ architecture: 'qwen3moe', experts: 4 }),
+  q4_0: tiny({ type: 'q4_0' }),
+  windows: tiny({ architecture: 'gemma3' }),
 };
 const UNFIT: Record<string, TinyModel> = {
   q5_0: tiny({ type: 'q5_0' }),
@@ -151,6 +153,60 @@ describe.skipIf(BEST === undefined)('deterministic', () => {
     }
     expect(results.size).toBe(1);
   });
+
+  it.each(['q8_0', 'q4_0', 'q4_K', 'experts', 'windows'])(
+    '%s is so by default, in a pool of cells: bit-equal in any company, cut, cached and drafted',
+    async (name) => {
+      const file = fileOf(name);
+      const limits = { deterministic: false, contextSize: 512, kvTokens: 4096 } as const;
+      const repeating = (i: number) => ({
+        messages: [{ role: 'user' as const, content: `${i} one two `.repeat(20) }],
+      });
+      const all = upTo(CASES).flatMap((i) => [
+        ask(i),
+        ask(i, { ...repeating(i), max_tokens: 12 }),
+        ask(i, { n: 3 }),
+      ]);
+      const run = async (runtime: Runtime) =>
+        (await Promise.all(all.map((request) => runtime.createCompletion(request)))).map(({ choices }) =>
+          JSON.stringify(choices.map(({ token_ids, logprobs }) => [token_ids, logprobs])),
+        );
+      const expected: string[] = [];
+      {
+        await using runtime = await open(file, { ...limits, prefixCache: false, speculation: false });
+        expect(runtime.stats().kvTokens).toBe(0);
+        for (const request of all) {
+          const { choices } = await runtime.createCompletion({ ...request, n: 1 });
+          const more = [];
+          for (let i = 1; i < (request.n ?? 1); i++)
+            more.push(
+              ...(await runtime.createCompletion({ ...request, n: 1, seed: Number(request.seed) + i }))
+                .choices,
+            );
+          expected.push(
+            JSON.stringify([...choices, ...more].map(({ token_ids, logprobs }) => [token_ids, logprobs])),
+          );
+        }
+        expect(runtime.stats().kvTokens).toBe(4096); // fewer than 512 for each of 32 sequences: they share them
+        expect(await run(runtime), 'in company').toEqual(expected);
+      }
+      for (const [maxBatchTokens, maxSequences] of [
+        [7, 6],
+        [40, 32],
+      ] as const) {
+        await using runtime = await open(file, { ...limits, maxBatchTokens, maxSequences });
+        expect(await run(runtime), `computed by ${maxBatchTokens} tokens`).toEqual(expected);
+        expect(await run(runtime), 'from the cache').toEqual(expected);
+      }
+      await using runtime = await open(file, {
+        ...limits,
+        threads: 1,
+        speculation: { method: 'ngram', maxTokens: 4, minMatch: 1 },
+      });
+      expect(await run(runtime), 'drafted').toEqual(expected);
+    },
+    60_000 + 1000 * CASES,
+  );
 
   it('has other bits in company without it', async () => {
     await using runtime = await open(fileOf('f16'), { deterministic: false });

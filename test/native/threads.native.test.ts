@@ -4,6 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { defaultThreads, loadAddon } from '../../src/native/index.ts';
+import { testing } from '../addon/testing-addon.ts';
 
 const work = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-cores-'));
 afterAll(() => fs.rmSync(work, { recursive: true, force: true }));
@@ -38,5 +39,61 @@ describe('threads', () => {
     expect(threads).toBeGreaterThanOrEqual(1);
     expect(threads).toBeLessThanOrEqual(os.availableParallelism());
     expect(defaultThreads(true)).toBe(1);
+  });
+});
+
+describe('a budget of threads', () => {
+  const look = (idle: number, own: number, seconds = 0.1) => ({ seconds, idle, own });
+  const quiet = look(0, 2);
+  const busy = look(0, 1.3);
+  const beside = look(0, 1); // one thread, and another program on the other core
+
+  it.each([
+    ['a quiet machine', 2, [quiet, quiet], [[2], [2]]],
+    ['a quiet machine, between steps', 2, [look(0.4, 1.6), look(1.9, 0.1)], [[2], [2]]],
+    ['another program came', 2, [quiet, busy, beside, beside], [[2], [1], [1], [1]]],
+    ['it went', 2, [busy, beside, look(0.9, 1)], [[1], [1], [2]]],
+    ['one that takes a little', 2, [look(0, 1.7), look(0, 1.6)], [[2], [2]]],
+    ['two on eight cores', 8, [look(0, 6.5), look(0, 6)], [[6], [6]]],
+    ['more than cores', 2, [look(0, 0.4)], [[1]]],
+    ['a look too soon', 2, [look(0, 1, 0.01)], [[2]]],
+    ['a look after a long time', 2, [busy, look(2, 0, 3)], [[1], [1]]],
+  ] as const)('%s', (_, cores, looks, expected) => {
+    expect(testing.threadBudget(cores, looks, [cores])).toEqual(expected);
+  });
+
+  it('is shared by what computes at once, and no user gets more than it wants', () => {
+    expect(testing.threadBudget(8, [look(1, 7)], [8, 8, 2, 1])).toEqual([[8, 4, 2, 1]]);
+    expect(testing.threadBudget(2, [busy], [2, 2])).toEqual([[1, 1]]);
+  });
+
+  it('tries a further thread at growing distances, and keeps it where others make room', () => {
+    const tried = (own: (threads: number) => number): number[] => {
+      const looks = [busy];
+      const times: number[] = [];
+      for (let i = 1; i <= 400; i++) {
+        const threads = testing.threadBudget(2, looks, [2]).at(-1)![0]!;
+        if (threads === 2) times.push(i);
+        looks.push(look(0, own(threads)));
+      }
+      return times;
+    };
+    const rivals = tried((threads) => (threads === 2 ? 1.3 : 1));
+    expect(rivals.length).toBeGreaterThan(2);
+    expect(rivals.length).toBeLessThan(8);
+    const distances = rivals.slice(1).map((time, i) => time - rivals[i]!);
+    expect(distances).toEqual(distances.toSorted((a, b) => a - b));
+    expect(tried((threads) => (threads === 2 ? 1.9 : 1)).length).toBeGreaterThan(380);
+  });
+
+  it('knows what this process computed', () => {
+    const before = testing.coreTimes();
+    if (before === null) return expect(process.platform).not.toBe('linux');
+    const end = performance.now() + 200;
+    while (performance.now() < end);
+    const after = testing.coreTimes()!;
+    expect(after.own).toBeGreaterThan(before.own);
+    expect(after.idle).toBeGreaterThanOrEqual(before.idle);
+    expect(after.now - before.now).toBeGreaterThanOrEqual(0.2);
   });
 });

@@ -196,6 +196,7 @@ class OnnxBackend implements Backend {
   readonly draftHead = null;
   readonly windowTokens = 0;
   readonly rowTile = 1;
+  readonly threads: number;
   readonly isKvUnified = false;
   readonly cacheShape: string;
   readonly #parts: Parts;
@@ -210,6 +211,7 @@ class OnnxBackend implements Backend {
     this.slotCount = limits.slotCount;
     const tensors = decoder.cache.map(({ past, heads, size }) => `${past} ${heads}x${size}`);
     this.cacheShape = `onnx ${decoder.cacheType} ${tensors.join(' ')}`;
+    this.threads = limits.threads;
     this.#parts = parts;
     this.#logits = new Float32Array(parts.logits);
     this.#abort = new Int32Array(parts.abort);

@@ -33,7 +33,8 @@ const optionalPerToken = (description: string): Schema => ({
 
 const model: Schema = string('Path of the GGUF file.', { minLength: 1 });
 const threads: Schema = {
-  description: 'Default: one per core but for efficiency cores.',
+  description:
+    'CPU threads at most: fewer run while other programs take cores. Default: one per core but for efficiency cores.',
   type: 'integer',
   minimum: 1,
   maximum: 512,

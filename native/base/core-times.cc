@@ -1,0 +1,99 @@
+#include "base/core-times.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#if defined(_WIN32)
+#include <windows.h>
+#elif defined(__APPLE__)
+#include <mach/mach.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#elif defined(__linux__)
+#include <sched.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <string>
+#endif
+
+namespace onpolicy {
+
+double SteadySeconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+#if defined(_WIN32)
+
+namespace {
+
+double Seconds(const FILETIME& time) { return 1e-7 * (4294967296.0 * time.dwHighDateTime + time.dwLowDateTime); }
+
+}  // namespace
+
+std::optional<CoreTimes> ReadCoreTimes() {
+  DWORD_PTR own_cores = 0, all_cores = 0;
+  FILETIME idle, kernel, user, created, ended;
+  if (!GetProcessAffinityMask(GetCurrentProcess(), &own_cores, &all_cores) || own_cores != all_cores) return std::nullopt;
+  CoreTimes times{SteadySeconds()};
+  if (!GetSystemTimes(&idle, &kernel, &user)) return std::nullopt;
+  times.idle = Seconds(idle);
+  if (!GetProcessTimes(GetCurrentProcess(), &created, &ended, &kernel, &user)) return std::nullopt;
+  times.own = Seconds(kernel) + Seconds(user);
+  return times;
+}
+
+#elif defined(__APPLE__)
+
+std::optional<CoreTimes> ReadCoreTimes() {
+  host_cpu_load_info_data_t load{};
+  mach_msg_type_number_t count = HOST_CPU_LOAD_INFO_COUNT;
+  rusage usage{};
+  CoreTimes times{SteadySeconds()};
+  if (host_statistics(mach_host_self(), HOST_CPU_LOAD_INFO, reinterpret_cast<host_info_t>(&load), &count) != KERN_SUCCESS ||
+      getrusage(RUSAGE_SELF, &usage) != 0)
+    return std::nullopt;
+  times.idle = static_cast<double>(load.cpu_ticks[CPU_STATE_IDLE]) / static_cast<double>(sysconf(_SC_CLK_TCK));
+  for (const timeval& part : {usage.ru_utime, usage.ru_stime})
+    times.own += static_cast<double>(part.tv_sec) + 1e-6 * static_cast<double>(part.tv_usec);
+  return times;
+}
+
+#elif defined(__linux__)
+
+// A core that waits for a disk is idle, too.
+std::optional<CoreTimes> ReadCoreTimes() {
+  cpu_set_t cores;
+  timespec own{};
+  std::ifstream file("/proc/stat");
+  if (sched_getaffinity(getpid(), sizeof cores, &cores) != 0 || clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own) != 0) return std::nullopt;
+  CoreTimes times{SteadySeconds()};
+  times.own = static_cast<double>(own.tv_sec) + 1e-9 * static_cast<double>(own.tv_nsec);
+  double ticks = 0;
+  std::string name, line;
+  for (std::getline(file, line); file >> name && name.starts_with("cpu"); std::getline(file, line)) {
+    const int core = std::stoi(name.substr(3));
+    double user = 0, nice = 0, system = 0, idle = 0, waiting = 0;
+    if (!(file >> user >> nice >> system >> idle >> waiting)) return std::nullopt;
+    if (core < CPU_SETSIZE && CPU_ISSET(core, &cores)) ticks += idle + waiting;
+  }
+  if (ticks == 0) return std::nullopt;
+  times.idle = ticks / static_cast<double>(sysconf(_SC_CLK_TCK));
+  return times;
+}
+
+#else
+
+std::optional<CoreTimes> ReadCoreTimes() { return std::nullopt; }
+
+#endif
+
+int UsableCores() {
+#if defined(__linux__)
+  cpu_set_t cores;
+  if (sched_getaffinity(getpid(), sizeof cores, &cores) == 0) return CPU_COUNT(&cores);
+#endif
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+}  // namespace onpolicy

@@ -1,0 +1,74 @@
+#include "llama/thread-budget.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace onpolicy {
+namespace {
+
+// Seconds between two looks at the cores: counters of systems move in steps of 10 to 16 ms.
+constexpr double kPause = 0.1;
+// What was longer ago is left out.
+constexpr double kOld = 2;
+// A look is no larger part of the time than this.
+constexpr double kLook = 0.002;
+// A core counts where others leave this part of it: of more than that two threads make use, of less one alone is faster.
+constexpr double kToKeep = 0.55, kToTake = 0.7;
+// Seconds between trials of one more thread. Where others yield to this process, as those of a lower priority do, cores look taken until it asks.
+constexpr double kFirstTrial = 1, kLastTrial = 32;
+
+}  // namespace
+
+ThreadBudget::ThreadBudget(int cores, Source source)
+    : cores_(cores), source_(std::move(source)), threads_(cores), last_(source_.read()), next_look_(source_.now() + kPause), trial_distance_(kFirstTrial) {}
+
+// Never destroyed: what uses it may outlive other statics.
+ThreadBudget& ThreadBudget::Shared() {
+  static auto* budget = new ThreadBudget(UsableCores(), {SteadySeconds, ReadCoreTimes});
+  return *budget;
+}
+
+int ThreadBudget::Begin(int most) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  ++running_;
+  if (most > 1) Measure();
+  return std::clamp(threads_ / running_, 1, most);
+}
+
+void ThreadBudget::End() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  --running_;
+}
+
+void ThreadBudget::Measure() {
+  const double begun = source_.now();
+  if (begun < next_look_) return;
+  const std::optional<CoreTimes> now = source_.read();
+  const double ended = source_.now();
+  shortest_look_ = std::min(shortest_look_, ended - begun);  // others are interrupted
+  next_look_ = ended + std::max(kPause, shortest_look_ / kLook);
+  const double seconds = now && last_ ? now->now - last_->now : 0;
+  if (seconds > 0 && seconds < kOld) Decide((now->idle - last_->idle + now->own - last_->own) / seconds, ended);
+  last_ = now;
+}
+
+void ThreadBudget::Decide(double free_cores, double now) {
+  const auto threads_of = [&](double least) { return std::clamp(static_cast<int>(free_cores + 1 - least), 1, cores_); };
+  const int kept = threads_of(kToKeep), taken = threads_of(kToTake);
+  if (kept < threads_) {
+    trial_distance_ = is_trial_ ? std::min(2 * trial_distance_, kLastTrial) : kFirstTrial;
+    threads_ = kept;
+    is_trial_ = false;
+    next_trial_ = now + trial_distance_;
+  } else if (taken > threads_) {
+    threads_ = taken;
+    is_trial_ = false;
+  } else if (!is_trial_ && threads_ < cores_ && now >= next_trial_) {
+    ++threads_;
+    is_trial_ = true;
+  } else {
+    is_trial_ = false;
+  }
+}
+
+}  // namespace onpolicy
