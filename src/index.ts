@@ -82,6 +82,7 @@ export type {
   Service,
   TrainingJob,
   TrainingJobsResource,
+  TrainingRunsResource,
 } from './service.ts';
 export type {
   LocalCheckpointsResource,
@@ -93,4 +94,5 @@ export type {
   TrajectoryRecord,
 } from './store/index.ts';
 export { type MlflowOptions, mlflowTracker } from './store/index.ts';
+export type { CustomGradient, RunLoss, TrainingRun } from './training-run.ts';
 export type { CreateMessage, MessageStream, ResponseStream, ResponsesResource } from './wires/index.ts';

@@ -20,12 +20,14 @@ import {
   admitChatRequest,
   admitTextCompletionRequest,
   checkCallOptions,
+  checkTextCompletionRequest,
   fault,
   type MessageCountRequest,
   type MessageTokensCount,
   type RecorderOptions,
   type ReportOptions,
   type RuntimeOptions,
+  type TextCompletion,
   throwFaults,
   toValidEmbedding,
   validateDetokenizeRequest,
@@ -36,7 +38,7 @@ import type { SftRequest } from './rl/index.ts';
 import { type Recorder, record } from './rollout/index.ts';
 import { type CheckedOptions, checkOptions } from './runtime-options.ts';
 import { type RuntimeStats, runtimeStats } from './runtime-stats.ts';
-import type { CallOptions, TrainingJob, TrainingJobsResource } from './service.ts';
+import type { CallOptions, TrainingJob, TrainingJobsResource, TrainingRunsResource } from './service.ts';
 import {
   checkpointsResource,
   type LocalCheckpointsResource,
@@ -71,6 +73,8 @@ export class Runtime extends CheckedTrainingService {
   readonly adapters: AdaptersResource;
   /** Training jobs, including those of earlier processes. */
   readonly trainingJobs: TrainingJobsResource;
+  /** Training runs whose steps are sent one by one. {@link openTraining} calls them. */
+  readonly trainingRuns: TrainingRunsResource;
   /** Answers the clients of HTTP APIs in this process, in place of the global `fetch`. See {@link createFetch}. */
   readonly fetch: typeof globalThis.fetch = createFetch(this);
   /** Answers requests of Anthropic's messages API. */
@@ -143,8 +147,11 @@ export class Runtime extends CheckedTrainingService {
       onCheckpoint: async (modelId) => {
         using _loaded = await this.#answering.lease(modelId, undefined);
       },
+      answer: async (request) =>
+        (await this[INNER].text!(checkTextCompletionRequest(request, options), {})) as TextCompletion,
     });
     this.trainingJobs = this.#training.jobs;
+    this.trainingRuns = this.#training.runs;
     if (log && !options.isolate)
       this.#stopLog = loadAddon().setLog((level, text) => log(LOG_LEVELS[level] ?? 'info', text.trimEnd()));
   }

@@ -21,6 +21,7 @@ import type {
   ModelCreateRequest,
   ModelDeletion,
   Page,
+  SftRequest,
   TextCompletion,
   TextCompletionRequest,
   TrainingJobEvent,
@@ -28,9 +29,11 @@ import type {
   TrainingJobRequest,
   TrainingJobStatus,
   TrainingResult,
+  TrainingRunRequest,
 } from './protocol/index.ts';
+import type { TrainingRun, TrainingRunsResource } from './training-run.ts';
 
-export type { CallOptions };
+export type { CallOptions, TrainingRunsResource };
 
 /** A training job started by this process. */
 export interface TrainingJob {
@@ -141,6 +144,13 @@ export interface Completions {
 
 /** The service of a server, which can also load LoRA adapters. */
 export interface ConnectedService extends Service {
+  /** Starts a supervised training job on a registered model. Calls `POST /v1/preview/sft-training-jobs`. */
+  sft(request: SftRequest, options?: CallOptions): Promise<TrainingJob>;
+  /** Opens a training run whose steps the caller makes: on a model, or again by its id. */
+  openTraining(
+    target: TrainingRunRequest | { readonly run: string },
+    options?: CallOptions,
+  ): Promise<TrainingRun>;
   /**
    * Loads an adapter from a PEFT folder that the server can read. Requests then use its name as their `model`. Calls vLLM's `POST
    * /v1/load_lora_adapter`.
@@ -175,4 +185,14 @@ export interface Service extends Completions {
   readonly models: ModelsResource;
   readonly checkpoints: CheckpointsResource;
   readonly trainingJobs: TrainingJobsResource;
+  /** Absent if the service does not support it. */
+  readonly trainingRuns?: TrainingRunsResource | undefined;
+  /**
+   * Opens a training run whose steps the caller makes: on a model, or again by its id. Absent if the service does not support it.
+   * @throws OnpolicyError `UNSUPPORTED` if the model cannot be trained, `NOT_FOUND` for an unknown run
+   */
+  openTraining?(
+    target: TrainingRunRequest | { readonly run: string },
+    options?: CallOptions,
+  ): Promise<TrainingRun>;
 }

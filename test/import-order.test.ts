@@ -25,6 +25,7 @@ const ORDER = [
   'engine',
   'models',
   'answer',
+  'training-run.ts',
   'service.ts',
   'wires',
   'batch',

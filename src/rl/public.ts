@@ -52,7 +52,7 @@ export type {
   TrainingSettings,
 } from './settings.ts';
 export { type ChatTokenizer, type TokenOptions, type TokenSequence, trajectoryTokens } from './tokens.ts';
-export { openTrainer, type Trainer, type TrainerInfo } from './trainer.ts';
+export { openTrainer, type Trainer, type TrainerInfo, type TrainerState } from './trainer.ts';
 export type {
   History,
   MessagesAndChoices,

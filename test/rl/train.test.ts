@@ -6,7 +6,7 @@ import { afterAll, describe, expect, it, vi } from 'vitest';
 import { listSteps, readFacts, stepFolder } from '../../src/rl/checkpoint-step.ts';
 import { rowLoss } from '../../src/rl/loss.ts';
 import type { LossPool } from '../../src/rl/loss-pool.ts';
-import type { JobEvent } from '../../src/rl/policy-steps.ts';
+import type { JobEvent } from '../../src/rl/steps.ts';
 import { rateAt } from '../../src/rl/sft.ts';
 import type { ChatTokenizer } from '../../src/rl/tokens.ts';
 import { diverged, type TrainTools } from '../../src/rl/train.ts';

@@ -24,6 +24,7 @@ import { textCompletionDefinitions } from './text-completion.ts';
 import { tokenizerDefinitions } from './tokenizer.ts';
 import { toolDefinitions } from './tool.ts';
 import { trainingJobDefinitions } from './training-job.ts';
+import { trainingRunDefinitions } from './training-run.ts';
 import { trajectoryDefinitions } from './trajectory.ts';
 
 /** Fields of a chat completion request by what they are about. */
@@ -39,6 +40,7 @@ export const definitions: Definitions = {
   ...speculationDefinitions,
   ...adapterDefinitions,
   ...trainingJobDefinitions,
+  ...trainingRunDefinitions,
   ...trajectoryDefinitions,
   ...modelDefinitions,
   ...tokenizerDefinitions,
@@ -93,6 +95,13 @@ export const validated = [
   'OllamaGenerateRequest',
   'OllamaModelRequest',
   'ResponseRequest',
+  'TrainingRunRequest',
+  'RunDataRequest',
+  'RunStepRequest',
+  'RunSaveRequest',
+  'RunLoadRequest',
+  'RunPublishRequest',
+  'RunSampleRequest',
   'ListQuery',
   'JobListQuery',
 ] as const;
@@ -110,4 +119,12 @@ export const filled = [
   'EmbeddingRequest',
   'ExperimentalConfig',
   'SftConfig',
+  'TrainingRunRequest',
+  'RunDataRequest',
+  'RunStepRequest',
+  'AdamParams',
+  'RunSaveRequest',
+  'RunLoadRequest',
+  'RunPublishRequest',
+  'RunSampleRequest',
 ] as const;
