@@ -35,7 +35,7 @@ import {
 } from './protocol/index.ts';
 import { makeReport } from './report/index.ts';
 import type { SftRequest } from './rl/index.ts';
-import { type Recorder, record } from './rollout/index.ts';
+import { type DistillOptions, type DistillResult, distill, type Recorder, record } from './rollout/index.ts';
 import { type CheckedOptions, checkOptions } from './runtime-options.ts';
 import { type RuntimeStats, runtimeStats } from './runtime-stats.ts';
 import type { CallOptions, TrainingJob, TrainingJobsResource, TrainingRunsResource } from './service.ts';
@@ -164,6 +164,16 @@ export class Runtime extends CheckedTrainingService {
     this.#requireOpen();
     checkCallOptions(options);
     return await this.#training.sft(request, options);
+  }
+
+  /**
+   * Trains a registered model to answer as a teacher does: a model of this runtime, the same one with more in its prompt, or one of
+   * another service with `prompt_logprobs`.
+   * @throws OnpolicyError `INVALID_REQUEST` for wrong options, or a teacher with another vocabulary
+   */
+  async distill(options: Omit<DistillOptions, 'service'>): Promise<DistillResult> {
+    this.#requireOpen();
+    return await distill({ ...options, service: this });
   }
 
   /**

@@ -27,14 +27,14 @@ const ROW_LENGTH = 2048;
 export type DataRow = {
   readonly row: PackedRow;
   readonly datumOf: Int32Array; // (targets)
-  readonly positionOf: Int32Array; // (targets)
+  readonly positionOf: Int32Array; // (targets) in the datum's column of targets
 };
 
 /** Data ready for a trainer. */
 export type DataPlan = {
   readonly rows: readonly DataRow[];
-  /** Length of each datum. */
-  readonly lengths: readonly number[];
+  /** Shape of each datum's targets: its length, and how many there are for a position if these are several. */
+  readonly shapes: readonly (readonly number[])[];
   /** The loss of a row, and its gradient. */
   readonly lossOf: (row: DataRow, scores: Scores) => Promise<RowLoss>;
 };
@@ -67,7 +67,10 @@ export function planData(
   };
   return {
     rows,
-    lengths: sequences.map(({ tokens }) => tokens.length),
+    shapes: sequences.map((sequence) => {
+      const width = widthOf(sequence);
+      return width > 1 ? [sequence.tokens.length, width] : [sequence.tokens.length];
+    }),
     lossOf: (row, scores) =>
       settings === null
         ? Promise.resolve(crossEntropy(row, sequences, scores))
@@ -164,6 +167,7 @@ function sequenceFaults(
       ]
     : [];
   const length = tokens.length;
+  const width = settings ? 1 : widthOf({ tokens, columns });
   return [
     ...(length === 0 || (contextSize > 0 && length > contextSize)
       ? [fault(input, 'length', `1 to ${contextSize} tokens`, length)]
@@ -174,11 +178,17 @@ function sequenceFaults(
       columns[name] ? [] : [fault([...loc, name], 'missing', 'numbers, which this loss needs', undefined)],
     ),
     ...Object.entries(columns).flatMap(([name, column]) =>
-      column.length === length
+      column.length === (name === 'weights' || name === 'target_tokens' ? length * width : length)
         ? []
         : [fault([...loc, name], 'length', `${length} entries, one per token`, column.length)],
     ),
   ];
+}
+
+/** Targets of each position. Cross-entropy may have several, each with its weight. */
+function widthOf({ tokens, columns }: Sequence): number {
+  const width = columns.target_tokens!.length / tokens.length;
+  return Number.isInteger(width) && width > 0 ? width : 1;
 }
 
 /** Whether the loss depends on a target. */
@@ -223,11 +233,14 @@ function toRow(
       tokens!.push(token);
       positions!.push(i);
       groups!.push(datum - first);
-      if (!counts(sequence, i)) continue;
-      logitRows!.push(start + i);
-      targets!.push(sequence.columns.target_tokens![i]!);
-      data!.push(datum);
-      places!.push(i);
+      const width = widthOf(sequence);
+      for (let place = i * width; place < (i + 1) * width; place++) {
+        if (!counts(sequence, place)) continue;
+        logitRows!.push(start + i);
+        targets!.push(sequence.columns.target_tokens![place]!);
+        data!.push(datum);
+        places!.push(place);
+      }
     }
   }
   const groupIds = Int32Array.from(groups!);

@@ -16,6 +16,12 @@ export type {
   TrainerOptions,
 } from '../protocol/index.ts';
 export {
+  type DistillEvent,
+  type DistillOptions,
+  type DistillResult,
+  type DistillTask,
+  type DistillTeacher,
+  distill,
   type Evaluation,
   type GatheredGroup,
   type GatherOptions,

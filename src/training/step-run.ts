@@ -227,7 +227,7 @@ export class StepRun implements Resident {
     const plan = planData(request, { vocabSize, contextSize }, this.#tools.lossPool(), isForward);
     const steps = new Steps(trainer);
     const before = isForward ? null : trainer.gradients();
-    const outputs = plan.lengths.map((length) => new Float32Array(length));
+    const outputs = plan.shapes.map(([length, width]) => new Float32Array(length! * (width ?? 1)));
     const averages = new Averages();
     let sum = 0;
     try {
@@ -281,13 +281,13 @@ export class StepRun implements Resident {
 }
 
 function toResult(
-  { lengths }: DataPlan,
+  { shapes }: DataPlan,
   outputs: readonly Float32Array[],
   metrics: Record<string, number>,
 ): TrainingRunResult {
   return {
     loss_fn_outputs: outputs.map((logprobs, i) => ({
-      logprobs: { data: [...logprobs], dtype: 'float32', shape: [lengths[i]!] },
+      logprobs: { data: [...logprobs], dtype: 'float32', shape: shapes[i]! },
     })),
     metrics,
   };

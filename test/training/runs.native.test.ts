@@ -198,6 +198,26 @@ describe('a training run', () => {
     expect(adapterOf(custom, 'end').equals(adapterOf(plain, 'end'))).toBe(true);
   });
 
+  it('takes several targets of a position', async () => {
+    await using one = await runtime.openTraining(target);
+    await using two = await runtime.openTraining(target);
+    const weights = [0.25, 0.5, 0, 1, 1, 0.75];
+    await one.forwardBackward([lesson(weights)]);
+    await one.forwardBackward([
+      {
+        ...lesson(),
+        loss_fn_inputs: { target_tokens: inputs, weights: weights.map((weight) => 1 - weight) },
+      },
+    ]);
+    const pairs = inputs.flatMap((token, i) => [target_tokens[i]!, token]);
+    const shares = weights.flatMap((weight) => [weight, 1 - weight]);
+    const both = { ...lesson(), loss_fn_inputs: { target_tokens: pairs, weights: shares } };
+    const { loss_fn_outputs } = await two.forwardBackward([both]);
+    expect(loss_fn_outputs![0]!.logprobs.shape).toEqual([6, 2]);
+    const [first, second] = await Promise.all([one, two].map((run) => run.optimStep(adam)));
+    expect(second!.metrics!['loss/grad_norm']).toBeCloseTo(first!.metrics!['loss/grad_norm']!, 0);
+  });
+
   it('takes the losses and settings of jobs', async () => {
     await using run = await runtime.openTraining(target);
     const logprobs = inputs.map(() => -3);
