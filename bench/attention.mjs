@@ -1,4 +1,4 @@
-// Sequences and their lengths -> milliseconds of attention in one layer of Qwen3-0.6B's shape: our kernels and ggml's own, in turns of a
+// Sequences and their lengths -> milliseconds of attention in one layer of Qwen3-0.6B's shape, and of others: our kernels and ggml's own, in turns of a
 // fraction of a second in one process.
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';

@@ -4,79 +4,63 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { createRuntime } from '../dist/index.js';
+import { IN_FLIGHT, inFlight, rowsOf } from './batch/rows.mjs';
 import { inProcess, result, runParts } from './measure.mjs';
 import { wordPrompt } from './prompts.mjs';
 
-const PREFIXES = 20;
-/** Of 500 tokens in the vocabularies of large models, and in that of the embedded one. */
-const PREFIX_WORDS = { large: 470, embedded: 190 };
-const IN_FLIGHT = 64;
-const SMALL_CACHE = 8192;
 /** Interactive requests, one after the other. */
 const CHATS = 8;
-const LIMITS = { contextSize: 1024, maxSequences: 64, gpu: false };
+const SMALL_CACHE = 8192;
+const LIMITS = { contextSize: 1024, maxSequences: IN_FLIGHT, gpu: false };
+const LOOP = `loop with ${IN_FLIGHT} in flight`;
+const SERVER = `llama.cpp's server, ${IN_FLIGHT} slots and in flight`;
 
-/** Answers of 5 to 200 tokens, most of them short. */
-const answerTokens = (i) => 5 + Math.round(195 * ((i * 0.61803) % 1) ** 3);
-
-function rowOf(i, words) {
-  return {
-    custom_id: `row ${i}`,
-    body: {
-      messages: [
-        { role: 'system', content: wordPrompt(words, i % PREFIXES) },
-        { role: 'user', content: `What about number ${i}?` },
-      ],
-      max_tokens: answerTokens(i),
-      ignore_eos: true,
-      seed: i,
-    },
-  };
-}
-
-function* rowsOf(count, { model }) {
-  const words = model ? PREFIX_WORDS.large : PREFIX_WORDS.embedded;
-  for (let i = 0; i < count; i++) yield rowOf(i, words);
-}
-
-/** Runs the parts. `requests`: rows of `speed`. `model`: a GGUF file; default the embedded model. */
-export function run({ threads, model, ...options } = {}) {
+/** Runs the parts. `requests`: rows of all parts but `volume`. `model`: a GGUF file; default the embedded model. */
+export async function run({ threads, model, ...options } = {}) {
   const settings = { ...LIMITS, threads, ...(model ? { model } : {}) };
-  return runParts('batch', { speed, 'small-cache': smallCache, beside, volume }, { ...options, settings });
+  const small = { settings: { ...settings, kvTokens: SMALL_CACHE }, suffix: ', small cache' };
+  const parts = {
+    loop: (given) => speed(LOOP, loop, given),
+    batch: (given) => speed('batch', batch, given),
+    'llama-server': serverSpeed,
+    'small-loop': (given) => speed(LOOP, loop, { ...given, ...small }),
+    'small-batch': (given) => speed('batch', batch, { ...given, ...small }),
+    beside,
+    volume,
+  };
+  const found = await runParts('batch', parts, {
+    only: ['loop', 'batch', 'beside', 'volume'],
+    ...options,
+    settings,
+  });
+  const rate = (name) => found.find((row) => row.name === name)?.median;
+  return found.map((row) => {
+    const [, suffix] = /^batch(, small cache)?$/.exec(row.name) ?? [];
+    const peers = { loop: rate(LOOP + (suffix ?? '')), 'llama-server': suffix ? undefined : rate(SERVER) };
+    const ratios = Object.entries(peers).filter(([, other]) => other !== undefined);
+    if (!row.name.startsWith('batch') || row.unit !== 'rows/s' || ratios.length === 0) return row;
+    return { ...row, ratios: Object.fromEntries(ratios.map(([name, other]) => [name, row.median / other])) };
+  });
 }
 
-async function speed({ settings, rounds = 1, requests = 1000, log }) {
-  const [loops, batches] = [[], []];
-  for (let round = 1; round <= rounds; round++) {
-    log(`a loop, round ${round}`);
-    loops.push(await measured(settings, requests, loop));
-    log(`a batch, round ${round}`);
-    batches.push(await measured(settings, requests, batch));
-  }
-  const rates = (name, runs) =>
-    result(
-      name,
-      'rows/s',
-      runs.map(({ rowsPerSecond }) => rowsPerSecond),
-    );
-  const prompts = (name, runs) =>
-    result(
-      name,
-      'tokens',
-      runs.map(({ promptTokens }) => promptTokens),
-    );
-  const [one, other] = [rates(`loop with ${IN_FLIGHT} in flight`, loops), rates('batch', batches)];
+async function speed(name, answerAll, { settings, rounds = 1, requests = 1000, suffix = '' }) {
+  const runs = [];
+  for (let round = 0; round < rounds; round++) runs.push(await measured(settings, requests, answerAll));
+  const numbers = (field) => runs.map((found) => found[field]);
   return [
-    one,
-    { ...other, ratios: { loop: other.median / one.median } },
-    prompts('loop: tokens of prompts computed', loops),
-    prompts('batch: tokens of prompts computed', batches),
+    result(name + suffix, 'rows/s', numbers('rowsPerSecond')),
+    result(`${name}${suffix}: tokens of prompts computed`, 'tokens', numbers('promptTokens')),
   ];
 }
 
-/** The same where the KV cache has no room for all prefixes and sequences, as with a larger model. */
-function smallCache({ settings, ...options }) {
-  return speed({ ...options, settings: { ...settings, kvTokens: SMALL_CACHE } });
+async function serverSpeed({ settings, rounds = 1, requests = 1000, llamaServer }) {
+  if (llamaServer === undefined) throw new Error('llama-server: give its program with --llama-server');
+  const rates = [];
+  for (let round = 0; round < rounds; round++) {
+    const given = { program: path.resolve(llamaServer), requests, inFlight: IN_FLIGHT, ...settings };
+    rates.push((await inProcess('batch/llama-server.mjs', given)).rowsPerSecond);
+  }
+  return [result(SERVER, 'rows/s', rates)];
 }
 
 async function volume({ rows = 1_000_000 }) {
@@ -102,10 +86,7 @@ async function measured(settings, count, answerAll) {
 
 /** What people write themselves. */
 async function loop(runtime, rows) {
-  const work = async () => {
-    for (const { body } of rows) await runtime.createCompletion(body);
-  };
-  await Promise.all(Array.from({ length: IN_FLIGHT }, work));
+  await inFlight(rows, ({ body }) => runtime.createCompletion(body));
 }
 
 async function batch(runtime, rows) {

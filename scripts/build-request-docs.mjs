@@ -22,6 +22,9 @@ const SECTIONS = {
     'The body of `POST /v1/completions`, and the argument of `createTextCompletion`: [text completions](wires.md#text-completions).',
   EmbeddingRequest:
     'The body of `POST /v1/embeddings`, and the argument of `createEmbeddings`: [embeddings](embeddings.md).',
+  RerankRequest: 'The body of `POST /v1/rerank`, and the argument of `rerank`: [ranking](ranking.md).',
+  ScoreRequest: 'The body of `POST /v1/score`, and the argument of `score`: [ranking](ranking.md).',
+  ClassifyRequest: 'The body of `POST /v1/classify`, and the argument of `classify`: [ranking](ranking.md).',
   MessageRequest:
     "The body of `POST /v1/messages`, and the argument of `createMessage`: [Anthropic's messages](wires.md#anthropics-messages).",
   MessageTurn: 'An item of `messages` of a `MessageRequest`.',

@@ -4,14 +4,22 @@ import {
   answer,
   beginTrace,
   type ChatCompletionStream,
+  classify,
   embed,
+  judgePairs,
   renderPrompt,
+  type Scores,
+  scorePairs,
   type TextCompletionStream,
+  toJudgeRequest,
+  toRerankResponse,
+  toScoreResponse,
 } from './answer/index.ts';
 import { atField, LeaseScope, lease, limitedSignal } from './common/index.ts';
 import { KV_TRANSFER_FOLDER } from './engine/index.ts';
 import { fromNative, OnpolicyError } from './errors.ts';
 import {
+  type EmbeddingModel,
   type FindRegistered,
   leaseModel,
   type ModelLease,
@@ -20,19 +28,25 @@ import {
 } from './models/index.ts';
 import {
   type ChatCompletion,
+  type ClassifyResponse,
   checkTokenIds,
   checkVocabulary,
   type DetokenizeRequest,
   type EmbeddingResponse,
   fault,
   type RenderedPrompt,
+  type RerankResponse,
+  type ScoreResponse,
   type TextCompletion,
   type TokenizeRequest,
   throwFaults,
   toKeepAlive,
   toSpeculation,
   type ValidChatRequest,
+  type ValidClassifyRequest,
   type ValidEmbeddingRequest,
+  type ValidPairs,
+  type ValidRerankRequest,
   type ValidSpeculation,
   type ValidTextCompletionRequest,
 } from './protocol/index.ts';
@@ -50,6 +64,9 @@ export type AnsweringSettings = {
   /** Throws when the runtime is closed. */
   readonly requireOpen: () => void;
 };
+
+/** A request to a model of embeddings or scores. */
+type VectorRequest = Pick<ValidEmbeddingRequest, 'model' | 'timeout_ms' | 'keep_alive'>;
 
 /** Answers the requests of one runtime. */
 export class Answering {
@@ -90,7 +107,48 @@ export class Answering {
   }
 
   /** The vectors of texts. */
-  async embeddings(valid: ValidEmbeddingRequest, { signal: given }: CallOptions): Promise<EmbeddingResponse> {
+  embeddings(valid: ValidEmbeddingRequest, options: CallOptions): Promise<EmbeddingResponse> {
+    return this.#withVectors(valid, options, embed);
+  }
+
+  /** Documents in the order of their scores. */
+  async rerank(valid: ValidRerankRequest, options: CallOptions): Promise<RerankResponse> {
+    return toRerankResponse(valid, await this.#scoresOf(valid, options), options);
+  }
+
+  /** The scores of pairs. */
+  async score(valid: ValidPairs, options: CallOptions): Promise<ScoreResponse> {
+    return toScoreResponse(valid, await this.#scoresOf(valid, options), options);
+  }
+
+  /** The labels of texts. */
+  classify(valid: ValidClassifyRequest, options: CallOptions): Promise<ClassifyResponse> {
+    return this.#withVectors(valid, options, (model, request, signal) =>
+      classify(model, request, signal, options),
+    );
+  }
+
+  async #scoresOf(valid: ValidPairs, options: CallOptions): Promise<Scores> {
+    if (await this.#makesVectors(valid, options)) return await this.#withVectors(valid, options, scorePairs);
+    return await this.#run('text_completion', toJudgeRequest(valid), options, (leased, chat, context) =>
+      judgePairs(leased, valid, chat, context),
+    );
+  }
+
+  /** Models with a name of their own start from one that answers. */
+  async #makesVectors({ model }: ValidPairs, { signal }: CallOptions): Promise<boolean> {
+    const { named, find, models } = this.#settings;
+    if (model !== null && named.find(model)) return false;
+    using registered = model === null ? null : await find(model);
+    return !registered && (await models.makesVectors(model, signal));
+  }
+
+  /** Asks a model of embeddings or scores. */
+  async #withVectors<Valid extends VectorRequest, Answer>(
+    valid: Valid,
+    { signal: given }: CallOptions,
+    ask: (model: EmbeddingModel, valid: Valid, signal: AbortSignal | undefined) => Promise<Answer>,
+  ): Promise<Answer> {
     if (given?.aborted)
       throw new OnpolicyError('ABORTED', 'the request was aborted', { cause: given.reason });
     const { models } = this.#settings;
@@ -98,8 +156,8 @@ export class Answering {
     leases.add(models.arrive(valid.model));
     const { signal } = leases.add(limitedSignal(given, valid.timeout_ms));
     const use = { signal, keepMs: toKeepAlive(valid.keep_alive ?? null), isAnswer: true };
-    const { model } = leases.add(await models.useEmbeddings(valid.model, use));
-    return await embed(model, valid, signal);
+    const { model } = leases.add(await models.useVectors(valid.model, use));
+    return await ask(model, valid, signal);
   }
 
   /** The prompt that messages would be answered from. */
@@ -154,10 +212,7 @@ export class Answering {
       const leased = leases.add(await leaseModel(this.#settings, valid.model, use));
       checkVocabulary(valid, leased.model.tokenizer.vocabSize);
       const speculation = valid.speculation ?? this.#speculation;
-      const drafting =
-        typeof speculation === 'object' && speculation.model !== null
-          ? leases.add(await models.useDraft(leased.model, speculation.model, use))
-          : null;
+      const drafting = leases.add(await models.useDraft(leased.model, speculation, use));
       requireOpen();
       return await ask(
         leased,

@@ -11,21 +11,30 @@ import {
   type ChatRequestOptions,
   type Checked,
   type CheckedLogRequest,
+  type ClassifyRequest,
+  type ClassifyResponse,
   checkCallOptions,
   checkChatRequest,
+  checkClassifyRequest,
   checkEmbeddingRequest,
+  checkRerankRequest,
+  checkScoreRequest,
   checkTextCompletionRequest,
   type EmbeddingRequest,
   type EmbeddingResponse,
   type LogResult,
   type RenderedPrompt,
+  type RerankRequest,
+  type RerankResponse,
+  type ScoreRequest,
+  type ScoreResponse,
   type TextCompletion,
   type TextCompletionRequest,
   type TrainingJobRequest,
   type TrainingRunRequest,
   validateTrainingJobRequest,
 } from './protocol/index.ts';
-import type { CallOptions, Completions, Service, TrainingJob } from './service.ts';
+import type { Answer, CallOptions, Completions, Service, StreamFlag, TrainingJob } from './service.ts';
 import { TrainingRun } from './training-run.ts';
 
 /** The whole answer to a chat completion request, or its stream. */
@@ -38,6 +47,9 @@ export type InnerService = {
   readonly chat: (request: Checked<ChatCompletionRequest>, options: CallOptions) => Promise<ChatAnswer>;
   readonly text?: (request: Checked<TextCompletionRequest>, options: CallOptions) => Promise<TextAnswer>;
   readonly embed?: (request: Checked<EmbeddingRequest>, options: CallOptions) => Promise<EmbeddingResponse>;
+  readonly rerank?: (request: Checked<RerankRequest>, options: CallOptions) => Promise<RerankResponse>;
+  readonly score?: (request: Checked<ScoreRequest>, options: CallOptions) => Promise<ScoreResponse>;
+  readonly classify?: (request: Checked<ClassifyRequest>, options: CallOptions) => Promise<ClassifyResponse>;
   readonly render?: (
     request: Checked<ChatCompletionRequest>,
     options: CallOptions,
@@ -70,42 +82,25 @@ export abstract class CheckedService implements Completions {
     await this.close();
   }
 
-  /** Answers a chat completion request as a stream of chunks. */
-  createCompletion(
-    request: ChatCompletionRequest & { stream: true },
-    options?: CallOptions,
-  ): Promise<ChatCompletionStream>;
-  /** Answers a chat completion request as a whole. */
-  createCompletion(
-    request: ChatCompletionRequest & { stream?: false | null },
-    options?: CallOptions,
-  ): Promise<ChatCompletion>;
-  /** Answers a chat completion request, streamed or as a whole, depending on `stream`. */
-  createCompletion(request: ChatCompletionRequest, options?: CallOptions): Promise<ChatAnswer>;
-  async createCompletion(request: ChatCompletionRequest, options: CallOptions = {}): Promise<ChatAnswer> {
+  /** Answers a chat completion request: with `stream: true` as a stream of chunks, else as a whole. */
+  async createCompletion<Flag extends StreamFlag = undefined>(
+    request: ChatCompletionRequest & { stream?: Flag },
+    options: CallOptions = {},
+  ): Promise<Answer<Flag, ChatCompletionStream, ChatCompletion>> {
     this.#enter(request, options);
-    return await this[INNER].chat(checkChatRequest(request, this.limits), options);
+    const answer = await this[INNER].chat(checkChatRequest(request, this.limits), options);
+    return answer as Answer<Flag, ChatCompletionStream, ChatCompletion>;
   }
 
-  /** Continues prompts without a chat template, as a stream of chunks. */
-  createTextCompletion(
-    request: TextCompletionRequest & { stream: true },
-    options?: CallOptions,
-  ): Promise<TextCompletionStream>;
-  /** Continues prompts without a chat template, as a whole. */
-  createTextCompletion(
-    request: TextCompletionRequest & { stream?: false | null },
-    options?: CallOptions,
-  ): Promise<TextCompletion>;
-  /** Continues prompts without a chat template, streamed or as a whole, depending on `stream`. */
-  createTextCompletion(request: TextCompletionRequest, options?: CallOptions): Promise<TextAnswer>;
-  async createTextCompletion(request: TextCompletionRequest, options: CallOptions = {}): Promise<TextAnswer> {
+  /** Continues prompts without a chat template: with `stream: true` as a stream of chunks, else as a whole. */
+  async createTextCompletion<Flag extends StreamFlag = undefined>(
+    request: TextCompletionRequest & { stream?: Flag },
+    options: CallOptions = {},
+  ): Promise<Answer<Flag, TextCompletionStream, TextCompletion>> {
     this.#enter(request, options);
-    return await able(
-      this,
-      'text',
-      'text completions',
-    )(checkTextCompletionRequest(request, this.limits), options);
+    const text = able(this, 'text', 'text completions');
+    const answer = await text(checkTextCompletionRequest(request, this.limits), options);
+    return answer as Answer<Flag, TextCompletionStream, TextCompletion>;
   }
 
   /**
@@ -115,6 +110,33 @@ export abstract class CheckedService implements Completions {
   async createEmbeddings(request: EmbeddingRequest, options: CallOptions = {}): Promise<EmbeddingResponse> {
     this.#enter(request, options);
     return await able(this, 'embed', 'embeddings')(checkEmbeddingRequest(request), options);
+  }
+
+  /**
+   * Orders documents by how well they fit a query. See docs/ranking.md for the models that do.
+   * @throws OnpolicyError `INVALID_REQUEST`, `UNSUPPORTED` for a model that cannot rank, `CONTEXT_OVERFLOW` for long texts
+   */
+  async rerank(request: RerankRequest, options: CallOptions = {}): Promise<RerankResponse> {
+    this.#enter(request, options);
+    return await able(this, 'rerank', 'rankings')(checkRerankRequest(request), options);
+  }
+
+  /**
+   * Compares pairs of texts.
+   * @throws OnpolicyError as `rerank` does
+   */
+  async score(request: ScoreRequest, options: CallOptions = {}): Promise<ScoreResponse> {
+    this.#enter(request, options);
+    return await able(this, 'score', 'scores')(checkScoreRequest(request), options);
+  }
+
+  /**
+   * Labels texts with a model that has labels.
+   * @throws OnpolicyError `INVALID_REQUEST`, `UNSUPPORTED` for a model without labels, `CONTEXT_OVERFLOW` for long texts
+   */
+  async classify(request: ClassifyRequest, options: CallOptions = {}): Promise<ClassifyResponse> {
+    this.#enter(request, options);
+    return await able(this, 'classify', 'labels')(checkClassifyRequest(request), options);
   }
 
   /**
@@ -135,13 +157,7 @@ export abstract class CheckedService implements Completions {
     this.enter(null);
     const { servedModels } = this as { servedModels?(): readonly string[] };
     const defaultModel = servedModels?.call(this)[0] ?? null;
-    const { chat, text, embed } = innerOf(this);
-    const answer = answerRows({
-      service: this,
-      chat,
-      ...(text ? { text } : {}),
-      ...(embed ? { embed } : {}),
-    });
+    const answer = answerRows({ service: this, ...innerOf(this) });
     return createBatch({ answer, defaultModel }, source, options);
   }
 
@@ -192,6 +208,9 @@ const PUBLIC = {
   chat: 'createCompletion',
   text: 'createTextCompletion',
   embed: 'createEmbeddings',
+  rerank: 'rerank',
+  score: 'score',
+  classify: 'classify',
   render: 'renderPrompt',
   train: 'train',
 } as const;

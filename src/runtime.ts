@@ -4,6 +4,7 @@ import { Answering } from './answering.ts';
 import { CheckedTrainingService, INNER, type InnerService } from './checked-service.ts';
 import { OnpolicyError } from './errors.ts';
 import { createFetch } from './http/index.ts';
+import { type DownloadsResource, downloadsResource } from './hub/index.ts';
 import { isolate } from './isolation/index.ts';
 import type { MediaStats } from './media/index.ts';
 import {
@@ -29,7 +30,10 @@ import {
   type RuntimeOptions,
   type TextCompletion,
   throwFaults,
+  toValidClassify,
   toValidEmbedding,
+  toValidRerank,
+  toValidScore,
   validateDetokenizeRequest,
   validateTokenizeRequest,
 } from './protocol/index.ts';
@@ -69,6 +73,8 @@ export class Runtime extends CheckedTrainingService {
   readonly checkpoints: LocalCheckpointsResource;
   /** Metrics and trajectories of training and logging. */
   readonly runs: RunsResource;
+  /** Models that were downloaded from `hf:` URIs. */
+  readonly downloads: DownloadsResource;
   /** Named LoRA adapters. */
   readonly adapters: AdaptersResource;
   /** Training jobs, including those of earlier processes. */
@@ -104,6 +110,9 @@ export class Runtime extends CheckedTrainingService {
     text: (request, options) =>
       this.#answering.text(admitTextCompletionRequest(request, this.#options), options),
     embed: (request, options) => this.#answering.embeddings(toValidEmbedding(request), options),
+    rerank: (request, options) => this.#answering.rerank(toValidRerank(request), options),
+    score: (request, options) => this.#answering.score(toValidScore(request), options),
+    classify: (request, options) => this.#answering.classify(toValidClassify(request), options),
     render: (request, options) => this.#answering.render(admitChatRequest(request, this.#options), options),
     train: (request, options) => this.#training.train(request, options),
     log: (id, request) => this.#store.store.runs.log(id, request),
@@ -140,6 +149,7 @@ export class Runtime extends CheckedTrainingService {
     });
     this.#answering = new Answering({ ...references, options, requireOpen });
     this.adapters = adaptersResource(references, requireOpen);
+    this.downloads = downloadsResource(options.hub);
     this.#training = new Training({
       models: this.#models,
       store,
@@ -248,8 +258,8 @@ export class Runtime extends CheckedTrainingService {
 
   /**
    * Downloads a model, named as in a request, without loading it. Resolves with its file, or the folder of an ONNX model. Progress goes to
-   * `onProgress` of the runtime.
-   * @throws OnpolicyError `NETWORK_FAILED`, `MODEL_NOT_FOUND`, `ABORTED`
+   * `onProgress` of the runtime. A `signal` pauses it: what has come is kept, and the next download or request goes on with it.
+   * @throws OnpolicyError `NETWORK_FAILED`, `MODEL_NOT_FOUND`, `STORE_FAILED` where the disk has no room, `ABORTED`
    */
   async download(model: string, options: CallOptions = {}): Promise<string> {
     this.#requireOpen();

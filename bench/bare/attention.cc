@@ -13,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "attention/hook.h"
@@ -20,7 +21,6 @@
 
 namespace {
 
-constexpr int64_t kWidth = 128, kHeads = 16, kKvHeads = 8;  // of Qwen3-0.6B
 constexpr int64_t kCellsRounded = 256;
 constexpr uint16_t kHidden = 0xFC00;
 
@@ -34,6 +34,24 @@ double Seconds(const std::function<void()>& work) {
   work();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
+
+// The heads of a layer.
+struct Shape {
+  const char* name;
+  int64_t keys, values;     // numbers of a head
+  int64_t heads, kv_heads;
+  int64_t window = 0;       // cells that a token sees; 0: all
+  float cap = 0;            // of scores; 0: none
+  bool has_sinks = false;
+};
+
+constexpr Shape kUsual = {"", 128, 128, 16, 8};  // of Qwen3-0.6B
+constexpr Shape kShapes[] = {
+    {"gpt-oss, sinks", 64, 64, 64, 8, 0, 0, true}, {"gpt-oss, sinks and a window", 64, 64, 64, 8, 128, 0, true},
+    {"phi-3", 96, 96, 32, 32},                     {"gemma 2, capped", 256, 256, 8, 4, 0, 50},
+    {"gemma 3, a window", 256, 256, 8, 4, 512},    {"qwen3.5", 256, 256, 8, 2},
+    {"gemma 4, all cells", 512, 512, 8, 2},        {"deepseek 2, latent", 576, 512, 16, 1},
+};
 
 struct Case {
   const char* name;
@@ -50,28 +68,33 @@ constexpr Case kCases[] = {
     {"16 sequences at 576, 512 shared", 1, 16, 64, 512}, {"16 sequences at 512 in one pool", 1, 16, 512, 1},
     {"prompt, 512 tokens", 1, 512, 512, 0},      {"prompt, tokens 1,488 to 2,000", 1, 512, 2000, 0},
 };
+constexpr Case kCasesOfShapes[] = {
+    {"1 sequence at 512", 1, 1, 512, 0}, {"8 sequences at 2,000", 8, 1, 2000, 0}, {"prompt, 512 tokens", 1, 512, 512, 0},
+};
 
 // One node of attention.
 class Attention {
  public:
-  Attention(ggml_backend_t backend, ggml_backend_buffer_type_t type, const Case& test) : backend_(backend) {
+  Attention(ggml_backend_t backend, ggml_backend_buffer_type_t type, const Shape& shape, const Case& test) : backend_(backend) {
     const int64_t seen = test.shared > 0 ? test.shared + test.tokens * test.depth : test.depth;
     const int64_t cells = (seen + kCellsRounded - 1) / kCellsRounded * kCellsRounded;
-    context_ = ggml_init({8 * ggml_tensor_overhead() + ggml_graph_overhead(), nullptr, /*no_alloc=*/true});
+    context_ = ggml_init({9 * ggml_tensor_overhead() + ggml_graph_overhead(), nullptr, /*no_alloc=*/true});
     const auto make = [&](ggml_type of, int64_t a, int64_t b, int64_t c) {
       return ggml_new_tensor_4d(context_, of, a, b, c, test.streams);
     };
     // As llama.cpp lays them out: the heads of a token lie together.
-    ggml_tensor* q = ggml_permute(context_, make(GGML_TYPE_F32, kWidth, kHeads, test.tokens), 0, 2, 1, 3);
-    ggml_tensor* k = ggml_permute(context_, make(GGML_TYPE_F16, kWidth, kKvHeads, cells), 0, 2, 1, 3);
-    ggml_tensor* v = ggml_permute(context_, make(GGML_TYPE_F16, kWidth, kKvHeads, cells), 0, 2, 1, 3);
+    ggml_tensor* q = ggml_permute(context_, make(GGML_TYPE_F32, shape.keys, shape.heads, test.tokens), 0, 2, 1, 3);
+    ggml_tensor* k = ggml_permute(context_, make(GGML_TYPE_F16, shape.keys, shape.kv_heads, cells), 0, 2, 1, 3);
+    ggml_tensor* v = ggml_permute(context_, make(GGML_TYPE_F16, shape.values, shape.kv_heads, cells), 0, 2, 1, 3);
     ggml_tensor* mask = make(GGML_TYPE_F16, cells, test.tokens, 1);
-    ggml_tensor* y = ggml_flash_attn_ext(context_, q, k, v, mask, 1 / std::sqrt(float{kWidth}), 0, 0);
+    ggml_tensor* y = ggml_flash_attn_ext(context_, q, k, v, mask, 1 / std::sqrt(static_cast<float>(shape.keys)), 0, shape.cap);
+    ggml_tensor* sinks = shape.has_sinks ? ggml_new_tensor_1d(context_, GGML_TYPE_F32, shape.heads) : nullptr;
+    if (sinks) ggml_flash_attn_ext_add_sinks(y, sinks);
     ggml_flash_attn_ext_set_prec(y, GGML_PREC_F32);
     graph_ = ggml_new_graph(context_);
     ggml_build_forward_expand(graph_, y);
     buffer_ = ggml_backend_alloc_ctx_tensors_from_buft(context_, type);
-    std::vector<float> numbers(static_cast<size_t>(kWidth * kHeads * std::max(cells, test.tokens) * test.streams));
+    std::vector<float> numbers(static_cast<size_t>(shape.keys * shape.heads * std::max(cells, test.tokens) * test.streams));
     uint32_t state = 1;
     for (float& number : numbers) {
       state = state * 1664525u + 1013904223u;
@@ -82,13 +105,14 @@ class Attention {
     ggml_backend_tensor_set(q->view_src, numbers.data(), 0, ggml_nbytes(q));
     ggml_backend_tensor_set(k->view_src, halves.data(), 0, ggml_nbytes(k));
     ggml_backend_tensor_set(v->view_src, halves.data() + 1000, 0, ggml_nbytes(v));
+    if (sinks) ggml_backend_tensor_set(sinks, numbers.data(), 0, ggml_nbytes(sinks));
     std::vector<uint16_t> hidden(static_cast<size_t>(cells * test.tokens * test.streams), kHidden);
     for (int64_t row = 0; row < test.tokens * test.streams; ++row)
       for (int64_t cell = 0; cell < seen; ++cell) {
         const int64_t token = row % test.tokens;
-        const bool sees = test.shared > 0 ? cell < test.shared || cell % test.tokens == token
-                                          : cell <= test.depth - test.tokens + token;
-        if (sees) hidden[static_cast<size_t>(row * cells + cell)] = 0;
+        const int64_t last = test.depth - test.tokens + token;
+        const bool sees = test.shared > 0 ? cell < test.shared || cell % test.tokens == token : cell <= last;
+        if (sees && (shape.window == 0 || cell > last - shape.window)) hidden[static_cast<size_t>(row * cells + cell)] = 0;
       }
     ggml_backend_tensor_set(mask, hidden.data(), 0, ggml_nbytes(mask));
   }
@@ -139,9 +163,14 @@ int main(int argc, char** argv) {
   reinterpret_cast<ggml_backend_set_n_threads_t>(find("ggml_backend_set_n_threads"))(backend, threads);
   reinterpret_cast<decltype(&ggml_backend_cpu_set_threadpool)>(find("ggml_backend_cpu_set_threadpool"))(
       backend, reinterpret_cast<decltype(&ggml_threadpool_new)>(find("ggml_threadpool_new"))(&params));
-  for (const Case& test : kCases) {
-    Attention attention(backend, ggml_backend_dev_buffer_type(cpu), test);
-    std::printf("{\"kernels\":\"%s\",\"case\":\"%s\",\"turns\":[", installed.kernels, test.name);
+  std::vector<std::pair<const Shape*, const Case*>> runs;
+  for (const Case& test : kCases) runs.emplace_back(&kUsual, &test);
+  for (const Shape& shape : kShapes)
+    for (const Case& test : kCasesOfShapes) runs.emplace_back(&shape, &test);
+  for (const auto& [shape, test] : runs) {
+    Attention attention(backend, ggml_backend_dev_buffer_type(cpu), *shape, *test);
+    std::printf("{\"kernels\":\"%s\",\"case\":\"%s%s%s\",\"turns\":[", installed.kernels, shape->name, *shape->name ? ": " : "",
+                test->name);
     for (int round = 0; round < rounds; ++round) {
       double each[2];
       for (const bool is_ours : {true, false}) {

@@ -35,6 +35,7 @@ void Apply(const RopeOptions& rope, llama_context_params* params) {
 
 Context::Context(std::shared_ptr<Model> model, const ContextOptions& options)
     : model_(std::move(model)),
+      threads_(options.threads),
       pool_(std::make_unique<ThreadPool>(options.threads)),
       adapters_(*model_),
       is_kv_unified_(options.is_kv_unified),
@@ -85,13 +86,33 @@ Status Context::Create(std::shared_ptr<Model> model, const ContextOptions& optio
                                              " tokens could not be made: " + log.Text());
   created->adapters_.Attach(created->context_, params, created->pool_.get(), options.is_deterministic);
   created->kv_tokens_ = api.llama_n_ctx(created->context_);
-  if (options.has_draft_head) {
-    created->head_ = DraftHead::Create(*model, created->context_, params, *created->pool_, created->rows_.vocab_size(), options.threads);
-    created->rows_.SetHead(created->head_.get());
-  }
+  created->params_ = params;
+  if (options.has_draft_head) created->SetHead(DraftHead::CreateOwn(created->AsTarget()));
   created->rollback_.Begin(options.max_sequences, api.llama_n_rs_seq(created->context_));
   api.llama_attach_threadpool(created->context_, created->pool_->get(), created->pool_->get());
   *context = std::move(created);
+  return Status::Ok();
+}
+
+DraftTarget Context::AsTarget() { return {*model_, context_, params_, *pool_, rows_.vocab_size(), threads_}; }
+
+void Context::SetHead(std::unique_ptr<DraftHead> head) {
+  head_ = std::move(head);
+  rows_.SetHead(head_.get());
+  for (KeptRow& row : kept_) row.state.clear();
+}
+
+Status Context::AttachHead(std::shared_ptr<Model> model, std::vector<uint32_t> layers) {
+  if (const Status status = EndAhead(); !status.ok()) return status;
+  std::unique_ptr<DraftHead> head;
+  const Status status = DraftHead::CreateEagle(AsTarget(), std::move(model), std::move(layers), &head);
+  if (status.ok()) SetHead(std::move(head));
+  return status;
+}
+
+Status Context::DetachHead() {
+  if (const Status status = EndAhead(); !status.ok()) return status;
+  SetHead(nullptr);
   return Status::Ok();
 }
 
@@ -289,7 +310,7 @@ Status Context::Decode(const StepInput& input, std::vector<int32_t>* places) {
   std::vector<int32_t> rows = input.sample_rows;
   for (size_t i = 0; i < input.score_rows.size(); i += 3) rows.push_back(input.score_rows[i]);
   media_logits_.clear();
-  media_hidden_.clear();
+  media_states_.clear();
   places->assign(input.tokens.size(), kNoPlace);
   if (const Status status = TakeKept(input, places); !status.ok()) return status;
   const size_t kept = media_logits_.size();
@@ -310,7 +331,7 @@ Status Context::TakeKept(const StepInput& input, std::vector<int32_t>* places) {
     if (row->token != input.tokens[i])
       return Status::Fail("BACKEND_FAILED", "another token was computed ahead than a step asks for");
     media_logits_.push_back(std::move(row->logits));
-    media_hidden_.push_back(std::move(row->hidden));
+    media_states_.push_back(std::move(row->state));
     (*places)[i] = -static_cast<int32_t>(media_logits_.size());
     kept_.erase(row);
   }
@@ -327,10 +348,13 @@ const float* Context::LogitsAt(int32_t place) {
   return Api().llama_get_logits_ith(context_, place);
 }
 
-const float* Context::HiddenAt(int32_t place) {
-  if (place >= 0) return Api().get_embeddings_nextn_ith(context_, place);
+bool Context::StateAt(int32_t place, float* state) const {
+  if (place == kNoPlace) return false;
+  if (place >= 0) return head_->StateAt(place, state);
   const auto at = static_cast<size_t>(-place - 1);
-  return at < media_hidden_.size() && !media_hidden_[at].empty() ? media_hidden_[at].data() : nullptr;
+  if (at >= media_states_.size() || media_states_[at].empty()) return false;
+  std::copy(media_states_[at].begin(), media_states_[at].end(), state);
+  return true;
 }
 
 void Context::PadRows(std::vector<const float*>* rows) {
@@ -367,7 +391,9 @@ Status Context::KeepAhead() {
     if (!logits) return Status::Fail("BACKEND_FAILED", "the engine returned no logits for a row");
     kept_.push_back({next.sequences[i], next.positions[i], next.tokens[i], {logits, logits + vocab_size()}, {}});
     if (!head_) continue;
-    if (const float* hidden = HiddenAt(static_cast<int32_t>(i))) kept_.back().hidden.assign(hidden, hidden + head_->width());
+    std::vector<float>& state = kept_.back().state;
+    state.resize(head_->state_width());
+    if (!head_->StateAt(static_cast<int32_t>(i), state.data())) state.clear();
   }
   next_.Clear();
   is_next_computed_ = false;
@@ -434,7 +460,7 @@ Status Context::Step(const StepInput& input, RowsOutput* output) {
   if (vocab_size() < rows_.vocab_size()) PadRows(&logits);
   DraftWork followed;
   if (head_)
-    followed = head_->Follow(input, [&](size_t i) { return places[i] == kNoPlace ? nullptr : HiddenAt(places[i]); });
+    followed = head_->Follow(input, [&](size_t i, float* state) { return StateAt(places[i], state); });
   rows_.Run(input, logits, constraints, output);
   output->draft_work += followed;
   if (input.may_run_ahead) next_.LayOut(input, output->samples);

@@ -99,6 +99,10 @@ class Context {
   // Frees an adapter or a mix. Ignores unknown numbers.
   void FreeAdapter(uint32_t adapter);
 
+  // A file that reads the inputs of these layers drafts from now on, until it is detached. Where the model has a head, it is replaced.
+  Status AttachHead(std::shared_ptr<Model> model, std::vector<uint32_t> layers);
+  Status DetachHead();
+
   int32_t vocab_size() const { return model_->vocab_size(); }
 
   // Ends the running step early; callable from any thread. The next step runs normally.
@@ -106,7 +110,7 @@ class Context {
 
   uint32_t kv_tokens() const { return kv_tokens_; }
   uint32_t rollback_tokens() const { return rollback_.most(); }
-  bool has_draft_head() const { return head_ != nullptr; }
+  const DraftHead* head() const { return head_.get(); }
 
   // After a GPU has failed, freeing what it holds waits for it, which ends the process: context and model are leaked instead.
   // Does nothing on a CPU.
@@ -125,8 +129,10 @@ class Context {
   Status DecodeTokens(const StepInput& input, const std::vector<int32_t>& rows);
   Status DecodeBatch(llama_batch batch, const int32_t* sequences);
   const float* LogitsAt(int32_t place);
-  // The state that the head reads; null: there is none.
-  const float* HiddenAt(int32_t place);
+  // Writes the state that the head reads. False: there is none.
+  bool StateAt(int32_t place, float* state) const;
+  void SetHead(std::unique_ptr<DraftHead> head);
+  DraftTarget AsTarget();
   // The rows with an impossible logit for each id that the model lacks.
   void PadRows(std::vector<const float*>* rows);
   // Forgets what RunAhead did, but for the tokens at `used`, ascending; with recurrent state, keeps its rows.
@@ -146,6 +152,8 @@ class Context {
 
   std::shared_ptr<Model> model_;
   llama_context* context_ = nullptr;
+  llama_context_params params_{};  // that it was made with
+  const int32_t threads_;
   std::unique_ptr<ThreadPool> pool_;
   uint32_t kv_tokens_ = 0;
   Adapters adapters_;
@@ -156,7 +164,7 @@ class Context {
   // Rows that were computed ahead, and not asked for by the step after.
   struct KeptRow {
     int32_t sequence, position, token;
-    std::vector<float> logits, hidden;
+    std::vector<float> logits, state;
   };
 
   Rollback rollback_;  // of recurrent state
@@ -173,7 +181,7 @@ class Context {
   std::vector<int32_t*> sequence_pointers_;
   std::vector<int8_t> wants_logits_;
   std::unique_ptr<DraftHead> head_;  // null: it drafts nothing
-  std::vector<std::vector<float>> media_hidden_;  // of the rows in media_logits_; may be shorter
+  std::vector<std::vector<float>> media_states_;  // of the rows in media_logits_; may be shorter
   std::vector<std::vector<float>> media_logits_;  // rows kept before, and of media that are sampled from: at place -1, -2, ...
   std::vector<std::vector<float>> padded_;        // rows of a model with fewer ids than samplers know
 };

@@ -10,65 +10,144 @@
 namespace onpolicy {
 namespace {
 
-// Hidden states that a sequence keeps: drafts of the next step may be wrong from any of these on.
-constexpr size_t kKeptRows = 64;
+// Rows that a sequence keeps: drafts of the next step may be wrong from any of these on.
+constexpr int32_t kKeptRows = 64;
+// So many tokens of a sequence wait at most: they take memory, and the first draft waits for them.
+constexpr int32_t kMostWaiting = 256;
+// States that are encoded at a time: the engine has room for as many rows of logits, though there are none.
+constexpr size_t kEncodedRows = 64;
 
 using Clock = std::chrono::steady_clock;
 
 double MsSince(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
 
-}  // namespace
-
-DraftHead::DraftHead(const Model& model, llama_context* target, int32_t sampled_vocab, int32_t threads)
-    : target_(target),
-      width_(static_cast<size_t>(Api().llama_model_n_embd_out(model.get()))),
-      rows_(sampled_vocab, threads) {}
-
-std::unique_ptr<DraftHead> DraftHead::Create(const Model& model, llama_context* target, llama_context_params params,
-                                             ThreadPool& pool, int32_t sampled_vocab, int32_t threads) {
+// Whether the engine's graph of a model keeps the inputs of these layers: a token is computed in a small context to see.
+bool KeepsLayers(const DraftTarget& target, const std::vector<uint32_t>& layers) {
   const Library& api = Api();
-  if (!api.set_embeddings_nextn || !api.get_embeddings_nextn_ith || api.llama_model_n_layer_nextn(model.get()) == 0) return nullptr;
-  params.ctx_type = LLAMA_CONTEXT_TYPE_MTP;
-  params.ctx_other = target;
+  llama_context_params params = target.params;
+  params.n_ctx = 256;
+  params.n_batch = params.n_ubatch = params.n_seq_max = params.n_outputs_max = 1;
   params.n_rs_seq = 0;
   params.abort_callback = nullptr;
-  std::unique_ptr<DraftHead> head(new DraftHead(model, target, sampled_vocab, threads));
   ErrorLog log;
-  head->context_ = log.Run([&] { return api.llama_init_from_model(model.get(), params); });
-  if (!head->context_) {
-    LogLine(GGML_LOG_LEVEL_WARN, ("drafts: none by the model's own head, as its context could not be made: " + log.Text() + "\n").c_str());
-    return nullptr;
+  llama_context* context = log.Run([&] { return api.llama_init_from_model(target.model.get(), params); });
+  if (!context) return false;
+  api.llama_attach_threadpool(context, target.pool.get(), target.pool.get());
+  llama_token token = 0;
+  llama_batch batch{};
+  batch.n_tokens = 1;
+  batch.token = &token;
+  const CatchFatal catching;
+  bool does = false;
+  try {
+    for (uint32_t layer : layers) api.set_embeddings_layer_inp(context, layer, true);
+    does = api.llama_decode(context, batch) == 0;
+  } catch (const std::exception&) {
   }
-  api.set_embeddings_nextn(head->context_, true, true);
-  api.llama_attach_threadpool(head->context_, pool.get(), pool.get());
-  head->batch_tokens_ = params.n_batch;
-  head->sequences_.resize(params.n_seq_max);
-  return head;
+  api.llama_free(context);
+  return does;
 }
 
-DraftHead::~DraftHead() {
-  if (context_) Api().llama_free(context_);
+}  // namespace
+
+DraftHead::DraftHead(const DraftTarget& target, std::shared_ptr<Model> model, std::vector<uint32_t> layers)
+    : target_(target.context),
+      model_(std::move(model)),
+      layers_(std::move(layers)),
+      target_width_(static_cast<size_t>(Api().llama_model_n_embd(target.model.get()))),
+      width_(static_cast<size_t>(Api().llama_model_n_embd_out(model_ ? model_->get() : target.model.get()))),
+      state_width_(layers_.empty() ? width_ : layers_.size() * target_width_),
+      layers_in_chain_(layers_.empty() ? static_cast<int32_t>(Api().llama_model_n_layer_nextn(target.model.get())) : 1),
+      rows_(target.sampled_vocab, target.threads),
+      sequences_(target.params.n_seq_max) {}
+
+Status DraftHead::Open(llama_model* model, llama_context_params params, ThreadPool& pool) {
+  const Library& api = Api();
+  params.ctx_other = target_;
+  params.n_rs_seq = 0;
+  params.abort_callback = nullptr;
+  ErrorLog log;
+  context_ = log.Run([&] { return api.llama_init_from_model(model, params); });
+  if (!context_) return Status::Fail("OUT_OF_MEMORY", "its context could not be made: " + log.Text());
+  api.set_embeddings_nextn(context_, true, true);
+  api.llama_attach_threadpool(context_, pool.get(), pool.get());
+  batch_tokens_ = params.n_batch;
+  return Status::Ok();
 }
 
-void DraftHead::GiveUp() {
-  if (context_) Api().llama_free(context_);
+std::unique_ptr<DraftHead> DraftHead::CreateOwn(const DraftTarget& target) {
+  const Library& api = Api();
+  const bool is_offered = api.set_embeddings_nextn && api.get_embeddings_nextn_ith && api.set_nextn_layer_offset;
+  if (!is_offered || api.llama_model_n_layer_nextn(target.model.get()) == 0) return nullptr;
+  std::unique_ptr<DraftHead> head(new DraftHead(target, nullptr, {}));
+  llama_context_params params = target.params;
+  params.ctx_type = LLAMA_CONTEXT_TYPE_MTP;
+  const Status status = head->Open(target.model.get(), params, target.pool);
+  if (status.ok()) return head;
+  LogLine(GGML_LOG_LEVEL_WARN, ("drafts: none by the model's own head, as " + status.message + "\n").c_str());
+  return nullptr;
+}
+
+Status DraftHead::CreateEagle(const DraftTarget& target, std::shared_ptr<Model> model, std::vector<uint32_t> layers,
+                              std::unique_ptr<DraftHead>* head) {
+  const Library& api = Api();
+  if (!api.set_embeddings_layer_inp || !api.get_embeddings_layer_inp || !api.set_embeddings_nextn || !api.get_embeddings_nextn_ith)
+    return Status::Fail("UNSUPPORTED", "the engine's library does not offer the states that it reads");
+  if (model->vocab_size() < target.sampled_vocab)
+    return Status::Fail("INVALID_REQUEST", "expected a file with the " + std::to_string(target.sampled_vocab) +
+                                               " tokens of the large model, got " + std::to_string(model->vocab_size()));
+  if (!KeepsLayers(target, layers))
+    return Status::Fail("UNSUPPORTED", "the engine does not keep the states of layers that it reads, for the large model's architecture");
+  llama_model* const file = model->get();
+  std::unique_ptr<DraftHead> created(new DraftHead(target, std::move(model), std::move(layers)));
+  if (const Status status = created->Open(file, target.params, target.pool); !status.ok()) return status;
+  for (uint32_t layer : created->layers_) api.set_embeddings_layer_inp(target.context, layer, true);
+  *head = std::move(created);
+  return Status::Ok();
+}
+
+DraftHead::~DraftHead() { Release(); }
+
+void DraftHead::Release() {
+  if (!context_) return;
+  Api().llama_free(context_);
   context_ = nullptr;
-  Api().set_embeddings_nextn(target_, false, false);
+  if (layers_.empty()) Api().set_embeddings_nextn(target_, false, false);
+  for (uint32_t layer : layers_) Api().set_embeddings_layer_inp(target_, layer, false);
 }
 
 void DraftHead::Prepare(const std::vector<int8_t>& wants_logits) const {
-  if (!context_) return;
+  if (!context_ || !layers_.empty()) return;
   // Rows of all tokens lie in the order in which the engine computed them, those of outputs in that of the batch.
   const bool is_masked = std::all_of(wants_logits.begin(), wants_logits.end(), [](int8_t wants) { return wants != 0; });
   Api().set_embeddings_nextn(target_, true, is_masked);
+}
+
+bool DraftHead::StateAt(int32_t place, float* state) const {
+  if (!context_) return false;
+  if (layers_.empty()) {
+    const float* row = Api().get_embeddings_nextn_ith(target_, place);
+    if (row) std::copy_n(row, state_width_, state);
+    return row != nullptr;
+  }
+  for (uint32_t layer : layers_) {
+    const float* rows = Api().get_embeddings_layer_inp(target_, layer);
+    state = std::copy_n(rows + static_cast<size_t>(place) * target_width_, target_width_, state);
+  }
+  return true;
 }
 
 void DraftHead::Remove(int32_t sequence, int32_t from) {
   Api().llama_memory_seq_rm(Api().llama_get_memory(context_), sequence, from, -1);
   Sequence& cut = sequences_[static_cast<size_t>(sequence)];
   cut.next = std::min(cut.next, from);
-  const auto rows = static_cast<size_t>(std::max(0, from - cut.first));
-  if (cut.hidden.size() > rows * width_) cut.hidden.resize(rows * width_);
+  cut.has_cells = cut.has_cells && from > 0;
+  if (from < cut.first) cut.first = from;
+  const auto rows = static_cast<size_t>(from - cut.first);
+  if (cut.tokens.size() <= rows) return;
+  cut.tokens.resize(rows);
+  cut.is_known.resize(rows);
+  cut.states.resize(rows * state_width_);
 }
 
 void DraftHead::Edit(const int32_t* edit) {
@@ -86,12 +165,6 @@ void DraftHead::Edit(const int32_t* edit) {
   if (edit[4] >= 0) Remove(edit[2], edit[4]);
 }
 
-const float* DraftHead::HiddenAt(const Sequence& sequence, int32_t position, size_t width) {
-  const auto rows = static_cast<int32_t>(sequence.hidden.size() / width);
-  if (position < sequence.first || position >= sequence.first + rows) return nullptr;
-  return sequence.hidden.data() + static_cast<size_t>(position - sequence.first) * width;
-}
-
 void DraftHead::Add(Batch& batch, int32_t token, int32_t position, int32_t sequence, const float* hidden, bool wants_logits) const {
   batch.tokens.push_back(token);
   batch.positions.push_back(position);
@@ -99,6 +172,10 @@ void DraftHead::Add(Batch& batch, int32_t token, int32_t position, int32_t seque
   batch.wants_logits.push_back(wants_logits);
   if (hidden) batch.hidden.insert(batch.hidden.end(), hidden, hidden + width_);
   else batch.hidden.resize(batch.hidden.size() + width_, 0.0f);
+}
+
+void DraftHead::AddRow(Batch& batch, const Batch& from, size_t row, bool wants_logits) const {
+  Add(batch, from.tokens[row], from.positions[row], from.sequences[row], &from.hidden[row * width_], wants_logits);
 }
 
 bool DraftHead::Decode(const Batch& batch) {
@@ -119,119 +196,215 @@ bool DraftHead::Decode(const Batch& batch) {
   return turn.has_turn() && Api().llama_decode(context_, raw) == 0;
 }
 
-DraftWork DraftHead::Follow(const StepInput& input, const HiddenOf& hidden_of) {
+void DraftHead::Compute(const Batch& batch) {
+  const llama_memory_t memory = Api().llama_get_memory(context_);
+  for (size_t first = 0; first < batch.tokens.size(); first += batch_tokens_) {
+    const size_t end = std::min(first + batch_tokens_, batch.tokens.size());
+    Batch part;
+    for (size_t row = first; row < end; ++row) AddRow(part, batch, row, false);
+    for (int32_t layer = layers_in_chain_ - 1; layer >= 0; --layer) {
+      if (layers_in_chain_ > 1) Api().set_nextn_layer_offset(context_, layer);
+      // Each layer fills its part of the same cells, which the engine hands out anew.
+      for (size_t i = 0; layer + 1 < layers_in_chain_ && i < part.tokens.size(); ++i)
+        if (i == 0 || part.sequences[i] != part.sequences[i - 1])
+          Api().llama_memory_seq_rm(memory, part.sequences[i], part.positions[i], -1);
+      if (!Decode(part)) throw std::bad_alloc();
+    }
+  }
+}
+
+std::vector<float> DraftHead::Hidden(std::vector<float> states) {
+  if (layers_.empty()) return states;
+  std::vector<float> hidden;
+  const size_t rows = states.size() / state_width_;
+  hidden.reserve(rows * width_);
+  for (size_t first = 0; first < rows; first += kEncodedRows) {
+    const size_t count = std::min(kEncodedRows, rows - first);
+    llama_batch raw{};
+    raw.n_tokens = static_cast<int32_t>(count);
+    raw.embd = states.data() + first * state_width_;
+    const ComputeTurns::Step turn([] { return false; });
+    const CatchFatal catching;
+    if (!turn.has_turn() || Api().llama_encode(context_, raw) != 0) throw std::bad_alloc();
+    for (size_t i = 0; i < count; ++i) {
+      const float* row = Api().get_embeddings_nextn_ith(context_, static_cast<int32_t>(i));
+      if (!row) throw std::bad_alloc();
+      hidden.insert(hidden.end(), row, row + width_);
+    }
+  }
+  return hidden;
+}
+
+void DraftHead::Take(int32_t id, const StepInput& input, size_t begin, size_t end, const ReadState& read_state) {
+  Sequence& sequence = sequences_[static_cast<size_t>(id)];
+  const int32_t first = input.positions[begin];
+  if (first < sequence.end()) Remove(id, first);
+  if (first > sequence.end()) {  // it was not followed: its cache begins here
+    Remove(id, 0);
+    sequence.next = sequence.first = first;
+  }
+  for (size_t at = begin; at < end; ++at) {
+    sequence.tokens.push_back(input.tokens[at]);
+    sequence.states.resize(sequence.states.size() + state_width_);
+    sequence.is_known.push_back(read_state(at, &sequence.states[sequence.states.size() - state_width_]));
+  }
+}
+
+std::vector<DraftHead::Batch> DraftHead::TakeWaiting(const std::vector<int32_t>& ids) {
+  std::vector<float> states;
+  for (int32_t id : ids) {
+    const Sequence& sequence = sequences_[static_cast<size_t>(id)];
+    for (int32_t position = sequence.next - 1; position < sequence.end(); ++position) {
+      states.resize(states.size() + state_width_, 0.0f);
+      if (!sequence.Knows(position)) continue;
+      const auto row = static_cast<size_t>(position - sequence.first);
+      std::copy_n(&sequence.states[row * state_width_], state_width_, &states[states.size() - state_width_]);
+    }
+  }
+  const std::vector<float> hidden = Hidden(std::move(states));
+  std::vector<Batch> waiting;
+  const float* before = hidden.data();
+  for (int32_t id : ids) {
+    Sequence& sequence = sequences_[static_cast<size_t>(id)];
+    Batch batch;
+    for (int32_t position = sequence.next; position < sequence.end(); ++position, before += width_) {
+      // A file of its own was trained without a token that has none before it.
+      sequence.has_cells = sequence.has_cells || is_own() || sequence.Knows(position - 1);
+      if (sequence.has_cells) Add(batch, sequence.tokens[static_cast<size_t>(position - sequence.first)], position, id, before, false);
+    }
+    batch.hidden.insert(batch.hidden.end(), before, before + width_);
+    before += width_;
+    waiting.push_back(std::move(batch));
+    sequence.next = sequence.end();
+    const auto dropped = static_cast<std::ptrdiff_t>(std::max(0, sequence.next - kKeptRows - sequence.first));
+    sequence.first += static_cast<int32_t>(dropped);
+    sequence.tokens.erase(sequence.tokens.begin(), sequence.tokens.begin() + dropped);
+    sequence.is_known.erase(sequence.is_known.begin(), sequence.is_known.begin() + dropped);
+    sequence.states.erase(sequence.states.begin(), sequence.states.begin() + dropped * static_cast<std::ptrdiff_t>(state_width_));
+  }
+  return waiting;
+}
+
+DraftWork DraftHead::Follow(const StepInput& input, const ReadState& read_state) {
   DraftWork work;
   input_ = &input;
   if (!context_ || input.followed.empty()) return work;
   const auto start = Clock::now();
-  Batch batch;
   try {
-    for (size_t i = 0; i < input.tokens.size();) {
-      const int32_t id = input.sequences[i];
-      size_t end = i + 1;
-      while (end < input.tokens.size() && input.sequences[end] == id && input.positions[end] == input.positions[end - 1] + 1) ++end;
-      if (std::find(input.followed.begin(), input.followed.end(), id) == input.followed.end()) {
-        i = end;
-        continue;
-      }
-      Sequence& sequence = sequences_[static_cast<size_t>(id)];
-      const int32_t first = input.positions[i];
-      if (sequence.next > first) Remove(id, first);
-      else if (sequence.next < first) Remove(id, 0);  // it was not followed: its cache begins here
-      const size_t kept_from = std::max(i, end - std::min(end, kKeptRows));
-      std::vector<float> kept;
-      std::vector<float> carried;  // the rows that it points into are replaced
-      if (const float* row = HiddenAt(sequence, first - 1, width_)) carried.assign(row, row + width_);
-      const float* before = carried.empty() ? nullptr : carried.data();
-      for (size_t at = i; at < end; ++at) {
-        Add(batch, input.tokens[at], input.positions[at], id, before, false);
-        before = hidden_of(at);
-        if (at >= kept_from && before) kept.insert(kept.end(), before, before + width_);
-        if (batch.tokens.size() < batch_tokens_) continue;
-        if (!Decode(batch)) throw std::bad_alloc();
-        batch = {};
-      }
-      sequence.next = input.positions[end - 1] + 1;
-      sequence.first = sequence.next - static_cast<int32_t>(kept.size() / width_);
-      sequence.hidden = std::move(kept);
-      work.sequences += 1;
-      work.tokens += static_cast<int32_t>(end - i);
-      i = end;
+    std::vector<int32_t> full;
+    for (size_t begin = 0, end; begin < input.tokens.size(); begin = end) {
+      const int32_t id = input.sequences[begin];
+      for (end = begin + 1; end < input.tokens.size() && input.sequences[end] == id; ++end)
+        if (input.positions[end] != input.positions[end - 1] + 1) break;
+      if (std::find(input.followed.begin(), input.followed.end(), id) == input.followed.end()) continue;
+      Take(id, input, begin, end, read_state);
+      const Sequence& sequence = sequences_[static_cast<size_t>(id)];
+      if (sequence.end() - sequence.next >= kMostWaiting) full.push_back(id);
     }
-    if (!batch.tokens.empty() && !Decode(batch)) throw std::bad_alloc();
-    work.passes = work.sequences > 0 ? 1 : 0;
+    Batch batch;
+    for (const Batch& waiting : TakeWaiting(full))
+      for (size_t row = 0; row < waiting.tokens.size(); ++row) AddRow(batch, waiting, row, false);
+    Compute(batch);
+    work.tokens = static_cast<int32_t>(batch.tokens.size());
+    work.sequences = static_cast<int32_t>(full.size());
+    work.passes = full.empty() ? 0 : 1;
   } catch (...) {
-    GiveUp();
+    Release();
   }
   work.ms = MsSince(start);
   return work;
 }
 
-DraftWork DraftHead::Draft(std::vector<ModelDraft>& drafts) {
-  DraftWork work;
-  if (!context_ || !input_) return work;
-  struct Job {
-    ModelDraft* draft;
-    int32_t sequence, position, token;
-    std::vector<float> hidden;
-    std::shared_ptr<Sampler> sampler;
-    std::shared_ptr<TokenMatcher> matcher;  // does not own
-    size_t accepted = 0;                    // tokens that the matcher has to give back
-  };
-  const auto start = Clock::now();
+std::vector<DraftHead::Job> DraftHead::JobsOf(std::vector<ModelDraft>& drafts) {
   std::vector<Job> jobs;
+  std::vector<int32_t> ids;
+  size_t rows = 0;
   for (ModelDraft& draft : drafts) {
     const auto row = static_cast<size_t>(input_->sample_rows[draft.row]);
     const int32_t id = input_->sequences[row], position = input_->positions[row] + 1;
     const Sequence& sequence = sequences_[static_cast<size_t>(id)];
-    const std::vector<int32_t>& text = draft.drafter->tokens();
-    const float* hidden = HiddenAt(sequence, position - 1, width_);
     // Forced tokens behind the sampled one are not computed yet.
-    if (!hidden || sequence.next < position || text.size() != static_cast<size_t>(position) + 1) continue;
-    Job job{&draft, id, position, text.back(), {hidden, hidden + width_}, std::make_shared<Sampler>(*draft.sampler), nullptr};
-    if (draft.matcher) job.matcher = {std::shared_ptr<void>(), draft.matcher};
+    if (!sequence.Knows(position - 1) || draft.drafter->tokens().size() != static_cast<size_t>(position) + 1) continue;
     Remove(id, position);  // drafts that were wrong
+    rows += 1 + static_cast<size_t>(sequence.end() - sequence.next);
+    const size_t limit = most_drafts() > 0 ? std::min(draft.limit, static_cast<size_t>(most_drafts())) : draft.limit;
+    Job job{&draft, limit, id, position, {}, 0, std::make_shared<Sampler>(*draft.sampler), nullptr};
+    if (draft.matcher) job.matcher = {std::shared_ptr<void>(), draft.matcher};
+    ids.push_back(id);
     jobs.push_back(std::move(job));
   }
-  std::vector<Job*> active;
-  for (Job& job : jobs) active.push_back(&job);
-  try {
-    while (!active.empty()) {
-      Batch batch;
-      RowsInput input;
-      for (Job* job : active) {
-        Add(batch, job->token, job->position++, job->sequence, job->hidden.data(), true);
-        input.samplers.push_back(job->sampler);
-        input.matchers.push_back(job->matcher);
-      }
-      if (!Decode(batch)) break;
-      work.passes += 1;
-      work.tokens += static_cast<int32_t>(active.size());
-      std::vector<const float*> logits;
-      for (size_t i = 0; i < active.size(); ++i) logits.push_back(Api().llama_get_logits_ith(context_, static_cast<int32_t>(i)));
-      RowsOutput output;
-      ConstraintRows constraints = rows_.Constrain(input);
-      rows_.Run(input, logits, constraints, &output);
-      std::vector<Job*> left;
-      for (size_t i = 0; i < active.size(); ++i) {
-        Job& job = *active[i];
-        const RowResult& sample = output.samples[i];
-        if (sample.status != RowStatus::kSampled || sample.token < 0) continue;
-        job.accepted += 1 + sample.forced.size();
-        std::vector<int32_t>& found = *job.draft->drafts;
-        found.push_back(sample.token);
-        found.insert(found.end(), sample.forced.begin(), sample.forced.end());
-        const float* hidden = Api().get_embeddings_nextn_ith(context_, static_cast<int32_t>(i));
-        if (found.size() >= job.draft->limit || sample.is_final || !sample.forced.empty() || !hidden) continue;
-        job.token = sample.token;
-        job.hidden.assign(hidden, hidden + width_);
-        left.push_back(&job);
-      }
-      active = std::move(left);
+  std::vector<Batch> waiting = TakeWaiting(ids);
+  // What waits is computed with the first drafts, unless each layer of a chain has to compute it, or it is too much. Of EAGLE-3 the engine
+  // has logits for all rows of a pass or for none.
+  const bool is_apart = !is_own() || layers_in_chain_ > 1 || rows > batch_tokens_;
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    Job& job = jobs[i];
+    const std::vector<float> last(waiting[i].hidden.end() - static_cast<std::ptrdiff_t>(width_), waiting[i].hidden.end());
+    waiting[i].hidden.resize(waiting[i].hidden.size() - width_);
+    if (is_apart) Compute(waiting[i]);
+    else job.rows = std::move(waiting[i]);
+    Add(job.rows, job.draft->drafter->tokens().back(), job.position, job.sequence, last.data(), false);
+  }
+  return jobs;
+}
+
+bool DraftHead::DraftOnce(std::vector<Job*>& active, DraftWork* work) {
+  Batch batch;
+  RowsInput input;
+  std::vector<int32_t> last;  // (active) rows of the batch
+  for (Job* job : active) {
+    const size_t rows = job->rows.tokens.size();
+    if (layers_in_chain_ > 1) {  // the layer of this draft has computed none of the rows
+      Api().llama_memory_seq_rm(Api().llama_get_memory(context_), job->sequence, job->position, -1);
+      job->computed = 0;
     }
-    for (Job& job : jobs) Api().llama_memory_seq_rm(Api().llama_get_memory(context_), job.sequence, sequences_[static_cast<size_t>(job.sequence)].next, -1);
+    for (; job->computed < rows; ++job->computed) AddRow(batch, job->rows, job->computed, job->computed + 1 == rows);
+    last.push_back(static_cast<int32_t>(batch.tokens.size()) - 1);
+    input.samplers.push_back(job->sampler);
+    input.matchers.push_back(job->matcher);
+  }
+  if (!Decode(batch)) return false;
+  work->passes += 1;
+  work->tokens += static_cast<int32_t>(batch.tokens.size());
+  std::vector<const float*> logits;
+  for (int32_t row : last) logits.push_back(Api().llama_get_logits_ith(context_, row));
+  RowsOutput output;
+  ConstraintRows constraints = rows_.Constrain(input);
+  rows_.Run(input, logits, constraints, &output);
+  std::vector<Job*> left;
+  for (size_t i = 0; i < active.size(); ++i) {
+    Job& job = *active[i];
+    const RowResult& sample = output.samples[i];
+    if (sample.status != RowStatus::kSampled || sample.token < 0) continue;
+    job.accepted += 1 + sample.forced.size();
+    std::vector<int32_t>& found = *job.draft->drafts;
+    found.push_back(sample.token);
+    found.insert(found.end(), sample.forced.begin(), sample.forced.end());
+    const float* hidden = Api().get_embeddings_nextn_ith(context_, last[i]);
+    if (found.size() >= job.limit || sample.is_final || !sample.forced.empty() || !hidden) continue;
+    Add(job.rows, sample.token, job.rows.positions.back() + 1, job.sequence, hidden, false);
+    left.push_back(&job);
+  }
+  active = std::move(left);
+  return true;
+}
+
+DraftWork DraftHead::Draft(std::vector<ModelDraft>& drafts) {
+  DraftWork work;
+  if (!context_ || !input_) return work;
+  const auto start = Clock::now();
+  std::vector<Job> jobs;
+  std::vector<Job*> active;
+  try {
+    jobs = JobsOf(drafts);
+    for (Job& job : jobs) active.push_back(&job);
+    for (int32_t layer = 0; !active.empty(); ++layer) {
+      if (layers_in_chain_ > 1) Api().set_nextn_layer_offset(context_, layer);
+      if (!DraftOnce(active, &work)) break;
+    }
+    for (Job& job : jobs) Api().llama_memory_seq_rm(Api().llama_get_memory(context_), job.sequence, job.position, -1);
   } catch (...) {
-    GiveUp();
+    Release();
   }
   for (Job& job : jobs) {
     if (job.matcher) job.matcher->Rollback(job.accepted);

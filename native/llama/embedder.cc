@@ -14,7 +14,9 @@ namespace onpolicy {
 static constexpr char kStates[] = "result_norm";
 
 Embedder::Embedder(std::shared_ptr<Model> model, const EmbedderOptions& options)
-    : model_(std::move(model)), options_(options), size_(Api().llama_model_n_embd_out(model_->get())),
+    : model_(std::move(model)), options_(options),
+      size_(options.has_head ? static_cast<int32_t>(Api().llama_model_n_cls_out(model_->get()))
+                             : Api().llama_model_n_embd_out(model_->get())),
       pool_(options.threads) {}
 
 Status Embedder::Create(std::shared_ptr<Model> model, const EmbedderOptions& options, std::shared_ptr<Embedder>* embedder) {

@@ -1,4 +1,4 @@
-// Token sequences -> one vector each, as the model pools them, in a context of its own.
+// Token sequences -> one vector each, as the model pools them, or the numbers of its head, in a context of its own.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -17,6 +17,7 @@ struct EmbedderOptions {
   uint32_t max_sequences = 64;  // sequences of one call at most
   int32_t threads = 1;
   bool fused_attention = true;
+  bool has_head = false;        // a head turns a sequence's vector into a number for each label, or into one
   bool is_last = false;         // a sequence's vector is that of its last token: with a causal model, only that one is computed to the end
 };
 

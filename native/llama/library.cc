@@ -121,6 +121,12 @@ Status OpenLibrary(const std::string& folder, const std::string& wanted_version,
        {"_Z26llama_set_embeddings_nextnP13llama_contextbb", "?llama_set_embeddings_nextn@@YAXPEAUllama_context@@_N1@Z"});
   find(library.get_embeddings_nextn_ith,
        {"_Z30llama_get_embeddings_nextn_ithP13llama_contexti", "?llama_get_embeddings_nextn_ith@@YAPEAMPEAUllama_context@@H@Z"});
+  find(library.set_nextn_layer_offset,
+       {"_Z28llama_set_nextn_layer_offsetP13llama_contexti", "?llama_set_nextn_layer_offset@@YAXPEAUllama_context@@H@Z"});
+  find(library.set_embeddings_layer_inp,
+       {"_Z30llama_set_embeddings_layer_inpP13llama_contextjb", "?llama_set_embeddings_layer_inp@@YAXPEAUllama_context@@I_N@Z"});
+  find(library.get_embeddings_layer_inp,
+       {"_Z30llama_get_embeddings_layer_inpP13llama_contextj", "?llama_get_embeddings_layer_inp@@YAPEAMPEAUllama_context@@I@Z"});
   library.version = library.llama_version ? library.llama_version() : "unknown";
   // A build suffix such as "-dev" does not change the C API.
   if (library.version.substr(0, library.version.find('-')) != wanted_version || !missing.empty())

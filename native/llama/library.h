@@ -66,11 +66,17 @@ namespace onpolicy {
   X(llama_state_seq_get_size_ext)                                                                              \
   X(llama_state_seq_get_data_ext)                                                                              \
   X(llama_state_seq_set_data_ext)                                                                              \
+  X(llama_encode)                                                                                              \
   X(llama_decode)                                                                                              \
   X(llama_set_causal_attn)                                                                                     \
   X(llama_get_logits_ith)                                                                                      \
   X(llama_get_embeddings_seq)                                                                                  \
   X(llama_model_n_embd_out)                                                                                    \
+  X(llama_model_n_cls_out)                                                                                     \
+  X(llama_model_cls_label)                                                                                     \
+  X(llama_vocab_sep)                                                                                           \
+  X(llama_vocab_get_add_eos)                                                                                   \
+  X(llama_vocab_get_add_sep)                                                                                   \
   X(llama_attach_threadpool)                                                                                   \
   X(llama_max_devices)                                                                                         \
   X(llama_adapter_lora_init)                                                                                   \
@@ -206,6 +212,9 @@ struct Library {
   // Of no public header, under their C++ names: null where the library does not export them.
   void (*set_embeddings_nextn)(llama_context*, bool value, bool masked) = nullptr;
   float* (*get_embeddings_nextn_ith)(llama_context*, int32_t) = nullptr;
+  void (*set_nextn_layer_offset)(llama_context*, int32_t) = nullptr;
+  void (*set_embeddings_layer_inp)(llama_context*, uint32_t layer, bool value) = nullptr;
+  float* (*get_embeddings_layer_inp)(llama_context*, uint32_t layer) = nullptr;
 
   std::string folder;   // where the libraries were loaded from
   std::string version;  // as the library reports it

@@ -26,6 +26,8 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
                         InstanceMethod<&JsContext::LoadAdapter>("loadAdapter"),
                         InstanceMethod<&JsContext::MixAdapters>("mixAdapters"),
                         InstanceMethod<&JsContext::FreeAdapter>("freeAdapter"),
+                        InstanceMethod<&JsContext::AttachHead>("attachHead"),
+                        InstanceMethod<&JsContext::DetachHead>("detachHead"),
                         InstanceMethod<&JsContext::Finish>("finish"), InstanceMethod<&JsContext::Abort>("abort"),
                         InstanceMethod<&JsContext::Close>("close")});
   }
@@ -192,6 +194,23 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
         [](Napi::Env env) -> Napi::Value { return env.Undefined(); });
   }
 
+  // attachHead(model, layers: Uint32Array) -> Promise<void>: a file that drafts, from the inputs of these layers.
+  Napi::Value AttachHead(const Napi::CallbackInfo& info) {
+    return Thread().Push(
+        env_,
+        [model = RequireModel(info[0].As<Napi::Object>()), layers = ReadVector<uint32_t>(info[1], "layers")](Context& context) {
+          return context.AttachHead(model, layers);
+        },
+        [](Napi::Env env) -> Napi::Value { return env.Undefined(); });
+  }
+
+  // detachHead() -> Promise<void>
+  Napi::Value DetachHead(const Napi::CallbackInfo&) {
+    return Thread().Push(
+        env_, [](Context& context) { return context.DetachHead(); },
+        [](Napi::Env env) -> Napi::Value { return env.Undefined(); });
+  }
+
   void CheckEdits(const std::vector<int32_t>& edits) const {
     const auto sequences = static_cast<int32_t>(options_.max_sequences);
     Check(env_, edits.size() % 5 == 0, "memoryEdits: expected five numbers per edit");
@@ -354,7 +373,9 @@ static Napi::Value CreateContext(const Napi::CallbackInfo& info) {
       [options, context, vocab_size = model->vocab_size(), row_size = model->input_size()](Napi::Env env) -> Napi::Value {
         Napi::Object object = Environment::Of(env).Construct("Context");
         object.Set("kvTokens", (*context)->kv_tokens());
-        object.Set("hasDraftHead", (*context)->has_draft_head());
+        const DraftHead* head = (*context)->head();
+        object.Set("hasDraftHead", head != nullptr);
+        object.Set("mostDrafts", head ? head->most_drafts() : 0);
         object.Set("rollbackTokens", (*context)->rollback_tokens());
         JsContext::Unwrap(object)->Start(std::move(*context), options, vocab_size, row_size);
         return object;

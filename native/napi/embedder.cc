@@ -63,7 +63,7 @@ class JsEmbedder : public Napi::ObjectWrap<JsEmbedder> {
   int32_t vocab_size_ = 0;
 };
 
-// createEmbedder(model, { batchTokens, maxSequences, threads, fusedAttention, isLast }) -> Promise<Embedder>
+// createEmbedder(model, { batchTokens, maxSequences, threads, fusedAttention, hasHead, isLast }) -> Promise<Embedder>
 Napi::Value CreateEmbedder(const Napi::CallbackInfo& info) {
   const auto owner = info[0].As<Napi::Object>();
   std::shared_ptr<Model> model = RequireModel(owner);
@@ -73,6 +73,7 @@ Napi::Value CreateEmbedder(const Napi::CallbackInfo& info) {
   options.max_sequences = given.UnsignedOr("maxSequences", options.max_sequences);
   options.threads = static_cast<int32_t>(given.UnsignedOr("threads", 1));
   options.fused_attention = given.Flag("fusedAttention");
+  options.has_head = given.Flag("hasHead");
   options.is_last = given.Flag("isLast");
   auto embedder = std::make_shared<std::shared_ptr<Embedder>>();
   return AsyncTask::Run(

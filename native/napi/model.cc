@@ -107,9 +107,17 @@ Napi::Object DescribeModel(Napi::Env env, const LoadedModel& loaded) {
   object.Set("parameters", static_cast<double>(api.llama_model_n_params(raw)));
   object.Set("chatTemplate", model->ChatTemplate(nullptr));
   object.Set("toolTemplate", model->ChatTemplate("tool_use"));
+  object.Set("pairTemplate", model->ChatTemplate("rerank"));
+  Napi::Array labels = Napi::Array::New(env);
+  for (uint32_t i = 0; i < api.llama_model_n_cls_out(raw); ++i)
+    if (const char* label = api.llama_model_cls_label(raw, i)) labels.Set(i, label);
+  object.Set("labels", labels);
   object.Set("bosId", api.llama_vocab_bos(model->vocab()));
   object.Set("eosId", api.llama_vocab_eos(model->vocab()));
+  object.Set("sepId", api.llama_vocab_sep(model->vocab()));
   object.Set("addsBos", static_cast<bool>(api.llama_vocab_get_add_bos(model->vocab())));
+  object.Set("addsEos", static_cast<bool>(api.llama_vocab_get_add_eos(model->vocab())));
+  object.Set("addsSep", static_cast<bool>(api.llama_vocab_get_add_sep(model->vocab())));
   object.Set("tokenBytes", ToArray(env, table.bytes));
   object.Set("tokenOffsets", ToArray(env, table.offsets));
   object.Set("isSpecial", ToArray(env, table.is_special));

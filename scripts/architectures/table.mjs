@@ -470,31 +470,51 @@ const ARCHITECTURES = {
   }),
 };
 
-/** The model of an architecture with one more layer, which predicts the token after the next. */
-const withHead = (architecture) => (sizes) => {
-  const { keys, optional, ...row } = ARCHITECTURES[architecture](sizes);
-  const last = sizes.layers - 1;
-  const head = ['attn_q', 'attn_k', 'attn_v', 'nextn.eh_proj', 'nextn.shared_head_norm'];
-  const biases = optional(0).filter((name) => BIASES.includes(name));
-  const more = (layer) =>
-    layer === last ? [...head.map((name) => `${name}.weight`), ...biases] : optional(layer);
-  return {
-    ...row,
-    architecture,
-    layers: tinySizes().layers + 1,
-    keys: { ...keys, nextn_predict_layers: 1 },
-    optional: (layer) => [...(layer === 0 ? ['attn_norm.weight'] : []), ...more(layer)], // without it there is only the head
+/** The model of an architecture with more layers, which predict the tokens after the next. */
+const withHead =
+  (architecture, heads = 1, toRow = ARCHITECTURES[architecture]) =>
+  (sizes) => {
+    const { keys, optional = () => [], ...row } = toRow(sizes);
+    const trunk = sizes.layers - heads;
+    const head = ['attn_q', 'attn_k', 'attn_v', 'nextn.eh_proj', 'nextn.shared_head_norm'];
+    const biases = optional(0).filter((name) => BIASES.includes(name));
+    const isDense = (name) => /^ffn_(gate|down|up)\.weight$/.test(name);
+    const more = (layer) =>
+      layer >= trunk
+        ? [...head.map((name) => `${name}.weight`), ...biases, ...optional(layer).filter(isDense)]
+        : optional(layer);
+    return {
+      ...row,
+      architecture,
+      layers: tinySizes().layers + heads,
+      keys: { ...keys, nextn_predict_layers: heads },
+      optional: (layer) => [...(layer === 0 ? ['attn_norm.weight'] : []), ...more(layer)], // without it there is only the head
+    };
   };
-};
+
+const eagle3 = (plain, width) => ({
+  architecture: 'eagle3',
+  keys: { ...plain, target_layers: [0, 1, 2], target_hidden_size: width },
+  layers: 1,
+});
 
 /** Models that do not answer by themselves, or with a part that drafts. */
 const DRAFTING = {
   'qwen35-mtp': withHead('qwen35'),
   'qwen35moe-mtp': withHead('qwen35moe'),
   'glm4moe-mtp': withHead('glm4moe'),
-  eagle3: ({ plain, width }) => ({
-    keys: { ...plain, target_layers: [0, 1, 2], target_hidden_size: width },
-    layers: 1,
+  /** With a head for each of the next two. */
+  'hy_v3-mtp2': withHead('hy_v3', 2, ({ plain, moe }) => ({
+    keys: { ...plain, ...moe },
+    optional: () => ['ffn_gate.weight', 'ffn_down.weight', 'ffn_up.weight'],
+  })),
+  eagle3: ({ plain, width }) => eagle3(plain, width),
+  /** With an output of its own, for a model that has one, too. */
+  'eagle3-output': ({ plain, width }) => ({ ...eagle3(plain, width), global: ['output.weight'] }),
+  'qwen3-output': (sizes) => ({
+    ...ARCHITECTURES.qwen3(sizes),
+    architecture: 'qwen3',
+    global: ['output.weight'],
   }),
 };
 

@@ -1,6 +1,6 @@
 /** A checked request for embeddings on a loaded model -> the vectors of its texts. */
 import { atField } from '../common/index.ts';
-import { contextOverflow } from '../errors.ts';
+import { contextOverflow, errorAt } from '../errors.ts';
 import type { EmbeddingModel } from '../models/index.ts';
 import {
   type EmbeddingResponse,
@@ -16,6 +16,10 @@ export async function embed(
   request: ValidEmbeddingRequest,
   signal: AbortSignal | undefined,
 ): Promise<EmbeddingResponse> {
+  if (model.head) {
+    const msg = `expected an embedding model; ${model.name} makes scores: it is for rerank, score and classify`;
+    throw errorAt('model', 'UNSUPPORTED', msg);
+  }
   const { dimensions, normalize } = request;
   const { size } = model.embeddings;
   if (dimensions !== null && dimensions > size)
@@ -37,9 +41,13 @@ export async function embed(
   };
 }
 
-async function toTokens(
+/** The tokens of a text. Fails with `CONTEXT_OVERFLOW` for more than the model takes. */
+export async function toTokens(
   { tokenizer, contextSize }: EmbeddingModel,
-  { add_special_tokens: addSpecial, truncate_prompt_tokens: truncate }: ValidEmbeddingRequest,
+  {
+    add_special_tokens: addSpecial,
+    truncate_prompt_tokens: truncate,
+  }: Pick<ValidEmbeddingRequest, 'add_special_tokens' | 'truncate_prompt_tokens'>,
   { path, content }: ValidEmbeddingRequest['inputs'][number],
 ): Promise<Int32Array> {
   const isText = typeof content === 'string';

@@ -14,7 +14,7 @@ export type SpeculationContext = {
   readonly answers: AnswerIndexes;
   /** Of a request that does not say. */
   readonly speculation: ValidSpeculation;
-  /** The smaller model that drafts; null: none does. */
+  /** The smaller model that drafts; null: none does, or it is the engine's head. */
   readonly draftModel: Handle | null;
 };
 
@@ -22,7 +22,6 @@ export type SpeculationContext = {
 const AUTO = { method: 'suffix', maxTokens: 15, minMatch: 3 } as const;
 /** How often drafts are thought to be right before any was seen. */
 const TRUST_IN_MATCH = 0.4;
-const TRUST_IN_MODEL = 0.6;
 const TRUST_IN_PREDICTION = 0.8;
 
 /** What drafts for the choices of one request. */
@@ -46,7 +45,8 @@ export async function planSpeculation(
     engine.rollbackTokens > 0 && !media && !request.use_beam_search && request.logits_processors.length === 0;
   if (given === false || !isPossible) return NOTHING;
   const { method, maxTokens, minMatch } = given === 'auto' ? AUTO : given;
-  if (method === 'mtp' && !engine.hasDraftHead)
+  const head = draftModel === null ? engine.draftHead : null;
+  if (method === 'mtp' && head?.kind !== 'own')
     throw new OnpolicyError(
       'UNSUPPORTED',
       'speculation.method: mtp needs a model with layers for multi-token prediction, which this one lacks',
@@ -55,21 +55,32 @@ export async function planSpeculation(
   const prediction = await atField('prediction', () =>
     tokenizer.encode(request.prediction, { addSpecial: false, parseSpecial: false }),
   );
-  const usesHead = draftModel === null && engine.hasDraftHead && (given === 'auto' || method === 'mtp');
+  const usesText = method === 'ngram' || method === 'suffix';
+  const usesHead = head !== null && (given === 'auto' || !usesText);
   const index = method === 'suffix' ? answers.get(cacheKey) : null;
   const sources: DraftSources = {
     minMatch,
-    usesText: draftModel === null && method !== 'mtp',
+    usesText,
     usesHead,
     prediction,
     ...(index ? { answers: index } : {}),
     ...(draftModel ? { model: draftModel, key: cacheKey } : {}),
   };
+  const mostDrafts = Math.min(maxTokens, head?.mostDrafts ?? Infinity);
   const usesModel = draftModel !== null || usesHead;
-  const trust = prediction.length > 0 ? TRUST_IN_PREDICTION : usesModel ? TRUST_IN_MODEL : TRUST_IN_MATCH;
+  const trust = prediction.length > 0 ? TRUST_IN_PREDICTION : TRUST_IN_MATCH;
+  const known = usesModel && prediction.length === 0 ? { known: engine.knownDrafts } : {};
   const speculations = Array.from({ length: request.n }, () => {
     const drafter = loadAddon().createDrafter(sources, prompt);
-    return new Speculation({ drafter, maxTokens, trust, usesModel, usesHead });
+    return new Speculation({
+      drafter,
+      maxTokens: usesText ? maxTokens : mostDrafts,
+      trust,
+      usesModel,
+      usesText,
+      usesHead,
+      ...known,
+    });
   });
   return {
     speculations,

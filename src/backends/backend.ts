@@ -1,5 +1,5 @@
 /** A step -> sampled tokens: the contract of what computes. A step is edits of the cache, one forward pass and one sampled token per row. */
-import type { DraftColumns, Handle, SamplerHandle, StepRows } from '../native/index.ts';
+import type { DraftColumns, Handle, NativeModel, SamplerHandle, StepRows } from '../native/index.ts';
 
 /** Kinds of cache edits in {@link Step.memoryEdits}. */
 export const MEMORY_REMOVE = 0;
@@ -8,6 +8,9 @@ export const MEMORY_COPY = 1;
 export const MEMORY_RESTORE = 2;
 /** Frees a checkpoint: its number in the place of the target. */
 export const MEMORY_FORGET = 3;
+
+/** Tokens that the engine computes in one pass at most; a larger step has several. */
+export const PASS_TOKENS = 512;
 
 /** The adapter number of a step on the model's own weights. */
 export const NO_ADAPTER = 0;
@@ -99,11 +102,26 @@ export type BackendLimits = {
   readonly rollbackTokens: number;
   /**
    * Tokens that attention sees; 0: all. Once a sequence is this long, the cells of tokens outside its window may be taken
-   * by others, so its cache can no longer be cut or copied in part.
+   * by others, so its cache can no longer be cut or copied in part. What a step computed last can be cut where all of it was one pass, or
+   * but for one token: a pass takes cells outside of the window of its own first token.
    */
   readonly windowTokens: number;
-  /** Whether the model has a head of its own that drafts. */
-  readonly hasDraftHead: boolean;
+  /** What drafts from the model's own hidden states; null: nothing does. */
+  readonly draftHead: DraftHead | null;
+};
+
+/** Layers of the model for multi-token prediction, or an EAGLE-3 file beside it. */
+export type DraftHead = {
+  readonly kind: 'own' | 'eagle3';
+  /** Drafts of one step at most. */
+  readonly mostDrafts: number;
+};
+
+/** A loaded file that drafts for another model. */
+export type EagleFile = {
+  readonly model: NativeModel;
+  /** Of the other model, whose inputs it reads. */
+  readonly layers: readonly number[];
 };
 
 /** Owns device memory and computes. */
@@ -134,6 +152,13 @@ export interface Backend extends BackendLimits {
   mixAdapters(adapters: readonly number[], scales: readonly number[]): Promise<number>;
   /** Frees an adapter or a mix. No later step may name it. Not while a step runs. */
   freeAdapter(adapter: number): Promise<void>;
+  /**
+   * An EAGLE-3 file drafts from now on, where nothing else reads the model's states. Not while a step runs. Fails with `UNSUPPORTED` where
+   * the engine does not keep the states that it reads.
+   */
+  attachHead(file: EagleFile): Promise<void>;
+  /** It drafts no more. Not while a step runs. */
+  detachHead(): Promise<void>;
   /** Ends the running step early, or the run-ahead step. */
   abortStep(): void;
   close(): Promise<void>;

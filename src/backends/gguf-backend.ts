@@ -2,7 +2,7 @@
 import { fromNative } from '../errors.ts';
 import { type NativeContext, type NativeModel, onDisk } from '../native/index.ts';
 import type { CacheType, RopeOptions } from '../protocol/index.ts';
-import type { Backend, Step, StepResult } from './backend.ts';
+import type { Backend, DraftHead, EagleFile, Step, StepResult } from './backend.ts';
 import type { ContextLimits } from './model.ts';
 import { finishEdits, hookedSamples } from './row-edits.ts';
 
@@ -19,7 +19,7 @@ export class GgufBackend implements Backend {
   readonly slotCount: number;
   readonly rollbackTokens: number;
   readonly windowTokens: number;
-  readonly hasDraftHead: boolean;
+  draftHead: DraftHead | null;
   readonly isKvUnified: boolean;
   readonly cacheShape: string;
   readonly #context: NativeContext;
@@ -39,7 +39,9 @@ export class GgufBackend implements Backend {
     this.slotCount = limits.slotCount;
     this.rollbackTokens = model.hasRecurrentState ? context.rollbackTokens : Infinity;
     this.windowTokens = model.slidingWindow;
-    this.hasDraftHead = context.hasDraftHead;
+    this.draftHead = context.hasDraftHead
+      ? { kind: 'own', mostDrafts: context.mostDrafts || Infinity }
+      : null;
     this.isKvUnified = limits.isKvUnified;
     const slots = `${limits.slotCount} slots${limits.isWindowCacheFull === false ? ' with small windows' : ''}`;
     const layout = limits.isKvUnified ? 'pool' : slots;
@@ -79,6 +81,20 @@ export class GgufBackend implements Backend {
 
   freeAdapter(adapter: number): Promise<void> {
     return this.#context.freeAdapter(adapter);
+  }
+
+  async attachHead({ model, layers }: EagleFile): Promise<void> {
+    try {
+      await this.#context.attachHead(model, Uint32Array.from(layers));
+    } catch (error) {
+      throw fromNative(error);
+    }
+    this.draftHead = { kind: 'eagle3', mostDrafts: Infinity };
+  }
+
+  async detachHead(): Promise<void> {
+    this.draftHead = null;
+    await this.#context.detachHead();
   }
 
   abortStep(): void {

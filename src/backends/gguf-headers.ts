@@ -8,18 +8,26 @@ import { type ModelShape, toShape } from './memory.ts';
 /** The parts of a split file begin counting at 1. */
 const SPLIT_NAME = /-(\d{5})-of-(\d{5})\.gguf$/;
 
-/** Parts of other models, whose states they read: they answer nothing, and draft for no others. */
+/** Parts of other models, whose states they read: they answer nothing. The first one may draft. */
 const PARTS = /^(eagle3|dflash|gemma4-assistant)$/;
 
 /**
  * Reads the headers of a model, for an engine that runs on this `gpu`. Fails with `MODEL_NOT_FOUND`, `MODEL_INVALID`, or `UNSUPPORTED`
- * for what is no model by itself.
+ * for what is no model by itself: with `mayDraft`, an EAGLE-3 file is one.
  */
-export async function describeGguf({ path, gpu }: { path: string; gpu: Gpu }): Promise<ModelShape> {
+export async function describeGguf({
+  path,
+  gpu,
+  mayDraft = false,
+}: {
+  path: string;
+  gpu: Gpu;
+  mayDraft?: boolean;
+}): Promise<ModelShape> {
   await openLibraries(gpu);
   const parts = await readModel(path);
   const { architecture } = parts[0]!;
-  if (PARTS.test(architecture))
+  if (PARTS.test(architecture) && !(mayDraft && architecture === 'eagle3'))
     throw new OnpolicyError(
       'UNSUPPORTED',
       `${path}: expected a model that answers by itself, got one of ${architecture}, which reads the states of another model`,

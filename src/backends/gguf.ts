@@ -24,10 +24,13 @@ import { GgufBackend } from './gguf-backend.ts';
 import { describeGguf } from './gguf-headers.ts';
 import { createTokenizer } from './gguf-tokenizer.ts';
 import { estimateMemory, kvBytesPerToken, type ModelShape, stateFacts, weightBytes } from './memory.ts';
-import type { ContextLimits, LoadedModel, StateFacts } from './model.ts';
+import type { ContextLimits, LoadedModel, ScoreHead, StateFacts } from './model.ts';
 import { fitsOwnAttention } from './own-attention.ts';
 
 const SINGLE_THREAD_PARAMETERS = 10_000_000;
+
+/** Architectures whose heads end with a softmax in the engine. */
+const SOFTMAX_HEADS = /^qwen3(vl)?$/;
 
 /** Of the memory that is free: packed weights may take so much, and leave the rest to caches and other programs. */
 const PACKED_SHARE = 0.75;
@@ -87,42 +90,30 @@ export class GgufModel implements LoadedModel {
   readonly cacheType: CacheType;
   /** Null: as the file says. */
   readonly rope: RopeOptions | null;
-  readonly #shape: ModelShape;
+  readonly shape: ModelShape;
   readonly #fusedAttention: boolean;
   readonly #cacheOnGpu: boolean;
   readonly #usesGpu: boolean;
   readonly #files: string[];
-  readonly #loadsHeads: boolean;
   readonly #notice: Notice | undefined;
   #vocabulary: Promise<Vocabulary> | null = null;
 
   constructor(
     native: NativeModel,
     shape: ModelShape,
-    {
-      path,
-      gpu,
-      gpuLayers,
-      cacheOnGpu = true,
-      fusedAttention = true,
-      cacheType,
-      rope,
-      loadHeads,
-      notice,
-    }: GgufOptions,
+    { path, gpu, gpuLayers, cacheOnGpu = true, fusedAttention = true, cacheType, rope, notice }: GgufOptions,
   ) {
     this.cacheType = cacheType ?? (native.hasF32Weights ? 'f32' : 'f16');
     this.kvBytesPerToken = kvBytesPerToken(shape, this.cacheType);
     this.state = stateFacts(shape, this.cacheType);
     this.rope = rope ?? null;
-    this.#shape = shape;
+    this.shape = shape;
     this.#fusedAttention = fusedAttention;
     this.#cacheOnGpu = cacheOnGpu;
     this.#usesGpu = usesGpu(gpu) && gpuLayers !== 0;
     this.native = native;
     this.path = path;
     this.#files = [path];
-    this.#loadsHeads = loadHeads ?? false;
     this.#notice = notice;
     this.tokenizer = createTokenizer(native);
   }
@@ -145,6 +136,22 @@ export class GgufModel implements LoadedModel {
 
   get toolTemplate(): string {
     return this.native.toolTemplate;
+  }
+
+  /** What makes scores of its states; null: nothing does. */
+  get head(): ScoreHead | null {
+    if (this.shape.pooling !== 'rank') return null;
+    const { native } = this;
+    const { bosId, eosId, sepId, addsBos, addsEos, addsSep, labels, pairTemplate } = native;
+    const end = addsEos ? [eosId < 0 ? sepId : eosId] : [];
+    return {
+      labels,
+      hasSoftmax: SOFTMAX_HEADS.test(native.metadata['general.architecture'] ?? ''),
+      template: pairTemplate,
+      before: addsBos ? [bosId] : [],
+      between: [...end, ...(addsSep ? [sepId] : [])],
+      after: end,
+    };
   }
 
   get defaults(): SamplingDefaults {
@@ -190,7 +197,7 @@ export class GgufModel implements LoadedModel {
   /** Not with cells of 32 bits: where each sequence has its own, log-probabilities are those of the trainer to the last bit. */
   get prefersUnifiedKv(): boolean {
     if (this.#usesGpu || !this.#fusedAttention || this.kernels === 'plain') return false;
-    return this.cacheType !== 'f32' && fitsOwnAttention(this.#shape, this.cacheType);
+    return this.cacheType !== 'f32' && fitsOwnAttention(this.shape, this.cacheType);
   }
 
   /** Loads a projector for this model. Fails with `MODEL_INVALID`. */
@@ -215,10 +222,7 @@ export class GgufModel implements LoadedModel {
   /** Makes a context on this model. Fails with `OUT_OF_MEMORY` when its cache cannot fit. */
   async createBackend(limits: ContextLimits): Promise<Backend> {
     try {
-      const context = await loadAddon().createContext(this.native, {
-        ...this.#contextOptions(limits),
-        hasDraftHead: this.#loadsHeads,
-      });
+      const context = await loadAddon().createContext(this.native, this.#contextOptions(limits));
       return new GgufBackend(this.native, context, limits, {
         fusedAttention: this.#fusedAttention,
         cacheType: this.cacheType,
@@ -232,7 +236,9 @@ export class GgufModel implements LoadedModel {
 
   /** Makes what computes embeddings on this model. `isLast`: they are those of the last token of a causal model. */
   async createEmbedder(options: Omit<EmbedderOptions, 'fusedAttention'>): Promise<NativeEmbedder> {
-    const fusedAttention = this.#fusedAttention && (this.#usesGpu || !this.native.hasF32Weights); // it rounds on CPUs
+    // It rounds on CPUs: embeddings in 32 bits do without it, while scores are to be those of llama.cpp's own programs.
+    const isRounded = !this.#usesGpu && this.native.hasF32Weights && !options.hasHead;
+    const fusedAttention = this.#fusedAttention && !isRounded;
     const embedder = loadAddon().createEmbedder(this.native, { ...options, fusedAttention });
     return await embedder.catch((error: unknown) => Promise.reject(fromNative(error)));
   }
@@ -254,7 +260,7 @@ export class GgufModel implements LoadedModel {
 
   #contextOptions({ slotCount, ...limits }: ContextLimits): ContextOptions {
     const { cache: bytes } = estimateMemory(
-      this.#shape,
+      this.shape,
       { slotCount, ...limits },
       { cacheType: this.cacheType, fusedAttention: this.#fusedAttention },
     );

@@ -2,11 +2,14 @@
 export {
   type Backend,
   type BackendLimits,
+  type DraftHead,
+  type EagleFile,
   MEMORY_COPY,
   MEMORY_FORGET,
   MEMORY_REMOVE,
   MEMORY_RESTORE,
   NO_ADAPTER,
+  PASS_TOKENS,
   type RowEdit,
   type Step,
   type StepMedia,
@@ -27,7 +30,7 @@ export {
   toBase,
   toShape,
 } from './memory.ts';
-export type { ContextLimits, LoadedModel } from './model.ts';
+export type { ContextLimits, LoadedModel, ScoreHead } from './model.ts';
 export {
   describeOnnx,
   describeOnnxEmbedding,

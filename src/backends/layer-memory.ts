@@ -74,6 +74,10 @@ const ONE_PART_EACH = /^nemotron_h(_moe)?$/;
 /** Layers that predict further tokens have no part in the cache of the others; elsewhere the engine allocates it for them, too. */
 const HEADS_APART =
   /^(qwen3next|qwen35|qwen35moe|qwen4exp|minimax-01|step35|hy_v3|glm-dsa|mimo2|deepseek32)$/;
+/** Architectures whose heads draft, in a context that has cells for them alone; in that of the others all layers have. */
+const HEADS_ALONE =
+  /^(qwen3next|qwen35|qwen35moe|bailingmoe3|nemotron_h_moe|step35|hy_v3|glm-dsa|mimo2|deepseek32)$/;
+const HEADS_AMONG_ALL = /^(cohere2moe|deepseek2|glm4moe)$/;
 /** Layers behind the first so many use the cache of earlier ones. */
 const GEMMA3N_CACHES = 20;
 
@@ -120,6 +124,27 @@ export function layerMemories(architecture: string, layers: number, keys: Keys):
       values: isLatent ? 0 : count * (isWindow ? valueSizeOfWindows : valueSize),
       isWindow,
       stateBytes: isState ? stateBytes : 0,
+    };
+  });
+}
+
+/** Of each layer that has cells in the context of the model's own head; none where it does not draft. */
+export function headMemories(architecture: string, layers: number, keys: Keys): LayerMemory[] {
+  const count = keys.number('nextn_predict_layers') ?? 0;
+  if (count === 0) return [];
+  if (HEADS_AMONG_ALL.test(architecture)) return layerMemories(architecture, layers, keys);
+  if (!HEADS_ALONE.test(architecture)) return [];
+  const kvHeads = keys.list('attention.head_count_kv');
+  const heads = keys.number('attention.head_count_kv') ?? keys.number('attention.head_count') ?? 0;
+  const own = Math.floor((keys.number('embedding_length') ?? 0) / (keys.number('attention.head_count') || 1));
+  const isLatent = (keys.number('attention.key_length_mla') ?? 0) > 0;
+  return Array.from({ length: count }, (_, head): LayerMemory => {
+    const each = kvHeads ? (kvHeads[layers - count + head] ?? 0) : heads;
+    return {
+      keys: each * (keys.number('attention.key_length') ?? own),
+      values: isLatent ? 0 : each * (keys.number('attention.value_length') ?? own),
+      isWindow: false,
+      stateBytes: 0,
     };
   });
 }

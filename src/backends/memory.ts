@@ -1,8 +1,9 @@
 /** The header of a model's file and the limits of its context -> the bytes that it will take, before anything is loaded. */
-import { type GgufHeader, type GgufTensor, shapesOf } from '../gguf/index.ts';
+import { type EagleFacts, eagleFacts, type GgufHeader, type GgufTensor, shapesOf } from '../gguf/index.ts';
 import type { BaseModel } from '../lora/index.ts';
 import type { CacheType } from '../protocol/index.ts';
-import { type LayerMemory, layerMemories, slidingWindow } from './layer-memory.ts';
+import { PASS_TOKENS } from './backend.ts';
+import { headMemories, type LayerMemory, layerMemories, slidingWindow } from './layer-memory.ts';
 import type { ContextLimits, StateFacts } from './model.ts';
 import { numbersPerRow } from './step-memory.ts';
 
@@ -14,7 +15,7 @@ export const CACHE_BYTES: Readonly<Record<CacheType, number>> = {
   q4_0: 18 / 32,
 };
 
-/** `mean` of all tokens, the first (`cls`) or the `last` one, or a score of a text for a query (`rank`). */
+/** `mean` of all tokens, the first (`cls`) or the `last` one, or what a head makes of one of them: scores (`rank`). */
 export type Pooling = 'mean' | 'cls' | 'last' | 'rank';
 
 /** By their numbers in GGUF files. */
@@ -31,6 +32,8 @@ export type ModelShape = {
   readonly keySize: number;
   readonly valueSize: number;
   readonly layers: readonly LayerMemory[];
+  /** What has cells in the context of the model's own head; none: it does not draft. */
+  readonly headLayers: readonly LayerMemory[];
   readonly slidingWindow: number; // tokens; 0: attention sees everything
   /** Whether there are layers that keep a state of what they have read. */
   readonly isRecurrent: boolean;
@@ -41,6 +44,8 @@ export type ModelShape = {
   readonly pooling: Pooling | null;
   /** Whether a token sees those before it only. */
   readonly isCausal: boolean;
+  /** Of an EAGLE-3 file: what it reads of a larger model. */
+  readonly eagle: EagleFacts | null;
   readonly blockBytes: readonly number[]; // (layers) of the weights
   readonly inputBytes: number; // of the token embeddings
   readonly otherBytes: number; // of all other weights
@@ -93,14 +98,25 @@ export function toShape(parts: readonly GgufHeader[]): ModelShape {
     keySize: read('attention.key_length') ?? headSize,
     valueSize: read('attention.value_length') ?? headSize,
     layers: memories,
+    headLayers: headMemories(architecture, layers, { number: read, list }),
     slidingWindow: slidingWindow(architecture, layers, { number: read, list }),
     isRecurrent: memories.some(({ stateBytes }) => stateBytes > 0),
     takesBack: TAKE_BACK.has(architecture),
     isF32: parts.every(isF32),
-    pooling: POOLINGS[read('pooling_type') ?? 0] ?? null,
+    pooling: poolingOf(read('pooling_type'), tensors),
     isCausal: read('attention.causal') !== 0,
+    eagle: architecture === 'eagle3' ? eagleFacts(parts[0]!) : null,
     ...weightsOf(tensors, layers),
   };
+}
+
+/** Without a head there is nothing that makes scores. */
+function poolingOf(
+  number: number | undefined,
+  tensors: readonly (readonly [name: string, tensor: GgufTensor])[],
+): Pooling | null {
+  const pooling = POOLINGS[number ?? 0] ?? null;
+  return pooling === 'rank' && !tensors.some(([name]) => SCORE_HEAD.test(name)) ? null : pooling;
 }
 
 /** Whether every weight of a file has 32 bits. */
@@ -108,6 +124,7 @@ export function isF32({ tensors }: GgufHeader): boolean {
   return [...tensors.values()].every(({ type }) => type.name === 'f32');
 }
 
+const SCORE_HEAD = /^cls(\.output)?\.weight$/;
 const BLOCK = /^blk\.(\d+)\./;
 
 /** Bytes of the weights by where they are used. */
@@ -155,7 +172,7 @@ export function kvBytesPerToken({ layers }: ModelShape, type: CacheType): number
 
 /** Bytes of the KV cache of a context, and of the states of its sequences: of each layer. */
 function layerCacheBytes(
-  shape: ModelShape,
+  shape: Pick<ModelShape, 'layers' | 'slidingWindow'>,
   limits: ContextLimits,
   { cacheType, fusedAttention }: CacheKind,
 ): number[] {
@@ -194,7 +211,7 @@ const TAKE_BACK = new Set([
 
 /** Rows that the engine computes in one pass at most. */
 function rowsOf({ batchTokens, wholeRows = 0 }: ContextLimits): number {
-  return Math.max(Math.min(batchTokens, 512), wholeRows);
+  return Math.max(Math.min(batchTokens, PASS_TOKENS), wholeRows);
 }
 
 /**
@@ -202,6 +219,14 @@ function rowsOf({ batchTokens, wholeRows = 0 }: ContextLimits): number {
  * of the engine's intermediate results, and is off by a quarter at most on the models of test/backends/memory.native.test.ts.
  */
 export function estimateMemory(shape: ModelShape, limits: ContextLimits, kind: CacheKind): MemoryEstimate {
+  const { headLayers } = shape;
+  const trunk = estimateContext(shape, limits, kind);
+  if (!limits.hasDraftHead || headLayers.length === 0) return trunk;
+  const head = estimateContext({ ...shape, layers: headLayers }, { ...limits, rollbackTokens: 0 }, kind);
+  return { ...trunk, cache: trunk.cache + head.cache, compute: trunk.compute + head.compute };
+}
+
+function estimateContext(shape: ModelShape, limits: ContextLimits, kind: CacheKind): MemoryEstimate {
   const { fusedAttention } = kind;
   const { vocabSize, embeddingSize, heads, keySize, slidingWindow, layers } = shape;
   const rows = rowsOf(limits);

@@ -23,6 +23,8 @@ export type ContextLimits = {
   readonly isWindowCacheFull?: boolean;
   /** Whether a context is refused whose logits may depend on what is computed with them. Default false. */
   readonly isDeterministic?: boolean;
+  /** Whether the model's own head drafts, if it has one. Default false. */
+  readonly hasDraftHead?: boolean;
   /** Rows of the largest medium that one pass must hold. Absent: the model takes text only. */
   readonly wholeRows?: number;
 };
@@ -35,6 +37,19 @@ export type StateFacts = {
   readonly takesBack: boolean;
   /** Bytes of one checkpoint; 0: the cache can be cut everywhere. */
   readonly checkpointSize: number;
+};
+
+/** What makes scores of a model's states, and the form of its input. */
+export type ScoreHead = {
+  /** Of its numbers, in order; empty: it makes one, which has no name. */
+  readonly labels: readonly string[];
+  /** Whether its numbers are probabilities already. */
+  readonly hasSoftmax: boolean;
+  /** A text around `{query}` and `{document}`; empty: these tokens are. */
+  readonly template: string;
+  readonly before: readonly number[];
+  readonly between: readonly number[];
+  readonly after: readonly number[];
 };
 
 /** A model in memory: its facts, and what computes it. */

@@ -4,7 +4,7 @@ import { seedOf } from '../common/index.ts';
 import { messageOf, OnpolicyError } from '../errors.ts';
 import { type BatchUrl, type Complete, fault, throwFaults } from '../protocol/index.ts';
 import type { SourceItem } from './source.ts';
-import { isBatchUrl, urlFault, urlOf } from './urls.ts';
+import { isBatchUrl, isSampled, urlFault, urlOf } from './urls.ts';
 
 /** Bytes of a text that rows are ordered by. */
 const MOST_KEY = 64 * 1024;
@@ -76,15 +76,20 @@ function toRequest(
   given: Readonly<Record<string, unknown>>,
   { model, seed }: RowSettings,
 ): Row {
-  const named = model === null || given['model'] != null ? given : { ...given, model };
-  const isSampled = url !== '/v1/embeddings' && given['temperature'] !== 0;
+  const named = model === null || given['model'] != null ? given : extended(given, { model });
+  const isDrawn = isSampled(url) && given['temperature'] !== 0;
   const isSeeded = given['seed'] != null && given['seed'] !== -1;
-  const takesSeed = url !== '/v1/embeddings' && !isSeeded;
+  const takesSeed = isSampled(url) && !isSeeded;
   // Nobody comes back for stored responses by their ids: they would only drop others'.
   const kept = url === '/v1/responses' ? { store: false, ...named } : named;
-  const body = takesSeed ? { ...kept, seed: seedOf(seed, place.customId) } : kept;
-  const isRepeatable = !isSampled || isSeeded;
+  const body = takesSeed ? extended(kept, { seed: seedOf(seed, place.customId) }) : kept;
+  const isRepeatable = !isDrawn || isSeeded;
   return { ...place, url, body, sameAs: isRepeatable ? hashOf(url + JSON.stringify(named)) : null };
+}
+
+/** A copy with more fields. A spread with fields behind it makes an object that is slow to validate. */
+function extended(body: Row['body'], more: object): Row['body'] {
+  return Object.assign({}, body, more);
 }
 
 /** What rows with the same beginning have in common: they are ordered by it. */
@@ -98,8 +103,8 @@ export type RowOrder = {
 
 /** Where a row belongs among others. */
 export function orderOf({ url, body }: Row): RowOrder {
-  const { model, tools, system, instructions, messages, prompt, input } = body;
-  const asked = messages ?? prompt ?? input;
+  const { model, tools, system, instructions, messages, prompt, input, query, text_1 } = body;
+  const asked = messages ?? prompt ?? input ?? query ?? text_1;
   const parts = Array.isArray(asked) && isObject(asked[0]) ? asked : [asked];
   const most = body['max_completion_tokens'] ?? body['max_tokens'] ?? body['max_output_tokens'];
   const text = (value: unknown): string => (JSON.stringify(value) ?? '').slice(0, MOST_KEY);

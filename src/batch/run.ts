@@ -130,11 +130,12 @@ export class Run {
     this.#stop.signal.throwIfAborted();
   }
 
-  /** Rows that have no line yet. */
-  async *#rows({ items }: Source, journal: Journal | null): AsyncGenerator<Row | FaultyRow> {
+  /** Rows that have no line yet, as many at once as were read. */
+  async *#rows({ items }: Source, journal: Journal | null): AsyncGenerator<readonly (Row | FaultyRow)[]> {
     let last = 0;
     const done = journal?.done.hashes;
-    for (let part = await items.next(); !part.done; part = await items.next())
+    for (let part = await items.next(); !part.done; part = await items.next()) {
+      const rows: (Row | FaultyRow)[] = [];
       for (const item of part.value) {
         const row = await toRow(item, this.#options);
         const isNew = row.customId === null || this.#ids.add(hashOf(row.customId));
@@ -145,8 +146,10 @@ export class Run {
           continue;
         }
         this.#lines.expect(row.line);
-        yield isNew || 'error' in row ? row : { ...row, error: repeated(row.customId!) };
+        rows.push(isNew || 'error' in row ? row : { ...row, error: repeated(row.customId!) });
       }
+      yield rows;
+    }
     if (done && done.lastLine > last) throw changed(`it had a line ${done.lastLine}`);
   }
 

@@ -4,12 +4,18 @@ import {
   type BatchUrl,
   type ChatCompletionRequest,
   type Checked,
+  type ClassifyRequest,
   checkChatRequest,
+  checkClassifyRequest,
   checkEmbeddingRequest,
+  checkRerankRequest,
+  checkScoreRequest,
   checkTextCompletionRequest,
   type EmbeddingRequest,
   fault,
   invalidRequest,
+  type RerankRequest,
+  type ScoreRequest,
   type TextCompletionRequest,
   type ValidationOptions,
 } from '../protocol/index.ts';
@@ -19,10 +25,17 @@ import { createMessage, responsesOf } from '../wires/index.ts';
 /** What answers rows: a service, and the methods behind its checks. */
 export type RowService = {
   readonly service: Pick<Completions, 'createCompletion'>;
-  readonly chat: (request: Checked<ChatCompletionRequest>, options: CallOptions) => Promise<object>;
-  readonly text?: (request: Checked<TextCompletionRequest>, options: CallOptions) => Promise<object>;
-  readonly embed?: (request: Checked<EmbeddingRequest>, options: CallOptions) => Promise<object>;
+  readonly chat: Ask<ChatCompletionRequest>;
+  readonly text?: Ask<TextCompletionRequest>;
+  readonly embed?: Ask<EmbeddingRequest>;
+  readonly rerank?: Ask<RerankRequest>;
+  readonly score?: Ask<ScoreRequest>;
+  readonly classify?: Ask<ClassifyRequest>;
 };
+
+type Ask<Request> = (request: Checked<Request>, options: CallOptions) => Promise<object>;
+
+const UNSAMPLED = new Set<BatchUrl>(['/v1/embeddings', '/v1/rerank', '/v1/score', '/v1/classify']);
 
 type Body = Readonly<Record<string, unknown>>;
 
@@ -39,6 +52,11 @@ const WIRES: Readonly<Record<BatchUrl, (to: RowService, body: Body, call: CallOp
       able(text, 'text completions')(checkTextCompletionRequest(body, VALIDATION), call),
     '/v1/embeddings': ({ embed }, body, call) =>
       able(embed, 'embeddings')(checkEmbeddingRequest(body, VALIDATION), call),
+    '/v1/rerank': ({ rerank }, body, call) =>
+      able(rerank, 'rankings')(checkRerankRequest(body, VALIDATION), call),
+    '/v1/score': ({ score }, body, call) => able(score, 'scores')(checkScoreRequest(body, VALIDATION), call),
+    '/v1/classify': ({ classify }, body, call) =>
+      able(classify, 'labels')(checkClassifyRequest(body, VALIDATION), call),
     '/v1/responses': ({ service }, body, call) => responsesOf(service).answer(body, call, VALIDATION),
     '/v1/messages': ({ service }, body, call) => createMessage(service, body, call, VALIDATION),
   };
@@ -46,6 +64,11 @@ const WIRES: Readonly<Record<BatchUrl, (to: RowService, body: Body, call: CallOp
 /** Answers rows by a service. */
 export function answerRows(service: RowService): AnswerRow {
   return async (url, body, call) => await WIRES[url](service, body, call);
+}
+
+/** Whether a row's answer is drawn: all other answers are the same each time. */
+export function isSampled(url: BatchUrl): boolean {
+  return !UNSAMPLED.has(url);
 }
 
 /** Whether rows can be sent there. */

@@ -62,8 +62,8 @@ export class DraftControl {
     for (const last of Object.values(LAST_DRAFT)) this.#share(drafting, rows, last);
     let left = this.#mostRows - rows;
     for (const { speculation, outputsLeft } of drafting) {
-      const { limits, usesModel } = speculation!;
-      if (usesModel && outputsLeft > 2 && speculation!.isDue(Math.max(...limits) > 0)) limits.fill(1);
+      const { limits, limit, usesModel } = speculation!;
+      if (usesModel && outputsLeft > 2 && speculation!.isDue(limit > 0)) limits.fill(1);
       // What became of the last drafts may differ from sequence to sequence.
       for (const [last, limit] of limits.entries()) limits[last] = Math.min(limit, left);
       left -= Math.max(...limits);
@@ -74,8 +74,8 @@ export class DraftControl {
   #share(drafting: readonly Sequence[], rows: number, last: 0 | 1 | 2): void {
     const gains: Gain[] = [];
     for (const sequence of drafting) {
-      const { maxTokens, rates } = sequence.speculation!;
-      const most = Math.min(maxTokens, sequence.outputsLeft - 2, this.#mostDrafts);
+      const { maxTokens, rates, isKnown } = sequence.speculation!;
+      const most = Math.min(isKnown ? maxTokens : 1, sequence.outputsLeft - 2, this.#mostDrafts);
       for (
         let depth = 1, gain = rates[last];
         depth <= most && gain >= LEAST_RATE;

@@ -1,5 +1,5 @@
 /** Requests -> sampled tokens: submit, abort, close and the step loop. Read this first, then follow the imports. */
-import type { Backend } from '../backends/index.ts';
+import type { Backend, DraftHead, EagleFile } from '../backends/index.ts';
 import { fromNative, OnpolicyError } from '../errors.ts';
 import { DeferredWork } from './deferred-work.ts';
 import { Delivery, type Listener } from './delivery.ts';
@@ -7,16 +7,19 @@ import { DraftControl } from './draft-control.ts';
 import { type EngineStats, StepCounter } from './engine-stats.ts';
 import { type Plan, Scheduler, type SchedulerPolicy } from './scheduler.ts';
 import type { Group, Sequence } from './sequence.ts';
+import { KnownDrafts } from './speculation.ts';
 import { toStep } from './step-layout.ts';
 import { StepTimings } from './timings.ts';
 
-/** A running step is cut short only for at least this many prompt tokens: of an aborted sequence, or of the background. */
+/** A running step is cut short only for at least this many tokens of an aborted sequence. */
 const CUT_STEP_AT_TOKENS = 32;
 
 /** Runs the sequences of one model. */
 export class Engine {
   /** Sequences that run at the same time at most. */
   readonly maxRunning: number;
+  /** What sequences have seen of a model that drafts for them. */
+  readonly knownDrafts = new KnownDrafts();
   readonly #backend: Backend;
   readonly #scheduler: Scheduler;
   readonly #delivery: Delivery;
@@ -45,7 +48,7 @@ export class Engine {
     sequence.times.submittedMs = performance.now();
     this.#delivery.add(sequence, listener);
     this.#scheduler.add(sequence);
-    if (this.#current && !sequence.group.background && this.#isLongBackground(this.#current))
+    if (this.#current && !sequence.group.background && this.#canWait(this.#current))
       this.#backend.abortStep();
     this.#loop ??= this.#run();
   }
@@ -119,9 +122,27 @@ export class Engine {
     return this.#backend.cacheShape;
   }
 
-  /** Whether the model drafts by itself. */
-  get hasDraftHead(): boolean {
-    return this.#backend.hasDraftHead;
+  /** What drafts from the model's hidden states. */
+  get draftHead(): DraftHead | null {
+    return this.#backend.draftHead;
+  }
+
+  /** An EAGLE-3 file drafts for sequences from now on. Fails with `UNSUPPORTED` where it cannot, or something else does. */
+  attachHead(file: EagleFile): Promise<void> {
+    return this.#betweenSteps(async () => {
+      if (this.draftHead !== null)
+        throw new OnpolicyError(
+          'UNSUPPORTED',
+          `expected a model without a head that drafts, got one with ${this.draftHead.kind === 'own' ? 'layers for multi-token prediction' : 'another EAGLE-3 file'}`,
+        );
+      await this.#backend.attachHead(file);
+    });
+  }
+
+  /** It drafts no more. An engine that has ended has let go of it already. */
+  async detachHead(): Promise<void> {
+    if (this.#closed || this.#failure) return;
+    await this.#betweenSteps(() => this.#backend.detachHead());
   }
 
   /** How many of its last tokens the cache of a sequence can be cut by: see {@link BackendLimits.rollbackTokens}. */
@@ -150,12 +171,10 @@ export class Engine {
     await this.#backend.close();
   }
 
-  /** Whether a step computes prompts of the background alone, so that others should not wait for its end. */
-  #isLongBackground({ entries }: Plan): boolean {
-    const tokens = entries.reduce((sum, { count }) => sum + count, 0);
-    const isAlone = entries.every(({ sequence }) => sequence.group.background);
+  /** Whether a step is of the background alone, and can be computed again: others should not wait for its end. */
+  #canWait({ entries }: Plan): boolean {
     return (
-      isAlone && tokens - entries.length >= CUT_STEP_AT_TOKENS && this.#backend.rollbackTokens === Infinity
+      this.#backend.rollbackTokens === Infinity && entries.every(({ sequence }) => sequence.group.background)
     );
   }
 

@@ -278,10 +278,11 @@ export class Scheduler {
       })
       // Neighbours side by side; with recurrent state those with as many tokens, which are computed in one pass.
       .sort((a, b) => (this.#hasState ? tokensIn(a) - tokensIn(b) : 0) || a.sequence.slot - b.sequence.slot);
+    const hasWindow = this.#limits.windowTokens > 0; // of what a step accepted some may be cut after the next has taken cells
     const isSteady =
       (this.#waiting.length === 0 || this.#isPaused(this.#waiting[0]!)) &&
       plan.length === this.#running.filter((sequence) => !this.#isPaused(sequence)).length &&
-      plan.every(({ samples }) => samples.length === 1) &&
+      plan.every(({ samples, drafts }) => samples.length === 1 && !(hasWindow && drafts.length > 0)) &&
       (!this.#hasState || this.#slots.makeRoom(plan.length)); // what cannot be taken back needs its cells
     const edits = this.#slots.takeEdits();
     for (const { sequence, samples } of plan)
@@ -443,8 +444,8 @@ export class Scheduler {
   /** Returns a running sequence to the queue; it will be computed again. `isBroken`: its cache holds a part of a step. */
   #preempt(sequence: Sequence, isBroken = false): void {
     if (!this.#take(this.#running, sequence)) return;
-    // State that is as far as the tokens before the last is continued later, if nobody needs its room.
-    this.#slots.end(sequence, { keep: this.#hasState && !isBroken && !sequence.isAhead });
+    // It is continued later from its state or from a checkpoint, if nobody needs the room.
+    this.#slots.end(sequence, { keep: this.#hasState && !isBroken });
     sequence.computed = 0;
     this.#insertInOrder(this.#waiting, sequence);
   }

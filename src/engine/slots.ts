@@ -8,6 +8,7 @@ import {
   MEMORY_FORGET,
   MEMORY_REMOVE,
   MEMORY_RESTORE,
+  PASS_TOKENS,
 } from '../backends/index.ts';
 import { Checkpoints, MIN_CHECKPOINT_TOKENS } from './checkpoints.ts';
 import { KvLedger } from './kv-ledger.ts';
@@ -18,7 +19,7 @@ import type { Group, Sequence } from './sequence.ts';
 /** What the slots depend on of their backend. */
 export type SlotLimits = Pick<
   BackendLimits,
-  'slotCount' | 'kvTokens' | 'rollbackTokens' | 'windowTokens' | 'isKvUnified'
+  'slotCount' | 'kvTokens' | 'batchTokens' | 'rollbackTokens' | 'windowTokens' | 'isKvUnified'
 >;
 
 /** How prefixes are kept. */
@@ -291,14 +292,15 @@ export class Slots {
    * its next token.
    */
   roomBehind({ slot }: Sequence, wanted: number): number {
-    const { kvTokens, slotCount, isKvUnified, windowTokens, rollbackTokens } = this.#limits;
+    const { kvTokens, slotCount, batchTokens, isKvUnified, windowTokens, rollbackTokens } = this.#limits;
     const stored = this.#ledger.lengthOf(slot);
-    const most = Math.min(wanted, rollbackTokens);
-    const inWindow = windowTokens === 0 ? most : Math.min(most, windowTokens - 1 - stored);
-    if (inWindow <= 0) return 0;
-    if (!isKvUnified) return Math.min(inWindow, Math.floor(kvTokens / slotCount) - stored);
-    this.makeRoom(inWindow + this.#running.size);
-    return Math.min(inWindow, this.#ledger.free - this.#running.size);
+    const isOnePass = isKvUnified && batchTokens <= PASS_TOKENS;
+    const inWindow = windowTokens === 0 || isOnePass ? wanted : Math.max(1, windowTokens - 1 - stored);
+    const most = Math.min(wanted, rollbackTokens, inWindow);
+    if (most <= 0) return 0;
+    if (!isKvUnified) return Math.min(most, Math.floor(kvTokens / slotCount) - stored);
+    this.makeRoom(most + this.#running.size);
+    return Math.min(most, this.#ledger.free - this.#running.size);
   }
 
   /** Whether a running sequence has cells for tokens that are not computed yet. */

@@ -11,22 +11,29 @@ export type SpeculationOptions = {
   readonly trust: number;
   /** Whether its drafts cost passes of a smaller model. Default false: they cost next to nothing. */
   readonly usesModel?: boolean;
+  /** Whether text is looked through as well. Default: only where no model drafts. */
+  readonly usesText?: boolean;
   /** Whether that model is the head of the large one. */
   readonly usesHead?: boolean;
+  /** What other sequences know of that model: it takes the place of `trust`. */
+  readonly known?: KnownDrafts;
 };
 
 /** A model that hardly helps is tried again after so many steps, and each time after twice as many. */
 const FIRST_PATIENCE = 32;
 const MOST_PATIENCE = 1024;
 
+/** Drafts of a model that are right as often, and not worth it, take too long. */
+const ENOUGH = 0.8;
+
 /** Weight of the newest draft in a share, at least, and how many drafts what was thought before counts for. */
 const NEWEST = 0.1;
 const BEFORE = 4;
 /** Behind a wrong draft the next one is thought to be right so much less often, before any was seen. */
 const LESS_BEHIND_WRONG = 0.5;
-/** A head whose drafts are worth nothing follows a sequence for so many steps. */
-const FOLLOWED_STEPS = 8;
 const NOTHING = new Int32Array(0);
+/** How often drafts of a model are thought to be right before any was seen. */
+const TRUST_IN_MODEL = 0.6;
 
 /** What became of the draft for the last token: a place in limits and rates. */
 export const LAST_DRAFT = { RIGHT: 0, WRONG: 1, NONE: 2 } as const;
@@ -46,6 +53,15 @@ class Share {
   }
 }
 
+/** What the sequences of an engine have seen of a model that drafts for them: a new one need not begin anew. */
+export class KnownDrafts {
+  readonly share = new Share(TRUST_IN_MODEL);
+  /** Whether a draft was seen. */
+  isSeen = false;
+  /** Steps without a draft, of one sequence after the other. */
+  waited = 0;
+}
+
 /**
  * Drafts are made in every step, and compared with the tokens that come. Only those that are worth it get a row of their own,
  * so text without repeats pays nothing.
@@ -57,6 +73,7 @@ export class Speculation {
   /** Set while later rows could be sampled under other rules than those of the step: no drafts are checked. */
   isPaused = false;
   readonly #usesHead: boolean;
+  readonly #known: KnownDrafts | null;
   /** Drafts that the step after the coming one checks at most, by {@link LAST_DRAFT}. */
   readonly limits: [number, number, number] = [0, 0, 0];
   /** Drafts that had a row, and those of them that were sampled. */
@@ -68,21 +85,34 @@ export class Speculation {
   #proposed: Int32Array = NOTHING;
   #at = 0; // in `proposed`: the draft of the next token
   #checked = 0; // of the proposed ones from there on, how many have a row
-  #waited = 0; // steps without a draft
+  #waited: number; // steps without a draft
   #patience = FIRST_PATIENCE;
 
-  constructor({ drafter, maxTokens, trust, usesModel = false, usesHead = false }: SpeculationOptions) {
+  constructor(options: SpeculationOptions) {
+    const { drafter, maxTokens, usesModel = false, usesText = !usesModel, usesHead = false, known } = options;
+    const trust = known?.share.value ?? options.trust;
+    const behindWrong = usesModel ? 1 : LESS_BEHIND_WRONG;
     this.#usesHead = usesHead;
+    this.#known = known ?? null;
+    this.#waited = known?.waited ?? 0;
     this.usesModel = usesModel;
     this.drafter = drafter;
     this.maxTokens = maxTokens;
-    this.#shares = [new Share(trust), new Share(LESS_BEHIND_WRONG * trust), new Share(trust)];
+    const all = new Share(trust);
+    // Drafts of a model come in no runs.
+    this.#shares =
+      usesModel && !usesText ? [all, all, all] : [all, new Share(behindWrong * trust), new Share(trust)];
   }
 
   /** How likely a draft is right, by {@link LAST_DRAFT}. */
   get rates(): readonly [number, number, number] {
     const [right, wrong, none] = this.#shares;
     return [right.value, wrong.value, none.value];
+  }
+
+  /** Whether it is known what its drafts are worth, and cost: not before the first one of a model. */
+  get isKnown(): boolean {
+    return !this.usesModel || this.drafted > 0 || this.#known?.isSeen === true;
   }
 
   /** Takes the drafts that follow the last token. */
@@ -92,9 +122,9 @@ export class Speculation {
     this.#checked = 0;
   }
 
-  /** Whether the model's head computes its tokens, too: not while its drafts are worth nothing. */
+  /** Whether the model's head takes its tokens, too. */
   get isFollowed(): boolean {
-    return this.#usesHead && (this.#waited <= FOLLOWED_STEPS || this.limits.some((limit) => limit > 0));
+    return this.#usesHead;
   }
 
   /** The limit that holds after the last token. */
@@ -112,8 +142,10 @@ export class Speculation {
   isDue(areWorthIt: boolean): boolean {
     if (areWorthIt) this.#patience = FIRST_PATIENCE;
     this.#waited = areWorthIt ? 0 : this.#waited + 1;
-    if (this.#waited < this.#patience) return false;
-    this.#waited = 0;
+    const isDue = this.#waited >= this.#patience;
+    if (isDue) this.#waited = 0;
+    if (this.#known) this.#known.waited = this.#waited;
+    if (!isDue) return false;
     this.#patience = Math.min(2 * this.#patience, MOST_PATIENCE);
     return true;
   }
@@ -133,6 +165,11 @@ export class Speculation {
     }
     const isRight = this.#proposed[this.#at] === token;
     this.#shares[this.#last].add(isRight);
+    if (this.#known) this.#known.isSeen = true;
+    this.#known?.share.add(isRight);
+    // It may have become worth it: the next one is tried at once, unless that many right ones were no reason before.
+    if (isRight && this.usesModel && this.#shares[this.#last].value < ENOUGH)
+      this.#waited = this.#patience = FIRST_PATIENCE;
     if (isRight && this.#last === LAST_DRAFT.NONE) this.#shares[LAST_DRAFT.RIGHT].add(true); // a run begins
     this.#last = isRight ? LAST_DRAFT.RIGHT : LAST_DRAFT.WRONG;
     if (!isRight) {

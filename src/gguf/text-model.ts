@@ -1,4 +1,5 @@
 /** The headers of a text model's files -> nothing, or what the engine could not compute with. What it checks itself, as shapes and missing tensors, is left to it. */
+import { checkEagle } from './eagle.ts';
 import type { GgufHeader } from './header.ts';
 import { checkTensorTypes } from './matrix-types.ts';
 import { checkVocabulary } from './vocabulary.ts';
@@ -6,9 +7,11 @@ import { checkVocabulary } from './vocabulary.ts';
 const MAX_LAYERS = 512;
 const MAX_EXPERTS = 1024;
 const MAX_SIZE = 2 ** 24;
-const LAST_POOLING = 4;
+const RANK_POOLING = 4;
 /** As the engine writes it, minus one without a sign. */
 const UNSPECIFIED = 2 ** 32 - 1;
+/** Makes a number for each label. The engine reads as many numbers as there are labels. */
+const LABEL_HEAD = 'cls.output.weight';
 const EPSILONS = ['layer_norm_epsilon', 'layer_norm_rms_epsilon', 'group_norm_epsilon'];
 const ROPE_SCALINGS = ['none', 'linear', 'yarn', 'longrope'];
 /** Layers with the first tensor need the others, which the engine takes for optional and computes with all the same. */
@@ -56,8 +59,12 @@ export async function checkTextModel(parts: readonly GgufHeader[]): Promise<void
   const width = model.need('embedding_length', { min: 1, max: MAX_SIZE });
   model.need('context_length', { min: 1 });
   const pooling = model.number('pooling_type') ?? UNSPECIFIED;
-  if (pooling > LAST_POOLING && pooling !== UNSPECIFIED)
-    model.refuse('pooling_type', `a number from 0 to ${LAST_POOLING}`, pooling);
+  if (pooling > RANK_POOLING && pooling !== UNSPECIFIED)
+    model.refuse('pooling_type', `a number from 0 to ${RANK_POOLING}`, pooling);
+  const labels = header.values.get(model.nameOf('classifier.output_labels'));
+  const count = labels?.type === 'array' ? labels.value.count : 0;
+  if (pooling === RANK_POOLING && count > 1 && !parts.some(({ tensors }) => tensors.has(LABEL_HEAD)))
+    model.refuse('classifier.output_labels', `at most one without ${LABEL_HEAD}`, count);
   for (const key of EPSILONS) model.number(`attention.${key}`, { type: 'f32', min: 0 });
   for (const [key, architectures] of Object.entries(DIVISORS))
     if (architectures.test(architecture)) model.number(key, { min: 1 });
@@ -78,6 +85,7 @@ export async function checkTextModel(parts: readonly GgufHeader[]): Promise<void
   checkCompanions(parts, architecture);
   for (const part of parts) checkTensorTypes(part);
   await checkVocabulary(header);
+  if (architecture === 'eagle3') await checkEagle(header);
 }
 
 /** The keys of an architecture. */

@@ -1,5 +1,7 @@
 /** A smaller model beside one that answers -> what drafts for it: the same vocabulary, a cache of its own. */
-import { type GgufModel, isOnnxModel } from '../backends/index.ts';
+import fs from 'node:fs';
+import path from 'node:path';
+import { GgufModel, isOnnxModel, type ModelShape } from '../backends/index.ts';
 import { atField } from '../common/index.ts';
 import { errorAt, type OnpolicyError } from '../errors.ts';
 import { type Handle, loadAddon } from '../native/index.ts';
@@ -14,10 +16,22 @@ export const DRAFT_FIELD = 'speculation.model';
 
 /** A model that drafts for one other. */
 export type DraftModel = {
-  /** For drafters. */
-  readonly handle: Handle;
+  /** For drafters; null: it reads the other's states, so that one's engine drafts with it. */
+  readonly handle: Handle | null;
   readonly loaded: GgufModel;
+  readonly target: RunningModel;
 };
+
+/**
+ * An EAGLE-3 file in the folder of a model, which its name says to be one; null if none or several are there, or the model drafts by
+ * itself.
+ */
+export function eagleBeside({ path: file, loaded, engine }: RunningModel): string | null {
+  if (!(loaded instanceof GgufModel) || engine.draftHead?.kind === 'own') return null;
+  const folder = path.dirname(file);
+  const found = fs.readdirSync(folder).filter((name) => /eagle-?3.*\.gguf$/i.test(name));
+  return found.length === 1 && found[0] !== path.basename(file) ? path.join(folder, found[0]!) : null;
+}
 
 /** Reads headers only. Its context holds what that of the other model may hold, unless its own options say less. */
 export async function planDraft(
@@ -31,7 +45,10 @@ export async function planDraft(
   const { contextSize, threads, engine } = target;
   const asTarget = { contextSize, threads, maxSequences: engine.maxRunning };
   const drafting: ModelOptions = { ...asTarget, ...options, slidingWindow: 'full', mmproj: null };
-  const plan = await atField(DRAFT_FIELD, () => planLoad(file, drafting, withoutPromise(serving), signal));
+  const plan = await atField(DRAFT_FIELD, () =>
+    planLoad(file, drafting, withoutPromise(serving), signal, true),
+  );
+  if (plan.shape!.eagle) requireEagleOf(target, plan.shape!, file);
   if (plan.shape!.isRecurrent)
     throw unsupported(`${file} has recurrent state, from which rejected draft tokens cannot be removed`);
   return plan;
@@ -47,20 +64,26 @@ const withoutPromise = (serving: ServingOptions): ServingOptions => ({
 /** Loads it. Fails with `INVALID_REQUEST` when its tokens are others. */
 export async function loadDraft(
   plan: LoadPlan,
-  { tokenizer }: RunningModel,
+  target: RunningModel,
   serving: ServingOptions,
   load: { signal: AbortSignal; onProgress: (fraction: number) => void },
 ): Promise<DraftModel> {
+  const { tokenizer, engine } = target;
+  const { eagle } = plan.shape!;
   const loaded = (await loadWeights(plan, serving, load)) as GgufModel;
   try {
     requireSameTokens(tokenizer, loaded.tokenizer, plan.file);
+    if (eagle) {
+      await atField(DRAFT_FIELD, () => engine.attachHead({ model: loaded.native, layers: eagle.layers }));
+      return { handle: null, loaded, target };
+    }
     const limits = contextLimits(loaded, plan.options, withoutPromise(serving));
     const longest = Math.min(plan.options.contextSize!, loaded.contextLength);
     const handle = await loaded.createDraftModel(
       { ...limits, maxOutputs: limits.slotCount },
       { sampledTokens: tokenizer.vocabSize, longest },
     );
-    return { handle, loaded };
+    return { handle, loaded, target };
   } catch (error) {
     loaded.close();
     throw error;
@@ -68,9 +91,27 @@ export async function loadDraft(
 }
 
 /** Frees it with its context. */
-export async function closeDraft({ handle, loaded }: DraftModel): Promise<void> {
-  await loadAddon().closeDraftModel(handle);
+export async function closeDraft({ handle, loaded, target }: DraftModel): Promise<void> {
+  if (handle === null) await target.engine.detachHead();
+  else await loadAddon().closeDraftModel(handle);
   loaded.close();
+}
+
+/** Refuses an EAGLE-3 file of another model. */
+function requireEagleOf(target: RunningModel, { embeddingSize, eagle }: ModelShape, file: string): void {
+  const other = (what: string, expected: string, found: unknown): OnpolicyError =>
+    errorAt(
+      DRAFT_FIELD,
+      'INVALID_REQUEST',
+      `expected an EAGLE-3 file of the large model, with ${what} ${expected}, got ${file} with ${found}`,
+    );
+  if (!(target.loaded instanceof GgufModel)) throw unsupported('an EAGLE-3 file drafts for GGUF models only');
+  const { shape } = target.loaded;
+  const width = shape.embeddingSize;
+  if (eagle!.embeddingSize !== width) throw other('target_hidden_size', `${width}`, eagle!.embeddingSize);
+  if (eagle!.borrows && embeddingSize !== width) throw other('embedding_length', `${width}`, embeddingSize);
+  const most = Math.max(...eagle!.layers);
+  if (most >= shape.layers.length) throw other('target_layers', `below ${shape.layers.length}`, most);
 }
 
 /** One of them may have ids behind those of the other, as padded vocabularies have. */

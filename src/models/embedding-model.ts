@@ -1,4 +1,4 @@
-/** A model of embeddings: its limits, what it needs of memory, and the model with its queue. */
+/** A model of embeddings or scores: its limits, what it needs of memory, and the model with its queue. */
 import {
   type ContextLimits,
   describeOnnxEmbedding,
@@ -8,6 +8,7 @@ import {
   type MemoryEstimate,
   type ModelShape,
   type OnnxPooling,
+  type ScoreHead,
 } from '../backends/index.ts';
 import { EmbeddingQueue } from '../engine/index.ts';
 import { defaultThreads, type NativeEmbedder } from '../native/index.ts';
@@ -16,7 +17,7 @@ import type { Tokenizer } from '../tokenizer/index.ts';
 import type { Placement } from './placement.ts';
 import type { ServingOptions } from './serving-options.ts';
 
-/** A model that turns texts into vectors. */
+/** A model that turns texts into vectors, or with a head into scores. */
 export type EmbeddingModel = {
   readonly path: string;
   /** What answers call it when the request names none. */
@@ -26,6 +27,8 @@ export type EmbeddingModel = {
   readonly loaded: GgufModel | null;
   readonly tokenizer: Tokenizer;
   readonly embeddings: EmbeddingQueue;
+  /** Null: its vectors are embeddings. */
+  readonly head: ScoreHead | null;
   /** Tokens of one text at most. */
   readonly contextSize: number;
 };
@@ -49,13 +52,13 @@ const DEFAULT_WHOLE_TOKENS = 2048;
 const PACKED_TOKENS = 512;
 const MAX_SEQUENCES = 64;
 
-/** Null: the model's file does not say how states become a vector, or a score is what they become. */
+/** Null: the model's file does not say how states become a vector or a score. */
 export function planEmbedding(
   { pooling, isCausal, contextLength }: ModelShape,
   options: ModelOptions,
   serving: ServingOptions,
 ): EmbeddingPlan | null {
-  if (pooling === null || pooling === 'rank') return null;
+  if (pooling === null) return null;
   const isLast = pooling === 'last' && isCausal;
   const wanted =
     options.contextSize ?? serving.contextSize ?? (isLast ? DEFAULT_LAST_TOKENS : DEFAULT_WHOLE_TOKENS);
@@ -105,7 +108,8 @@ export async function openOnnxEmbedding(
   how: { gpu: Gpu; threads: number | null; signal: AbortSignal },
 ): Promise<EmbeddingModel> {
   const { tokenizer, embedder } = await loadOnnxEmbedding({ path, pooling: pooling!, ...how });
-  return { path, name, placement, loaded: null, tokenizer, embeddings: queueOf(embedder), contextSize };
+  const embeddings = queueOf(embedder);
+  return { path, name, placement, loaded: null, tokenizer, embeddings, head: null, contextSize };
 }
 
 /** Opens a loaded file. */
@@ -124,9 +128,10 @@ export async function openEmbedding(
     maxSequences: MAX_SEQUENCES,
     threads: threads ?? defaultThreads(loaded.isTiny),
     isLast,
+    hasHead: loaded.head !== null,
   });
-  const { tokenizer } = loaded;
-  return { path, name, placement, loaded, tokenizer, embeddings: queueOf(embedder), contextSize };
+  const { tokenizer, head } = loaded;
+  return { path, name, placement, loaded, tokenizer, embeddings: queueOf(embedder), head, contextSize };
 }
 
 function queueOf(embedder: NativeEmbedder): EmbeddingQueue {

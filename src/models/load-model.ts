@@ -82,6 +82,7 @@ export async function planLoad(
   options: ModelOptions,
   serving: ServingOptions,
   signal: AbortSignal,
+  mayDraft = false,
 ): Promise<LoadPlan> {
   const mmproj = await findProjector(file, options, serving, signal);
   if (mmproj !== null) await atField('model.mmproj', async () => checkProjector(await readHeader(mmproj)));
@@ -105,7 +106,7 @@ export async function planLoad(
       caches: [],
     };
   }
-  const shape = await describeGguf({ path: file, gpu: serving.gpu });
+  const shape = await describeGguf({ path: file, gpu: serving.gpu, mayDraft });
   const { fusedAttention = true, rope = null } = given;
   const cacheType = cacheTypeOf(given) ?? (shape.isF32 ? 'f32' : 'f16');
   requireCache(shape, cacheType);
@@ -360,6 +361,7 @@ function toLimits(options: ModelOptions, serving: ServingOptions, facts: ModelFa
     ...state,
     ...(serving.prefixCache ? {} : { checkpointBytes: 0 }),
     ...(serving.deterministic ? { isDeterministic: true } : {}),
+    ...(serving.speculation === false ? {} : { hasDraftHead: true }),
     batchTokens: maxBatchTokens,
     maxOutputs: outputRows(facts.vocabSize, maxSequences),
     threads: threads ?? defaultThreads(facts.isTiny),

@@ -6,13 +6,27 @@ import { type EngineStats, sumStats } from '../engine/index.ts';
 import { errorAt, OnpolicyError } from '../errors.ts';
 import { type MediaStats, sumMediaStats } from '../media/index.ts';
 import { freeGpuBytes, loadAddon, usesGpu } from '../native/index.ts';
-import { type AdapterOption, type ModelOptions, withDefaults } from '../protocol/index.ts';
+import {
+  type AdapterOption,
+  type ModelOptions,
+  type ValidSpeculation,
+  withDefaults,
+} from '../protocol/index.ts';
 import type { AdapterFile } from './adapter-files.ts';
 import { Arrivals, requireRoom } from './arrivals.ts';
-import { closeDraft, DRAFT_FIELD, type DraftModel, loadDraft, planDraft } from './draft-model.ts';
+import { chooseFitting } from './choose-fitting.ts';
+import {
+  closeDraft,
+  DRAFT_FIELD,
+  type DraftModel,
+  eagleBeside,
+  loadDraft,
+  planDraft,
+} from './draft-model.ts';
 import type { EmbeddingModel } from './embedding-model.ts';
 import { loadModel, planLoad, unloadModel } from './load-model.ts';
 import { type MemoryNeed, totalBytes } from './memory-need.ts';
+import { missingModel } from './missing-model.ts';
 import { type ModelCard, readCard } from './model-card.ts';
 import { findProjector, resolveFile } from './model-files.ts';
 import { EMBEDDED_MODEL, EMBEDDED_NAME, type NamedModels, namedModels } from './named-models.ts';
@@ -71,6 +85,7 @@ export class Models {
   readonly #byFile = new Map<string, Resident<InMemory>>(); // and options
   readonly #residency: Residency<InMemory>;
   readonly #cards = new Map<string, { readonly mtimeMs: number; readonly card: Promise<ModelCard> }>(); // by file and options
+  readonly #besides = new WeakMap<RunningModel, string | null>(); // files that draft for them
   readonly #arrivals = new Arrivals<ModelOptions | string>();
   #unloadedStats: EngineStats = sumStats([]);
   #unloadedMedia: MediaStats = sumMediaStats([]);
@@ -98,12 +113,16 @@ export class Models {
     using scope = new LeaseScope();
     const { value: model } = scope.add(await this.#use(reference, options));
     if ('embeddings' in model)
-      throw unfit(`${model.name} makes embeddings and answers nothing: it is for createEmbeddings`);
+      throw unfit(
+        model.head
+          ? `${model.name} makes scores and answers nothing: it is for rerank, score and classify`
+          : `${model.name} makes embeddings and answers nothing: it is for createEmbeddings, rerank and score`,
+      );
     return scope.handOver({ model, adapters: this.#optionsOf(reference).adapters ?? [] });
   }
 
-  /** The same for a model of embeddings. Fails with `UNSUPPORTED` for others. */
-  async useEmbeddings(
+  /** The same for a model of embeddings or scores. Fails with `UNSUPPORTED` for others. */
+  async useVectors(
     reference: string | null,
     options: ModelUseOptions = {},
   ): Promise<Disposable & { readonly model: EmbeddingModel }> {
@@ -111,10 +130,16 @@ export class Models {
     const { value: model } = scope.add(await this.#use(reference, options));
     const hasAdapters = (this.#optionsOf(reference).adapters ?? []).length > 0;
     if ('embeddings' in model && !hasAdapters) return scope.handOver({ model });
-    if (hasAdapters) throw unfit(`${model.name} has adapters, and models of embeddings take none`);
+    if (hasAdapters) throw unfit(`${model.name} has adapters, and models of embeddings or scores take none`);
     throw unfit(
       `expected an embedding model, with a pooling (mean, cls or last) in its files or the option pooling, got ${model.name}`,
     );
+  }
+
+  /** Whether a model makes embeddings or scores, and answers nothing. Loads it. */
+  async makesVectors(reference: string | null, signal: AbortSignal | undefined): Promise<boolean> {
+    using found = await this.#use(reference, { signal });
+    return 'embeddings' in found.value;
   }
 
   async #use(
@@ -142,13 +167,42 @@ export class Models {
   }
 
   /**
-   * The model of a reference as one that drafts for `target`, which is in use. Each model has draft models of its own, which leave
-   * with it. Fails with `INVALID_REQUEST` when their vocabularies differ.
+   * The model that drafts for `target`, which is in use: the one that is named, or with `auto` an EAGLE-3 file beside it, if there is room
+   * for it. Null: none. Each model has draft models of its own, which leave with it. Fails with `INVALID_REQUEST` when their vocabularies
+   * differ.
    */
   async useDraft(
     target: RunningModel,
+    speculation: ValidSpeculation,
+    use: ModelUseOptions = {},
+  ): Promise<DraftUse | null> {
+    if (speculation !== 'auto') {
+      const reference = speculation === false ? null : speculation.model;
+      return reference === null ? null : await this.#useDraft(target, reference, use);
+    }
+    const known = this.#besides.get(target);
+    const file = known === undefined ? eagleBeside(target) : known;
+    this.#besides.set(target, file);
+    if (file === null) return null;
+    try {
+      return await this.#useDraft(target, file, use, true);
+    } catch (error) {
+      if (use.signal?.aborted || this.#closed) throw error;
+      this.#besides.set(target, null);
+      this.#options.log?.(
+        'warn',
+        `${target.name}: ${file} beside it does not draft: ${(error as Error).message}`,
+      );
+      return null;
+    }
+  }
+
+  /** `onlyIfFree`: nothing leaves for it. */
+  async #useDraft(
+    target: RunningModel,
     reference: string,
-    { signal, keepMs = null }: ModelUseOptions = {},
+    { signal, keepMs = null }: ModelUseOptions,
+    onlyIfFree = false,
   ): Promise<DraftUse> {
     const options = this.#optionsOf(reference);
     for (;;) {
@@ -159,6 +213,7 @@ export class Models {
       const isKnown = this.#byFile.has(key);
       const resident = this.#residentOf(key, options.path, file, async (enter, load) => {
         const planned = await planDraft(file, target, options, this.#options, load.signal);
+        if (onlyIfFree) this.#residency.requireFree(options.path, planned.need);
         await enter(planned.need);
         return await loadDraft(planned, target, this.#options, load);
       });
@@ -210,6 +265,11 @@ export class Models {
     return [...new Set([this.#named.fallbackName, ...this.#named.aliases.keys()])];
   }
 
+  /** The error of a reference that is none of these, at a field of a request. */
+  missing(reference: string, field: string): OnpolicyError {
+    return missingModel(field, reference, this.names());
+  }
+
   /** Whether a reference is one of the names, a file that exists, or a URI. */
   has(reference: string): boolean {
     if (this.names().includes(reference) || reference.startsWith('hf:')) return true;
@@ -222,7 +282,7 @@ export class Models {
     const serving = { ...this.#options, hub: { ...this.#options.hub, offline: true }, onProgress: null };
     const { signal } = new AbortController();
     try {
-      const file = await resolveFile(options.path, serving.hub, null, signal);
+      const file = await resolveFile(options.path, { hub: serving.hub, signal });
       const { mtimeMs } = fs.statSync(file);
       const key = keyOf(file, options);
       let known = this.#cards.get(key);
@@ -297,7 +357,13 @@ export class Models {
     let finding = this.#files.get(reference);
     if (!finding || finding.isStopped) {
       finding = new Shared((stop) =>
-        resolveFile(reference, this.#options.hub, this.#options.onProgress, stop, field),
+        resolveFile(reference, {
+          ...this.#options,
+          signal: stop,
+          field,
+          names: this.names(),
+          choose: chooseFitting(this.#options),
+        }),
       );
       this.#files.set(reference, finding);
       const failed = finding;

@@ -158,6 +158,14 @@ export class Residency<Value> {
     }
   }
 
+  /** Fails with `OUT_OF_MEMORY` where a model would wait for room, or others leave for it. */
+  requireFree(name: string, need: MemoryNeed): void {
+    const holders = [...this.#residents].filter(({ hasRoom }) => hasRoom);
+    const free = this.#context.freeBytes();
+    if (this.#queue.length > 0 || !this.#fits(need, holders, free))
+      throw memoryError(name, need, free, this.#overBudget(need));
+  }
+
   /** Unloads a model when nothing uses it any more. Resolves when it has left. */
   async leave(resident: Resident<Value>): Promise<void> {
     clearTimeout(resident.timer);

@@ -79,9 +79,14 @@ export type NativeModel = {
   readonly parameters: number;
   readonly chatTemplate: string;
   readonly toolTemplate: string;
+  readonly pairTemplate: string; // of a query and a document; empty: they are joined by special tokens
+  readonly labels: readonly string[]; // of the numbers of its head
   readonly bosId: number;
   readonly eosId: number;
+  readonly sepId: number;
   readonly addsBos: boolean;
+  readonly addsEos: boolean;
+  readonly addsSep: boolean;
   readonly tokenBytes: Uint8Array; // (bytes) of all tokens, laid end to end
   readonly tokenOffsets: Int32Array; // (vocabSize + 1)
   readonly isSpecial: Uint8Array; // (vocabSize) 1: control or unknown token
@@ -118,6 +123,7 @@ export type NativeContext = {
   readonly kvTokens: number;
   readonly rollbackTokens: number;
   readonly hasDraftHead: boolean;
+  readonly mostDrafts: number; // of that head in one step; 0: any number
   step(step: {
     adapter: number; // as `loadAdapter` numbered it; 0: none
     memoryEdits: Int32Array;
@@ -157,6 +163,9 @@ export type NativeContext = {
   mixAdapters(adapters: Uint32Array, scales: Float32Array): Promise<number>;
   /** Frees an adapter or a mix. */
   freeAdapter(adapter: number): Promise<void>;
+  /** An EAGLE-3 file drafts from now on, which reads the inputs of these layers. It takes the place of a head of the model's own. */
+  attachHead(model: NativeModel, layers: Uint32Array): Promise<void>;
+  detachHead(): Promise<void>;
   /** Samples these hooked rows of the last step, ascending. */
   finish(indices: Int32Array): Promise<SampledRows>;
   /** Ends the running step early, or the run-ahead step. */
@@ -170,6 +179,7 @@ export type EmbedderOptions = {
   readonly maxSequences: number;
   readonly threads: number;
   readonly fusedAttention: boolean;
+  readonly hasHead?: boolean; // what comes out is a number for each label, or one
   readonly isLast: boolean; // a causal model whose vector is that of the last token
 };
 

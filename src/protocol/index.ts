@@ -31,6 +31,19 @@ export { toKeepAlive, toSpeculation } from './normalize-chat-request.ts';
 export { CUSTOM_INPUT, givenTools } from './normalize-tools.ts';
 export { PathTranslation } from './path-translation.ts';
 export type * from './public.ts';
+export {
+  checkClassifyRequest,
+  checkRerankRequest,
+  checkScoreRequest,
+  type GivenText,
+  type TextPair,
+  toValidClassify,
+  toValidRerank,
+  toValidScore,
+  type ValidClassifyRequest,
+  type ValidPairs,
+  type ValidRerankRequest,
+} from './rank.ts';
 export { faultOfSpeculation } from './rules/sampling.ts';
 export { type ConstraintKind, givenConstraints } from './rules/structured.ts';
 export { settingFaults } from './rules/training-settings.ts';

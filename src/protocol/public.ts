@@ -8,6 +8,7 @@ export type { LogitsProcessor, NextLogits } from './logits-processor.ts';
 export type { Pixels } from './media-bytes.ts';
 export type * from './messages-response.ts';
 export type * from './ollama-response.ts';
+export type * from './rank-responses.ts';
 export type * from './resources.ts';
 export type * from './responses-response.ts';
 export type * from './text-completion-response.ts';

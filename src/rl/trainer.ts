@@ -1,7 +1,6 @@
 /** A GGUF model and packed rows -> log-probabilities, gradients, new adapter weights. The native trainer behind one interface. */
-import fs from 'node:fs/promises';
 import { setImmediate } from 'node:timers/promises';
-import { writing } from '../common/index.ts';
+import { makeFolder, writing } from '../common/index.ts';
 import { fromNative, OnpolicyError } from '../errors.ts';
 import { checkTensorTypes, readHeader } from '../gguf/index.ts';
 import { plainAlpha } from '../lora/index.ts';
@@ -216,7 +215,7 @@ class GgufTrainer implements Trainer {
         firstMoment: await this.#readInPieces('firstMoment'),
         secondMoment: await this.#readInPieces('secondMoment'),
       };
-      await writing(folder, () => fs.mkdir(folder, { recursive: true }));
+      await writing(folder, () => makeFolder(folder));
       await saveCheckpoint(folder, this.info, await this.#readInPieces('value'), optimizer);
     });
   }

@@ -2,7 +2,8 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { StepCosts } from '../../src/engine/step-costs.ts';
 import { readHeader } from '../../src/gguf/index.ts';
 import type { ChatCompletionRequest } from '../../src/protocol/index.ts';
 import { createRuntime, type Runtime } from '../../src/runtime.ts';
@@ -19,15 +20,19 @@ async function randomModel(name: string): Promise<string> {
   return file;
 }
 
-/** The same where the next token depends on the last alone, in the model and in its head: all drafts are right. */
-async function rightModel(random: string): Promise<string> {
-  const file = random.replace('.gguf', '-right.gguf');
+/**
+ * The same where the next token depends on the last alone, in the model and in its heads: all drafts are right. `wrong`: the layer of a
+ * head that knows nothing.
+ */
+async function rightModel(random: string, wrong?: number): Promise<string> {
+  const file = random.replace('.gguf', wrong === undefined ? '-right.gguf' : '-half.gguf');
   fs.copyFileSync(random, file);
   const handle = fs.openSync(file, 'r+');
   for (const [name, { shape, offset }] of (await readHeader(file)).tensors) {
     const values = new Float32Array(shape.reduce((count, size) => count * size, 1));
     const [inputs, outputs] = shape as [number, number];
     if (/(enorm|shared_head_norm)\.weight$|^output_norm\.weight$/.test(name)) values.fill(1);
+    else if (name === `blk.${wrong}.nextn.eh_proj.weight`) values.fill(0);
     else if (name.endsWith('eh_proj.weight')) for (let i = 0; i < outputs; i++) values[i * inputs + i] = 1;
     else if (!/(attn_output|ffn_down\w*|ssm_out)\.weight$/.test(name)) continue;
     fs.writeSync(handle, Buffer.from(values.buffer), 0, values.byteLength, offset);
@@ -35,6 +40,9 @@ async function rightModel(random: string): Promise<string> {
   fs.closeSync(handle);
   return file;
 }
+
+/** Drafts are checked whatever a busy machine does: nothing is measured. */
+vi.spyOn(StepCosts.prototype, 'record').mockImplementation(() => {});
 
 const asked = (text: string, fields: Partial<ChatCompletionRequest> = {}) => ({
   messages: [{ role: 'user' as const, content: text }],
@@ -71,7 +79,7 @@ async function answers(model: string, speculation: false | { method: 'mtp'; maxT
   }
 }
 
-describe.each(['qwen35-mtp', 'glm4moe-mtp'])('%s', (name) => {
+describe.each(['qwen35-mtp', 'glm4moe-mtp', 'hy_v3-mtp2'])('%s', (name) => {
   let random: string;
   beforeAll(async () => {
     random = await randomModel(name);
@@ -89,8 +97,19 @@ describe.each(['qwen35-mtp', 'glm4moe-mtp'])('%s', (name) => {
     const plain = await answers(right, false);
     const drafted = await answers(right, { method: 'mtp', maxTokens: 3 });
     expect(drafted.tokens).toEqual(plain.tokens);
-    expect(drafted.acceptedTokens).toBeGreaterThan(20);
-    expect(drafted.acceptedTokens).toBeGreaterThan(0.9 * drafted.draftedTokens);
+    expect(drafted.acceptedTokens).toBeGreaterThan(0);
+    expect(drafted.acceptedTokens).toBe(drafted.draftedTokens);
+  });
+});
+
+describe('a model with several such layers', () => {
+  it('makes each draft of a step with the next of them', { timeout: 60_000 }, async () => {
+    const half = await rightModel(await randomModel('hy_v3-mtp2'), 5);
+    const plain = await answers(half, false);
+    const drafted = await answers(half, { method: 'mtp', maxTokens: 3 });
+    expect(drafted.tokens).toEqual(plain.tokens);
+    expect(drafted.acceptedTokens).toBeGreaterThan(0);
+    expect(drafted.acceptedTokens).toBeLessThan(drafted.draftedTokens);
   });
 });
 

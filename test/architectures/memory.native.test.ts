@@ -5,7 +5,7 @@ import { loadAddon } from '../../src/native/index.ts';
 import type { CacheType } from '../../src/protocol/index.ts';
 import { ARCHITECTURES, architectureFiles } from './files.ts';
 
-const NAMES = [...ARCHITECTURES, 'qwen35-mtp', 'qwen35moe-mtp', 'glm4moe-mtp'];
+const NAMES = [...ARCHITECTURES, 'qwen35-mtp', 'qwen35moe-mtp', 'glm4moe-mtp', 'hy_v3-mtp2'];
 let files: Record<string, string>;
 const lines: string[] = [];
 let stopLog: () => void;
@@ -27,6 +27,29 @@ function logged(...kinds: string[]): number {
 
 /** As files of real sizes have it: what a step computes with is a small part. */
 const LIMITS = { kvTokens: 16_384, batchTokens: 256, slotCount: 8, maxOutputs: 36, threads: 1 };
+
+describe('a head that drafts', () => {
+  it.each(['qwen35-mtp', 'qwen35moe-mtp', 'glm4moe-mtp', 'hy_v3-mtp2'])('%s', async (name) => {
+    const path = files[name]!;
+    const shape = await describeGguf({ path, gpu: false });
+    const limits = { ...LIMITS, isKvUnified: false };
+    const kind = { cacheType: 'f16', fusedAttention: true } as const;
+    const without = estimateMemory(shape, limits, kind);
+    const estimate = estimateMemory(shape, { ...limits, hasDraftHead: true }, kind);
+    const model = await loadGguf({ path, gpu: false, cacheType: 'f16', loadHeads: true }, shape);
+    lines.length = 0;
+    const backend = await model.createBackend({ ...limits, hasDraftHead: true });
+    await new Promise((resolve) => setTimeout(resolve, 0));
+    expect(backend.draftHead?.kind).toBe('own');
+    await backend.close();
+    model.close();
+    const head = { cache: logged('KV', 'RS'), compute: logged('compute', 'output') }; // its context is the last
+    const total = estimate.weights + without.cache + without.compute + head.cache + head.compute;
+    expect(Math.abs(estimate.cache - without.cache - head.cache)).toBeLessThan(2 ** 14);
+    expect((estimate.weights + estimate.cache + estimate.compute) / total).toBeGreaterThan(0.95);
+    expect((estimate.weights + estimate.cache + estimate.compute) / total).toBeLessThan(1.05);
+  });
+});
 
 describe.each<[CacheType, boolean, boolean]>([
   ['f16', true, false],

@@ -23,7 +23,6 @@ describe('a draft model', () => {
   it.each([
     ['lfm2', /speculation\.model: .* has recurrent state/],
     ['kimi-linear', /speculation\.model: .* has recurrent state/],
-    ['eagle3', /speculation\.model: .* expected a model that answers by itself, got one of eagle3/],
   ])('of %s is refused', async (name, message) => {
     const speculation = { method: 'draft' as const, model: files[name]! };
     const runtime = await createRuntime({

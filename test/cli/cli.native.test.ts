@@ -33,6 +33,22 @@ describe('onpolicy', () => {
     expect(output.trimEnd().split('\n').length).toBe(2);
   });
 
+  it('ranks and scores texts, or the lines of its input', async () => {
+    const home = ['--home', newHome()];
+    const ranked = await command(['rerank', QUESTION, '--top-n', '1', ...home], 'Lima\n\nMadrid\r\n');
+    expect(ranked).toMatchObject({
+      exitCode: 0,
+      output: expect.stringMatching(/^0\.\d{4} {2}(Lima|Madrid)\n$/),
+    });
+    const words = ['score', QUESTION, 'Lima', 'Madrid', ...home];
+    expect((await command(words)).output).toMatch(/^0\.\d{4} {2}Lima\n0\.\d{4} {2}Madrid\n$/);
+    const { data } = JSON.parse((await command([...words, '--json'])).output);
+    expect(data.map(({ index }: { index: number }) => index)).toEqual([0, 1]);
+    expect((await command(['rerank', ...home])).exitCode).toBe(2);
+    const labelled = await command(['classify', 'a', ...home]);
+    expect(labelled).toMatchObject({ exitCode: 1, errors: expect.stringContaining('embedding model') });
+  });
+
   it('inspects a file without loading it', async () => {
     const file = path.resolve(import.meta.dirname, '../../models/onpolicy-tiny.gguf');
     const { exitCode, output } = await command(['inspect', file, '--context', '512', '--sequences', '4']);

@@ -147,7 +147,7 @@ describe('the packed app', () => {
     };
     const asked = await runNode([path.join(inside, 'src', 'main.mjs')], { cwd: inside, env });
     expect(asked).toMatchObject({ code: 0, stderr: '' });
-    expect(JSON.parse(asked.stdout)[0]).toBe('The capital of Peru is Lima.');
+    expect(JSON.parse(asked.stdout)).toMatchObject({ answer: 'The capital of Peru is Lima.' });
     const program = path.join(inside, 'train.mjs');
     fs.writeFileSync(
       program,

@@ -31,21 +31,36 @@ function run(model: string): Promise<Outcome> {
 }
 
 describe('the app', () => {
-  it('shows an answer, stops one, survives the end of the model process, and ends', async () => {
+  it('answers, stops, survives the end of the model process, learns from ratings, and takes a step back', async () => {
     const outcome = await run(path.join(ROOT, 'models', 'onpolicy-tiny.gguf'));
     expect(outcome).toMatchObject({ code: 0, signal: null, stderr: '' });
-    const killed = expect.stringMatching(/^\(BACKEND_FAILED: the engine's process ended by signal SIGKILL /);
-    expect(JSON.parse(outcome.stdout)).toEqual([
-      'The capital of Peru is Lima.',
-      expect.stringMatching(/^\(ABORTED: .*\)$/),
-      process.platform === 'win32' ? expect.any(String) : killed,
-      'The capital of Peru is Lima.',
+    const shown = JSON.parse(outcome.stdout);
+    const killed = expect.stringMatching(/^the engine's process ended by signal SIGKILL /);
+    expect(shown).toMatchObject({
+      answer: 'The capital of Peru is Lima.',
+      stopped: expect.stringMatching(/^Once upon/),
+      killed: process.platform === 'win32' ? expect.any(String) : killed,
+      again: 'The capital of Peru is Lima.',
+      learned: { problem: null, isTraining: false, waiting: 0, ratings: 4 },
+      undone: { waiting: 0, ratings: 4, steps: [] },
+      focused: 1,
+      titles: ['What is the capital of Peru?'],
+    });
+    expect(shown.learned.steps).toEqual([
+      expect.objectContaining({ step: 1, ratings: 4, liked: 0.5, question: 'Tell me a story.' }),
     ]);
+    expect(fs.readFileSync(shown.report, 'utf8')).toContain('<!doctype html>');
   });
 
   it('shows that a model is not there', async () => {
     const outcome = await run(path.join(app, 'none.gguf'));
     expect(outcome).toMatchObject({ code: 0, signal: null, stderr: '' });
-    expect(JSON.parse(outcome.stdout)).toEqual([expect.stringContaining('none.gguf')]);
+    expect(JSON.parse(outcome.stdout)).toEqual({ problem: expect.stringContaining('none.gguf') });
+  });
+
+  it('leaves the window to the instance that runs already', async () => {
+    const env = { ...process.env, USER_DATA: path.join(app, 'other'), OTHER_INSTANCE: 'yes' };
+    const outcome = await runNode([path.join(app, 'src', 'main.mjs')], { cwd: app, env });
+    expect(outcome).toMatchObject({ code: 0, stdout: '', stderr: '' });
   });
 });

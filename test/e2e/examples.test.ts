@@ -49,6 +49,9 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
     prints: /^step 0: 0\.[0-2]\d won\n(step \d+: \d\.\d\d won\n)*step \d+: (0\.[5-9]\d|1\.00) won\n$/,
   },
   '14-batch.mjs': { mostLines: 60, prints: /^ended after 12 rows\n24 answered, 0 failed\n\d+ right\n$/ },
+  '15-rerank.mjs': {
+    prints: /^(0\.\d{3} {2}[A-Z].*\.\n){3}Lima: 0\.\d{3} as a city, 0\.\d{3} as a fruit\n$/,
+  },
 };
 
 let workplace: string;

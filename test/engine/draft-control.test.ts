@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { DraftControl } from '../../src/engine/draft-control.ts';
 import type { Plan } from '../../src/engine/scheduler.ts';
 import { Sequence } from '../../src/engine/sequence.ts';
-import { Speculation } from '../../src/engine/speculation.ts';
+import { KnownDrafts, Speculation } from '../../src/engine/speculation.ts';
 import type { Handle } from '../../src/native/index.ts';
 import { fakeSampler } from '../fakes/fake-sampler.ts';
 
@@ -18,6 +18,8 @@ type Options = {
   readonly isRight: (at: number) => boolean | null;
   /** Milliseconds of a pass of a draft model; absent: drafts cost nothing. */
   readonly passMs?: number;
+  /** What was seen of it before. */
+  readonly known?: KnownDrafts;
 };
 
 /** Of 32 tokens 16 are predicted: the place is found behind two of them, and lost behind two others. */
@@ -27,13 +29,14 @@ function isFound(at: number): boolean | null {
 }
 
 /** One sequence that samples 1 all the time. */
-function simulate({ isRight, passMs }: Options) {
+function simulate({ isRight, passMs, known }: Options) {
   const control = new DraftControl({ batchTokens: 512, outputRows: 64, rollbackTokens: Infinity });
   const speculation = new Speculation({
     drafter: {} as Handle,
     maxTokens: 15,
     trust: 0.6,
     usesModel: passMs !== undefined,
+    ...(known ? { known } : {}),
   });
   const group = { prompt: Int32Array.of(0), cacheKey: '', adapter: 0, priority: 0, arrival: 0 };
   const sequence = new Sequence(group, 0, fakeSampler(), { speculation, maxOutputs: TOKENS });
@@ -76,11 +79,40 @@ it.each<[string, Options, number, number]>([
   ['none right', { isRight: () => false }, 0.99, 10],
   ['all right, of a model that takes a tenth', { isRight: () => true, passMs: 2.7 }, 2, 20],
   ['all right, of a model that takes as long', { isRight: () => true, passMs: 27 }, 0.97, 20],
+  [
+    'four in five right, of a model that takes a tenth',
+    { isRight: (at) => at % 5 > 0, passMs: 2.7 },
+    1.5,
+    160,
+  ],
+  [
+    'four in five right, of a model that takes two fifths',
+    { isRight: (at) => at % 5 > 0, passMs: 11 },
+    1.15,
+    140,
+  ],
   ['none right, of a model that takes a tenth', { isRight: () => false, passMs: 2.7 }, 0.98, 40],
 ])('drafts that are %s', (_, options, leastGain, mostWrong) => {
   const { gain, wrong } = simulate(options);
   expect(gain).toBeGreaterThan(leastGain);
   expect(wrong).toBeLessThanOrEqual(mostWrong);
+});
+
+/** Four answers of a model in turn. */
+function answers(isRight: (answer: number, at: number) => boolean, passMs: number) {
+  const known = new KnownDrafts();
+  return [0, 1, 2, 3].map((answer) => simulate({ isRight: (at) => isRight(answer, at), passMs, known }));
+}
+
+it('loses next to nothing to a head that is never right, and nothing more with later answers', () => {
+  const gains = answers(() => false, 11).map(({ gain }) => gain);
+  expect(Math.min(...gains)).toBeGreaterThan(0.985);
+  expect(gains[3]).toBeGreaterThan(gains[0]!);
+});
+
+it('finds that a head has become right', () => {
+  const right = (answer: number, at: number): boolean => answer === 3 && at % 5 > 0;
+  expect(answers(right, 5)[3]!.gain).toBeGreaterThan(1.15);
 });
 
 it('asks a model that does not help at growing distances', () => {

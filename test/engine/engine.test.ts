@@ -153,7 +153,7 @@ describe('Engine', () => {
   it.each([
     ['of the background is cut short for another request', true, 60, true],
     ['of the background is not for one of its own', true, 60, false],
-    ['of the background is not for a few tokens', true, 20, true],
+    ['of the background is for a few tokens, too', true, 20, true],
     ['of other requests is not', false, 60, true],
   ])('a step %s', async (_name, background, promptTokens, isOther) => {
     const backend = new CheckingBackend({ ...OPTIONS, batchTokens: 64 });
@@ -169,7 +169,7 @@ describe('Engine', () => {
     const early = cuts.mock.calls.length;
     expect(await other).toEqual([expected(second, backend.vocabSize)]);
     expect(await one).toEqual([expected(first, backend.vocabSize)]);
-    expect(early > 0).toBe(background && promptTokens === 60 && isOther);
+    expect(early > 0).toBe(background && isOther);
     await engine.close();
   });
 

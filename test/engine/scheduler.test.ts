@@ -6,11 +6,21 @@ import {
   type SchedulerPolicy,
 } from '../../src/engine/scheduler.ts';
 import { type Group, Sequence } from '../../src/engine/sequence.ts';
+import { Speculation } from '../../src/engine/speculation.ts';
+import type { Handle } from '../../src/native/index.ts';
 import { PromptScores } from '../../src/sampling/prompt-scores.ts';
 import { fakeSampler } from '../fakes/fake-sampler.ts';
 import { type Given, LIMITS, Names, POLICY, prompt, sequencesOf, showEdits } from './plans.ts';
 
 type Settings = Partial<SchedulerLimits & SchedulerPolicy>;
+
+/** A request for which a draft is proposed once its prompt is computed. */
+function drafting(): Given {
+  const speculation = new Speculation({ drafter: {} as Handle, maxTokens: 4, trust: 1 });
+  speculation.limits.fill(1);
+  speculation.propose(Int32Array.of(50, 51, 52));
+  return { prompt: prompt(1, 4), extras: { speculation } };
+}
 
 /** A scheduler with these requests, and what it plans step by step. */
 class Run {
@@ -173,6 +183,8 @@ describe('a plan', () => {
       false,
     ],
     ['with recurrent state', [{ prompt: prompt(1, 4) }], { rollbackTokens: 0 }, 1, true],
+    ['with drafts', [drafting()], {}, 1, true],
+    ['with drafts, which a window may make final', [drafting()], { windowTokens: 40 }, 1, false],
   ])('says whether the next one is predictable: %s', (_, requests, settings, steps, expected) => {
     const run = new Run(requests, settings);
     for (let i = 0; i < steps; i++) run.step();

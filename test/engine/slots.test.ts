@@ -284,8 +284,14 @@ describe('slots', () => {
     ['as many as wanted', {}, 4],
     ['what is left of the pool', { kvTokens: 13 }, 2],
     ['what is left of its own cells', { isKvUnified: false, kvTokens: 12, slotCount: 1 }, 2],
-    ['none that would push others out of the window', { windowTokens: 12 }, 1],
-    ['none once it is longer than the window', { windowTokens: 8 }, 0],
+    ['as many behind a window, in one pass', { windowTokens: 8 }, 4],
+    ['none that would push others out of the window', { windowTokens: 13, batchTokens: 1024 }, 2],
+    ['one once it is longer than the window', { windowTokens: 8, batchTokens: 1024 }, 1],
+    [
+      'one behind a window in its own cells, which may be several passes',
+      { windowTokens: 8, isKvUnified: false, kvTokens: 40, slotCount: 2 },
+      1,
+    ],
   ])('gives a sequence cells that it can lose again: %s', (_, limits, expected) => {
     const run = new Run(limits);
     for (const action of RUN_A) run.do(action);

@@ -113,6 +113,25 @@ describe('the engine on caches that cannot be cut everywhere', () => {
     120_000,
   );
 
+  it('goes on from a checkpoint where a sequence that ran ahead has yielded', async () => {
+    const backend = new CheckingBackend(OPTIONS);
+    const engine = new Engine(backend, {
+      maxRunning: 1,
+      policy: 'fcfs',
+      prefixCache: true,
+      checkpointBytes: 100,
+    });
+    const yielding = simple(TEXT.slice(0, 100), { outputTokens: 40, background: true });
+    const answer = run(engine, yielding, 0, [95]);
+    while (engine.stats().kvTokensInUse < 110) await turns(1);
+    const other = simple(TEXT.slice(50, 60), { outputTokens: 3 });
+    expect(await run(engine, other, 1, [])).toEqual([expected(other, VOCAB_SIZE)]);
+    expect(await answer).toEqual([expected(yielding, VOCAB_SIZE)]);
+    expect(backend.restored).toBe(1);
+    expect(backend.computedTokens).toBeLessThan(100 + 40 + 13 + 60);
+    await engine.close();
+  });
+
   it.each<[string, Partial<CheckingOptions>]>([
     ['recurrent state', {}],
     ['a sliding window', { rollbackTokens: Infinity, windowTokens: 40 }],

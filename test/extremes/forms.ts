@@ -336,6 +336,32 @@ export const DETOKENIZE: Form = {
   bases: [{ ids: [1, 2], model: null, skipSpecialTokens: true }],
 };
 
+export const RERANK: Form = {
+  fields: fieldsOf('RerankRequest'),
+  bases: [
+    {
+      query: 'a',
+      documents: ['b', { text: 'c' }],
+      model: null,
+      top_n: 1,
+      return_documents: false,
+      use_activation: true,
+      instruction: null,
+      truncate_prompt_tokens: -1,
+    },
+  ],
+};
+
+export const SCORE: Form = {
+  fields: fieldsOf('ScoreRequest'),
+  bases: [{ text_1: ['a', 'b'], text_2: ['c', 'd'], truncate_prompt_tokens: 5 }],
+};
+
+export const CLASSIFY: Form = {
+  fields: fieldsOf('ClassifyRequest'),
+  bases: [{ input: ['a', 'b'], use_activation: false, timeout_ms: 1000 }],
+};
+
 export const EMBEDDING: Form = {
   fields: fieldsOf('EmbeddingRequest'),
   bases: [

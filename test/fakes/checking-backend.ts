@@ -58,7 +58,7 @@ export class CheckingBackend implements Backend {
   readonly slotCount: number;
   readonly isKvUnified: boolean;
   readonly rollbackTokens: number;
-  readonly hasDraftHead = false;
+  readonly draftHead = null;
   readonly windowTokens: number;
   readonly rowTile: number;
   steps = 0;
@@ -69,7 +69,7 @@ export class CheckingBackend implements Backend {
   readonly #options: CheckingOptions;
   readonly #slots: Cell[][];
   /** (slots) what cannot be cut of the cache: the cells that it is of, and how many of the last can be taken back. */
-  readonly #states: { cells: Cell[]; left: number }[];
+  readonly #states: { cells: Cell[]; left: number; lost: number }[];
   readonly #checkpoints = new Map<number, Cell[]>();
   /** Slots that get a copy with the next step, where that is not done at once. */
   readonly #late = new Set<number>();
@@ -96,7 +96,7 @@ export class CheckingBackend implements Backend {
     this.windowTokens = options.windowTokens;
     this.rowTile = options.rowTile;
     this.#slots = Array.from({ length: options.slotCount }, () => []);
-    this.#states = this.#slots.map(() => ({ cells: [], left: 0 }));
+    this.#states = this.#slots.map(() => ({ cells: [], left: 0, lost: 0 }));
   }
 
   async step(step: Step): Promise<StepResult> {
@@ -163,11 +163,20 @@ export class CheckingBackend implements Backend {
     const state = this.#states[slot]!;
     const reads = this.windowTokens > 0 ? this.windowTokens - 1 : this.#hasState ? cells.length : 0;
     const [held, wanted] = [state.cells, cells].map((each) => each.slice(cells.length - reads));
+    const outside = this.#outside(position);
+    if (state.lost > outside)
+      throw new Error(`slot ${slot} reads a token at ${outside}, whose cell was taken`);
+    if (!isBehind || !this.isKvUnified) state.lost = outside; // each pass takes cells outside of its window
     if (reads > 0 && JSON.stringify(held) !== JSON.stringify(wanted))
       throw new Error(`slot ${slot} continues from another state than that of its tokens`);
     cells.push(cell);
     state.cells = [...state.cells, cell];
     state.left = isBehind ? Math.min(state.left + 1, this.rollbackTokens) : 0;
+  }
+
+  /** Tokens in front of the window of the one at a position. */
+  #outside(position: number): number {
+    return this.windowTokens > 0 ? Math.max(0, position + 1 - this.windowTokens) : 0;
   }
 
   /** The token that was computed ahead is the one that the step asks for. */
@@ -282,7 +291,8 @@ export class CheckingBackend implements Backend {
       token: state[2 * i]!,
       adapter: state[2 * i + 1]!,
     }));
-    this.#states[slot] = { cells: this.#slots[slot]!.slice(), left: 0 };
+    const cells = this.#slots[slot]!.slice();
+    this.#states[slot] = { cells, left: 0, lost: this.#outside(cells.length) };
     this.#checkCapacity();
   }
 
@@ -301,6 +311,10 @@ export class CheckingBackend implements Backend {
   async freeAdapter(adapter: number): Promise<void> {
     if (adapter === 0 || !this.#adapters.delete(adapter)) throw new Error(`no adapter ${adapter}`);
   }
+
+  async attachHead(): Promise<void> {}
+
+  async detachHead(): Promise<void> {}
 
   async close(): Promise<void> {
     this.#closed = true;
@@ -325,7 +339,7 @@ export class CheckingBackend implements Backend {
         if (this.#late.has(slot)) throw new Error(`restores slot ${slot}, into which the next step copies`);
         if (restored?.length !== from)
           throw new Error(`restores checkpoint ${target} at ${from}, which is none`);
-        this.#states[slot] = { cells: restored, left: 0 };
+        this.#states[slot] = { cells: restored, left: 0, lost: this.#outside(from) };
         cells.length = from;
         this.#ahead.delete(slot);
         this.restored += 1;
@@ -334,9 +348,11 @@ export class CheckingBackend implements Backend {
         if (from > 0 && this.#hasState && cut > state.left)
           throw new Error(`a recurrent state cannot be taken back by ${cut} tokens`);
         cells.length = Math.min(cells.length, Math.max(from, 0));
-        const isLost =
-          this.windowTokens > 0 && state.cells.length >= this.windowTokens && cut > 0 && from > 0;
-        this.#states[slot] = { cells: isLost ? [] : state.cells.slice(0, cells.length), left: 0 };
+        this.#states[slot] = {
+          cells: state.cells.slice(0, cells.length),
+          left: 0,
+          lost: from > 0 ? state.lost : 0,
+        };
         if (from <= 0) this.#ahead.delete(slot);
       } else if (kind === MEMORY_COPY) {
         if (this.#slots[target]!.length > 0)
@@ -346,10 +362,8 @@ export class CheckingBackend implements Backend {
         if (!this.isKvUnified) this.#late.add(target);
         const copied = cells.slice(0, to < 0 ? cells.length : to);
         this.#slots[target] = this.isKvUnified ? copied : copied.map((cell) => ({ ...cell }));
-        const isLost =
-          this.windowTokens > 0 && cells.length >= this.windowTokens && copied.length < cells.length;
-        const own = this.#hasState ? state.cells : isLost ? [] : state.cells.slice(0, copied.length);
-        this.#states[target] = { cells: own, left: 0 };
+        const own = this.#hasState ? state.cells : state.cells.slice(0, copied.length);
+        this.#states[target] = { cells: own, left: 0, lost: state.lost };
         state.left = 0;
       }
     }

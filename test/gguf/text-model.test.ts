@@ -126,6 +126,15 @@ describe('a text model', () => {
     ],
     [
       'qwen3',
+      'with more labels than its head has numbers',
+      all(u32('qwen3.pooling_type', 4), (parts) => {
+        const items = ['yes', 'no'].map((label) => Buffer.from(label));
+        parts.keys.push({ name: 'qwen3.classifier.output_labels', type: 9, of: 8, items });
+      }),
+      /output_labels: expected at most one without cls\.output\.weight, got 2/,
+    ],
+    [
+      'qwen3',
       'of vectors that nothing makes',
       u32('qwen3.embedding_length_out', 5000),
       /embedding_length_out: expected at most 64/,

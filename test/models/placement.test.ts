@@ -25,6 +25,8 @@ const SHAPE: ModelShape = {
   layers: Array.from({ length: 8 }, () => LAYER),
   isRecurrent: false,
   takesBack: false,
+  eagle: null,
+  headLayers: [],
   pooling: null,
   isCausal: true,
   isF32: false,

@@ -8,6 +8,7 @@ const HIDDEN = 128;
 const LAYERS = 2;
 const CONTEXT = 64;
 const EPSILON = 1e-12;
+const RANK = 4;
 const WORDS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]', ...'abcdefghijklmnopqrstuvwxyz'];
 /** `▁x` begins a word, `x` goes on with one. */
 const TOKENS = [...WORDS.slice(0, 5), ...WORDS.slice(5).map((word) => `▁${word}`), ...WORDS.slice(5)];
@@ -15,8 +16,8 @@ const TOKENS = [...WORDS.slice(0, 5), ...WORDS.slice(5).map((word) => `▁${word
 /** Weights by name; matrices are (rows, width). */
 export type TinyBert = Readonly<Record<string, Float32Array>>;
 
-/** Writes the file. `pooling`: as GGUF files number it. */
-export function writeTinyBert(file: string, pooling: number): TinyBert {
+/** Writes the file. `pooling`: as GGUF files number it; 4 has a head, of one number or of a number for each label. */
+export function writeTinyBert(file: string, pooling: number, labels: string[] = []): TinyBert {
   const normal = normals(5);
   const weights: Record<string, Float32Array> = {};
   const tensors: { name: string; shape: number[]; type: number; bytes: Uint8Array }[] = [];
@@ -46,6 +47,10 @@ export function writeTinyBert(file: string, pooling: number): TinyBert {
     linear(`${name}.ffn_down`, HIDDEN, WIDTH);
     norm(`${name}.layer_output_norm`);
   }
+  if (pooling === RANK) {
+    linear('cls', WIDTH, WIDTH);
+    linear('cls.output', WIDTH, Math.max(1, labels.length));
+  }
   const metadata: Metadata = [
     ['general.architecture', 'bert'],
     ['general.name', 'tiny-bert'],
@@ -57,6 +62,7 @@ export function writeTinyBert(file: string, pooling: number): TinyBert {
     ['bert.attention.layer_norm_epsilon', { float: EPSILON }],
     ['bert.attention.causal', false],
     ['bert.pooling_type', pooling],
+    ...(labels.length > 0 ? [['bert.classifier.output_labels', labels] as Metadata[number]] : []),
     ['tokenizer.ggml.model', 'bert'],
     ['tokenizer.ggml.pre', 'jina-v2-en'],
     ['tokenizer.ggml.tokens', TOKENS],
@@ -86,12 +92,7 @@ export function bertStates(weights: TinyBert, ids: readonly number[]): number[][
         weights[`${name}.bias`]![i]!,
     );
   };
-  const linear = (x: number[], name: string): number[] => {
-    const [matrix, bias] = [weights[`${name}.weight`]!, weights[`${name}.bias`]!];
-    return Array.from(bias, (start, to) =>
-      x.reduce((sum, value, from) => sum + value * matrix[to * x.length + from]!, start),
-    );
-  };
+  const linear = (x: number[], name: string): number[] => product(weights, x, name);
   const add = (x: number[], y: number[]): number[] => x.map((value, i) => value + y[i]!);
   let states = ids.map((id, position) =>
     norm(
@@ -125,6 +126,19 @@ export function bertStates(weights: TinyBert, ids: readonly number[]): number[][
     });
   }
   return states;
+}
+
+/** The numbers of the head. */
+export function bertHead(weights: TinyBert, ids: readonly number[]): number[] {
+  const pooled = product(weights, bertStates(weights, ids)[0]!, 'cls').map(Math.tanh);
+  return product(weights, pooled, 'cls.output');
+}
+
+function product(weights: TinyBert, x: readonly number[], name: string): number[] {
+  const [matrix, bias] = [weights[`${name}.weight`]!, weights[`${name}.bias`]!];
+  return Array.from(bias, (start, to) =>
+    x.reduce((sum, value, from) => sum + value * matrix[to * x.length + from]!, start),
+  );
 }
 
 function gelu(x: number): number {

@@ -7,16 +7,10 @@ import { pathToFileURL } from 'node:url';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { makeReport } from '../../src/report/index.ts';
+import { CHROMIUM, SCREENSHOTS } from '../browser.ts';
 import { codeOf, newHome, open } from '../store/homes.ts';
 import { agentGroup, makeRun } from './made-run.ts';
 
-const CHROMIUM =
-  process.platform === 'win32' // under wine it is there, and does not start
-    ? undefined
-    : ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find((file) => fs.existsSync(file));
-if (!CHROMIUM) process.stderr.write('report page tests skipped: no Chromium in /usr/bin\n');
-/** Where screenshots go, when someone wants to look at them. */
-const SCREENSHOTS = process.env['ONPOLICY_SCREENSHOTS'];
 const FULL = { steps: 500, groups: 500, perGroup: 10, tokens: 60 };
 
 async function madeRun(size = { steps: 20, groups: 20, perGroup: 4, tokens: 30 }) {

@@ -29,6 +29,8 @@ export type TinyModel = {
   readonly tokenizer?: Metadata;
   /** How states become a vector, as GGUF files number it: 3 is the last token's. */
   readonly pooling?: number;
+  /** Rows of the output matrix that are the head of a ranking model, too. */
+  readonly headRows?: readonly number[];
 };
 
 /** One sequence; every token but the first is a target. */
@@ -190,6 +192,13 @@ export async function writeTinyModel(file: string, model: TinyModel): Promise<vo
         add(name(`${part}.weight`), [headSize], 0.1, 'f32', 1);
   }
   for (const name of model.tensors ?? []) add(name, [8], 1);
+  if (model.headRows) {
+    const { bytes, type: kind } = tensors.find(({ name }) => name === 'output.weight')!;
+    const rowBytes = bytes.length / vocabulary;
+    const rows = model.headRows.map((row) => bytes.subarray(row * rowBytes, (row + 1) * rowBytes));
+    const shape = [width, rows.length];
+    tensors.push({ name: 'cls.output.weight', shape, type: kind, bytes: Buffer.concat(rows) });
+  }
   const metadata: Metadata = [
     ['general.architecture', arch],
     ['general.name', 'tiny'],

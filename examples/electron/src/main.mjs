@@ -1,65 +1,68 @@
 // @ts-check
-/** The main process: one window, the model in a process of its own, and what goes between them. */
-import path from 'node:path';
+/** The main process: one instance, its window, and what goes between the window and the assistant. */
+import fs from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { app, BrowserWindow, ipcMain } from 'electron';
-import { createRuntime } from 'onpolicy';
+import { app, BrowserWindow, ipcMain, powerMonitor, shell } from 'electron';
+import { Assistant } from './assistant.mjs';
 
+/** The app learns when nobody has touched the computer for so long, and not on battery. */
+const IDLE_SECONDS = Number(process.env['IDLE_SECONDS'] ?? 60);
 const here = (/** @type {string} */ name) => fileURLToPath(new URL(name, import.meta.url));
 
-await app.whenReady();
-/** What the window shows of the model: `loading` with its phase and fraction, `ready`, or `failed` with its error. */
-let state = /** @type {object} */ ({ state: 'loading', phase: 'load', fraction: 0 });
-const show = (/** @type {object} */ now) => {
-  state = now;
-  for (const window of BrowserWindow.getAllWindows()) window.webContents.send('state', state);
-};
-// Errors as plain data: IPC keeps only their message.
-const plain = (/** @type {import('onpolicy').OnpolicyError} */ { code, message }) => ({ code, message });
+if (!app.requestSingleInstanceLock())
+  app.quit(); // the other one shows its window
+else await run();
 
-const runtime = await createRuntime({
-  isolate: true, // a native fault ends that process, which starts again, and not the app
-  // Downloaded at the first start. A path of a GGUF file works as well.
-  model: process.env['MODEL'] ?? 'hf:Qwen/Qwen2.5-1.5B-Instruct-GGUF:Q4_K_M',
-  ...folders(),
-  onProgress: (_, fraction, phase) =>
-    show(phase === 'load' && fraction === 1 ? { state: 'ready' } : { state: 'loading', phase, fraction }),
-});
-runtime.contextSize().then(
-  () => show({ state: 'ready' }),
-  (error) => show({ state: 'failed', error: plain(error) }),
-);
+async function run() {
+  app.on('second-instance', showWindow);
+  app.on('activate', showWindow); // macOS: a click on the icon in the dock
+  app.on('window-all-closed', () => {
+    if (process.platform !== 'darwin') app.quit();
+  });
+  await app.whenReady();
 
-/** @type {Map<string, AbortController>} */
-const asked = new Map();
-ipcMain.on('watch', ({ sender }) => sender.send('state', state));
-ipcMain.on('abort', ({ sender }, id) => asked.get(`${sender.id}.${id}`)?.abort());
-ipcMain.handle('ask', async ({ sender }, id, request) => {
-  const key = `${sender.id}.${id}`;
-  const controller = new AbortController();
-  const abort = () => controller.abort();
-  asked.set(key, controller);
-  sender.once('destroyed', abort); // nobody reads on
-  try {
-    const { signal } = controller;
-    for await (const chunk of await runtime.createCompletion({ ...request, stream: true }, { signal }))
-      sender.send('chunk', id, chunk);
-    return null;
-  } catch (error) {
-    return plain(/** @type {import('onpolicy').OnpolicyError} */ (error));
-  } finally {
-    asked.delete(key);
-    sender.off('destroyed', abort);
+  const entries = JSON.parse(fs.readFileSync(here('catalog.json'), 'utf8'));
+  const own = process.env['MODEL'];
+  if (own)
+    entries.unshift({ id: 'own', name: 'Own file', reference: own, gigabytes: 0, memory: 0, about: own });
+  const assistant = await Assistant.open({
+    folder: app.getPath('userData'),
+    entries,
+    isIdle: () => powerMonitor.getSystemIdleTime() >= IDLE_SECONDS && !powerMonitor.isOnBatteryPower(),
+    notify: (event, value) => {
+      for (const window of BrowserWindow.getAllWindows()) window.webContents.send(event, value);
+    },
+  });
+  for (const method of Assistant.METHODS)
+    ipcMain.handle(method, async (_, /** @type {never[]} */ ...args) => {
+      const result = await /** @type {Function} */ (assistant[method]).apply(assistant, args);
+      if (method === 'report') await shell.openPath(result);
+      return result;
+    });
+
+  let isClosed = false;
+  app.on('will-quit', (event) => {
+    if (isClosed) return;
+    event.preventDefault(); // until the model's process has ended
+    void assistant.close().finally(() => {
+      isClosed = true;
+      app.quit();
+    });
+  });
+  showWindow();
+}
+
+function showWindow() {
+  const [window] = BrowserWindow.getAllWindows();
+  if (window) {
+    if (window.isMinimized()) window.restore();
+    window.focus();
+    return;
   }
-});
-
-const window = new BrowserWindow({ webPreferences: { preload: here('preload.cjs') } });
-await window.loadFile(here('index.html'));
-app.on('window-all-closed', () => app.quit());
-app.on('will-quit', () => runtime.close());
-
-/** Where models and the store lie: apps may not write beside their own files. */
-function folders() {
-  const data = app.getPath('userData');
-  return { home: path.join(data, 'onpolicy'), hub: { folder: path.join(data, 'models') } };
+  const made = new BrowserWindow({
+    width: 1100,
+    height: 760,
+    webPreferences: { preload: here('preload.cjs') },
+  });
+  void made.loadFile(here('page/index.html'));
 }

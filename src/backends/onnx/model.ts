@@ -193,7 +193,7 @@ class OnnxBackend implements Backend {
   readonly outputRows: number;
   readonly slotCount: number;
   readonly rollbackTokens = Infinity;
-  readonly hasDraftHead = false;
+  readonly draftHead = null;
   readonly windowTokens = 0;
   readonly rowTile = 1;
   readonly isKvUnified = false;
@@ -262,6 +262,12 @@ class OnnxBackend implements Backend {
   }
 
   async freeAdapter(): Promise<void> {}
+
+  async attachHead(): Promise<void> {
+    throw new OnpolicyError('UNSUPPORTED', 'an EAGLE-3 file drafts for GGUF models only');
+  }
+
+  async detachHead(): Promise<void> {}
 
   abortStep(): void {
     Atomics.store(this.#abort, 0, 1);

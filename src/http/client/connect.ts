@@ -62,15 +62,10 @@ class RemoteService extends CheckedTrainingService implements ConnectedService {
   readonly [INNER]: InnerService = {
     chat: (request, options) => this.#complete(request, options),
     text: (request, options) => this.#completeText(request, options),
-    embed: (request, options) =>
-      this.#client.json({
-        method: 'POST',
-        path: '/v1/embeddings',
-        body: JSON.stringify(request),
-        signal: options.signal,
-        headers: headersOf(options),
-        isRepeatable: true,
-      }),
+    embed: (request, options) => this.#ask('/v1/embeddings', request, options),
+    rerank: (request, options) => this.#ask('/v1/rerank', request, options),
+    score: (request, options) => this.#ask('/v1/score', request, options),
+    classify: (request, options) => this.#ask('/v1/classify', request, options),
     train: async (request, options) => {
       const { id } = await send<{ id: string }>(
         this.#client,
@@ -96,6 +91,12 @@ class RemoteService extends CheckedTrainingService implements ConnectedService {
 
   protected enter(): void {
     this.#client.requireOpen();
+  }
+
+  #ask<Answer>(path: string, request: object, options: CallOptions): Promise<Answer> {
+    const [body, headers] = [JSON.stringify(request), headersOf(options)];
+    const { signal } = options;
+    return this.#client.json({ method: 'POST', path, body, headers, signal, isRepeatable: true });
   }
 
   async #complete(

@@ -12,6 +12,7 @@ import {
 import { OnpolicyError } from '../../errors.ts';
 import { checkArguments, fault, type PoolOptions, throwFaults, withDefaults } from '../../protocol/index.ts';
 import type {
+  CallOptions,
   CheckpointsResource,
   Completions,
   ModelsResource,
@@ -119,16 +120,31 @@ class Pool extends CheckedTrainingService implements PooledService {
           signal: options.signal,
         }),
       embed: (request, options) =>
-        this.#distribute({
-          kind: 'embeddings',
-          digests: [],
-          ask: ({ embed }) => (embed ? () => embed(request, options) : null),
-          watch: (answer) => answer,
-          signal: options.signal,
-        }),
+        this.#whole('embeddings', options, ({ embed }) => embed && (() => embed(request, options))),
+      rerank: (request, options) =>
+        this.#whole('rankings', options, ({ rerank }) => rerank && (() => rerank(request, options))),
+      score: (request, options) =>
+        this.#whole('scores', options, ({ score }) => score && (() => score(request, options))),
+      classify: (request, options) =>
+        this.#whole('labels', options, ({ classify }) => classify && (() => classify(request, options))),
       train: train ?? (() => Promise.reject(cannotTrain())),
       ...(log ? { log } : {}),
     };
+  }
+
+  /** An answer in one piece that no member has begun to compute. */
+  #whole<Answer extends object>(
+    kind: string,
+    { signal }: CallOptions,
+    ask: (inner: InnerService) => (() => Promise<Answer>) | undefined,
+  ): Promise<Answer> {
+    return this.#distribute({
+      kind,
+      digests: [],
+      ask: (inner) => ask(inner) ?? null,
+      watch: (answer) => answer,
+      signal,
+    });
   }
 
   add(service: Service | Completions): void {

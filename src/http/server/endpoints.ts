@@ -31,6 +31,7 @@ import { listServedModels, retrieveServedModel } from './model-list.ts';
 import { renameOldSettings } from './old-names.ts';
 import { ollamaChat, ollamaEmbed, ollamaEmbeddings, ollamaGenerate } from './ollama-endpoints.ts';
 import { ollamaLoaded, ollamaPull, ollamaShow, ollamaTags, ollamaVersion } from './ollama-model-endpoints.ts';
+import { classify, rerank, score } from './rank-endpoints.ts';
 import {
   compactResponse,
   countInputTokens,
@@ -66,6 +67,9 @@ export const endpointHandlers: Readonly<Record<EndpointName, EndpointHandler>> =
   createCompletion,
   createTextCompletion,
   createEmbeddings,
+  rerank,
+  score,
+  classify,
   createMessage,
   countTokens,
   createResponse,

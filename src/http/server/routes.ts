@@ -11,6 +11,9 @@ export type EndpointName =
   | 'createCompletion'
   | 'createTextCompletion'
   | 'createEmbeddings'
+  | 'rerank'
+  | 'score'
+  | 'classify'
   | 'createMessage'
   | 'countTokens'
   | 'createResponse'
@@ -94,6 +97,9 @@ const ROWS: readonly Row[] = [
   ['createCompletion', 'POST', '/v1/chat/completions', ['complete']],
   ['createTextCompletion', 'POST', '/v1/completions', ['complete']],
   ['createEmbeddings', 'POST', '/v1/embeddings', ['complete']],
+  ...['/v1/rerank', '/v2/rerank', '/rerank'].map((path): Row => ['rerank', 'POST', path, ['complete']]),
+  ...['/v1/score', '/score'].map((path): Row => ['score', 'POST', path, ['complete']]),
+  ...['/v1/classify', '/classify'].map((path): Row => ['classify', 'POST', path, ['complete']]),
   ['createMessage', 'POST', '/v1/messages', ['complete']],
   ['countTokens', 'POST', '/v1/messages/count_tokens', ['complete']],
   ['createResponse', 'POST', '/v1/responses', ['complete']],

@@ -20,6 +20,9 @@ export const BATCH_URLS = [
   '/v1/embeddings',
   '/v1/responses',
   '/v1/messages',
+  '/v1/rerank',
+  '/v1/score',
+  '/v1/classify',
 ] as const;
 
 /** Definitions of requests. */

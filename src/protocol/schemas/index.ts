@@ -10,6 +10,7 @@ import { messagesDefinitions } from './messages.ts';
 import { modelDefinitions } from './model.ts';
 import { modelOptionDefinitions } from './model-options.ts';
 import { ollamaDefinitions } from './ollama.ts';
+import { rankDefinitions } from './rank.ts';
 import { responseHistoryDefinitions } from './response-history.ts';
 import { responseToolDefinitions } from './response-tools.ts';
 import { responsesDefinitions } from './responses.ts';
@@ -51,6 +52,7 @@ export const definitions: Definitions = {
   ...responseHistoryDefinitions,
   ...responseToolDefinitions,
   ...embeddingDefinitions,
+  ...rankDefinitions,
   ...batchRequestDefinitions,
 };
 
@@ -86,6 +88,9 @@ export const validated = [
   'AdapterUnloadBody',
   'TextCompletionRequest',
   'EmbeddingRequest',
+  'RerankRequest',
+  'ScoreRequest',
+  'ClassifyRequest',
   'BatchRequest',
   'MessageRequest',
   'MessageCountRequest',
@@ -117,6 +122,9 @@ export const filled = [
   'ListQuery',
   'JobListQuery',
   'EmbeddingRequest',
+  'RerankRequest',
+  'ScoreRequest',
+  'ClassifyRequest',
   'ExperimentalConfig',
   'SftConfig',
   'TrainingRunRequest',

@@ -18,7 +18,7 @@ export const speculationDefinitions: Definitions = {
   },
   SpeculationSettings: object('One way to draft tokens.', ['method'], {
     method: oneOf(
-      '`ngram` drafts what followed the same tokens in prompt or answer; `suffix` also what followed them in other answers of this runtime with the same adapter and `cache_salt`; `draft` asks a smaller model; `mtp` the layers of the model itself that predict more than one token, where its file has them.',
+      '`ngram` drafts what followed the same tokens in prompt or answer; `suffix` also what followed them in other answers of this runtime with the same adapter and `cache_salt`; `draft` asks a smaller model or an EAGLE-3 file; `mtp` the layers of the model itself that predict more than one token, where its file has them.',
       DRAFT_METHODS,
     ),
     maxTokens: orNull('integer', 'Drafts of one step at most; fewer where more would cost time.', {
@@ -28,7 +28,7 @@ export const speculationDefinitions: Definitions = {
     }),
     model: orNull(
       'string',
-      'With `draft`, the smaller model: a path, a name or an `hf:` URI of a GGUF file with the same vocabulary.',
+      'With `draft`, the smaller model or EAGLE-3 file: a path, a name or an `hf:` URI of a GGUF file with the same vocabulary.',
       { minLength: 1 },
     ),
     minMatch: orNull(

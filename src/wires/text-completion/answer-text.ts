@@ -2,10 +2,9 @@
 import { randomUUID } from 'node:crypto';
 import {
   type AnswerContext,
-  answer,
+  answerPrompts,
   type ChatCompletionStream,
   TextCompletionStream,
-  type TokenPrompt,
 } from '../../answer/index.ts';
 import type { ModelLease } from '../../models/index.ts';
 import type {
@@ -36,7 +35,7 @@ export async function answerText(
   const id = chat.request_id ?? randomUUID();
   const prompts = await Promise.all(given.map((one) => encodePrompt(one, request, tokenizer)));
   const named = { ...request, chat: { ...chat, request_id: id } };
-  const answers = await answerAll(leased, named, prompts, context);
+  const answers = await answerPrompts(leased, named.chat, prompts, context);
   const header = {
     id: `cmpl-${id}`,
     object: 'text_completion' as const,
@@ -74,30 +73,6 @@ export async function answerText(
   return new TextCompletionStream(merge(sources, last), () => {
     for (const stream of streams) stream.abort();
   });
-}
-
-/** Answers all prompts. When one fails, the others end too. */
-async function answerAll(
-  leased: Leased,
-  { chat }: ValidTextCompletionRequest,
-  prompts: readonly TokenPrompt[],
-  context: AnswerContext,
-): Promise<(ChatCompletion | ChatCompletionStream)[]> {
-  const scopes = context.leases.share(prompts.length);
-  const end = new AbortController();
-  const signal = context.signal ? AbortSignal.any([context.signal, end.signal]) : end.signal;
-  const asked = prompts.map((prompt, at) =>
-    answer(leased, chat, { ...context, signal, leases: scopes[at]!, prompt }),
-  );
-  try {
-    return await Promise.all(asked);
-  } catch (error) {
-    end.abort();
-    for (const one of await Promise.allSettled(asked))
-      if (one.status === 'fulfilled' && Symbol.asyncIterator in one.value) one.value.abort();
-    for (const scope of scopes) scope[Symbol.dispose]();
-    throw error;
-  }
 }
 
 /** The choices of the highest log-probability per token, in that order; all in theirs where none is to be left out. */

@@ -9,8 +9,12 @@ const windows = [];
 const app = Object.assign(new EventEmitter(), {
   whenReady: async () => {},
   getPath: () => process.env.USER_DATA,
-  quit: () => app.emit('will-quit'),
+  requestSingleInstanceLock: () => process.env.OTHER_INSTANCE === undefined,
+  quit: () => app.emit('will-quit', { preventDefault: () => {} }),
 });
+
+const powerMonitor = { getSystemIdleTime: () => 0, isOnBatteryPower: () => false };
+const shell = { openPath: async (file) => fs.accessSync(file) };
 
 const ipcMain = Object.assign(new EventEmitter(), {
   handle: (channel, handler) => handlers.set(channel, handler),
@@ -38,6 +42,14 @@ class BrowserWindow {
     send: (channel, ...words) => void ipcRenderer.emit(channel, {}, ...structuredClone(words)),
   });
 
+  isMinimized() {
+    return false;
+  }
+
+  focus() {
+    globalThis.focused = (globalThis.focused ?? 0) + 1;
+  }
+
   constructor({ webPreferences }) {
     windows.push(this);
     this.preload = webPreferences.preload;
@@ -51,5 +63,5 @@ class BrowserWindow {
   }
 }
 
-globalThis.quit = app.quit; // for what stands in for the page
-module.exports = { app, BrowserWindow, contextBridge, ipcMain, ipcRenderer };
+globalThis.app = app; // for what stands in for the page
+module.exports = { app, BrowserWindow, contextBridge, ipcMain, ipcRenderer, powerMonitor, shell };

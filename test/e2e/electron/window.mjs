@@ -1,56 +1,60 @@
-// Stands in for the window: the template's own script on the elements of its page, then a question, one that is stopped, one while
-// the model's process is killed, and another. Prints what the page shows.
+// Stands in for the page: a question, an answer that is stopped, one while the model's process is killed, another question, ratings, a
+// step of training, and one back. Prints what the page would show.
 import { execFileSync } from 'node:child_process';
-import { createRequire } from 'node:module';
-import path from 'node:path';
 
-const app = process.cwd();
-const require = createRequire(path.join(app, 'src/main.mjs'));
-const elements = {};
-const element = () => ({
-  textContent: '',
-  value: '',
-  addEventListener(type, listener) {
-    this[type] = listener;
-  },
-});
-globalThis.window = globalThis;
-globalThis.document = { getElementById: (id) => (elements[id] ??= element()) };
-require(path.join(app, 'src/renderer.js'));
-const { state, form, question, stop, answer } = elements;
+const { assistant, app } = globalThis;
+const shown = {};
+let coming = '';
+assistant.on('text', ({ answer }) => (coming = answer));
+let { learning } = await assistant.state();
+assistant.on('state', (state) => (learning = state.learning));
 
 const until = async (isThere) => {
   while (!isThere()) await new Promise((resolve) => setImmediate(resolve));
 };
-const ask = (text) => {
-  question.value = text;
-  return form.submit({ preventDefault: () => {} });
-};
 
 void (async () => {
-  const shown = [];
-  await until(() => !/^$|^load: |^download: /.test(state.textContent));
-  if (state.textContent !== 'ready') return end([state.textContent]);
-  await ask('What is the capital of Peru?');
-  shown.push(answer.textContent);
+  const { problem } = await assistant.state();
+  if (problem) return end({ problem });
+  const { id } = await assistant.create();
+  const ask = async (text) => {
+    const { conversation, error } = await assistant.ask(id, text);
+    return error ?? conversation.messages.at(-1).content;
+  };
+  shown.answer = await ask('What is the capital of Peru?');
+
+  coming = '';
   const stopped = ask('Tell me a story.');
-  await until(() => answer.textContent.length > 10);
-  stop.onclick();
-  await stopped;
-  shown.push(answer.textContent.split('\n').at(-1));
+  await until(() => coming.length > 10);
+  await assistant.stop();
+  shown.stopped = await stopped;
+
   const pids = engines();
+  coming = '';
   const killed = ask('Tell me a story.');
-  await until(() => answer.textContent.length > 10);
+  await until(() => coming.length > 10);
   for (const pid of pids) process.kill(pid, 'SIGKILL');
-  await killed;
-  shown.push(answer.textContent.split('\n').at(-1));
-  await ask('What is the capital of Peru?');
-  end([...shown, answer.textContent]);
+  shown.killed = await killed;
+  shown.again = await ask('What is the capital of Peru?');
+
+  for (let i = 0; i < 4; i++) {
+    const { conversation } = await assistant.ask(id, 'Tell me a story.');
+    await assistant.rate(id, conversation.messages.at(-1).id, i % 2 ? 1 : -1);
+  }
+  await assistant.learn();
+  shown.learned = learning;
+  shown.report = await assistant.report();
+  await assistant.undo();
+  shown.undone = learning;
+  app.emit('second-instance');
+  shown.focused = globalThis.focused;
+  shown.titles = (await assistant.state()).conversations.map(({ title }) => title);
+  end(shown);
 })();
 
-function end(shown) {
-  process.stdout.write(JSON.stringify(shown));
-  globalThis.quit();
+function end(result) {
+  process.stdout.write(JSON.stringify(result));
+  app.quit();
 }
 
 function engines() {
