@@ -8,6 +8,7 @@ export {
   type DistillTeacher,
   distill,
 } from './distill.ts';
+export { type EnvironmentOptions, environmentRollout, type Observation } from './environment.ts';
 export {
   type GatheredGroup,
   type GatherOptions,

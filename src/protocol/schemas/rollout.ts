@@ -137,6 +137,23 @@ export const rolloutDefinitions: Definitions = {
     },
     { title: 'options' },
   ),
+  EnvironmentOptions: object(
+    'Options of `environmentRollout`.',
+    ['baseUrls', 'service', 'model', 'toMessage', 'toAction'],
+    {
+      baseUrls: list('Servers of the environment.', { type: 'string', minLength: 1 }, { minItems: 1 }),
+      service: completions,
+      model: text('Who plays. In `trainLoop` the trained model does.'),
+      toReset: callback('The body of `/reset`.'),
+      toMessage: callback('What the model reads.'),
+      toAction: callback('The action of an answer.'),
+      request: { description: 'Further fields of the requests.', type: 'object' },
+      maxTurns: integer('Answers of an attempt.', 1, { default: 10 }),
+      timeoutMs: integer('For each call of a server.', 1, { default: 30_000, maximum: 2 ** 31 - 1 }),
+      fetch: callback('In place of the global one.'),
+    },
+    { title: 'options' },
+  ),
   DistillOptions: object(
     'Options of `distill`.',
     ['service', 'model', 'teacher', 'tasks'],
