@@ -31,6 +31,7 @@ import {
   type TextCompletion,
   type TextCompletionRequest,
   type TrainingJobRequest,
+  type TrainingRunRequest,
   validateTrainingJobRequest,
 } from './protocol/index.ts';
 import type {
@@ -42,6 +43,7 @@ import type {
   TrainingJob,
   Transcribe,
 } from './service.ts';
+import { TrainingRun } from './training-run.ts';
 import { transcribe } from './wires/index.ts';
 
 /** The whole answer to a chat completion request, or its stream. */
@@ -182,6 +184,24 @@ export abstract class CheckedTrainingService extends CheckedService implements S
   abstract readonly models: Service['models'];
   abstract readonly checkpoints: Service['checkpoints'];
   abstract readonly trainingJobs: Service['trainingJobs'];
+  abstract readonly trainingRuns: Service['trainingRuns'];
+
+  /**
+   * Opens a training run whose steps the caller makes: on a model, or again by its id.
+   * @throws OnpolicyError `UNSUPPORTED` if the model cannot be trained, `NOT_FOUND` for an unknown run
+   */
+  async openTraining(
+    target: TrainingRunRequest | { readonly run: string },
+    options: CallOptions = {},
+  ): Promise<TrainingRun> {
+    this.enter(null);
+    checkCallOptions(options);
+    const runs = this.trainingRuns;
+    if (!runs) throw new OnpolicyError('UNSUPPORTED', 'this service has no training runs');
+    const isKnown = typeof target === 'object' && target !== null && 'run' in target;
+    const info = isKnown ? await runs.retrieve(target.run, options) : await runs.create(target, options);
+    return new TrainingRun(runs, info);
+  }
 
   /**
    * Starts a training job on a registered model: reinforcement learning on groups of scored trajectories. Resolves when it is queued; jobs

@@ -93,6 +93,7 @@ export type {
   StreamFlag,
   TrainingJob,
   TrainingJobsResource,
+  TrainingRunsResource,
   Transcribe,
   TranscriptionAnswer,
 } from './service.ts';
@@ -106,9 +107,5 @@ export type {
   TrajectoryRecord,
 } from './store/index.ts';
 export { type MlflowOptions, mlflowTracker } from './store/index.ts';
-export type {
-  CreateMessage,
-  MessageStream,
-  ResponseStream,
-  ResponsesResource,
-} from './wires/index.ts';
+export type { CustomGradient, RunLoss, TrainingRun } from './training-run.ts';
+export type { CreateMessage, MessageStream, ResponseStream, ResponsesResource } from './wires/index.ts';

@@ -23,12 +23,14 @@ import {
   admitChatRequest,
   admitTextCompletionRequest,
   checkCallOptions,
+  checkTextCompletionRequest,
   fault,
   type MessageCountRequest,
   type MessageTokensCount,
   type RecorderOptions,
   type ReportOptions,
   type RuntimeOptions,
+  type TextCompletion,
   throwFaults,
   toValidClassify,
   toValidEmbedding,
@@ -39,10 +41,10 @@ import {
 } from './protocol/index.ts';
 import { makeReport } from './report/index.ts';
 import type { SftRequest } from './rl/index.ts';
-import { type Recorder, record } from './rollout/index.ts';
+import { type DistillOptions, type DistillResult, distill, type Recorder, record } from './rollout/index.ts';
 import { type CheckedOptions, checkOptions } from './runtime-options.ts';
 import { type RuntimeStats, runtimeStats } from './runtime-stats.ts';
-import type { CallOptions, TrainingJob, TrainingJobsResource } from './service.ts';
+import type { CallOptions, TrainingJob, TrainingJobsResource, TrainingRunsResource } from './service.ts';
 import {
   checkpointsResource,
   type LocalCheckpointsResource,
@@ -81,6 +83,8 @@ export class Runtime extends CheckedTrainingService {
   readonly diskCaches: DiskCachesResource;
   /** Training jobs, including those of earlier processes. */
   readonly trainingJobs: TrainingJobsResource;
+  /** Training runs whose steps are sent one by one. {@link openTraining} calls them. */
+  readonly trainingRuns: TrainingRunsResource;
   /** Answers the clients of HTTP APIs in this process, in place of the global `fetch`. See {@link createFetch}. */
   readonly fetch: typeof globalThis.fetch = createFetch(this);
   /** Answers requests of Anthropic's messages API. */
@@ -160,8 +164,11 @@ export class Runtime extends CheckedTrainingService {
       onCheckpoint: async (modelId) => {
         using _loaded = await this.#answering.lease(modelId, undefined);
       },
+      answer: async (request) =>
+        (await this[INNER].text!(checkTextCompletionRequest(request, options), {})) as TextCompletion,
     });
     this.trainingJobs = this.#training.jobs;
+    this.trainingRuns = this.#training.runs;
     if (log && !options.isolate)
       this.#stopLog = loadAddon().setLog((level, text) => log(LOG_LEVELS[level] ?? 'info', text.trimEnd()));
   }
@@ -174,6 +181,16 @@ export class Runtime extends CheckedTrainingService {
     this.#requireOpen();
     checkCallOptions(options);
     return await this.#training.sft(request, options);
+  }
+
+  /**
+   * Trains a registered model to answer as a teacher does: a model of this runtime, the same one with more in its prompt, or one of
+   * another service with `prompt_logprobs`.
+   * @throws OnpolicyError `INVALID_REQUEST` for wrong options, or a teacher with another vocabulary
+   */
+  async distill(options: Omit<DistillOptions, 'service'>): Promise<DistillResult> {
+    this.#requireOpen();
+    return await distill({ ...options, service: this });
   }
 
   /**

@@ -27,6 +27,7 @@ import type {
   RerankResponse,
   ScoreRequest,
   ScoreResponse,
+  SftRequest,
   TextCompletion,
   TextCompletionRequest,
   TrainingJobEvent,
@@ -34,11 +35,13 @@ import type {
   TrainingJobRequest,
   TrainingJobStatus,
   TrainingResult,
+  TrainingRunRequest,
   Transcription,
   TranscriptionRequest,
 } from './protocol/index.ts';
+import type { TrainingRun, TrainingRunsResource } from './training-run.ts';
 
-export type { CallOptions };
+export type { CallOptions, TrainingRunsResource };
 
 /** A training job started by this process. */
 export interface TrainingJob {
@@ -168,6 +171,13 @@ export interface Transcribe {
 
 /** The service of a server, which can also load LoRA adapters. */
 export interface ConnectedService extends Service {
+  /** Starts a supervised training job on a registered model. Calls `POST /v1/preview/sft-training-jobs`. */
+  sft(request: SftRequest, options?: CallOptions): Promise<TrainingJob>;
+  /** Opens a training run whose steps the caller makes: on a model, or again by its id. */
+  openTraining(
+    target: TrainingRunRequest | { readonly run: string },
+    options?: CallOptions,
+  ): Promise<TrainingRun>;
   /**
    * Loads an adapter from a PEFT folder that the server can read. Requests then use its name as their `model`. Calls vLLM's `POST
    * /v1/load_lora_adapter`.
@@ -204,4 +214,14 @@ export interface Service extends Completions {
   readonly models: ModelsResource;
   readonly checkpoints: CheckpointsResource;
   readonly trainingJobs: TrainingJobsResource;
+  /** Absent if the service does not support it. */
+  readonly trainingRuns?: TrainingRunsResource | undefined;
+  /**
+   * Opens a training run whose steps the caller makes: on a model, or again by its id. Absent if the service does not support it.
+   * @throws OnpolicyError `UNSUPPORTED` if the model cannot be trained, `NOT_FOUND` for an unknown run
+   */
+  openTraining?(
+    target: TrainingRunRequest | { readonly run: string },
+    options?: CallOptions,
+  ): Promise<TrainingRun>;
 }

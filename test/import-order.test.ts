@@ -27,6 +27,7 @@ const ORDER = [
   'disk-cache',
   'models',
   'answer',
+  'training-run.ts',
   'service.ts',
   'wires',
   'batch',

@@ -42,6 +42,12 @@ export const METHODS: Readonly<Record<string, IsolatedMethod>> = {
   'checkpoints.delete': { options: 2 },
   'checkpoints.prune': { options: 2 },
   'trainingJobs.cancel': { options: 1 },
+  'trainingRuns.create': { options: 1 },
+  'trainingRuns.retrieve': { options: 1 },
+  'trainingRuns.call': { options: 3 },
+  'trainingRuns.result': { options: 2 },
+  'trainingRuns.close': { options: 1 },
+  'trainingRuns.delete': { options: 1 },
 };
 
 /** A function that is found by a method's name. */

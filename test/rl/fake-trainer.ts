@@ -67,6 +67,18 @@ export function fakeTrainer(): FakeTrainer {
       fake.shift = fake.fresh;
       gradient = 0;
     },
+    async state() {
+      const scalar = (value: number) => ({
+        'blk.0.attn_q': { a: Float32Array.of(value), b: Float32Array.of(0) },
+      });
+      const nothing = scalar(0);
+      const [value, columns] = [scalar(fake.shift), { firstMoment: nothing, secondMoment: nothing }];
+      return { value, gradient: scalar(gradient), ...columns, stepCount: 0 };
+    },
+    async restore({ value, gradient: gathered }) {
+      if (value) fake.shift = value['blk.0.attn_q']!.a[0]!;
+      if (gathered) gradient = gathered['blk.0.attn_q']!.a[0]!;
+    },
     async step({ learningRate }) {
       fake.shift -= learningRate * gradient;
       const gradNorm = Math.abs(gradient);

@@ -25,6 +25,7 @@ import { textCompletionDefinitions } from './text-completion.ts';
 import { tokenizerDefinitions } from './tokenizer.ts';
 import { toolDefinitions } from './tool.ts';
 import { trainingJobDefinitions } from './training-job.ts';
+import { trainingRunDefinitions } from './training-run.ts';
 import { trajectoryDefinitions } from './trajectory.ts';
 import { transcriptionDefinitions } from './transcription.ts';
 
@@ -41,6 +42,7 @@ export const definitions: Definitions = {
   ...speculationDefinitions,
   ...adapterDefinitions,
   ...trainingJobDefinitions,
+  ...trainingRunDefinitions,
   ...trajectoryDefinitions,
   ...modelDefinitions,
   ...tokenizerDefinitions,
@@ -101,6 +103,13 @@ export const validated = [
   'OllamaGenerateRequest',
   'OllamaModelRequest',
   'ResponseRequest',
+  'TrainingRunRequest',
+  'RunDataRequest',
+  'RunStepRequest',
+  'RunSaveRequest',
+  'RunLoadRequest',
+  'RunPublishRequest',
+  'RunSampleRequest',
   'ListQuery',
   'JobListQuery',
 ] as const;
@@ -121,4 +130,12 @@ export const filled = [
   'ClassifyRequest',
   'ExperimentalConfig',
   'SftConfig',
+  'TrainingRunRequest',
+  'RunDataRequest',
+  'RunStepRequest',
+  'AdamParams',
+  'RunSaveRequest',
+  'RunLoadRequest',
+  'RunPublishRequest',
+  'RunSampleRequest',
 ] as const;
