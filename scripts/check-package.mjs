@@ -20,7 +20,6 @@ const NEEDED = [
   'dist/index.d.ts',
   'dist/report/page/page.html',
   'dist/cli/index.js',
-  'dist/models/download.LICENSES.txt',
   'models/onpolicy-tiny.gguf',
   'models/seeing/onpolicy-seeing.gguf',
   'models/seeing/mmproj-onpolicy-seeing.gguf',
@@ -142,15 +141,15 @@ async function answer(env) {
   const program = /```js\n(.*?)```/s.exec(readme)?.[1] ?? '';
   const lines = program.trimEnd().split('\n').length;
   expect(lines > 1 && lines <= 10, `the README's program has at most ten lines: ${lines}`);
-  const local = program.replace(/'hf:[^']+'/, "'hf:onpolicy/tiny/tiny.gguf'");
-  expect(local !== program, 'the program downloads a model');
-  fs.writeFileSync(path.join(app, 'program.js'), local);
   const hub = serveModel();
   await once(hub, 'listening');
-  const MODEL_ENDPOINT = `http://127.0.0.1:${hub.address().port}/`;
+  const options = `'hf:onpolicy/tiny/tiny.gguf', hub: { endpoint: 'http://127.0.0.1:${hub.address().port}' }`;
+  const local = program.replace(/'hf:[^']+'/, options);
+  expect(local !== program, 'the program downloads a model');
+  fs.writeFileSync(path.join(app, 'program.js'), local);
   const { stdout } = await promisify(execFile)(process.execPath, ['program.js'], {
     cwd: app,
-    env: { ...env, MODEL_ENDPOINT },
+    env,
     encoding: 'utf8',
     timeout: 120_000,
   });

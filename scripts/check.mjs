@@ -1,18 +1,26 @@
-// What has to hold of the sources, side by side: format and lint, types of the library, of the report's page and of the examples, and
-// that nothing is unused. Prints what each command says, and fails if one of them does.
+// What has to hold of the sources, side by side: format and lint, types of the library, of the report's page and of the examples, how a
+// user's project meets them, and that nothing is unused. Prints what each command says, and fails if one of them does.
 import { spawn } from 'node:child_process';
 import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
-const COMMANDS = ['tsc', 'biome check .', 'knip', 'tsc -p examples', 'tsc -p src/report/page']; // the longest first
+const COMMANDS = [
+  'tsc',
+  'node scripts/check-types.mjs',
+  'biome check .',
+  'knip',
+  'tsc -p examples',
+  'tsc -p src/report/page',
+]; // the longest first
 
+const PATH = [path.join(root, 'node_modules', '.bin'), process.env.PATH].join(path.delimiter);
 const left = [...COMMANDS];
 async function work() {
   for (let command = left.shift(); command; command = left.shift()) {
     const chunks = [];
-    const child = spawn(`npx --no-install ${command}`, { cwd: root, shell: true });
+    const child = spawn(command, { cwd: root, shell: true, env: { ...process.env, PATH } });
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => chunks.push(chunk));
     const code = await new Promise((resolve) => child.on('exit', resolve).on('error', () => resolve(-1)));
     console.log(`${command}: ${code === 0 ? 'ok' : 'failed'}\n${Buffer.concat(chunks)}`.trimEnd());

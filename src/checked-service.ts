@@ -33,7 +33,7 @@ import {
   type TrainingJobRequest,
   validateTrainingJobRequest,
 } from './protocol/index.ts';
-import type { CallOptions, Completions, Service, TrainingJob } from './service.ts';
+import type { Answer, CallOptions, Completions, Service, StreamFlag, TrainingJob } from './service.ts';
 
 /** The whole answer to a chat completion request, or its stream. */
 export type ChatAnswer = ChatCompletion | ChatCompletionStream;
@@ -80,42 +80,25 @@ export abstract class CheckedService implements Completions {
     await this.close();
   }
 
-  /** Answers a chat completion request as a stream of chunks. */
-  createCompletion(
-    request: ChatCompletionRequest & { stream: true },
-    options?: CallOptions,
-  ): Promise<ChatCompletionStream>;
-  /** Answers a chat completion request as a whole. */
-  createCompletion(
-    request: ChatCompletionRequest & { stream?: false | null },
-    options?: CallOptions,
-  ): Promise<ChatCompletion>;
-  /** Answers a chat completion request, streamed or as a whole, depending on `stream`. */
-  createCompletion(request: ChatCompletionRequest, options?: CallOptions): Promise<ChatAnswer>;
-  async createCompletion(request: ChatCompletionRequest, options: CallOptions = {}): Promise<ChatAnswer> {
+  /** Answers a chat completion request: with `stream: true` as a stream of chunks, else as a whole. */
+  async createCompletion<Flag extends StreamFlag = undefined>(
+    request: ChatCompletionRequest & { stream?: Flag },
+    options: CallOptions = {},
+  ): Promise<Answer<Flag, ChatCompletionStream, ChatCompletion>> {
     this.#enter(request, options);
-    return await this[INNER].chat(checkChatRequest(request, this.limits), options);
+    const answer = await this[INNER].chat(checkChatRequest(request, this.limits), options);
+    return answer as Answer<Flag, ChatCompletionStream, ChatCompletion>;
   }
 
-  /** Continues prompts without a chat template, as a stream of chunks. */
-  createTextCompletion(
-    request: TextCompletionRequest & { stream: true },
-    options?: CallOptions,
-  ): Promise<TextCompletionStream>;
-  /** Continues prompts without a chat template, as a whole. */
-  createTextCompletion(
-    request: TextCompletionRequest & { stream?: false | null },
-    options?: CallOptions,
-  ): Promise<TextCompletion>;
-  /** Continues prompts without a chat template, streamed or as a whole, depending on `stream`. */
-  createTextCompletion(request: TextCompletionRequest, options?: CallOptions): Promise<TextAnswer>;
-  async createTextCompletion(request: TextCompletionRequest, options: CallOptions = {}): Promise<TextAnswer> {
+  /** Continues prompts without a chat template: with `stream: true` as a stream of chunks, else as a whole. */
+  async createTextCompletion<Flag extends StreamFlag = undefined>(
+    request: TextCompletionRequest & { stream?: Flag },
+    options: CallOptions = {},
+  ): Promise<Answer<Flag, TextCompletionStream, TextCompletion>> {
     this.#enter(request, options);
-    return await able(
-      this,
-      'text',
-      'text completions',
-    )(checkTextCompletionRequest(request, this.limits), options);
+    const text = able(this, 'text', 'text completions');
+    const answer = await text(checkTextCompletionRequest(request, this.limits), options);
+    return answer as Answer<Flag, TextCompletionStream, TextCompletion>;
   }
 
   /**

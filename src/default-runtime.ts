@@ -3,7 +3,7 @@
 import type { ChatCompletionStream } from './answer/index.ts';
 import type { ChatCompletion, ChatCompletionRequest, TrainingJobRequest } from './protocol/index.ts';
 import { createRuntime, type Runtime } from './runtime.ts';
-import type { CallOptions, TrainingJob } from './service.ts';
+import type { Answer, CallOptions, StreamFlag, TrainingJob } from './service.ts';
 
 let opened: Promise<Runtime> | undefined;
 
@@ -13,27 +13,13 @@ function defaultRuntime(): Promise<Runtime> {
 }
 
 /**
- * Answers a chat completion request on the process-wide runtime, as a stream of chunks.
+ * Answers a chat completion request on the process-wide runtime: with `stream: true` as a stream of chunks, else as a whole.
  * @throws OnpolicyError `INVALID_REQUEST` for bad fields, before anything runs; further codes in `ErrorCode`
  */
-export function createCompletion(
-  request: ChatCompletionRequest & { stream: true },
+export async function createCompletion<Flag extends StreamFlag = undefined>(
+  request: ChatCompletionRequest & { stream?: Flag },
   options?: CallOptions,
-): Promise<ChatCompletionStream>;
-/** Answers a chat completion request on the process-wide runtime, as a whole. */
-export function createCompletion(
-  request: ChatCompletionRequest & { stream?: false | null },
-  options?: CallOptions,
-): Promise<ChatCompletion>;
-/** Answers a chat completion request on the process-wide runtime, streamed or as a whole, depending on `stream`. */
-export function createCompletion(
-  request: ChatCompletionRequest,
-  options?: CallOptions,
-): Promise<ChatCompletion | ChatCompletionStream>;
-export async function createCompletion(
-  request: ChatCompletionRequest,
-  options?: CallOptions,
-): Promise<ChatCompletion | ChatCompletionStream> {
+): Promise<Answer<Flag, ChatCompletionStream, ChatCompletion>> {
   const runtime = await defaultRuntime();
   return await runtime.createCompletion(request, options);
 }

@@ -1,3 +1,4 @@
+/// <reference types="node" preserve="true" />
 /**
  * Runs a language model inside this process.
  *
@@ -27,11 +28,13 @@ export {
   type Server,
   serve,
 } from './http/index.ts';
+export type { Download, DownloadCheck, DownloadsResource } from './hub/index.ts';
 export { inspectModel, type ModelInspection } from './inspect-model.ts';
 export type { MediaStats } from './media/index.ts';
 export type {
   AdaptersResource,
   ExportModel,
+  Fit,
   ModelCard,
   ModelExport,
   NamedAdapter,
@@ -73,6 +76,7 @@ export {
   registerLogitsProcessor,
 } from './sampling/index.ts';
 export type {
+  Answer,
   CallOptions,
   CheckpointsResource,
   Completions,
@@ -80,6 +84,7 @@ export type {
   ModelsResource,
   PooledService,
   Service,
+  StreamFlag,
   TrainingJob,
   TrainingJobsResource,
 } from './service.ts';

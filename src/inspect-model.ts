@@ -1,13 +1,25 @@
 /** A model file -> what it is, and where and how much memory it would take. Reads headers only. */
 import { isOnnxModel, readHeaders } from './backends/index.ts';
 import { OnpolicyError } from './errors.ts';
-import { type Placement, planLoad, totalBytes } from './models/index.ts';
-import { type Device, devices } from './native/index.ts';
-import { checkArguments, type InspectOptions } from './protocol/index.ts';
+import { downloadFailed, findRemote, uriOf } from './hub/index.ts';
+import {
+  chooseFitting,
+  type Fit,
+  fitOf,
+  openRemoteModel,
+  type Placement,
+  planLoad,
+  resolveFile,
+  type ServingOptions,
+  totalBytes,
+} from './models/index.ts';
+import { type Device, devices, loadAddon, onDisk } from './native/index.ts';
+import { checkArguments, type InspectOptions, type ModelOptions } from './protocol/index.ts';
 import { checkOptions } from './runtime-options.ts';
 
 /** The result of {@link inspectModel}. */
 export type ModelInspection = {
+  /** The file; of a model at the hub its `hf:` URI. */
   readonly path: string;
   /** As llama.cpp names it, for example `qwen3`. */
   readonly architecture: string;
@@ -29,27 +41,66 @@ export type ModelInspection = {
     readonly checkpoints: number;
     readonly total: number;
   };
+  /** Whether this machine has that memory now. */
+  readonly fit: Fit;
   readonly placement: Placement;
+  /** Whether an adapter of it can be trained, and if not, why. */
+  readonly training: { readonly isSupported: boolean; readonly reason: string | null };
   /** Processors and GPUs that the engine found. */
   readonly devices: readonly Device[];
 };
 
 /**
- * Describes a GGUF file, and the memory that a runtime with these options would need for it.
- * @throws OnpolicyError `INVALID_REQUEST` for wrong options, `MODEL_NOT_FOUND`, `MODEL_INVALID`, `UNSUPPORTED` for an ONNX model
+ * Describes a GGUF file, and the memory that a runtime with these options would need for it. Of an `hf:` URI that was not downloaded only
+ * the headers are read, over the network.
+ * @throws OnpolicyError `INVALID_REQUEST` for wrong options, `MODEL_NOT_FOUND`, `MODEL_INVALID`, `NETWORK_FAILED`, `UNSUPPORTED` for an ONNX
+ * model
  */
 export async function inspectModel(file: string, options: InspectOptions = {}): Promise<ModelInspection> {
   const { cacheType, slidingWindow, ...limits } = checkArguments('InspectOptions', options);
-  const model = { path: file, cacheType, slidingWindow };
-  const serving = { ...checkOptions({ ...limits, model }), notice: () => {} };
+  const own = { cacheType, slidingWindow };
+  const serving = { ...checkOptions({ ...limits, model: { path: file, ...own } }), notice: () => {} };
   if (isOnnxModel(file))
     throw new OnpolicyError('UNSUPPORTED', `${file}: expected a GGUF file, got an ONNX model`);
+  const { signal } = new AbortController();
+  const local = await localFile(file, serving, signal);
+  if (local !== null) return await inspect(file, local, own, serving);
+  try {
+    const choose = chooseFitting(serving);
+    const found = await findRemote(file, { hub: serving.hub, signal, field: 'file', choose });
+    await using remote = await openRemoteModel(found, serving.hub, signal);
+    return await inspect(uriOf(found.reference, found.model.files[0]!.path), remote.file, own, serving);
+  } catch (cause) {
+    throw downloadFailed(file, 'file', cause);
+  }
+}
+
+/** Null: a URI that was not downloaded. */
+async function localFile(file: string, { hub }: ServingOptions, signal: AbortSignal): Promise<string | null> {
+  if (!file.startsWith('hf:')) return file;
+  try {
+    return await resolveFile(file, { hub: { ...hub, offline: true }, signal, field: 'file' });
+  } catch (error) {
+    if (hub.offline || (error as OnpolicyError).code !== 'NETWORK_FAILED') throw error;
+    return null;
+  }
+}
+
+/** `path`: what it is called in the result. `file`: where its headers are. */
+async function inspect(
+  path: string,
+  file: string,
+  own: Omit<ModelOptions, 'path'>,
+  serving: ServingOptions,
+): Promise<ModelInspection> {
   const [header] = await readHeaders(file);
-  const { shape, need, placement } = await planLoad(file, model, serving, new AbortController().signal);
+  const plan = await planLoad(file, { path: file, ...own }, serving, new AbortController().signal);
+  const { shape, need, placement } = plan;
   const { weights, cache, compute, checkpoints } = need;
+  const reason = await loadAddon().whyNotTrainable(onDisk(file));
   const text = (key: string): string => header!.text(key) ?? '';
   return {
-    path: file,
+    path,
     architecture: header!.architecture,
     name: text('general.name'),
     contextLength: shape!.contextLength,
@@ -58,7 +109,9 @@ export async function inspectModel(file: string, options: InspectOptions = {}): 
     vocabularySize: shape!.vocabSize,
     chatTemplate: text('tokenizer.chat_template'),
     memory: { weights, cache, compute, checkpoints, total: totalBytes(need) },
+    fit: fitOf(need, placement),
     placement,
+    training: { isSupported: reason === '', reason: reason || null },
     devices: devices(),
   };
 }

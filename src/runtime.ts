@@ -4,6 +4,7 @@ import { Answering } from './answering.ts';
 import { CheckedTrainingService, INNER, type InnerService } from './checked-service.ts';
 import { OnpolicyError } from './errors.ts';
 import { createFetch } from './http/index.ts';
+import { type DownloadsResource, downloadsResource } from './hub/index.ts';
 import { isolate } from './isolation/index.ts';
 import type { MediaStats } from './media/index.ts';
 import {
@@ -70,6 +71,8 @@ export class Runtime extends CheckedTrainingService {
   readonly checkpoints: LocalCheckpointsResource;
   /** Metrics and trajectories of training and logging. */
   readonly runs: RunsResource;
+  /** Models that were downloaded from `hf:` URIs. */
+  readonly downloads: DownloadsResource;
   /** Named LoRA adapters. */
   readonly adapters: AdaptersResource;
   /** Training jobs, including those of earlier processes. */
@@ -142,6 +145,7 @@ export class Runtime extends CheckedTrainingService {
     });
     this.#answering = new Answering({ ...references, options, requireOpen });
     this.adapters = adaptersResource(references, requireOpen);
+    this.downloads = downloadsResource(options.hub);
     this.#training = new Training({
       models: this.#models,
       store,
@@ -237,8 +241,8 @@ export class Runtime extends CheckedTrainingService {
 
   /**
    * Downloads a model, named as in a request, without loading it. Resolves with its file, or the folder of an ONNX model. Progress goes to
-   * `onProgress` of the runtime.
-   * @throws OnpolicyError `NETWORK_FAILED`, `MODEL_NOT_FOUND`, `ABORTED`
+   * `onProgress` of the runtime. A `signal` pauses it: what has come is kept, and the next download or request goes on with it.
+   * @throws OnpolicyError `NETWORK_FAILED`, `MODEL_NOT_FOUND`, `STORE_FAILED` where the disk has no room, `ABORTED`
    */
   async download(model: string, options: CallOptions = {}): Promise<string> {
     this.#requireOpen();

@@ -96,44 +96,30 @@ export interface TrainingJobsResource {
   cancel(id: string, options?: CallOptions): Promise<TrainingJobInfo>;
 }
 
+/** `stream` of a request. */
+export type StreamFlag = boolean | null | undefined;
+
+/** An answer: a stream if `stream` of its request is true, else the whole. One signature with it has one error, overloads one each. */
+export type Answer<Flag extends StreamFlag, Stream, Whole> = Flag extends true ? Stream : Whole;
+
 /** Answers requests. */
 export interface Completions {
   /**
-   * Answers a chat completion request as a stream of chunks.
+   * Answers a chat completion request: with `stream: true` as a stream of chunks, else as a whole.
    * @throws OnpolicyError `INVALID_REQUEST` for bad fields, before anything runs; further codes in `ErrorCode`
    */
-  createCompletion(
-    request: ChatCompletionRequest & { stream: true },
+  createCompletion<Flag extends StreamFlag = undefined>(
+    request: ChatCompletionRequest & { stream?: Flag },
     options?: CallOptions,
-  ): Promise<ChatCompletionStream>;
-  /** Answers a chat completion request as a whole. */
-  createCompletion(
-    request: ChatCompletionRequest & { stream?: false | null },
-    options?: CallOptions,
-  ): Promise<ChatCompletion>;
-  /** Answers a chat completion request, streamed or as a whole, depending on `stream`. */
-  createCompletion(
-    request: ChatCompletionRequest,
-    options?: CallOptions,
-  ): Promise<ChatCompletion | ChatCompletionStream>;
+  ): Promise<Answer<Flag, ChatCompletionStream, ChatCompletion>>;
   /**
-   * Continues prompts without a chat template, as a stream of chunks. Absent if the service does not support it.
+   * Continues prompts without a chat template, as a stream of chunks or as a whole. Absent if the service does not support it.
    * @throws OnpolicyError `INVALID_REQUEST` for bad fields, before anything runs; further codes in `ErrorCode`
    */
-  createTextCompletion?(
-    request: TextCompletionRequest & { stream: true },
+  createTextCompletion?<Flag extends StreamFlag = undefined>(
+    request: TextCompletionRequest & { stream?: Flag },
     options?: CallOptions,
-  ): Promise<TextCompletionStream>;
-  /** Continues prompts without a chat template, as a whole. */
-  createTextCompletion?(
-    request: TextCompletionRequest & { stream?: false | null },
-    options?: CallOptions,
-  ): Promise<TextCompletion>;
-  /** Continues prompts without a chat template, streamed or as a whole, depending on `stream`. */
-  createTextCompletion?(
-    request: TextCompletionRequest,
-    options?: CallOptions,
-  ): Promise<TextCompletion | TextCompletionStream>;
+  ): Promise<Answer<Flag, TextCompletionStream, TextCompletion>>;
   /**
    * Computes the embedding vectors of texts. Absent if the service does not support it.
    * @throws OnpolicyError `INVALID_REQUEST` for bad fields, before anything runs; further codes in `ErrorCode`

@@ -17,6 +17,7 @@ const ORDER = [
   'protocol',
   'native',
   'gguf',
+  'hub',
   'lora',
   'structured',
   'media',

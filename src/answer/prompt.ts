@@ -1,6 +1,6 @@
 /** A request's messages -> rendered text -> token ids that fit the context. */
 import { atField } from '../common/index.ts';
-import { contextOverflow, OnpolicyError } from '../errors.ts';
+import { contextOverflow, errorAt, OnpolicyError } from '../errors.ts';
 import { type MediaModel, type MediaPart, type PlacedMedia, refuse } from '../media/index.ts';
 import type { ValidChatRequest } from '../protocol/index.ts';
 import type { ReasoningFormat } from '../reasoning/index.ts';
@@ -74,6 +74,8 @@ async function renderWithin(
   try {
     return render(request, context, markers);
   } catch (error) {
+    if (request.messages.length === 0)
+      throw errorAt('messages', 'INVALID_REQUEST', 'expected at least one message, got none', error);
     throw await hugePromptError(error, request, context);
   }
 }

@@ -1,8 +1,7 @@
 /** A folder -> its files and batches, one store per folder in this process, and one process per folder. */
 import { randomUUID } from 'node:crypto';
-import fs from 'node:fs/promises';
 import path from 'node:path';
-import { lockForWriting, type WriterLock, writing } from '../common/index.ts';
+import { lockForWriting, makeFolder, type WriterLock, writing } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import { Batches } from './batches.ts';
 import { Files } from './files.ts';
@@ -41,7 +40,7 @@ export class BatchStore {
 
   static async #open(folder: string): Promise<BatchStore> {
     await writing(folder, async () => {
-      for (const name of ['files', 'batches']) await fs.mkdir(path.join(folder, name), { recursive: true });
+      for (const name of ['files', 'batches']) await makeFolder(path.join(folder, name));
     });
     return new BatchStore(folder, await lockForWriting('the folder of batches', folder, randomUUID()));
   }

@@ -1,43 +1,116 @@
-/** Words of a command line -> options and positional arguments, or an error. */
-import { parseArgs } from 'node:util';
+/** What a command takes, and the words of a command line -> its options and positional arguments, its help, or an error. */
+import { Command, CommanderError, Option } from 'commander';
 import { OnpolicyError } from '../errors.ts';
+import type { Terminal } from './terminal.ts';
 
-/** Types of options: text, number, flag, or repeatable text. */
-export type OptionKinds = Readonly<Record<string, 'text' | 'number' | 'flag' | 'texts'>>;
+type Kind = 'text' | 'number' | 'flag' | 'texts';
 
-type Value<Kind> = Kind extends 'flag'
+/** An option: its type, what stands for its value in the help, and what it does. */
+export type OptionSpec<K extends Kind = Kind> = {
+  readonly kind: K;
+  readonly value: string;
+  readonly about: string;
+  /** The heading in the help; absent: its own options. */
+  readonly group?: string;
+};
+
+/** Options by name, without dashes. */
+export type OptionSpecs = Readonly<Record<string, OptionSpec>>;
+
+/** An option with a text. */
+export const text = (value: string, about: string): OptionSpec<'text'> => ({ kind: 'text', value, about });
+/** An option with a number. */
+export const number = (about: string): OptionSpec<'number'> => ({ kind: 'number', value: 'N', about });
+/** An option that is there or not. */
+export const flag = (about: string): OptionSpec<'flag'> => ({ kind: 'flag', value: '', about });
+/** An option with a text that may be repeated. */
+export const texts = (value: string, about: string): OptionSpec<'texts'> => ({ kind: 'texts', value, about });
+
+type Value<K> = K extends 'flag'
   ? boolean
-  : Kind extends 'number'
+  : K extends 'number'
     ? number | undefined
-    : Kind extends 'texts'
+    : K extends 'texts'
       ? readonly string[]
       : string | undefined;
 
 /** Parsed arguments. */
-export type Given<Kinds extends OptionKinds> = {
-  readonly options: { readonly [Name in keyof Kinds]: Value<Kinds[Name]> };
+export type Given<Specs extends OptionSpecs> = {
+  readonly options: { readonly [Name in keyof Specs]: Value<Specs[Name]['kind']> };
   readonly names: readonly string[];
 };
 
-/** Parses a command line. @throws OnpolicyError `INVALID_REQUEST` for an unknown option or a wrong value */
-export function readArguments<const Kinds extends OptionKinds>(
-  words: readonly string[],
-  kinds: Kinds,
-): Given<Kinds> {
-  const options = Object.fromEntries(
-    Object.entries(kinds).map(([name, kind]) => [
+/** A command. Called with the words behind its name. */
+export type CliCommand = {
+  (words: readonly string[], terminal: Terminal, signal?: AbortSignal): Promise<void>;
+  /** Its part of the program that shows help. */
+  readonly parser: (terminal: Terminal) => Command;
+};
+
+const ABSENT: Readonly<Record<Kind, unknown>> = {
+  text: undefined,
+  number: undefined,
+  flag: false,
+  texts: [],
+};
+
+/** Thrown when the help or the version was shown. */
+export class Shown extends Error {}
+
+/** Makes a command. `words`: its positional arguments, as `<file>` or `[model...]`. */
+export function command<const Specs extends OptionSpecs>(
+  spec: {
+    readonly name: string;
+    readonly words?: string;
+    readonly about: string;
+    readonly options: Specs;
+  },
+  run: (given: Given<Specs>, terminal: Terminal, signal: AbortSignal | undefined) => Promise<void>,
+): CliCommand {
+  const parser = (terminal: Terminal): Command => {
+    const made = quiet(new Command(spec.name), terminal).description(spec.about);
+    if (spec.words) made.arguments(spec.words);
+    for (const [name, option] of Object.entries(spec.options)) made.addOption(toOption(name, option));
+    return made;
+  };
+  const called = async (
+    words: readonly string[],
+    terminal: Terminal,
+    signal?: AbortSignal,
+  ): Promise<void> => {
+    const parsed = parser(terminal)
+      .name(`onpolicy ${spec.name}`)
+      .action(() => {});
+    parse(parsed, words);
+    const values = parsed.opts();
+    const options = Object.entries(spec.options).map(([name, { kind }]) => [
       name,
-      { type: kind === 'flag' ? 'boolean' : 'string', multiple: kind === 'texts' } as const,
-    ]),
-  );
+      values[new Option(`--${name}`).attributeName()] ?? ABSENT[kind],
+    ]);
+    await run({ options: Object.fromEntries(options), names: parsed.args } as Given<Specs>, terminal, signal);
+  };
+  return Object.assign(called, { parser });
+}
+
+/** Parses words. @throws OnpolicyError `INVALID_REQUEST`; {@link Shown} when the help was asked for */
+export function parse(parser: Command, words: readonly string[]): void {
   try {
-    const { values, positionals } = parseArgs({ args: [...words], options, allowPositionals: true });
-    const read = Object.entries(kinds).map(([name, kind]) => [name, toValue(name, kind, values[name])]);
-    return { options: Object.fromEntries(read), names: positionals };
+    parser.parse(words, { from: 'user' });
   } catch (error) {
-    if (error instanceof OnpolicyError) throw error;
-    throw wrongUsage((error as Error).message.split('. ')[0]!); // the rest explains shell syntax
+    if (!(error instanceof CommanderError)) throw error;
+    if (error.exitCode === 0 || error.code === 'commander.help') throw new Shown();
+    const reason = error.message.replace(/^error: /, '').replace(/\n\((.*)\)$/, '; $1');
+    throw wrongUsage(reason, parser.name());
   }
+}
+
+/** Lets a parser throw, and write to the terminal. */
+export function quiet(parser: Command, terminal: Terminal): Command {
+  return parser.exitOverride().configureOutput({
+    writeOut: (shown) => terminal.output.write(shown),
+    writeErr: () => {}, // the error is thrown, too
+    getOutHelpWidth: () => 110,
+  });
 }
 
 /** The options that flags stand for, by their names; flags that are not given are left out. Values are checked where they are used. */
@@ -49,17 +122,23 @@ export function toOptions(
   return Object.fromEntries(given.map(([flag, option]) => [option, flags[flag]]));
 }
 
-/** The error of a wrong command line. */
-export function wrongUsage(message: string): OnpolicyError {
-  return new OnpolicyError('INVALID_REQUEST', `${message}; "onpolicy help" shows what there is`);
+/** The error of a wrong command line. `called`: `onpolicy` and the command, if one was called. */
+export function wrongUsage(message: string, called = 'onpolicy'): OnpolicyError {
+  const help = called.replace('onpolicy', 'onpolicy help');
+  return new OnpolicyError('INVALID_REQUEST', `${message}; "${help}" shows what there is`);
 }
 
-function toValue(name: string, kind: OptionKinds[string], value: unknown): unknown {
-  if (kind === 'flag') return value === true;
-  if (kind === 'texts') return value ?? [];
-  if (kind === 'text' || value === undefined) return value;
-  const number = Number(value);
-  if (value === '' || !Number.isFinite(number))
-    throw wrongUsage(`--${name}: expected a number, got ${JSON.stringify(value)}`);
-  return number;
+function toOption(name: string, { kind, value, about, group }: OptionSpec): Option {
+  const made = new Option(kind === 'flag' ? `--${name}` : `--${name} <${value}>`, about);
+  if (group !== undefined) made.helpGroup(group);
+  if (kind === 'number') made.argParser((given) => toNumber(name, given));
+  if (kind === 'texts') made.argParser((given: string, former: readonly string[] = []) => [...former, given]);
+  return made;
+}
+
+function toNumber(name: string, given: string): number {
+  const value = Number(given);
+  if (given === '' || !Number.isFinite(value))
+    throw wrongUsage(`--${name}: expected a number, got ${JSON.stringify(given)}`);
+  return value;
 }

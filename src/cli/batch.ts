@@ -3,29 +3,29 @@ import type { WriteStream } from 'node:tty';
 import { barOf, drawnLine } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import { type BatchOptions, type BatchProgress, type BatchSummary, connect, type Service } from '../index.ts';
-import { type Given, readArguments, toOptions, wrongUsage } from './arguments.ts';
-import { readConfig } from './config-file.ts';
-import { COMMON, openRuntime } from './model-arguments.ts';
+import { command, flag, type Given, number, text, toOptions } from './arguments.ts';
+import { CONFIG, readConfig } from './config-file.ts';
+import { COMMON, MMPROJ, MODEL, openRuntime } from './model-arguments.ts';
 import { SERVE_FLAGS, withFlags } from './serve-flags.ts';
 import { print, printJson, type Terminal } from './terminal.ts';
 
 const FLAGS = {
   ...COMMON,
   ...SERVE_FLAGS,
-  config: 'text',
-  model: 'text',
-  mmproj: 'text',
-  endpoint: 'text',
-  errors: 'text',
-  order: 'text',
-  seed: 'number',
-  concurrency: 'number',
-  retries: 'number',
-  'max-failures': 'number',
-  'row-timeout': 'number',
-  resume: 'flag',
-  url: 'text',
-  token: 'text',
+  config: CONFIG,
+  model: MODEL,
+  mmproj: MMPROJ,
+  endpoint: text('PATH', 'of rows that name none, as /v1/chat/completions'),
+  errors: text('FILE', 'rows that failed'),
+  order: text('ORDER', 'input or any'),
+  seed: number('the seed of rows without one'),
+  concurrency: number('rows at once'),
+  retries: number('further tries of a row'),
+  'max-failures': number('failed rows until the run ends'),
+  'row-timeout': number('milliseconds for a row'),
+  resume: flag('goes on where an earlier run ended'),
+  url: text('U', 'a server that answers in place of this process'),
+  token: text('T', 'its token'),
 } as const;
 
 /** Flag -> option of `batch`. */
@@ -43,11 +43,18 @@ const OPTIONS = {
 } as const;
 
 /** Answers the rows of a file. Ctrl+C ends it, and `--resume` goes on. */
-export async function batch(words: readonly string[], terminal: Terminal): Promise<void> {
-  const { options, names } = readArguments(words, FLAGS);
-  const [input, output, ...others] = names;
-  if (input === undefined || output === undefined || others.length > 0)
-    throw wrongUsage(`batch: expected an input and an output, got ${names.join(' ') || 'nothing'}`);
+export const batch = command(
+  {
+    name: 'batch',
+    words: '<input> <output>',
+    about: 'answers a file of requests into another; - is the input. More in docs/batch.md',
+    options: FLAGS,
+  },
+  run,
+);
+
+async function run({ options, names }: Given<typeof FLAGS>, terminal: Terminal): Promise<void> {
+  const [input, output] = names as [string, string];
   await using service = await openService(options, terminal);
   const stop = new AbortController();
   const interrupt = (): void => stop.abort();
@@ -55,8 +62,8 @@ export async function batch(words: readonly string[], terminal: Terminal): Promi
   try {
     const given = { ...toOptions(options, OPTIONS), output, signal: stop.signal } as BatchOptions;
     const onProgress = progressOn(terminal, options.json);
-    const run = service.batch(input === '-' ? terminal.input : input, { ...given, onProgress });
-    const summary = await run.done;
+    const started = service.batch(input === '-' ? terminal.input : input, { ...given, onProgress });
+    const summary = await started.done;
     if (options.json) printJson(terminal, summary);
     else print(terminal, inWords(summary));
   } catch (error) {

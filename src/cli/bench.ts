@@ -1,16 +1,25 @@
 /** `onpolicy bench`: a model -> tokens per second of one request and of several at once. */
 import type { Runtime } from '../index.ts';
-import { readArguments, wrongUsage } from './arguments.ts';
-import { COMMON, openRuntime } from './model-arguments.ts';
+import { command, type Given, text, wrongUsage } from './arguments.ts';
+import { COMMON, MODEL, openRuntime } from './model-arguments.ts';
 import { printJson, printTable, type Terminal } from './terminal.ts';
 
 const TOKENS = 64;
 const MOST_SEQUENCES = 1024;
 
+const FLAGS = {
+  model: MODEL,
+  sequences: text('LIST', 'how many at once (default: 1,8)'),
+  ...COMMON,
+} as const;
+
 /** Measures tokens per second and time to the first token. */
-export async function bench(words: readonly string[], terminal: Terminal): Promise<void> {
-  const { options, names } = readArguments(words, { ...COMMON, model: 'text', sequences: 'text' });
-  if (names.length > 0) throw wrongUsage(`bench: expected no words, got ${names.join(' ')}`);
+export const bench = command(
+  { name: 'bench', about: 'how fast this machine answers one request, and several at once', options: FLAGS },
+  run,
+);
+
+async function run({ options }: Given<typeof FLAGS>, terminal: Terminal): Promise<void> {
   const counts = (options.sequences ?? '1,8').split(',').map(Number);
   if (!counts.every((count) => Number.isInteger(count) && count > 0 && count <= MOST_SEQUENCES))
     throw wrongUsage(

@@ -1,54 +1,32 @@
-/** `onpolicy complete` and `onpolicy chat`: prompts -> answers on the terminal. */
+/** `onpolicy complete`: a prompt -> its answer on the terminal. */
 import fs from 'node:fs/promises';
-import { createInterface } from 'node:readline/promises';
-import type { ChatCompletionRequest, Runtime } from '../index.ts';
-import { readArguments, wrongUsage } from './arguments.ts';
+import type { ChatCompletionRequest, Service } from '../index.ts';
+import { command, type Given, texts, wrongUsage } from './arguments.ts';
 import { COMMON, openRuntime, SAMPLING, toRequest } from './model-arguments.ts';
-import { print, printJson, readAll, type Terminal } from './terminal.ts';
+import { printJson, readAll, type Terminal } from './terminal.ts';
 
-type Messages = ChatCompletionRequest['messages'];
+const FLAGS = { ...SAMPLING, image: texts('FILE', 'before the prompt; may be repeated'), ...COMMON } as const;
 
 /** Answers one prompt: the words of the command line, or standard input. */
-export async function complete(words: readonly string[], terminal: Terminal): Promise<void> {
-  const { options, names } = readArguments(words, { ...COMMON, ...SAMPLING, image: 'texts' });
+export const complete = command(
+  {
+    name: 'complete',
+    words: '[prompt...]',
+    about: 'one answer; without a prompt it is read from the input',
+    options: FLAGS,
+  },
+  run,
+);
+
+async function run({ options, names }: Given<typeof FLAGS>, terminal: Terminal): Promise<void> {
   const prompt = names.length > 0 ? names.join(' ') : (await readAll(terminal.input)).trim();
-  if (prompt === '') throw wrongUsage('complete: expected a prompt, got nothing');
+  if (prompt === '') throw wrongUsage('complete: expected a prompt, got nothing', 'onpolicy complete');
   await using runtime = await openRuntime(options, terminal);
   const pictures = await Promise.all(options.image.map(toPicture));
   const content = pictures.length === 0 ? prompt : [...pictures, { type: 'text', text: prompt } as const];
   const messages = [...systemMessages(options.system), { role: 'user', content }] as const;
   if (options.json) printJson(terminal, await runtime.createCompletion({ ...toRequest(options), messages }));
   else await streamAnswer(runtime, { ...toRequest(options), messages }, terminal);
-}
-
-/** A conversation: a line of input, then an answer, until the input ends. */
-export async function chat(words: readonly string[], terminal: Terminal): Promise<void> {
-  const { options, names } = readArguments(words, { ...COMMON, ...SAMPLING });
-  if (names.length > 0) throw wrongUsage(`chat: expected no words, got ${names.join(' ')}`);
-  await using runtime = await openRuntime(options, terminal);
-  const lines = createInterface({
-    input: terminal.input,
-    output: terminal.errors,
-    prompt: options.json ? '' : '> ',
-  });
-  let ended = false; // piped input ends before its lines are answered, and from then on a prompt is an error
-  lines.once('close', () => {
-    ended = true;
-  });
-  const messages: Messages[number][] = [...systemMessages(options.system)];
-  lines.prompt();
-  for await (const line of lines) {
-    if (line.trim() !== '') {
-      messages.push({ role: 'user', content: line });
-      const request = { ...toRequest(options), messages };
-      if (options.json) {
-        const answer = await runtime.createCompletion(request);
-        print(terminal, JSON.stringify(answer));
-        messages.push({ role: 'assistant', content: answer.choices[0]?.message.content ?? '' });
-      } else messages.push({ role: 'assistant', content: await streamAnswer(runtime, request, terminal) });
-    }
-    if (!ended) lines.prompt();
-  }
 }
 
 /** A file as a part of a message. */
@@ -59,21 +37,28 @@ async function toPicture(file: string) {
   return { type: 'image_url', image_url: { url: `data:;base64,${bytes.toString('base64')}` } } as const;
 }
 
-function systemMessages(text: string | undefined): Messages[number][] {
+/** What a conversation begins with. */
+export function systemMessages(text: string | undefined): ChatCompletionRequest['messages'][number][] {
   return text === undefined ? [] : [{ role: 'system', content: text }];
 }
 
-/** Streams an answer to the terminal; returns it as a whole. */
-async function streamAnswer(
-  runtime: Runtime,
+/** Streams an answer to the terminal; returns it as a whole, or what came of it until `signal` fired. */
+export async function streamAnswer(
+  service: Pick<Service, 'createCompletion'>,
   request: ChatCompletionRequest,
   { output }: Terminal,
+  signal?: AbortSignal,
 ): Promise<string> {
   let text = '';
-  for await (const { choices } of await runtime.createCompletion({ ...request, stream: true })) {
-    const delta = choices[0]?.delta.content ?? '';
-    text += delta;
-    output.write(delta);
+  try {
+    const stream = await service.createCompletion({ ...request, stream: true }, signal ? { signal } : {});
+    for await (const { choices } of stream) {
+      const delta = choices[0]?.delta.content ?? '';
+      text += delta;
+      output.write(delta);
+    }
+  } catch (error) {
+    if (!signal?.aborted) throw error;
   }
   output.write('\n');
   return text;

@@ -1,9 +1,12 @@
 /** The file of `--config` -> options of a runtime and of a server. */
 import fs from 'node:fs/promises';
 import type { RuntimeOptions, ServeOptions } from '../index.ts';
-import { wrongUsage } from './arguments.ts';
+import { text, wrongUsage } from './arguments.ts';
 
 type Config = { readonly runtime: RuntimeOptions; readonly server: ServeOptions };
+
+/** The option. */
+export const CONFIG = text('FILE', 'options of the runtime and of the server as JSON; flags win over it');
 
 /** Reads it. The options are checked where they are used. */
 export async function readConfig(file: string | undefined): Promise<Config> {

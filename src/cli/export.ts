@@ -1,25 +1,35 @@
 /** `onpolicy export`: a model with its adapters -> a file or folder of it. */
 import type { ModelExportRequest } from '../protocol/index.ts';
-import { readArguments, wrongUsage } from './arguments.ts';
+import { command, flag, type Given, text, texts, wrongUsage } from './arguments.ts';
 import { COMMON, openRuntime } from './model-arguments.ts';
 import { print, printJson, type Terminal } from './terminal.ts';
 
 const MIB = 2 ** 20;
 
+const FLAGS = {
+  to: text('PATH', 'where it goes; needed'),
+  type: text('T', 'of the weights, as q8_0 or q4_k_m'),
+  format: text('F', 'gguf, safetensors or peft'),
+  adapter: texts('FILE', 'another adapter; may be repeated'),
+  overwrite: flag('replaces what is there'),
+  ...COMMON,
+} as const;
+
 /** Writes it, and says where and how much. */
-export async function exportModel(words: readonly string[], terminal: Terminal): Promise<void> {
-  const { options, names } = readArguments(words, {
-    ...COMMON,
-    to: 'text',
-    type: 'text',
-    format: 'text',
-    adapter: 'texts',
-    overwrite: 'flag',
-  });
-  const [model, ...others] = names;
+export const exportModel = command(
+  {
+    name: 'export',
+    words: '<model>',
+    about: 'a model with its adapters merged, as a file or folder',
+    options: FLAGS,
+  },
+  run,
+);
+
+async function run({ options, names }: Given<typeof FLAGS>, terminal: Terminal): Promise<void> {
+  const [model] = names as [string];
   const { to, type, format, adapter: files, overwrite } = options;
-  if (model === undefined || others.length > 0) throw wrongUsage('export: expected one model');
-  if (to === undefined) throw wrongUsage('export: expected --to and a path');
+  if (to === undefined) throw wrongUsage('export: expected --to and a path', 'onpolicy export');
   await using runtime = await openRuntime(options, terminal);
   const made = await runtime.models.export({
     model,

@@ -1,6 +1,7 @@
 /** `onpolicy inspect`: a model file -> what it is, and what it would take. */
 import { inspectModel } from '../index.ts';
-import { readArguments, toOptions, wrongUsage } from './arguments.ts';
+import { command, type Given, number, text, toOptions } from './arguments.ts';
+import { HUB_FLAGS, hubOf, JSON_FLAG } from './model-arguments.ts';
 import { printJson, printTable, type Terminal } from './terminal.ts';
 
 const MIB = 2 ** 20;
@@ -12,23 +13,35 @@ const FLAGS = {
   'sliding-window': 'slidingWindow',
 } as const;
 
+const OPTIONS = {
+  context: number('tokens of a prompt and its answer'),
+  sequences: number('answers at once'),
+  'cache-type': text('T', 'f32, f16, q8_0 or q4_0'),
+  'sliding-window': text('W', 'window: layers with one cache no more than it'),
+  ...HUB_FLAGS,
+  ...JSON_FLAG,
+} as const;
+
 /** Prints facts of a GGUF file, without loading it. */
-export async function inspect(words: readonly string[], terminal: Terminal): Promise<void> {
-  const { options, names } = readArguments(words, {
-    json: 'flag',
-    context: 'number',
-    sequences: 'number',
-    'cache-type': 'text',
-    'sliding-window': 'text',
-  });
-  const [file, ...others] = names;
-  if (file === undefined || others.length > 0) throw wrongUsage('inspect: expected one file');
-  const found = await inspectModel(file, toOptions(options, FLAGS));
+export const inspect = command(
+  {
+    name: 'inspect',
+    words: '<model>',
+    about: 'what a file or hf: URI is, and whether it fits into memory; reads headers only',
+    options: OPTIONS,
+  },
+  run,
+);
+
+async function run({ options, names }: Given<typeof OPTIONS>, terminal: Terminal): Promise<void> {
+  const [file] = names as [string];
+  const found = await inspectModel(file, { ...toOptions(options, FLAGS), hub: hubOf(options) });
   if (options.json) return printJson(terminal, found);
-  const { memory, placement, devices } = found;
+  const { memory, fit, placement, devices } = found;
   const mib = (bytes: number): string => `${Math.ceil(bytes / MIB)} MiB`;
   const gpus = devices.filter(({ kind }) => kind === 'gpu');
   printTable(terminal, [
+    ['model', found.path],
     ['architecture', found.architecture],
     ['name', found.name],
     ['context', `${found.contextLength} tokens`],
@@ -40,9 +53,17 @@ export async function inspect(words: readonly string[], terminal: Terminal): Pro
     ['compute', mib(memory.compute)],
     ['checkpoints', mib(memory.checkpoints)],
     ['together', mib(memory.total)],
+    ['fits', `${FITS[fit.verdict]}: ${mib(fit.freeBytes)} of ${mib(fit.totalBytes)} are free`],
     ...gpus.map(({ name, description, freeBytes }) => [name, `${description}, ${mib(freeBytes)} free`]),
     ['GPU', gpus.length === 0 ? GPU_HINT : `${placement.gpuLayers} of ${placement.layers} layers`],
   ]);
 }
+
+const FITS = {
+  gpu: 'yes, into the GPU',
+  memory: 'yes',
+  tight: 'only if other programs give up memory',
+  no: 'no',
+} as const;
 
 const GPU_HINT = 'none; docs/platforms.md has the line that adds one';

@@ -1,34 +1,22 @@
-/** `onpolicy pull` and `onpolicy ps`: models on this disk, and in the memory of a server. */
+/** `onpolicy ps`: models in the memory of a server. */
 import { OnpolicyError } from '../errors.ts';
 import type { ResidentModel } from '../index.ts';
-import { readArguments, wrongUsage } from './arguments.ts';
-import { COMMON, openRuntime } from './model-arguments.ts';
-import { print, printJson, printTable, type Terminal } from './terminal.ts';
+import { command, type Given, text, wrongUsage } from './arguments.ts';
+import { JSON_FLAG } from './model-arguments.ts';
+import { printJson, printTable, type Terminal } from './terminal.ts';
 
 const MIB = 2 ** 20;
 
-/** Downloads models. */
-export async function pull(words: readonly string[], terminal: Terminal): Promise<void> {
-  const { options, names } = readArguments(words, COMMON);
-  if (names.length === 0) throw wrongUsage('pull: expected an hf: URI');
-  let shown = -1;
-  const onProgress = (model: string, fraction: number): void => {
-    const percent = Math.floor(100 * fraction);
-    if (percent === shown) return;
-    shown = percent;
-    terminal.errors.write(`\r${model}: ${percent} %${percent === 100 ? '\n' : ''}`);
-  };
-  await using runtime = await openRuntime({ ...options, onProgress }, terminal);
-  const files: string[] = [];
-  for (const name of names) files.push(await runtime.download(name));
-  if (options.json) printJson(terminal, files);
-  else for (const file of files) print(terminal, file);
-}
+const FLAGS = {
+  url: text('U', 'the server (default: http://127.0.0.1:8080)'),
+  token: text('T', 'its token'),
+  ...JSON_FLAG,
+} as const;
 
 /** Asks a server what it has loaded. */
-export async function ps(words: readonly string[], terminal: Terminal): Promise<void> {
-  const { options, names } = readArguments(words, { json: 'flag', url: 'text', token: 'text' });
-  if (names.length > 0) throw wrongUsage(`ps: expected no words, got ${names.join(' ')}`);
+export const ps = command({ name: 'ps', about: 'what a server has loaded', options: FLAGS }, run);
+
+async function run({ options }: Given<typeof FLAGS>, terminal: Terminal): Promise<void> {
   const models = await fetchLoaded(options.url ?? 'http://127.0.0.1:8080', options.token);
   if (options.json) return printJson(terminal, models);
   const size = (bytes: number | undefined): string =>

@@ -1,18 +1,33 @@
 /** Shared options -> a runtime, fields of a request, and a model by id or name. */
 import { OnpolicyError } from '../errors.ts';
-import { createRuntime, type Model, type Runtime, type RuntimeOptions } from '../index.ts';
-import { toOptions } from './arguments.ts';
+import { createRuntime, type HubOptions, type Model, type Runtime, type RuntimeOptions } from '../index.ts';
+import { flag, number, type OptionSpec, text, toOptions } from './arguments.ts';
 import type { Terminal } from './terminal.ts';
 
-/** Options of every command. */
-export const COMMON = {
-  home: 'text',
-  json: 'flag',
-  'hub-token': 'text',
-  'hub-folder': 'text',
-  'hub-endpoint': 'text',
-  offline: 'flag',
+const everywhere = <Kind extends OptionSpec>(option: Kind): Kind => ({ ...option, group: 'Everywhere:' });
+
+/** Results as JSON. */
+export const JSON_FLAG = { json: everywhere(flag('results and errors as JSON')) } as const;
+
+/** Where `hf:` URIs come from and go to. */
+export const HUB_FLAGS = {
+  'hub-token': everywhere(text('T', 'for gated and private repositories of hf: URIs')),
+  'hub-folder': everywhere(text('FOLDER', 'where downloads are kept')),
+  'hub-endpoint': everywhere(text('URL', 'a mirror of the hub')),
+  offline: everywhere(flag('only what is downloaded')),
 } as const;
+
+/** Options of every command that opens a runtime. */
+export const COMMON = {
+  home: everywhere(text('FOLDER', 'registered models and their runs (default: .onpolicy)')),
+  ...HUB_FLAGS,
+  ...JSON_FLAG,
+} as const;
+
+/** What a model is named by. */
+export const MODEL = text('M', "a path, an hf: URI, a registered model's id or name, name@step");
+/** The projector of a model. */
+export const MMPROJ = text('F', 'the projector of --model (default: that in its folder or repository)');
 
 /** Flag -> option of `hub`. */
 const OF_HUB = {
@@ -24,13 +39,13 @@ const OF_HUB = {
 
 /** Options of commands that sample. */
 export const SAMPLING = {
-  model: 'text',
-  mmproj: 'text',
-  system: 'text',
-  'max-tokens': 'number',
-  temperature: 'number',
-  'top-p': 'number',
-  seed: 'number',
+  model: MODEL,
+  mmproj: MMPROJ,
+  system: text('TEXT', 'the system message'),
+  'max-tokens': number('most tokens of an answer'),
+  temperature: number('0 takes the likeliest token each time'),
+  'top-p': number('share of the likeliest tokens'),
+  seed: number('the same seed gives the same answer'),
 } as const;
 
 /** The values of {@link SAMPLING}. */
@@ -57,14 +72,21 @@ export function toRequest(options: Sampling) {
 /** A model, and the projector beside it. */
 type ModelFiles = { readonly model?: string | undefined; readonly mmproj?: string | undefined };
 
-/** The values of {@link COMMON} that a runtime is opened with. */
-type Opening = {
-  readonly home: string | undefined;
+/** The values of {@link HUB_FLAGS}. */
+type HubFlags = {
   readonly 'hub-token': string | undefined;
   readonly 'hub-folder': string | undefined;
   readonly 'hub-endpoint': string | undefined;
   readonly offline: boolean;
 };
+
+/** The values of {@link COMMON} that a runtime is opened with. */
+type Opening = HubFlags & { readonly home: string | undefined };
+
+/** The option `hub` that flags stand for. */
+export function hubOf(options: HubFlags): HubOptions {
+  return toOptions({ ...options, offline: options.offline || undefined }, OF_HUB);
+}
 
 /** What only some commands open a runtime with. */
 type Further = {
@@ -78,7 +100,7 @@ export function openRuntime(
   { home, model, mmproj, onProgress, runtime = {}, ...options }: Opening & ModelFiles & Further,
   terminal: Terminal,
 ): Promise<Runtime> {
-  const hub = toOptions({ ...options, offline: options.offline || undefined }, OF_HUB);
+  const hub = hubOf(options);
   if (mmproj !== undefined && model === undefined)
     throw new OnpolicyError('INVALID_REQUEST', '--mmproj: expected one --model beside it', {
       param: 'mmproj',

@@ -1,13 +1,46 @@
 /** `onpolicy models` and `onpolicy checkpoints`: a command -> registered models and checkpoints, listed or changed. */
-import { readArguments, wrongUsage } from './arguments.ts';
+import { command, type Given, number, text, wrongUsage } from './arguments.ts';
 import { COMMON, findModel, openRuntime } from './model-arguments.ts';
 import { print, printJson, printTable, type Terminal } from './terminal.ts';
 
-const PAGING = { after: 'text', limit: 'number', order: 'text' } as const;
+const PAGING = {
+  after: text('ID', 'the page behind this one'),
+  limit: number('entries of a page'),
+  order: text('ORDER', 'asc or desc'),
+} as const;
+
+const OF_MODELS = { name: text('NAME', 'of a model that is created'), ...PAGING, ...COMMON } as const;
+const OF_CHECKPOINTS = {
+  keep: number('how many stay when the others are pruned'),
+  metric: text('NAME', 'what the kept ones are best in'),
+  goal: text('GOAL', 'max or min'),
+  ...PAGING,
+  ...COMMON,
+} as const;
 
 /** Lists, shows, registers and deletes models. */
-export async function models(words: readonly string[], terminal: Terminal): Promise<void> {
-  const { options, names } = readArguments(words, { ...COMMON, ...PAGING, name: 'text' });
+export const models = command(
+  {
+    name: 'models',
+    words: '[action] [model]',
+    about: 'registered models: list (default), create BASE --name N, show M, delete M',
+    options: OF_MODELS,
+  },
+  runModels,
+);
+
+/** Lists, deletes and prunes the checkpoints of a model. */
+export const checkpoints = command(
+  {
+    name: 'checkpoints',
+    words: '<model> [action] [step...]',
+    about: 'what training left of a model: list (default), delete STEP..., prune --keep N --metric NAME',
+    options: OF_CHECKPOINTS,
+  },
+  runCheckpoints,
+);
+
+async function runModels({ options, names }: Given<typeof OF_MODELS>, terminal: Terminal): Promise<void> {
   await using runtime = await openRuntime(options, terminal);
   const [action = 'list', argument] = names;
   if (action === 'list') {
@@ -33,17 +66,11 @@ export async function models(words: readonly string[], terminal: Terminal): Prom
   throw wrongUsage(`models: expected list, show, create or delete, got ${action}`);
 }
 
-/** Lists, deletes and prunes the checkpoints of a model. */
-export async function checkpoints(words: readonly string[], terminal: Terminal): Promise<void> {
-  const { options, names } = readArguments(words, {
-    ...COMMON,
-    ...PAGING,
-    keep: 'number',
-    metric: 'text',
-    goal: 'text',
-  });
-  const [idOrName, action = 'list', ...steps] = names;
-  if (idOrName === undefined) throw wrongUsage('checkpoints: expected a model, got nothing');
+async function runCheckpoints(
+  { options, names }: Given<typeof OF_CHECKPOINTS>,
+  terminal: Terminal,
+): Promise<void> {
+  const [idOrName, action = 'list', ...steps] = names as [string, ...string[]];
   await using runtime = await openRuntime(options, terminal);
   const { id } = await findModel(runtime, idOrName);
   if (action === 'delete')

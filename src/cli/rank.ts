@@ -1,16 +1,47 @@
 /** `onpolicy rerank`, `score` and `classify`: texts, or the lines of the input -> their scores or labels. */
-import { readArguments, wrongUsage } from './arguments.ts';
-import { COMMON, openRuntime } from './model-arguments.ts';
+import { command, type Given, number, text } from './arguments.ts';
+import { COMMON, MODEL, openRuntime } from './model-arguments.ts';
 import { printJson, printTable, readAll, type Terminal } from './terminal.ts';
 
-const FLAGS = { ...COMMON, model: 'text' } as const;
-const PAIR_FLAGS = { ...FLAGS, instruction: 'text' } as const;
+const FLAGS = { model: MODEL, ...COMMON } as const;
+const PAIR_FLAGS = { instruction: text('TEXT', 'what the model is to look for'), ...FLAGS } as const;
+const RERANK_FLAGS = { 'top-n': number('how many are printed'), ...PAIR_FLAGS } as const;
 
 /** Orders texts by how well they fit a query. */
-export async function rerank(words: readonly string[], terminal: Terminal): Promise<void> {
-  const { options, names } = readArguments(words, { ...PAIR_FLAGS, 'top-n': 'number' });
-  const [query, ...texts] = names;
-  if (query === undefined) throw wrongUsage('rerank: expected a query, got nothing');
+export const rerank = command(
+  {
+    name: 'rerank',
+    words: '<query> [text...]',
+    about: 'texts, or the lines of the input, by how well they fit a query',
+    options: RERANK_FLAGS,
+  },
+  runRerank,
+);
+
+/** Compares a text with others. */
+export const score = command(
+  {
+    name: 'score',
+    words: '<text> [others...]',
+    about: 'how well texts, or the lines of the input, fit one',
+    options: PAIR_FLAGS,
+  },
+  runScore,
+);
+
+/** Labels texts. */
+export const classify = command(
+  {
+    name: 'classify',
+    words: '[text...]',
+    about: 'labels of texts, or of the lines of the input',
+    options: FLAGS,
+  },
+  runClassify,
+);
+
+async function runRerank({ options, names }: Given<typeof RERANK_FLAGS>, terminal: Terminal): Promise<void> {
+  const [query, ...texts] = names as [string, ...string[]];
   const documents = await textsOr(texts, terminal);
   await using runtime = await openRuntime(options, terminal);
   const { model, instruction, 'top-n': top_n } = options;
@@ -23,11 +54,8 @@ export async function rerank(words: readonly string[], terminal: Terminal): Prom
     );
 }
 
-/** Compares a text with others. */
-export async function score(words: readonly string[], terminal: Terminal): Promise<void> {
-  const { options, names } = readArguments(words, PAIR_FLAGS);
-  const [text_1, ...texts] = names;
-  if (text_1 === undefined) throw wrongUsage('score: expected a text, got nothing');
+async function runScore({ options, names }: Given<typeof PAIR_FLAGS>, terminal: Terminal): Promise<void> {
+  const [text_1, ...texts] = names as [string, ...string[]];
   const text_2 = await textsOr(texts, terminal);
   await using runtime = await openRuntime(options, terminal);
   const { model, instruction } = options;
@@ -40,9 +68,7 @@ export async function score(words: readonly string[], terminal: Terminal): Promi
     );
 }
 
-/** Labels texts. */
-export async function classify(words: readonly string[], terminal: Terminal): Promise<void> {
-  const { options, names } = readArguments(words, FLAGS);
+async function runClassify({ options, names }: Given<typeof FLAGS>, terminal: Terminal): Promise<void> {
   const input = await textsOr(names, terminal);
   await using runtime = await openRuntime(options, terminal);
   const response = await runtime.classify({ model: options.model, input });

@@ -4,29 +4,34 @@ import fs from 'node:fs/promises';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
-import { readArguments, wrongUsage } from './arguments.ts';
+import { command, flag, type Given, number, text, wrongUsage } from './arguments.ts';
 import { COMMON, findModel, openRuntime } from './model-arguments.ts';
 import { print, printJson, type Terminal } from './terminal.ts';
+
+const FLAGS = {
+  out: text('FILE', 'where the page goes (default: the id of the model)'),
+  csv: flag('prints its metrics'),
+  split: text('S', 'prints its trajectories of a split as JSON lines'),
+  compare: text('M', 'with the curves of another model'),
+  port: number('serves the page, and keeps it up to date'),
+  ...COMMON,
+} as const;
 
 /**
  * Writes the page of a model's run, or with `--csv` its metrics and with `--split` its trajectories. With `--port` it serves the page until
  * the process is interrupted, or `signal` fires.
  */
-export async function report(
-  words: readonly string[],
+export const report = command(
+  { name: 'report', words: '<model>', about: 'the run of a model as a page', options: FLAGS },
+  run,
+);
+
+async function run(
+  { options, names }: Given<typeof FLAGS>,
   terminal: Terminal,
-  signal?: AbortSignal,
+  signal: AbortSignal | undefined,
 ): Promise<void> {
-  const { options, names } = readArguments(words, {
-    ...COMMON,
-    out: 'text',
-    csv: 'flag',
-    split: 'text',
-    compare: 'text',
-    port: 'number',
-  });
-  const [idOrName] = names;
-  if (idOrName === undefined || names.length > 1) throw wrongUsage('report: expected one model');
+  const [idOrName] = names as [string];
   await using runtime = await openRuntime(options, terminal);
   const model = await findModel(runtime, idOrName);
   if (options.csv) {

@@ -1,78 +1,74 @@
 /** Words of a command line -> the command, and its exit code. */
+import fs from 'node:fs';
+import { Command } from 'commander';
 import { messageOf, OnpolicyError } from '../errors.ts';
-import { wrongUsage } from './arguments.ts';
+import { type CliCommand, parse, quiet, Shown } from './arguments.ts';
 import { batch } from './batch.ts';
 import { bench } from './bench.ts';
-import { chat, complete } from './complete.ts';
+import { chat } from './chat.ts';
+import { complete } from './complete.ts';
+import { downloads, pull } from './downloads.ts';
 import { exportModel } from './export.ts';
 import { inspect } from './inspect.ts';
-import { ps, pull } from './loaded.ts';
+import { ps } from './loaded.ts';
 import { checkpoints, models } from './models.ts';
 import { classify, rerank, score } from './rank.ts';
 import { report } from './report.ts';
 import { serve } from './serve.ts';
-import { print, type Terminal } from './terminal.ts';
+import type { Terminal } from './terminal.ts';
 
-const COMMANDS: Readonly<Record<string, (words: readonly string[], terminal: Terminal) => Promise<void>>> = {
+const COMMANDS: Readonly<Record<string, CliCommand>> = {
   chat,
   complete,
   batch,
   rerank,
   score,
   classify,
+  inspect,
+  pull,
+  downloads,
+  serve,
+  ps,
   models,
   checkpoints,
   export: exportModel,
   report,
-  serve,
-  inspect,
-  pull,
-  ps,
   bench,
 };
 
-const HELP = `onpolicy: a language model in this process
-
-  onpolicy chat                          a conversation on the terminal
-  onpolicy complete [PROMPT]             one answer; without a prompt it is read from the input
-      --model M  --mmproj F  --system TEXT  --max-tokens N  --temperature T  --top-p P  --seed N
-  onpolicy batch IN.jsonl OUT.jsonl      many requests out of a file; --resume goes on; more in docs/batch.md
-  onpolicy rerank QUERY [TEXT...]        the best texts or lines of the input; --model M; also score, classify
-  onpolicy models [list]                 registered models; also: create BASE --name N | show M | delete M
-  onpolicy export M --to PATH            M and its adapters as one file; --type T  --adapter F  --format T
-  onpolicy checkpoints M [list]          what training left; delete STEP... | prune --keep N --metric NAME
-      lists take --after ID  --limit N  --order asc|desc
-  onpolicy report M --out FILE           the run as a page; --csv: its metrics; --split S: its trajectories
-      --compare M: beside another one's; --port N: served, and kept up to date
-  onpolicy serve --port N --host H       over HTTP; --token T, --token-file F: who may ask; --model M: to list
-      --alias NAME=MODEL  --adapter NAME=FILE  --context N  --kv-tokens N  --max-sequences N  --max-waiting N
-      --threads N  --gpu G  --gpu-layers N  --cache-type T  --sliding-window W  --scheduling P
-      --config FILE: options of runtime and server as JSON; --access-log FILE
-  onpolicy pull URI...                   downloads models; ps --url U --token T: what a server has loaded
-  onpolicy inspect FILE                  what a file is and takes; --context N  --sequences N  --cache-type T
-  onpolicy bench --sequences 1,8         how fast this machine answers; --model M
-
-M is the id or name of a registered model, or where a model only answers a path, an hf: URI, or name@step.
-Everywhere: --home FOLDER (default .onpolicy), --json; for hf: URIs --hub-token T, --hub-folder FOLDER,
---hub-endpoint URL, --offline. Ends with 0, with 2 when called wrongly, else with 1.`;
+const AFTER = `
+"onpolicy help COMMAND" shows the options of one, "onpolicy --version" the version.
+Ends with 0, with 2 when called wrongly, else with 1.`;
 
 /** Runs a command and returns the exit code. Errors are written to the error stream. */
 export async function run(words: readonly string[], terminal: Terminal): Promise<number> {
-  const [name = 'help', ...rest] = words;
-  if (['help', '--help', '-h'].includes(name) || rest.includes('--help')) {
-    print(terminal, HELP);
-    return 0;
-  }
+  const [name = '--help', ...rest] = words;
+  const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   try {
-    const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
-    if (!command) throw wrongUsage(`expected one of ${Object.keys(COMMANDS).join(', ')}, got ${name}`);
-    await command(rest, terminal);
+    if (command) await command(rest, terminal);
+    else parse(program(terminal), [name, ...rest]);
     return 0;
   } catch (error) {
+    if (error instanceof Shown) return 0;
     const { code = 'FAILED' } = error as { code?: string };
     if (rest.includes('--json'))
       terminal.errors.write(`${JSON.stringify({ error: { code, message: messageOf(error) } })}\n`);
     else terminal.errors.write(`onpolicy: ${messageOf(error)}\n`);
     return error instanceof OnpolicyError && error.code === 'INVALID_REQUEST' ? 2 : 1;
   }
+}
+
+/** All commands, for the help and for what is none of them. */
+function program(terminal: Terminal): Command {
+  const made = quiet(new Command('onpolicy'), terminal)
+    .version(version())
+    .configureHelp({ subcommandTerm: (command) => command.name(), visibleOptions: () => [] })
+    .addHelpText('after', AFTER);
+  for (const command of Object.values(COMMANDS)) made.addCommand(command.parser(terminal));
+  return made;
+}
+
+function version(): string {
+  const manifest = new URL('../../package.json', import.meta.url);
+  return (JSON.parse(fs.readFileSync(manifest, 'utf8')) as { version: string }).version;
 }

@@ -1,21 +1,21 @@
 /** Flags of `onpolicy serve` about models -> options of a runtime. They win over those of the configuration file. */
 import type { RuntimeOptions } from '../index.ts';
-import { type Given, toOptions, wrongUsage } from './arguments.ts';
+import { type Given, number, text, texts, toOptions, wrongUsage } from './arguments.ts';
 
 /** The flags. */
 export const SERVE_FLAGS = {
-  alias: 'texts',
-  adapter: 'texts',
-  context: 'number',
-  'kv-tokens': 'number',
-  'max-sequences': 'number',
-  'max-waiting': 'number',
-  threads: 'number',
-  gpu: 'text',
-  'gpu-layers': 'text',
-  'cache-type': 'text',
-  'sliding-window': 'text',
-  scheduling: 'text',
+  alias: texts('NAME=MODEL', 'a name of a model; may be repeated'),
+  adapter: texts('NAME=FILE', 'a name of an adapter on the one --model; may be repeated'),
+  context: number('tokens of a prompt and its answer'),
+  'kv-tokens': number('tokens that the cache holds'),
+  'max-sequences': number('answers at once'),
+  'max-waiting': number('requests that may wait'),
+  threads: number('of the processor'),
+  gpu: text('G', 'auto, cuda, vulkan, metal or off'),
+  'gpu-layers': text('N', 'layers on the GPU, or auto'),
+  'cache-type': text('T', 'f32, f16, q8_0 or q4_0'),
+  'sliding-window': text('W', 'window: layers with one cache no more than it'),
+  scheduling: text('P', 'fcfs or priority'),
 } as const;
 
 type Flags = Given<typeof SERVE_FLAGS>['options'];

@@ -3,32 +3,41 @@ import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import fs from 'node:fs/promises';
 import { finished } from 'node:stream/promises';
-import { readArguments, wrongUsage } from './arguments.ts';
-import { readConfig } from './config-file.ts';
-import { COMMON, openRuntime } from './model-arguments.ts';
+import { command, flag, type Given, number, text, texts, wrongUsage } from './arguments.ts';
+import { CONFIG, readConfig } from './config-file.ts';
+import { COMMON, MMPROJ, openRuntime } from './model-arguments.ts';
 import { SERVE_FLAGS, withFlags } from './serve-flags.ts';
 import { print, printJson, type Terminal } from './terminal.ts';
 
+const FLAGS = {
+  port: number('0: a free one (default: 8080)'),
+  host: text('H', 'the address it listens at (default: 127.0.0.1)'),
+  token: texts('T', 'who may ask; may be repeated'),
+  'token-file': text('FILE', 'the same, a token on each line'),
+  'allow-anonymous': flag('others than this machine need no token'),
+  model: texts('M', 'a model to list; the first is the default; may be repeated'),
+  mmproj: MMPROJ,
+  ...SERVE_FLAGS,
+  'access-log': text('FILE', 'a JSON line for each request; - is the output'),
+  config: CONFIG,
+  ...COMMON,
+} as const;
+
 /** Serves until the process is interrupted, or `signal` fires. */
-export async function serve(
-  words: readonly string[],
+export const serve = command(
+  {
+    name: 'serve',
+    about: 'answers over HTTP, as OpenAI, vLLM, Anthropic and Ollama do. More in docs/http.md',
+    options: FLAGS,
+  },
+  run,
+);
+
+async function run(
+  { options }: Given<typeof FLAGS>,
   terminal: Terminal,
-  signal?: AbortSignal,
+  signal: AbortSignal | undefined,
 ): Promise<void> {
-  const { options, names } = readArguments(words, {
-    ...COMMON,
-    ...SERVE_FLAGS,
-    port: 'number',
-    host: 'text',
-    token: 'texts',
-    'token-file': 'text',
-    model: 'texts',
-    mmproj: 'text',
-    'allow-anonymous': 'flag',
-    'access-log': 'text',
-    config: 'text',
-  });
-  if (names.length > 0) throw wrongUsage(`serve: expected no words, got ${names.join(' ')}`);
   const config = await readConfig(options.config);
   const given = [...options.token, ...(await readTokens(options['token-file']))];
   const tokens = [...(config.server.tokens ?? []), ...given];

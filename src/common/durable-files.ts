@@ -64,6 +64,29 @@ export async function flushFolder(folder: string): Promise<void> {
   await handle.sync().finally(() => handle.close());
 }
 
+/** Makes a folder and those above it. Node's own way never ends below a folder that says of new ones that they do not exist, as `/proc`. */
+export async function makeFolder(folder: string, mode?: number): Promise<void> {
+  try {
+    await fs.mkdir(folder, mode);
+  } catch (error) {
+    const { code } = error as { code?: string };
+    const above = path.dirname(folder);
+    if (code === 'EEXIST' && (await fs.stat(folder)).isDirectory()) return;
+    if (code !== 'ENOENT' || above === folder || (await isFolder(above))) throw error;
+    await makeFolder(above, mode);
+    await fs.mkdir(folder, mode).catch((failure: { code?: string }) => {
+      if (failure.code !== 'EEXIST') throw failure; // made by another process meanwhile
+    });
+  }
+}
+
+async function isFolder(name: string): Promise<boolean> {
+  return await fs.stat(name).then(
+    (stat) => stat.isDirectory(),
+    () => false,
+  );
+}
+
 /** A failure of the disk as our error; our own errors pass. */
 export function storeFailed(what: string, cause: unknown): OnpolicyError {
   if (cause instanceof OnpolicyError) return cause;

@@ -6,6 +6,7 @@ export {
   flushFolder,
   ifMissing,
   isMissing,
+  makeFolder,
   readText,
   rename,
   replaceFile,

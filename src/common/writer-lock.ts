@@ -7,7 +7,7 @@ import path from 'node:path';
 import { callbackify } from 'node:util';
 import { lock } from 'proper-lockfile';
 import { OnpolicyError } from '../errors.ts';
-import { ifMissing, readText, rename, writeFlushed } from './durable-files.ts';
+import { ifMissing, makeFolder, readText, rename, writeFlushed } from './durable-files.ts';
 
 /** A writer on another machine counts as dead after so long without an update of its lock. */
 const STALE_MS = 15_000;
@@ -42,7 +42,7 @@ export type WriterLock = {
  * @throws OnpolicyError `STORE_FAILED` if another process holds it
  */
 export async function lockForWriting(what: string, folder: string, session: string): Promise<WriterLock> {
-  await mkdir(path.join(folder, 'trash'), { recursive: true });
+  await makeFolder(path.join(folder, 'trash'));
   const main = lockFolder(folder);
   // Detecting a dead writer and replacing it must be atomic: two processes must not both replace it.
   const releaseOuter = await lock(folder, {

@@ -3,7 +3,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import fs from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { ifMissing, rename, storeFailed } from '../common/index.ts';
+import { ifMissing, makeFolder, rename, storeFailed } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import type { JsonObject, ValidChatRequest } from '../protocol/index.ts';
 
@@ -83,7 +83,7 @@ export async function saveCache(
     sha256: createHash('sha256').update(ids).update(state).digest('hex'),
   };
   try {
-    await fs.mkdir(folder, { recursive: true, mode: 0o700 });
+    await makeFolder(folder, 0o700);
     const own = await ownFolder(folder);
     await removeOld(own);
     const file = fileOf(own, handle);

@@ -9,5 +9,5 @@ export {
   type ValueType,
 } from './header.ts';
 export { checkMatrix, checkTensorTypes } from './matrix-types.ts';
-export { readHeader } from './read-header.ts';
+export { MAX_HEADER_BYTES, parseHeader, readHeader } from './read-header.ts';
 export { checkTextModel } from './text-model.ts';

@@ -15,7 +15,7 @@ import { tensorType } from './tensor-types.ts';
 /** How much is read at first. Headers are longer than that by their vocabulary only. */
 const FIRST_BYTES = 2 ** 20;
 /** Vocabularies of 260,000 tokens take 15 MiB. */
-const MAX_HEADER_BYTES = 2 ** 28;
+export const MAX_HEADER_BYTES = 2 ** 28;
 /** The engine compares each name with all before. */
 const MAX_KEYS = 4096;
 const MAX_TENSORS = 32_768;
@@ -36,15 +36,22 @@ export async function readHeader(path: string): Promise<GgufHeader> {
     for (let size = Math.min(FIRST_BYTES, limit); ; size = Math.min(4 * size, limit)) {
       const bytes = Buffer.alloc(size);
       const { bytesRead } = await file.read(bytes, 0, size, 0);
-      try {
-        return parse(path, bytes.subarray(0, bytesRead), stat.size);
-      } catch (error) {
-        if (!(error instanceof EndOfBytes)) throw error;
-        if (size === limit || bytesRead < size) throw invalid(path, 'has a damaged or truncated GGUF header');
-      }
+      const header = parseHeader(path, bytes.subarray(0, bytesRead), stat.size);
+      if (header !== null) return header;
+      if (size === limit || bytesRead < size) throw invalid(path, 'has a damaged or truncated GGUF header');
     }
   } finally {
     await file.close();
+  }
+}
+
+/** The header in the first bytes of a file of so many bytes; null: it goes on behind them. Fails with `MODEL_INVALID`. */
+export function parseHeader(path: string, bytes: Buffer, fileBytes: number): GgufHeader | null {
+  try {
+    return parse(path, bytes, fileBytes);
+  } catch (error) {
+    if (error instanceof EndOfBytes) return null;
+    throw error;
   }
 }
 

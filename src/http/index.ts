@@ -1,3 +1,4 @@
+/// <reference types="node" preserve="true" />
 /**
  * The service over HTTP: as a handler for any server, as a server, and as a client.
  *

@@ -2,16 +2,12 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { ifMissing } from '../common/index.ts';
-import { messageOf, OnpolicyError } from '../errors.ts';
+import { aborted, type ListedFile, listFiles, networkReason, parseReference, uriOf } from '../hub/index.ts';
 import type { HubOptions } from '../protocol/index.ts';
 
-const HUB = 'https://huggingface.co';
-const TIMEOUT_MS = 30_000;
 const IS_PROJECTOR = /mmproj[^/]*\.gguf$/i;
 /** Best first: what a projector is usually published in, then what loses nothing of it, then the small ones. */
 const TYPES = [/(^|[^b])f16/i, /bf16/i, /f32/i, /q8_0/i];
-
-type Repository = { readonly name: string; readonly branch: string; readonly folder: string };
 
 /**
  * `file`: where the model lies; what its repository has is noted beside it, so that the hub is asked no second time. A hub that
@@ -26,18 +22,22 @@ export async function projectorInRepository(
   const noted = readNote(note);
   if (noted !== undefined) return noted;
   if (hub.offline) return null;
-  const repository = parseRepository(reference);
-  let files: string[];
+  const repository = parseReference(reference);
+  let files: readonly ListedFile[];
   try {
-    files = await listFiles(repository, hub, signal);
+    const listed = await listFiles(repository, hub, signal);
+    if (listed === null) throw new Error('the hub has no such repository');
+    files = listed;
   } catch (cause) {
-    if (signal.aborted) throw new OnpolicyError('ABORTED', `downloading ${reference} was aborted`, { cause });
-    warn(`${reference}: whether its repository has a projector is not known: ${messageOf(cause)}`);
+    if (signal.aborted) throw aborted(reference, cause);
+    warn(`${reference}: whether its repository has a projector is not known: ${networkReason(cause)}`);
     return null;
   }
-  const found = chooseProjector(files, repository.folder);
-  const { name, branch } = repository;
-  const uri = found === null ? null : `hf:${name}/${found}${branch === 'main' ? '' : `#${branch}`}`;
+  const found = chooseProjector(
+    files.map((one) => one.path),
+    path.posix.dirname(repository.file ?? 'model.gguf'),
+  );
+  const uri = found === null ? null : uriOf(repository, found);
   writeNote(note, uri);
   return uri;
 }
@@ -51,33 +51,6 @@ export function chooseProjector(files: readonly string[], folder: string): strin
   };
   const found = files.filter((file) => IS_PROJECTOR.test(file));
   return found.sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1))[0] ?? null;
-}
-
-/** `hf:owner/name`, `hf:owner/name:Q4_K_M`, `hf:owner/name/folder/file.gguf#branch`. */
-function parseRepository(reference: string): Repository {
-  const [rest = '', branch = 'main'] = reference.replace(/^hf:(\/\/)?/, '').split('#');
-  const [owner, name = '', ...file] = rest.split('/');
-  return {
-    name: `${owner}/${name.split(':')[0]}`,
-    branch,
-    folder: path.posix.dirname(file.join('/') || 'model.gguf'),
-  };
-}
-
-async function listFiles(
-  { name, branch }: Repository,
-  { endpoint = HUB, token }: HubOptions,
-  signal: AbortSignal,
-): Promise<string[]> {
-  const url = `${endpoint.replace(/\/+$/, '')}/api/models/${name}/revision/${encodeURIComponent(branch)}`;
-  const response = await fetch(url, {
-    signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
-    headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
-  });
-  if (!response.ok) throw new Error(`${url} answered with ${response.status}`);
-  const { siblings } = (await response.json()) as { siblings?: { rfilename?: unknown }[] };
-  if (!Array.isArray(siblings)) throw new Error(`${url} gave no list of files`);
-  return siblings.map((sibling) => sibling?.rfilename).filter((file) => typeof file === 'string');
 }
 
 /** Undefined: nothing is noted. */

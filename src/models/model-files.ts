@@ -3,9 +3,11 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { fetchModel, isOnnxModel, parseHubReference } from '../backends/index.ts';
 import { ifMissing } from '../common/index.ts';
-import { errorAt, OnpolicyError } from '../errors.ts';
-import type { HubOptions, ModelOptions, OnProgress } from '../protocol/index.ts';
+import { errorAt } from '../errors.ts';
+import { type FindOptions, fetchGguf, type Progress } from '../hub/index.ts';
+import type { ModelOptions, OnProgress } from '../protocol/index.ts';
 import { projectorInRepository } from './hub-projector.ts';
+import { missingModel } from './missing-model.ts';
 import type { ServingOptions } from './serving-options.ts';
 
 /**
@@ -27,7 +29,7 @@ export async function findProjector(
     return await projectorInRepository(reference, file, { hub, signal, warn: (line) => log?.('warn', line) });
   };
   const found = mmproj === undefined ? await look() : mmproj;
-  return found === null ? null : await resolveFile(found, hub, onProgress, signal, 'model.mmproj');
+  return found === null ? null : await resolveFile(found, { hub, onProgress, signal, field: 'model.mmproj' });
 }
 
 /** A file in the model's folder whose name says that it is its projector; null if none or several are there. */
@@ -46,58 +48,35 @@ function realPath(file: string): string | null {
   }
 }
 
-/** Characters of a reference in an error. */
-const MAX_SHOWN = 500;
+/** How a reference is followed. */
+export type ResolveOptions = Pick<ServingOptions, 'hub'> & {
+  readonly signal: AbortSignal;
+  readonly onProgress?: OnProgress | null;
+  /** What an error names. */
+  readonly field?: string;
+  /** What a reference may be beside a path and a URI, for an error. */
+  readonly names?: readonly string[];
+  /** Which model of a repository is taken where the URI does not say. Default: the largest. */
+  readonly choose?: FindOptions['choose'];
+};
 
-/** Undefined would make the downloader look into the environment, which its types do not say. */
-const NO_TOKEN = null as unknown as string;
-
-/** A local path as it is; an `hf:` URI through the cache of node-llama-cpp, or of transformers.js for ONNX repositories. */
+/** A local path as it is; an `hf:` URI through the folder of downloads, or the cache of transformers.js for ONNX repositories. */
 export async function resolveFile(
   reference: string,
-  hub: HubOptions,
-  onProgress: OnProgress | null,
-  signal: AbortSignal,
-  field = 'model',
+  { hub, signal, onProgress, field = 'model', names = [], choose = takeLargest }: ResolveOptions,
 ): Promise<string> {
   if (!reference.startsWith('hf:')) {
     const file = realPath(path.resolve(reference));
-    if (file === null)
-      throw errorAt(
-        field,
-        'MODEL_NOT_FOUND',
-        `expected ${field === 'model' ? 'an alias, ' : ''}an hf: URI or a path of a model, got ${JSON.stringify(reference.slice(0, MAX_SHOWN))}`,
-      );
+    if (file === null) throw missingModel(field, reference, names);
     return file;
   }
+  const report = ({ bytes, totalBytes, ...rate }: Progress): void => {
+    const fraction = totalBytes === null ? 0 : bytes / Math.max(totalBytes, 1);
+    onProgress?.(reference, Math.min(1, fraction), 'download', { bytes, totalBytes, ...rate });
+  };
   const onnx = parseHubReference(reference);
-  if (onnx)
-    return await fetchModel(onnx, hub, signal, (fraction) => onProgress?.(reference, fraction, 'download'));
-  const { resolveModelFile } = await import('./download.ts');
-  try {
-    return await resolveModelFile(reference, {
-      cli: false,
-      signal,
-      deleteTempFileOnCancel: false, // the next download goes on with it
-      tokens: { huggingFace: hub.token ?? NO_TOKEN },
-      ...(hub.folder === undefined ? {} : { directory: path.resolve(hub.folder) }),
-      ...(hub.endpoint === undefined ? {} : { endpoints: { huggingFace: hub.endpoint } }),
-      ...(hub.offline ? { download: false } : {}),
-      ...(onProgress
-        ? {
-            onProgress: ({ totalSize, downloadedSize }) =>
-              onProgress(reference, downloadedSize / Math.max(totalSize, 1), 'download'),
-          }
-        : {}),
-    });
-  } catch (cause) {
-    if (signal?.aborted)
-      throw new OnpolicyError('ABORTED', `downloading ${reference} was aborted`, { cause });
-    throw errorAt(
-      field,
-      'NETWORK_FAILED',
-      `${reference} is not in the local folder and could not be downloaded: ${cause instanceof Error ? cause.message : String(cause)}`,
-      cause,
-    );
-  }
+  if (onnx) return await fetchModel(onnx, hub, signal, report);
+  return await fetchGguf(reference, { hub, signal, field, choose, onProgress: report });
 }
+
+const takeLargest: FindOptions['choose'] = async (_reference, _files, [largest]) => largest!;

@@ -14,6 +14,7 @@ import {
 } from '../protocol/index.ts';
 import type { AdapterFile } from './adapter-files.ts';
 import { Arrivals, requireRoom } from './arrivals.ts';
+import { chooseFitting } from './choose-fitting.ts';
 import {
   closeDraft,
   DRAFT_FIELD,
@@ -25,6 +26,7 @@ import {
 import type { EmbeddingModel } from './embedding-model.ts';
 import { loadModel, planLoad, unloadModel } from './load-model.ts';
 import { type MemoryNeed, totalBytes } from './memory-need.ts';
+import { missingModel } from './missing-model.ts';
 import { type ModelCard, readCard } from './model-card.ts';
 import { findProjector, resolveFile } from './model-files.ts';
 import { EMBEDDED_MODEL, EMBEDDED_NAME, type NamedModels, namedModels } from './named-models.ts';
@@ -263,6 +265,11 @@ export class Models {
     return [...new Set([this.#named.fallbackName, ...this.#named.aliases.keys()])];
   }
 
+  /** The error of a reference that is none of these, at a field of a request. */
+  missing(reference: string, field: string): OnpolicyError {
+    return missingModel(field, reference, this.names());
+  }
+
   /** Whether a reference is one of the names, a file that exists, or a URI. */
   has(reference: string): boolean {
     if (this.names().includes(reference) || reference.startsWith('hf:')) return true;
@@ -275,7 +282,7 @@ export class Models {
     const serving = { ...this.#options, hub: { ...this.#options.hub, offline: true }, onProgress: null };
     const { signal } = new AbortController();
     try {
-      const file = await resolveFile(options.path, serving.hub, null, signal);
+      const file = await resolveFile(options.path, { hub: serving.hub, signal });
       const { mtimeMs } = fs.statSync(file);
       const key = keyOf(file, options);
       let known = this.#cards.get(key);
@@ -350,7 +357,13 @@ export class Models {
     let finding = this.#files.get(reference);
     if (!finding || finding.isStopped) {
       finding = new Shared((stop) =>
-        resolveFile(reference, this.#options.hub, this.#options.onProgress, stop, field),
+        resolveFile(reference, {
+          ...this.#options,
+          signal: stop,
+          field,
+          names: this.names(),
+          choose: chooseFitting(this.#options),
+        }),
       );
       this.#files.set(reference, finding);
       const failed = finding;

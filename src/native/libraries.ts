@@ -56,8 +56,11 @@ export async function openLibraries(gpu: Gpu): Promise<void> {
   });
   await opened;
   if (gpu === 'auto' || gpu === false) return;
-  if (!devices().some((device) => device.kind === 'gpu'))
-    throw errorAt('gpu', 'NATIVE_UNAVAILABLE', `expected a working ${gpu} device, found none`);
+  if (devices().some((device) => device.kind === 'gpu')) return;
+  const variant = variants().find((one) => one.gpu === gpu);
+  const lacks = variant ? await lacksOf(loadAddon(), variant) : [];
+  const why = lacks.length === 0 ? '' : `; ${missingOf(lacks, variant!.packages)}`;
+  throw errorAt('gpu', 'NATIVE_UNAVAILABLE', `expected a working ${gpu} device, found none${why}`);
 }
 
 /** The devices that the opened libraries can compute on. */
@@ -77,25 +80,22 @@ export function freeGpuBytes(): number {
 
 /** Opens them for one addon: each has its own table of their functions. */
 export async function openLibrariesOf(addon: EngineAddon, gpu: Gpu): Promise<void> {
-  const platform = `${process.platform}-${process.arch}`;
-  const missing: string[] = [];
+  const missing: Lack[] = [];
   let install: readonly string[] | undefined;
-  for (const variant of VARIANTS[platform] ?? []) {
+  for (const variant of variants()) {
     const isWanted = gpu === 'auto' || gpu === variant.gpu || (gpu === false && variant.gpu === 'metal');
     if (!isWanted) continue;
-    if (variant.driver && !addon.canOpenSystemLibrary(variant.driver)) {
-      missing.push(`${variant.driver} (the ${variant.gpu} driver)`);
+    const lacks = await lacksOf(addon, variant);
+    if (lacks.length > 0) {
+      missing.push(...lacks);
+      // Without a driver a package is of no use, unless the caller asks for it.
+      if (gpu === variant.gpu || !lacks.some(({ isDriver }) => isDriver)) install ??= variant.packages;
       continue;
     }
     const found = await Promise.all(variant.packages.map(findPackage));
-    if (found[0]?.folder === undefined) {
-      missing.push(`the package ${nameOf(variant)}${found[0] ? ` (${found[0].version} is there)` : ''}`);
-      install ??= variant.packages;
-      continue;
-    }
     const folders = found.flatMap((part) => part?.folder ?? []);
     await addon
-      .openLibrary(found[0].folder, ENGINE_VERSION, folders.flatMap(fallbackBackends), LARGEST_BUFFER)
+      .openLibrary(folders[0]!, ENGINE_VERSION, folders.flatMap(fallbackBackends), LARGEST_BUFFER)
       .catch((error: unknown) => {
         throw fromNative(error);
       });
@@ -109,14 +109,42 @@ export async function openLibrariesOf(addon: EngineAddon, gpu: Gpu): Promise<voi
   }
   throw new OnpolicyError(
     'NATIVE_UNAVAILABLE',
-    `no engine for ${platform}${gpu === 'auto' ? '' : ` with gpu: ${String(gpu)}`}: missing ${missing.join(', ') || 'a build of it'}` +
-      (install ? `. Install it: ${installLine(install)}` : ''),
+    `no engine for ${platform()}${gpu === 'auto' ? '' : ` with gpu: ${String(gpu)}`}: ${missingOf(missing, install)}`,
     gpu === 'auto' || gpu === false ? {} : { param: 'gpu' },
   );
 }
 
-function nameOf({ packages: [first] }: Variant): string {
-  return `@node-llama-cpp/${first} ${PACKAGE_VERSION}`;
+function platform(): string {
+  return `${process.platform}-${process.arch}`;
+}
+
+function variants(): readonly Variant[] {
+  return VARIANTS[platform()] ?? [];
+}
+
+/** A driver or package that is not here, in words. */
+type Lack = { readonly isDriver: boolean; readonly what: string };
+
+/** What a build needs and is not here. */
+async function lacksOf(addon: EngineAddon, { gpu, driver, packages }: Variant): Promise<Lack[]> {
+  const lacks: Lack[] = [];
+  if (driver && !addon.canOpenSystemLibrary(driver))
+    lacks.push({ isDriver: true, what: `${driver} (the ${gpu} driver)` });
+  const found = await findPackage(packages[0]!);
+  if (found?.folder === undefined) {
+    const other = found ? ` (${found.version} is there)` : '';
+    lacks.push({
+      isDriver: false,
+      what: `the package @node-llama-cpp/${packages[0]} ${PACKAGE_VERSION}${other}`,
+    });
+  }
+  return lacks;
+}
+
+function missingOf(lacks: readonly Lack[], install: readonly string[] | undefined): string {
+  const isPackage = lacks.some(({ isDriver }) => !isDriver);
+  const what = lacks.map((lack) => lack.what).join(', ') || 'a build of it';
+  return `missing ${what}${install && isPackage ? `. Install it: ${installLine(install)}` : ''}`;
 }
 
 /** The command that adds the packages of one build. */

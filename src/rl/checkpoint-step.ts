@@ -7,6 +7,7 @@ import { setImmediate } from 'node:timers/promises';
 import {
   flushFolder,
   ifMissing,
+  makeFolder,
   readText,
   rename,
   replaceFile,
@@ -79,7 +80,7 @@ export async function writeStep(
   const temporary = path.join(checkpoints, `${TEMPORARY}${facts.id}`);
   const discard = (): Promise<void> => fs.rm(temporary, { recursive: true, force: true });
   try {
-    await fs.mkdir(checkpoints, { recursive: true });
+    await makeFolder(checkpoints);
     await trainer.save(temporary);
     const content = { format: 1, ...facts, files: await hashFiles(temporary) };
     await writeFlushed(path.join(temporary, FACTS_FILE), [`${JSON.stringify(content, null, 2)}\n`]);

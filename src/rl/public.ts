@@ -1,3 +1,4 @@
+/// <reference types="node" preserve="true" />
 /**
  * `onpolicy/rl`: the stages of training as functions, for training loops of one's own.
  * @module rl

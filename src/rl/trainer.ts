@@ -1,7 +1,6 @@
 /** A GGUF model and packed rows -> log-probabilities, gradients, new adapter weights. The native trainer behind one interface. */
-import fs from 'node:fs/promises';
 import { setImmediate } from 'node:timers/promises';
-import { writing } from '../common/index.ts';
+import { makeFolder, writing } from '../common/index.ts';
 import { fromNative, OnpolicyError } from '../errors.ts';
 import { checkTensorTypes, readHeader } from '../gguf/index.ts';
 import { plainAlpha } from '../lora/index.ts';
@@ -41,6 +40,8 @@ export interface Trainer extends AsyncDisposable {
   loadAdapter(source: AdapterWeights | string): Promise<void>;
   /** A copy of the adapter's weights. */
   adapter(): AdapterWeights;
+  /** Fails with `OUT_OF_MEMORY` if training on the row would take more than `memoryBudget`. */
+  checkMemory(row: PackedRow): Promise<void>;
   /** Log-probability and entropy of each target of the row. */
   forward(
     row: PackedRow,
@@ -121,6 +122,13 @@ class GgufTrainer implements Trainer {
     return this.#native.read('value');
   }
 
+  checkMemory(row: PackedRow): Promise<void> {
+    return this.#calls.run(() => {
+      checkArguments('PackedRow', row);
+      return this.#native.checkMemory(row);
+    });
+  }
+
   forward(row: PackedRow, options: ForwardOptions = {}) {
     return this.#calls.run(() => {
       checkArguments('PackedRow', row);
@@ -188,7 +196,7 @@ class GgufTrainer implements Trainer {
         firstMoment: await this.#readInPieces('firstMoment'),
         secondMoment: await this.#readInPieces('secondMoment'),
       };
-      await writing(folder, () => fs.mkdir(folder, { recursive: true }));
+      await writing(folder, () => makeFolder(folder));
       await saveCheckpoint(folder, this.info, await this.#readInPieces('value'), optimizer);
     });
   }

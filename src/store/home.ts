@@ -6,6 +6,7 @@ import {
   currentWriter,
   flushFolder,
   lockForWriting,
+  makeFolder,
   readText,
   rename,
   replaceFile,
@@ -112,7 +113,7 @@ export class Home {
   }
 
   async #open(): Promise<WriterLock> {
-    await fs.mkdir(this.path('models'), { recursive: true });
+    await makeFolder(this.path('models'));
     const lock = await lockForWriting('the home folder', this.folder, this.#session);
     try {
       await this.#checkFormat();

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { flushFolder, ifMissing, rename, replaceFile } from '../common/index.ts';
+import { flushFolder, ifMissing, makeFolder, rename, replaceFile } from '../common/index.ts';
 import type {
   MetricValues,
   Page,
@@ -76,7 +76,7 @@ export class Jobs {
     };
     const temporary = await this.#home.makeTemporary(); // a crash here leaves no job
     await saveRecord(temporary, record);
-    await fs.mkdir(path.dirname(folder), { recursive: true });
+    await makeFolder(path.dirname(folder));
     await rename(temporary, folder);
     await flushFolder(path.dirname(folder));
     this.#folders.set(id, folder);

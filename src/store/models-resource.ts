@@ -1,8 +1,7 @@
 /** A store -> `runtime.models`. */
-import { errorAt } from '../errors.ts';
+import type { OnpolicyError } from '../errors.ts';
 import type { ExportModel } from '../models/index.ts';
 import {
-  describe,
   fault,
   throwFaults,
   validateListQuery,
@@ -19,6 +18,8 @@ export type BaseModels = {
   names(): readonly string[];
   /** Whether a reference is such a name, a file that exists, or a URI. */
   has(reference: string): boolean;
+  /** The error of one that is not, at a field of a request. */
+  missing(reference: string, field: string): OnpolicyError;
 };
 
 /** Models of this process's store. */
@@ -49,12 +50,7 @@ export function modelsResource(
         ]);
       if (valid.name !== null && bases.names().includes(valid.name))
         throwFaults([fault(['name'], 'value', 'a name that no other model has', valid.name)]);
-      if (!bases.has(valid.base_model))
-        throw errorAt(
-          'base_model',
-          'MODEL_NOT_FOUND',
-          `expected an alias, an hf: URI or a path of a model, got ${describe(valid.base_model)}`,
-        );
+      if (!bases.has(valid.base_model)) throw bases.missing(valid.base_model, 'base_model');
       return await store().createModel(valid);
     },
     retrieve: async (id) => await store().getModel(id),

@@ -1,7 +1,7 @@
 /** Trajectories and metrics <-> files of a model's run. `committed.json` states how many bytes of each file are complete. */
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { flushFolder, LineWriter, replaceFile } from '../common/index.ts';
+import { flushFolder, LineWriter, makeFolder, replaceFile } from '../common/index.ts';
 import type { MetricValues, RolloutException } from '../protocol/index.ts';
 import { FORMAT, type Home, readRecord } from './home.ts';
 import { readLines } from './jsonl.ts';
@@ -206,7 +206,7 @@ async function appendGroups<Content>(
 
 async function openFile(file: string, bytes: number): Promise<LineWriter> {
   const folder = path.dirname(file);
-  if (bytes === 0) await fs.mkdir(folder, { recursive: true });
+  if (bytes === 0) await makeFolder(folder);
   const writer = await LineWriter.open(file, bytes);
   if (bytes === 0) await flushFolder(folder);
   return writer;

@@ -1,3 +1,4 @@
+/// <reference types="node" preserve="true" />
 /**
  * Constrained decoding on its own: vocabulary + specification -> masks over the next token.
  *

@@ -1,3 +1,4 @@
+/// <reference types="node" preserve="true" />
 /**
  * A chat template in Jinja2 and a chat -> prompt text: byte-exact, and safe with untrusted templates.
  *

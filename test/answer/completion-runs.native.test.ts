@@ -157,6 +157,11 @@ describe('a runtime', () => {
       code: 'INVALID_REQUEST',
       message: expect.stringContaining('temperature'),
     });
+    await expect(runtime().createCompletion({ messages: [] })).rejects.toMatchObject({
+      code: 'INVALID_REQUEST',
+      param: 'messages',
+      message: 'messages: expected at least one message, got none',
+    });
     await expect(ask('x', { model: 'nothing-here' })).rejects.toMatchObject({
       code: 'MODEL_NOT_FOUND',
       status: 404,

@@ -133,7 +133,12 @@ describe('a draft model', () => {
       'INVALID_REQUEST',
       'speculation.model: expected a model with the vocabulary',
     ],
-    ['no file', { method: 'draft', model: 'nowhere.gguf' }, 'MODEL_NOT_FOUND', 'speculation.model: expected'],
+    [
+      'no file',
+      { method: 'draft', model: 'nowhere.gguf' },
+      'MODEL_NOT_FOUND',
+      'speculation.model: no such file',
+    ],
     [
       'no model',
       { method: 'draft' },

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import fs from 'node:fs';
 import { PassThrough, Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
+import manifest from '../../package.json' with { type: 'json' };
 import { report } from '../../src/cli/report.ts';
 import { makeRun } from '../report/made-run.ts';
 import { closeAll, newHome, open } from '../store/homes.ts';
@@ -17,29 +18,47 @@ async function madeHome() {
 }
 
 describe('onpolicy', () => {
-  it('helps on one screen', async () => {
-    for (const words of [[], ['help'], ['--help'], ['models', '--help']]) {
+  it('helps on one screen, and about each command', async () => {
+    for (const words of [[], ['help'], ['--help'], ['-h']]) {
       const { exitCode, output } = await command(words);
       expect(exitCode).toBe(0);
       const lines = output.trimEnd().split('\n');
       expect(lines.length).toBeLessThanOrEqual(24);
       for (const line of lines) expect(line.length).toBeLessThanOrEqual(110);
     }
+    for (const words of [
+      ['models', '--help'],
+      ['help', 'models'],
+      ['models', '-h'],
+    ]) {
+      const { exitCode, output } = await command(words);
+      expect(exitCode).toBe(0);
+      expect(output).toMatch(/^Usage: (onpolicy )?models/);
+      expect(output).toContain('--after <ID>');
+      expect(output).not.toContain('--port');
+    }
+  });
+
+  it('says its version', async () => {
+    expect(await command(['--version'])).toMatchObject({ exitCode: 0, output: `${manifest.version}\n` });
   });
 
   it.each([
-    [['sing'], /expected one of chat, complete.*got sing/],
-    [['models', '--colour'], /--colour/],
+    [['sing'], /unknown command 'sing'/],
+    [['complet'], /unknown command 'complet'; Did you mean complete\?; "onpolicy help" shows/],
+    [['models', '--colour'], /--colour.*"onpolicy help models" shows/],
+    [['models', '--limt', '3'], /unknown option '--limt'; Did you mean --limit\?/],
     [['models', '--limit', 'many'], /--limit: expected a number, got "many"/],
     [['models', 'rename', 'x'], /MODEL|no model|expected list, show/],
-    [['checkpoints'], /expected a model/],
-    [['report'], /expected one model/],
-    [['serve', 'now'], /expected no words/],
+    [['checkpoints'], /missing required argument 'model'/],
+    [['report'], /missing required argument 'model'/],
+    [['serve', 'now'], /too many arguments/],
     [['serve', '--token-file', './none'], /--token-file: cannot read .\/none/],
     [['serve', '--config', './none'], /--config: cannot read .\/none/],
     [['serve', '--access-log', './none/x'], /--access-log: cannot write .\/none/],
-    [['pull'], /expected an hf: URI/],
+    [['pull'], /missing required argument 'uri'/],
     [['pull', 'hf:a/b:Q8_0', '--offline'], /hf:a\/b:Q8_0 is not in the local folder/],
+    [['downloads', 'rename'], /expected list, delete or verify, got rename/],
     [['complete'], /expected a prompt/],
     [['bench', '--sequences', 'x'], /expected integers/],
   ])('says what is wrong with %j', async (words, message) => {

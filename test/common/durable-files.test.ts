@@ -3,7 +3,7 @@ import fs from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { rename, replaceFile } from '../../src/common/index.ts';
+import { makeFolder, rename, replaceFile } from '../../src/common/index.ts';
 
 const failure = (code: string): Error => Object.assign(new Error(code), { code });
 const TRIES = 101;
@@ -47,4 +47,21 @@ it('a file is replaced while it is open', async () => {
   expect(await fs.readFile(file, 'utf8')).toBe('new');
   expect(await fs.readdir(folder)).toEqual(['a.json']);
   await fs.rm(folder, { recursive: true });
+});
+
+it('folders are made with those above them, and not where the system makes none', async () => {
+  const root = await fs.mkdtemp(path.join(os.tmpdir(), 'onpolicy-durable-'));
+  try {
+    const deep = path.join(root, 'a', 'b', 'c');
+    await Promise.all([makeFolder(deep), makeFolder(deep)]);
+    expect((await fs.stat(deep)).isDirectory()).toBe(true);
+    await fs.writeFile(path.join(root, 'file'), '');
+    await expect(makeFolder(path.join(root, 'file'))).rejects.toMatchObject({ code: 'EEXIST' });
+    await expect(makeFolder(path.join(root, 'file', 'x'))).rejects.toMatchObject({ code: 'ENOTDIR' });
+    vi.spyOn(fs, 'mkdir').mockRejectedValue(failure('ENOENT')); // as below /proc
+    await expect(makeFolder(path.join(root, 'x', 'y'))).rejects.toMatchObject({ code: 'ENOENT' });
+  } finally {
+    vi.restoreAllMocks();
+    await fs.rm(root, { recursive: true });
+  }
 });

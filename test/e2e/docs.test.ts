@@ -32,18 +32,9 @@ const PRINTS: Readonly<Record<string, RegExp>> = {
   'docs/store.md': /^[\d.]+\n0 checkpoints, a report of \d{5,} characters\n$/,
 };
 
-const pages = ['README.md', ...fs.readdirSync(path.join(ROOT, 'docs')).map((name) => `docs/${name}`)].filter(
-  (name) => name.endsWith('.md'),
-);
-const programs = new Map(
-  pages
-    .map((page): [string, string] => [page, programOf(fs.readFileSync(path.join(ROOT, page), 'utf8'))])
-    .filter(([, program]) => program !== ''),
-);
-
-function programOf(text: string): string {
-  return [...text.matchAll(/^```js\n([\s\S]*?)^```/gm)].map(([, block]) => block).join('');
-}
+const SCRIPT = '../../scripts/doc-programs.mjs';
+const { docPrograms } = (await import(SCRIPT)) as { docPrograms(): Map<string, string> };
+const programs = docPrograms();
 
 let folder: string;
 beforeAll(() => {

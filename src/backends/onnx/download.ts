@@ -1,10 +1,10 @@
 /** An `hf:` reference to an ONNX repository -> a folder with its files: that of the option `hub`, else transformers.js' own cache. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { errorAt, messageOf, OnpolicyError } from '../../errors.ts';
+import { errorAt, OnpolicyError } from '../../errors.ts';
+import { downloadFile, networkReason, type Progress } from '../../hub/index.ts';
 import type { HubOptions } from '../../protocol/index.ts';
 import { loadTransformers } from './packages.ts';
-import { downloadFile, type OnProgress } from './resumable.ts';
 
 /** A repository, or one graph in it: `hf:owner/name`, `hf:owner/name/onnx/model_q4.onnx`. */
 export type HubReference = { readonly repository: string; readonly graph: string };
@@ -41,7 +41,7 @@ export async function fetchModel(
   { repository, graph }: HubReference,
   hub: HubOptions,
   signal: AbortSignal,
-  onProgress: OnProgress = () => {},
+  onProgress: (progress: Progress) => void = () => {},
 ): Promise<string> {
   const { env } = await loadTransformers();
   const folder = path.join(path.resolve(hub.folder ?? env.cacheDir ?? '.cache'), repository);
@@ -51,15 +51,15 @@ export async function fetchModel(
       `${env.remotePathTemplate.replace('{model}', repository).replace('{revision}', 'main')}${file}`,
       hub.endpoint?.replace(/\/*$/, '/') ?? env.remoteHost,
     ).href;
-  const get = async (file: string, progress?: OnProgress): Promise<boolean> => {
+  const get = async (file: string, progress?: (progress: Progress) => void): Promise<boolean> => {
     const target = path.join(folder, file);
     if (fs.existsSync(target)) return true;
     if (isOffline) throw new Error(`${target} is missing, and nothing may be downloaded`);
     const { token = null } = hub;
-    return await downloadFile({ url: address(file), token, signal, onProgress: progress }, target);
+    return (await downloadFile({ url: address(file), token, signal, onProgress: progress }, target)) !== null;
   };
   let isCached = false;
-  const getIfAny = async (file: string, progress?: OnProgress): Promise<boolean> => {
+  const getIfAny = async (file: string, progress?: (progress: Progress) => void): Promise<boolean> => {
     try {
       return await get(file, progress);
     } catch (error) {
@@ -82,10 +82,11 @@ export async function fetchModel(
   } catch (cause) {
     if (signal.aborted)
       throw new OnpolicyError('ABORTED', `downloading hf:${repository} was aborted`, { cause });
+    if (cause instanceof OnpolicyError) throw cause;
     throw errorAt(
       'model',
       'NETWORK_FAILED',
-      `hf:${repository} is not in ${folder} and could not be downloaded: ${messageOf(cause)}`,
+      `hf:${repository} is not in ${folder} and could not be downloaded: ${networkReason(cause)}`,
       cause,
     );
   }

@@ -52,9 +52,11 @@ export const runtimeDefinitions: Definitions = {
     ['auto', 'cuda', 'vulkan', 'metal', false],
   ),
   OnProgress: {
-    description: 'Hears how much of a model is downloaded or loaded, 0 to 1.',
+    description:
+      'Hears how much of a model is downloaded or loaded, 0 to 1, and of a download its bytes, rate and time left.',
     kind: 'function',
-    tsType: "(model: string, fraction: number, phase: 'download' | 'load') => void",
+    tsType:
+      "(model: string, fraction: number, phase: 'download' | 'load', download?: { readonly bytes: number; readonly totalBytes: number | null; readonly bytesPerSecond: number; readonly secondsLeft: number | null }) => void",
   },
   HubOptions: object('Where models named by `hf:` URIs come from and go to.', [], {
     token: string('Gives access to gated and private repositories.', {
@@ -63,7 +65,7 @@ export const runtimeDefinitions: Definitions = {
       secret: true,
     }),
     folder: path(
-      'Where downloads are kept. Default: `~/.node-llama-cpp/models` for GGUF files, the cache of transformers.js for ONNX.',
+      'Where downloads are kept. Default: `~/.cache/onpolicy` for GGUF files, the cache of transformers.js for ONNX.',
     ),
     endpoint: string('Address of a mirror of the hub.', {
       pattern: '^[hH][tT][tT][pP][sS]?:',
@@ -212,6 +214,9 @@ export const runtimeDefinitions: Definitions = {
       maxBatchTokens,
       cacheType: cacheType!,
       slidingWindow: slidingWindow!,
+      hub: ref('HubOptions', 'Where a model named by an `hf:` URI is looked for. Only headers are read.', {
+        default: {},
+      }),
     },
     { title: 'options' },
   ),

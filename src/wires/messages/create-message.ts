@@ -9,7 +9,7 @@ import {
   type MessageTokensCount,
   type ValidationOptions,
 } from '../../protocol/index.ts';
-import type { CallOptions, Completions } from '../../service.ts';
+import type { Answer, CallOptions, Completions, StreamFlag } from '../../service.ts';
 import { answerWithin } from '../answer-within.ts';
 import type { Renders } from '../renders.ts';
 import { toChat } from './to-chat.ts';
@@ -19,18 +19,14 @@ import { toMessage } from './to-message.ts';
 /** The events of one message. */
 export class MessageStream extends AnswerStream<MessageStreamEvent> {}
 
-/** Answers requests of Anthropic's messages API. */
-export interface CreateMessage {
-  /**
-   * As a stream of events.
-   * @throws OnpolicyError `INVALID_REQUEST` for bad fields, before anything runs; further codes in `ErrorCode`
-   */
-  (request: MessageRequest & { stream: true }, options?: CallOptions): Promise<MessageStream>;
-  /** As a whole. */
-  (request: MessageRequest & { stream?: false | null }, options?: CallOptions): Promise<MessageResponse>;
-  /** As the request's `stream` says. */
-  (request: MessageRequest, options?: CallOptions): Promise<MessageResponse | MessageStream>;
-}
+/**
+ * Answers requests of Anthropic's messages API: with `stream: true` as a stream of events, else as a whole.
+ * @throws OnpolicyError `INVALID_REQUEST` for bad fields, before anything runs; further codes in `ErrorCode`
+ */
+export type CreateMessage = <Flag extends StreamFlag = undefined>(
+  request: MessageRequest & { stream?: Flag },
+  options?: CallOptions,
+) => Promise<Answer<Flag, MessageStream, MessageResponse>>;
 
 /** Answers a request by a service. */
 export async function createMessage(

@@ -18,7 +18,7 @@ import {
   type ResponseTokensCount,
   type ValidationOptions,
 } from '../../protocol/index.ts';
-import type { CallOptions, Completions } from '../../service.ts';
+import type { Answer, CallOptions, Completions, StreamFlag } from '../../service.ts';
 import { answerWithin } from '../answer-within.ts';
 import type { Renders } from '../renders.ts';
 import { compact } from './compact.ts';
@@ -35,17 +35,13 @@ export class ResponseStream extends AnswerStream<ResponseStreamEvent> {}
 /** Responses of OpenAI's responses API. Those that are stored lie in memory, the oldest ones give way. */
 export interface ResponsesResource {
   /**
-   * Answers a request as a stream of events.
+   * Answers a request: with `stream: true` as a stream of events, else as a whole.
    * @throws OnpolicyError `INVALID_REQUEST` for bad fields, before anything runs; further codes in `ErrorCode`
    */
-  create(request: ResponseRequest & { stream: true }, options?: CallOptions): Promise<ResponseStream>;
-  /** Answers a request as a whole. */
-  create(
-    request: ResponseRequest & { stream?: false | null },
+  create<Flag extends StreamFlag = undefined>(
+    request: ResponseRequest & { stream?: Flag },
     options?: CallOptions,
-  ): Promise<ResponseObject>;
-  /** Answers a request, as its `stream` says. */
-  create(request: ResponseRequest, options?: CallOptions): Promise<ResponseObject | ResponseStream>;
+  ): Promise<Answer<Flag, ResponseStream, ResponseObject>>;
   /** Finds a stored response. Throws `NOT_FOUND`. */
   retrieve(id: string): Promise<ResponseObject>;
   /** Forgets a stored response. Throws `NOT_FOUND`. */

@@ -116,12 +116,11 @@ describe('an ONNX download', () => {
 
   it('goes on where it was cut', async () => {
     hub.cutAfter = 20_000;
-    await expect(fetchGraph()).rejects.toMatchObject({ code: 'NETWORK_FAILED', param: 'model' });
-    expect(left()).toEqual([`o/n-onnx/onnx/model.onnx.${sha256(GRAPH).slice(0, 16)}.part`]);
-    const { size } = fs.statSync(path.join(folder, left()[0]!));
-    expect(size).toBeGreaterThan(0);
     expect(fs.readFileSync(await fetchGraph())).toEqual(GRAPH);
-    expect(graphRequests().map(({ range }) => range)).toEqual([undefined, `bytes=${size}-`]);
+    expect(graphRequests().map(({ range }) => range)).toEqual([
+      undefined,
+      expect.stringMatching(/^bytes=[1-9]\d*-$/),
+    ]);
     expect(left()).toEqual([]);
   });
 
@@ -217,14 +216,17 @@ describe('an ONNX download', () => {
 
 describe('a GGUF download', () => {
   const resolve = (options: HubOptions): Promise<string> =>
-    resolveFile('hf:o/n/tiny.gguf', { endpoint, folder, ...options }, null, new AbortController().signal);
+    resolveFile('hf:o/n/tiny.gguf', {
+      hub: { endpoint, folder, ...options },
+      signal: new AbortController().signal,
+    });
 
   it('takes the same options, and no token of the environment', async () => {
     hub.token = 'secret';
     await expect(resolve({})).rejects.toMatchObject({ code: 'NETWORK_FAILED', param: 'model' });
     expect(hub.asked.every(({ authorization }) => authorization === undefined)).toBe(true);
     const file = await resolve({ token: 'secret' });
-    expect(path.dirname(file)).toBe(folder);
+    expect(file).toBe(path.join(folder, 'o', 'n', 'tiny.gguf'));
     expect(fs.readFileSync(file)).toEqual(FILES['tiny.gguf']);
     const before = hub.asked.length;
     expect(await resolve({ offline: true })).toBe(file);

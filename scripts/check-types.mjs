@@ -1,0 +1,79 @@
+// The types of `dist` as a user's project meets them: every entry and the README's program, in strict TypeScript without skipLibCheck,
+// over three ways to resolve modules; and what the compiler says about a mistake.
+// Words: paths of `tsc` of other releases of TypeScript, in place of the one here.
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { docPrograms } from './doc-programs.mjs';
+
+const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
+const modules = path.join(root, 'node_modules');
+const compilers = process.argv.slice(2);
+if (compilers.length === 0) compilers.push(path.join(modules, 'typescript', 'bin', 'tsc'));
+
+const RESOLUTIONS = [
+  ['--module', 'nodenext'],
+  ['--module', 'node16'],
+  ['--module', 'esnext', '--moduleResolution', 'bundler'],
+];
+/** As `tsc --init` writes them, but for skipLibCheck. */
+const STRICT =
+  '--noEmit --target es2022 --skipLibCheck false --strict --noUncheckedIndexedAccess --exactOptionalPropertyTypes'.split(
+    ' ',
+  );
+const ENTRIES = ['onpolicy', 'onpolicy/rl', 'onpolicy/template', 'onpolicy/structured', 'onpolicy/http'];
+/** A mistake -> what the one error about it has. */
+const MISTAKES = [
+  ['{ messages, temprature: 1 }', "Did you mean to write 'temperature'?"],
+  ["{ messages, temperature: '1' }", "Type 'string' is not assignable to type 'number'."],
+];
+
+const app = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-types-'));
+try {
+  fs.mkdirSync(path.join(app, 'node_modules'));
+  fs.symlinkSync(root, path.join(app, 'node_modules', 'onpolicy'), 'junction');
+  fs.symlinkSync(path.join(modules, '@types'), path.join(app, 'node_modules', '@types'), 'junction');
+  fs.writeFileSync(path.join(app, 'package.json'), '{ "type": "module" }');
+  const entries = ENTRIES.map((name, i) => `import * as entry${i} from '${name}';\nvoid entry${i};\n`).join(
+    '',
+  );
+  fs.writeFileSync(path.join(app, 'entries.ts'), entries);
+  fs.writeFileSync(path.join(app, 'readme.ts'), docPrograms().get('README.md'));
+  const mistakes = MISTAKES.map(([request], i) => {
+    const name = `mistake${i}.ts`;
+    fs.writeFileSync(
+      path.join(app, name),
+      `import { createCompletion } from 'onpolicy';\nconst messages = [{ role: 'user' as const, content: '' }];\nvoid createCompletion(${request});\n`,
+    );
+    return name;
+  });
+  for (const compiler of compilers) {
+    for (const resolution of RESOLUTIONS) {
+      expect('', compile(compiler, resolution, ['entries.ts', 'readme.ts']));
+    }
+    const errors = compile(compiler, RESOLUTIONS[0], mistakes).split(/^(?=\S)/m);
+    for (const [i, [, expected]] of MISTAKES.entries()) {
+      const [error = '', ...more] = errors.filter((line) => line.startsWith(mistakes[i]));
+      if (more.length > 0 || error.split('\n').length > 2 || !error.includes(expected))
+        expect(expected, [error, ...more].join(''));
+    }
+  }
+} finally {
+  fs.rmSync(app, { recursive: true, force: true });
+}
+
+/** What a compiler says. */
+function compile(compiler, options, files) {
+  return spawnSync(process.execPath, [compiler, ...STRICT, ...options, ...files], {
+    cwd: app,
+    encoding: 'utf8',
+  }).stdout;
+}
+
+function expect(wanted, got) {
+  if (wanted === got) return;
+  console.error(wanted === '' ? got : `expected one error with ${wanted}\n${got}`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,101 @@
+/** `onpolicy chat`: lines of input -> a conversation on the terminal. */
+import { createInterface } from 'node:readline/promises';
+import type { WriteStream } from 'node:tty';
+import { messageOf } from '../errors.ts';
+import type { Service } from '../index.ts';
+import { command, type Given } from './arguments.ts';
+import { streamAnswer, systemMessages } from './complete.ts';
+import { COMMON, openRuntime, SAMPLING, toRequest } from './model-arguments.ts';
+import { print, type Terminal } from './terminal.ts';
+
+const FLAGS = { ...SAMPLING, ...COMMON } as const;
+
+const COMMANDS = `/system TEXT  another system message, and a new conversation
+/reset        a new conversation
+/exit         the end; so does Ctrl+D. Ctrl+C stops an answer`;
+
+/** A conversation: a line of input, then an answer, until the input ends. */
+export const chat = command(
+  { name: 'chat', about: 'a conversation on the terminal; /help lists its commands', options: FLAGS },
+  async (given, terminal) => {
+    await using runtime = await openRuntime(given.options, terminal);
+    await converse(runtime, given.options, terminal);
+  },
+);
+
+/** `service` answers. A line that begins with `/` is a command; `//` begins a message with one. */
+export async function converse(
+  service: Pick<Service, 'createCompletion'>,
+  options: Given<typeof FLAGS>['options'],
+  terminal: Terminal,
+): Promise<void> {
+  const lines = createInterface({
+    input: terminal.input,
+    output: terminal.errors,
+    terminal: (terminal.errors as Partial<WriteStream>).isTTY === true, // with a history of its lines
+    prompt: options.json ? '' : '> ',
+  });
+  let ended = false; // piped input ends before its lines are answered, and from then on a prompt is an error
+  lines.once('close', () => {
+    ended = true;
+  });
+  let system = options.system;
+  let messages = systemMessages(system);
+  let answering: AbortController | null = null;
+  const interrupt = (): void => {
+    if (answering === null) lines.close();
+    else answering.abort();
+  };
+  lines.on('SIGINT', interrupt);
+  process.on('SIGINT', interrupt); // where the terminal gives no keys
+
+  const commands: Readonly<Record<string, (argument: string) => void>> = {
+    '/exit': () => lines.close(),
+    '/reset': () => {
+      messages = systemMessages(system);
+    },
+    '/system': (argument) => {
+      system = argument || undefined;
+      messages = systemMessages(system);
+    },
+    '/help': () => void terminal.errors.write(`${COMMANDS}\n`),
+  };
+  const answer = async (content: string): Promise<void> => {
+    const request = { ...toRequest(options), messages: [...messages, { role: 'user' as const, content }] };
+    answering = new AbortController();
+    try {
+      if (options.json) {
+        const whole = await service.createCompletion(request, { signal: answering.signal });
+        print(terminal, JSON.stringify(whole));
+        messages = [
+          ...request.messages,
+          { role: 'assistant', content: whole.choices[0]?.message.content ?? '' },
+        ];
+      } else {
+        const text = await streamAnswer(service, request, terminal, answering.signal);
+        messages = [...request.messages, { role: 'assistant', content: text }];
+      }
+    } catch (error) {
+      if (!lines.terminal) throw error; // of a script
+      terminal.errors.write(`${messageOf(error)}\n`);
+    } finally {
+      answering = null;
+    }
+  };
+  try {
+    lines.prompt();
+    for await (const line of lines) {
+      const [name, rest = ''] = line.trim().split(/\s+(.*)/s);
+      if (name!.startsWith('/') && !name!.startsWith('//')) {
+        const run = Object.hasOwn(commands, name!) ? commands[name!] : undefined;
+        if (run) run(rest);
+        else terminal.errors.write(`${name} is no command\n${COMMANDS}\n`);
+        if (name === '/exit') break;
+      } else if (name !== '') await answer(line.replace(/^\s*\/\//, '/'));
+      if (!ended) lines.prompt();
+    }
+  } finally {
+    lines.close();
+    process.off('SIGINT', interrupt);
+  }
+}

@@ -1,0 +1,112 @@
+/** `onpolicy pull` and `onpolicy downloads`: models of the hub -> files here, how they come, and what becomes of them. */
+import type { WriteStream } from 'node:tty';
+import { barOf, drawnLine } from '../common/index.ts';
+import { OnpolicyError } from '../errors.ts';
+import type { OnProgress } from '../index.ts';
+import { command, type Given, wrongUsage } from './arguments.ts';
+import { COMMON, openRuntime } from './model-arguments.ts';
+import { print, printJson, printTable, type Terminal } from './terminal.ts';
+
+const MIB = 2 ** 20;
+/** Where nobody watches, a line each time that so much more has come. */
+const LINE_SHARE = 0.1;
+
+/** Downloads models. Ctrl+C pauses: the same command goes on. */
+export const pull = command(
+  {
+    name: 'pull',
+    words: '<uri...>',
+    about: 'downloads models: hf:owner/name, hf:owner/name:Q4_K_M, hf:owner/name/file.gguf',
+    options: COMMON,
+  },
+  runPull,
+);
+
+/** Lists, deletes and checks downloads. */
+export const downloads = command(
+  {
+    name: 'downloads',
+    words: '[action] [uri...]',
+    about: 'what was downloaded: list (default), delete URI..., verify [URI...]: computes hashes again',
+    options: COMMON,
+  },
+  runDownloads,
+);
+
+async function runPull(
+  { options, names }: Given<typeof COMMON>,
+  terminal: Terminal,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const stop = new AbortController();
+  const interrupt = (): void => stop.abort();
+  process.once('SIGINT', interrupt);
+  signal?.addEventListener('abort', interrupt, { once: true });
+  try {
+    await using runtime = await openRuntime({ ...options, onProgress: progressOn(terminal) }, terminal);
+    const files: string[] = [];
+    for (const name of names) files.push(await runtime.download(name, { signal: stop.signal }));
+    if (options.json) printJson(terminal, files);
+    else for (const file of files) print(terminal, file);
+  } catch (cause) {
+    if (!stop.signal.aborted) throw cause;
+    throw new OnpolicyError('ABORTED', 'paused; the same command goes on', { cause });
+  } finally {
+    process.off('SIGINT', interrupt);
+  }
+}
+
+async function runDownloads({ options, names }: Given<typeof COMMON>, terminal: Terminal): Promise<void> {
+  const [action = 'list', ...uris] = names;
+  await using runtime = await openRuntime(options, terminal);
+  if (action === 'list') {
+    const found = await runtime.downloads.list();
+    if (options.json) return printJson(terminal, found);
+    const rows = found.map(({ model, bytes, state }) => [model, mib(bytes), state]);
+    const together = mib(found.reduce((sum, { bytes }) => sum + bytes, 0));
+    return printTable(terminal, [['model', 'size', 'state'], ...rows, ['together', together]]);
+  }
+  if (action === 'verify') {
+    const checks = [];
+    for (const uri of uris.length === 0 ? [undefined] : uris)
+      checks.push(...(await runtime.downloads.verify(uri)));
+    if (options.json) printJson(terminal, checks);
+    else printTable(terminal, [['model', 'state'], ...checks.map(({ model, state }) => [model, state])]);
+    const damaged = checks.filter(({ state }) => state === 'damaged');
+    if (damaged.length === 0) return;
+    throw new OnpolicyError('MODEL_INVALID', `damaged: ${damaged.map(({ model }) => model).join(', ')}`);
+  }
+  if (action !== 'delete')
+    throw wrongUsage(`downloads: expected list, delete or verify, got ${action}`, 'onpolicy downloads');
+  if (uris.length === 0)
+    throw wrongUsage('downloads delete: expected the URI of a download', 'onpolicy downloads');
+  const freed: Record<string, number> = {};
+  for (const uri of uris) freed[uri] = await runtime.downloads.delete(uri);
+  if (options.json) return printJson(terminal, freed);
+  for (const [uri, bytes] of Object.entries(freed)) print(terminal, `${uri}: ${mib(bytes)} freed`);
+}
+
+/** A bar in a terminal; elsewhere a line now and then. */
+function progressOn({ errors }: Terminal): OnProgress {
+  const isWatched = (errors as Partial<WriteStream>).isTTY === true;
+  let shown = 0;
+  return (model, fraction, phase, download) => {
+    if (phase !== 'download' || !download) return;
+    if (fraction < shown) shown = 0; // the next file
+    if (!isWatched && fraction < shown + LINE_SHARE) return;
+    shown = fraction;
+    const { bytes, totalBytes, bytesPerSecond, secondsLeft } = download;
+    const facts = [
+      model,
+      ...(isWatched && totalBytes !== null ? [barOf(fraction)] : []),
+      totalBytes === null ? mib(bytes) : `${mib(bytes)} of ${mib(totalBytes)}`,
+      `${mib(bytesPerSecond)}/s`,
+      ...(secondsLeft === null ? [] : [`${Math.ceil(secondsLeft)} s left`]),
+    ];
+    errors.write(isWatched ? drawnLine(facts, fraction === 1) : `${facts.join('  ')}\n`);
+  };
+}
+
+function mib(bytes: number): string {
+  return `${Math.ceil(bytes / MIB).toLocaleString('en')} MiB`;
+}

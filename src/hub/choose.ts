@@ -1,0 +1,71 @@
+/** The files of a repository -> the models among them, and the one of a type. A split model is all of its files. */
+import path from 'node:path';
+import type { ListedFile } from './list-files.ts';
+
+/** A model of a repository. */
+export type Candidate = {
+  /** In order; more than one: a split model. */
+  readonly files: readonly ListedFile[];
+  /** Of all files; null: the hub does not say. */
+  readonly bytes: number | null;
+};
+
+const SPLIT = /-(\d{5})-of-(\d{5})\.gguf$/i;
+/** Files that answer nothing by themselves. */
+const BESIDE = /(^|[-_.])(mmproj|imatrix|mtp|eagle3|dflash)([-_.]|$)/i;
+
+/** Every model whose files are all there, largest first. */
+export function candidatesOf(files: readonly ListedFile[]): Candidate[] {
+  const known = new Map(files.map((file) => [file.path, file]));
+  const models = files.filter(
+    ({ path: name }) =>
+      /\.gguf$/i.test(name) && !BESIDE.test(path.posix.basename(name)) && partsOf(name)[0] === name,
+  );
+  return models
+    .flatMap(({ path: name }) => {
+      const parts = partsOf(name).map((part) => known.get(part));
+      if (parts.includes(undefined)) return [];
+      const whole = parts as ListedFile[];
+      const bytes = whole.some(({ size }) => size === null)
+        ? null
+        : whole.reduce((sum, { size }) => sum + size!, 0);
+      return [{ files: whole, bytes }];
+    })
+    .sort((a, b) => (b.bytes ?? 0) - (a.bytes ?? 0) || (a.files[0]!.path < b.files[0]!.path ? -1 : 1));
+}
+
+/** All files of the model that a file is of. */
+export function partsOf(file: string): string[] {
+  const count = Number(SPLIT.exec(file)?.[2] ?? 0);
+  if (count < 2) return [file];
+  return Array.from({ length: count }, (_, i) =>
+    file.replace(SPLIT, `-${String(i + 1).padStart(5, '0')}-of-$2.gguf`),
+  );
+}
+
+/** The model of a type, such as `Q4_K_M`; null: there is none. Of several the one with the shortest name. */
+export function ofType(candidates: readonly Candidate[], type: string): Candidate | null {
+  const wanted = type.toUpperCase();
+  const fits = candidates.filter(({ files }) => {
+    const stem = stemOf(files[0]!.path).toUpperCase();
+    return stem === wanted || (stem.endsWith(wanted) && /[-_.]/.test(stem.at(-wanted.length - 1)!));
+  });
+  return fits.sort((a, b) => a.files[0]!.path.length - b.files[0]!.path.length)[0] ?? null;
+}
+
+/** The types of models, for an error. */
+export function typesOf(candidates: readonly Candidate[]): string {
+  const types = candidates.flatMap(
+    ({ files }) => TYPE.exec(stemOf(files[0]!.path))?.[1]?.toUpperCase() ?? [],
+  );
+  return [...new Set(types)].sort().join(', ');
+}
+
+const TYPE = /(?:^|[-_.])((?:UD-)?(?:I?Q\d\w*|TQ\d\w*|MXFP4\w*|NVFP4\w*|BF16|FP?16|F32))$/i;
+
+function stemOf(file: string): string {
+  return path.posix
+    .basename(file)
+    .replace(SPLIT, '')
+    .replace(/\.gguf$/i, '');
+}

@@ -1,0 +1,127 @@
+/** The folder of downloads -> a list of them; deletion and checks of one. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { storeFailed } from '../common/index.ts';
+import { OnpolicyError } from '../errors.ts';
+import type { HubOptions } from '../protocol/index.ts';
+import { hashOf, isRunning, writerOf } from './download-file.ts';
+import { readNote } from './notes.ts';
+import { downloadFolder, uriOf } from './reference.ts';
+
+/** A file of a GGUF model that was downloaded, or is on its way. */
+export type Download = {
+  /** Its `hf:` URI, which names it everywhere. */
+  readonly model: string;
+  /** Where it lies. */
+  readonly path: string;
+  /** Bytes that are here. */
+  readonly bytes: number;
+  /** Null: not known. */
+  readonly totalBytes: number | null;
+  /** `partial`: the next request or download of it goes on. `running`: a process receives it now. */
+  readonly state: 'complete' | 'partial' | 'running';
+};
+
+/** Whether a file is still what was downloaded. `unknown`: the hub gave no hash. */
+export type DownloadCheck = {
+  /** Its `hf:` URI. */
+  readonly model: string;
+  readonly state: 'right' | 'damaged' | 'unknown';
+};
+
+/** Downloads of GGUF models. */
+export interface DownloadsResource {
+  /** All of them, by name. */
+  list(): Promise<Download[]>;
+  /**
+   * Deletes one, also what came of it so far. Returns the bytes that it took.
+   * @throws OnpolicyError `MODEL_NOT_FOUND`; `CONFLICT` while a process receives it
+   */
+  delete(model: string): Promise<number>;
+  /**
+   * Computes the hash of one, or of all that are complete, and compares it with that of the hub.
+   * @throws OnpolicyError `MODEL_NOT_FOUND`
+   */
+  verify(model?: string): Promise<DownloadCheck[]>;
+}
+
+const PART = /^(?<file>.+\.gguf)\.(?:[0-9a-f]{16}|unknown)\.part(?:\.\d+)?$/;
+
+/** The downloads of a folder. */
+export function downloadsResource(hub: HubOptions): DownloadsResource {
+  return {
+    list: async () => list(hub),
+    delete: async (model) => {
+      const found = find(hub, model);
+      if (found.some(({ state }) => state === 'running'))
+        throw new OnpolicyError('CONFLICT', `${model} is being downloaded; stop that first`);
+      for (const { path: file } of found) remove(file);
+      return found.reduce((sum, { bytes }) => sum + bytes, 0);
+    },
+    verify: async (model) => {
+      const found = model === undefined ? list(hub) : find(hub, model);
+      const checks: DownloadCheck[] = [];
+      for (const { model: uri, path: file, state } of found)
+        if (state === 'complete') checks.push({ model: uri, state: await check(file) });
+      return checks;
+    },
+  };
+}
+
+function list(hub: HubOptions): Download[] {
+  const root = downloadFolder(hub);
+  if (!fs.existsSync(root)) return [];
+  return fs
+    .readdirSync(root, { recursive: true, encoding: 'utf8' })
+    .flatMap((name) => toDownload(root, name.replaceAll(path.sep, '/')))
+    .sort((a, b) => (a.model < b.model ? -1 : 1));
+}
+
+/** Of a file below the folder; none: it is no download. */
+function toDownload(root: string, name: string): Download[] {
+  const [owner, folder, ...rest] = name.split('/');
+  const last = rest.pop();
+  if (!owner || !folder || !last) return [];
+  const part = PART.exec(last);
+  if (!part && !last.endsWith('.gguf')) return [];
+  const [repository, branch] = folder.split('@');
+  const reference = {
+    repository: `${owner}/${repository}`,
+    branch: decodeURIComponent(branch ?? 'main'),
+    file: null,
+    type: 'auto',
+  };
+  const file = path.join(root, name);
+  const bytes = fs.statSync(file, { throwIfNoEntry: false })?.size;
+  if (bytes === undefined) return []; // it went meanwhile
+  const state = !part ? 'complete' : isRunning(writerOf(last)) ? 'running' : 'partial';
+  const model = uriOf(reference, [...rest, part?.groups?.['file'] ?? last].join('/'));
+  return [{ model, path: file, bytes, totalBytes: part ? null : bytes, state }];
+}
+
+function find(hub: HubOptions, model: string): Download[] {
+  const found = list(hub).filter((one) => one.model === model);
+  if (found.length > 0) return found;
+  throw new OnpolicyError(
+    'MODEL_NOT_FOUND',
+    `model: ${model} is not among the downloads in ${downloadFolder(hub)}`,
+    {
+      param: 'model',
+    },
+  );
+}
+
+/** Removes a file with the notes beside it. */
+function remove(file: string): void {
+  try {
+    for (const ending of ['', '.hub.json', '.projector.json']) fs.rmSync(`${file}${ending}`, { force: true });
+  } catch (error) {
+    throw storeFailed(`cannot delete ${file}`, error);
+  }
+}
+
+async function check(file: string): Promise<DownloadCheck['state']> {
+  const note = readNote(file);
+  if (note?.hash == null) return 'unknown';
+  return (await hashOf(file, note.hash)) === note.hash ? 'right' : 'damaged';
+}

@@ -1,0 +1,150 @@
+/** An `hf:` URI -> the file of a GGUF model here, downloaded where it is not; of a split model the first. */
+import fs from 'node:fs';
+import path from 'node:path';
+import { errorAt, OnpolicyError } from '../errors.ts';
+import type { HubOptions } from '../protocol/index.ts';
+import { type Candidate, candidatesOf, ofType, partsOf, typesOf } from './choose.ts';
+import { downloadFile, networkReason, type Progress } from './download-file.ts';
+import { type ListedFile, listFiles, localFiles } from './list-files.ts';
+import { noteDownload } from './notes.ts';
+import { fileAddress, type HubReference, parseReference, repositoryFolder, uriOf } from './reference.ts';
+
+/** What a model is looked for with. */
+export type FindOptions = {
+  readonly hub: HubOptions;
+  readonly signal: AbortSignal;
+  /** What an error names. */
+  readonly field: string;
+  /** Takes one of several for the type `auto`. Called with models that are to be downloaded only. */
+  readonly choose: (
+    reference: HubReference,
+    files: readonly ListedFile[],
+    candidates: readonly Candidate[],
+    signal: AbortSignal,
+  ) => Promise<Candidate>;
+};
+
+/** A model at the hub. `files`: of its repository; null: they were not asked for. */
+export type FoundModel = {
+  readonly reference: HubReference;
+  readonly model: Candidate;
+  readonly files: readonly ListedFile[] | null;
+};
+
+/** The file of a model, downloaded. Fails with `MODEL_NOT_FOUND`, `NETWORK_FAILED`, `STORE_FAILED` or `ABORTED`. */
+export async function fetchGguf(
+  uri: string,
+  options: FindOptions & { readonly onProgress: ((progress: Progress) => void) | null },
+): Promise<string> {
+  const { hub, signal, field, onProgress } = options;
+  const reference = parseReference(uri, field);
+  const local = localModel(reference, hub);
+  if (local !== null) return local;
+  try {
+    if (hub.offline) throw new Error('nothing may be downloaded');
+    const { model } = await findRemote(uri, options);
+    let before = 0;
+    for (const file of model.files) {
+      await fetchPart(reference, file, options, (progress) =>
+        onProgress?.(model.files.length === 1 ? progress : withParts(progress, before, model.bytes)),
+      );
+      before += file.size ?? 0;
+    }
+    return placeOf(reference, model.files[0]!.path, hub);
+  } catch (cause) {
+    throw signal.aborted ? aborted(uri, cause) : downloadFailed(uri, field, cause);
+  }
+}
+
+/** What a URI stands for at the hub. */
+export async function findRemote(
+  uri: string,
+  { hub, signal, field, choose }: FindOptions,
+): Promise<FoundModel> {
+  const reference = parseReference(uri, field);
+  const { file, type } = reference;
+  if (file !== null && partsOf(file).length === 1)
+    return {
+      reference,
+      files: null,
+      model: { files: [{ path: file, size: null, hash: null }], bytes: null },
+    };
+  const files = await listFiles(reference, hub, signal);
+  if (files === null)
+    throw errorAt(field, 'MODEL_NOT_FOUND', `the hub has no repository ${reference.repository}`);
+  if (file !== null) {
+    const known = new Map(files.map((one) => [one.path, one]));
+    const parts = partsOf(file).map((path) => known.get(path) ?? { path, size: null, hash: null });
+    const bytes = parts.some(({ size }) => size === null)
+      ? null
+      : parts.reduce((sum, { size }) => sum + size!, 0);
+    return { reference, files, model: { files: parts, bytes } };
+  }
+  const candidates = candidatesOf(files);
+  const model =
+    type !== 'auto'
+      ? ofType(candidates, type)
+      : candidates.length > 1
+        ? await choose(reference, files, candidates, signal)
+        : candidates[0];
+  if (model) return { reference, files, model };
+  const types = typesOf(candidates);
+  const has = types === '' ? 'no model in a GGUF file' : types;
+  const wanted = type === 'auto' ? 'a model in a GGUF file' : `a file of type ${type}`;
+  throw errorAt(field, 'MODEL_NOT_FOUND', `${uri}: expected ${wanted}, the repository has ${has}`);
+}
+
+/** The whole model that is here; of several for `auto` the largest. Null: none. */
+function localModel(reference: HubReference, hub: HubOptions): string | null {
+  const { file, type } = reference;
+  if (file !== null) {
+    const isHere = partsOf(file).every((part) => fs.existsSync(placeOf(reference, part, hub)));
+    return isHere ? placeOf(reference, file, hub) : null;
+  }
+  const candidates = candidatesOf(localFiles(reference, hub));
+  const found = type === 'auto' ? candidates[0] : ofType(candidates, type);
+  return found ? placeOf(reference, found.files[0]!.path, hub) : null;
+}
+
+async function fetchPart(
+  reference: HubReference,
+  file: ListedFile,
+  { hub, signal, field }: FindOptions,
+  onProgress: (progress: Progress) => void,
+): Promise<void> {
+  const target = placeOf(reference, file.path, hub);
+  if (fs.existsSync(target)) return;
+  const url = fileAddress(reference, file.path, hub);
+  const facts = await downloadFile(
+    { url, token: hub.token ?? null, signal, listed: file, onProgress },
+    target,
+  );
+  if (facts === null)
+    throw errorAt(field, 'MODEL_NOT_FOUND', `the hub has no file ${uriOf(reference, file.path)}`);
+  noteDownload(target, facts);
+}
+
+/** The file of a repository's file here. */
+function placeOf(reference: HubReference, file: string, hub: HubOptions): string {
+  return path.join(repositoryFolder(reference, hub), ...file.split('/'));
+}
+
+/** Progress of one file -> that of all. */
+function withParts(progress: Progress, before: number, totalBytes: number | null): Progress {
+  const bytes = before + progress.bytes;
+  const { bytesPerSecond } = progress;
+  const left = totalBytes === null || bytesPerSecond <= 0 ? null : (totalBytes - bytes) / bytesPerSecond;
+  return { bytes, totalBytes, bytesPerSecond, secondsLeft: left };
+}
+
+/** The error of a download that was stopped. */
+export function aborted(uri: string, cause: unknown): OnpolicyError {
+  return new OnpolicyError('ABORTED', `downloading ${uri} was aborted`, { cause });
+}
+
+/** What failed with the hub as our error; our own pass. */
+export function downloadFailed(uri: string, field: string, cause: unknown): OnpolicyError {
+  if (cause instanceof OnpolicyError) return cause;
+  const reason = `${uri} is not in the local folder and could not be downloaded: ${networkReason(cause)}`;
+  return errorAt(field, 'NETWORK_FAILED', reason, cause);
+}

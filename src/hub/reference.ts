@@ -1,0 +1,65 @@
+/** An `hf:` URI of GGUF files -> its parts, the folder of its repository here, and addresses at the hub. */
+import os from 'node:os';
+import path from 'node:path';
+import { errorAt } from '../errors.ts';
+import type { HubOptions } from '../protocol/index.ts';
+
+const HUB = 'https://huggingface.co';
+
+/** The parts of a URI. */
+export type HubReference = {
+  /** `owner/name`. */
+  readonly repository: string;
+  readonly branch: string;
+  /** Path of a file in the repository; null: `type` says which. */
+  readonly file: string | null;
+  /** As `Q4_K_M`; `auto`: the largest that fits. */
+  readonly type: string;
+};
+
+const FORM =
+  /^hf:(?:\/\/)?(?<repository>[\w.-]+\/[\w.-]+)(?::(?<type>[\w.-]+)|\/(?<file>[^#]+))?(?:#(?<branch>.+))?$/;
+
+/** Fails with `MODEL_NOT_FOUND` for another form. `field`: what the error names. */
+export function parseReference(reference: string, field = 'model'): HubReference {
+  const { repository, type = 'auto', file = null, branch = 'main' } = FORM.exec(reference)?.groups ?? {};
+  const isOutside = file?.split('/').some((part) => part === '..' || part === '') ?? false;
+  if (repository === undefined || isOutside || /(^|\/)\.\.?(\/|$)/.test(repository))
+    throw errorAt(
+      field,
+      'MODEL_NOT_FOUND',
+      `expected hf:owner/repository, hf:owner/repository:Q4_K_M or hf:owner/repository/file.gguf, got ${JSON.stringify(reference.slice(0, 500))}`,
+    );
+  return { repository, branch, file, type };
+}
+
+/** The URI of a file. */
+export function uriOf({ repository, branch }: HubReference, file: string): string {
+  return `hf:${repository}/${file}${branch === 'main' ? '' : `#${branch}`}`;
+}
+
+/** Where all downloads of GGUF files lie. */
+export function downloadFolder({ folder }: HubOptions): string {
+  return path.resolve(folder ?? path.join(os.homedir(), '.cache', 'onpolicy'));
+}
+
+/** Where those of one repository lie. */
+export function repositoryFolder({ repository, branch }: HubReference, hub: HubOptions): string {
+  const name = branch === 'main' ? repository : `${repository}@${encodeURIComponent(branch)}`;
+  return path.join(downloadFolder(hub), name);
+}
+
+/** Where the bytes of a file are. */
+export function fileAddress({ repository, branch }: HubReference, file: string, hub: HubOptions): string {
+  const parts = [...repository.split('/'), 'resolve', branch, ...file.split('/')];
+  return `${endpointOf(hub)}/${parts.map(encodeURIComponent).join('/')}`;
+}
+
+/** Where the list of a repository's files is. */
+export function listAddress({ repository, branch }: HubReference, hub: HubOptions): string {
+  return `${endpointOf(hub)}/api/models/${repository}/revision/${encodeURIComponent(branch)}?blobs=true`;
+}
+
+function endpointOf({ endpoint = HUB }: HubOptions): string {
+  return endpoint.replace(/\/+$/, '');
+}
