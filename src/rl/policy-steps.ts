@@ -58,6 +58,7 @@ export function trainOnGroups(
       await setImmediate();
     };
     const batch = await makeBatch(groups, settings, tools.tokenizer, trainer.info.contextSize, pause);
+    for (const { row } of batch.rows) await trainer.checkMemory(row);
     const stepCount = Math.ceil(batch.rows.length / settings.gradient_accumulation_steps);
     tools.emit({ type: 'training_started', gradient_steps: stepCount, metrics: batch.metrics });
     const rows = await addFixedLogprobs(batch.rows, settings, tools);

@@ -30,14 +30,18 @@ export function trainOnExamples(
       settings.packed_sequence_length ?? defaultRowLength(sequences.flat(), trainer.info.contextSize);
     const stepsPerEpoch = Math.ceil(sequences.length / settings.batch_size);
     const stepCount = stepsPerEpoch * settings.epochs;
+    const rowsOf = (batch: number) =>
+      packRows(sequences.slice(batch * settings.batch_size, (batch + 1) * settings.batch_size).flat(), length)
+        .rows;
+    for (let batch = 0; batch < stepsPerEpoch; batch++)
+      for (const { row } of rowsOf(batch)) await trainer.checkMemory(row);
     const counts = { 'data/step_num_trajectories': sequences.length, 'data/step_num_groups_submitted': 0 };
     tools.emit({ type: 'training_started', gradient_steps: stepCount, metrics: counts });
     let probe: PackedRow | null = null;
     let [tokenCount, trainedCount] = [0, 0];
     function* plan(): Generator<PlannedStep> {
       for (let step = 0; step < stepCount; step++) {
-        const from = (step % stepsPerEpoch) * settings.batch_size;
-        const { rows } = packRows(sequences.slice(from, from + settings.batch_size).flat(), length);
+        const rows = rowsOf(step % stepsPerEpoch);
         probe ??= rows[0]?.row ?? null;
         const targetCount = rows.reduce((sum, { row }) => sum + row.targetTokens.length, 0);
         tokenCount += rows.reduce((sum, { row }) => sum + row.tokens.length, 0);

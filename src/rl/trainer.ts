@@ -46,6 +46,8 @@ export interface Trainer extends AsyncDisposable {
   loadAdapter(source: AdapterWeights | string): Promise<void>;
   /** A copy of the adapter's weights. */
   adapter(): AdapterWeights;
+  /** Fails with `OUT_OF_MEMORY` if training on the row would take more than `memoryBudget`. */
+  checkMemory(row: PackedRow): Promise<void>;
   /** Log-probability and entropy of each target of the row. */
   forward(
     row: PackedRow,
@@ -128,6 +130,13 @@ class GgufTrainer implements Trainer {
 
   adapter(): AdapterWeights {
     return this.#native.read('value');
+  }
+
+  checkMemory(row: PackedRow): Promise<void> {
+    return this.#calls.run(() => {
+      checkArguments('PackedRow', row);
+      return this.#native.checkMemory(row);
+    });
   }
 
   forward(row: PackedRow, options: ForwardOptions = {}) {

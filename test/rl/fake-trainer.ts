@@ -38,6 +38,7 @@ export function fakeTrainer(): FakeTrainer {
       layerCount: 1,
       headCount: 1,
       kvHeadCount: 1,
+      deltaNet: null,
       modules: [{ name: 'blk.0.attn_q', in: 1, out: 1 }],
       rank: 1,
       alpha: 1,
@@ -47,6 +48,7 @@ export function fakeTrainer(): FakeTrainer {
       if (typeof source !== 'string') fake.shift = source['blk.0.attn_q']!.a[0]!;
     },
     adapter: weights,
+    async checkMemory() {},
     async forward(row, options = {}) {
       fake.rows.push(row);
       last = row.targetTokens.length;
