@@ -225,6 +225,7 @@ export class StepRun implements Resident {
   ): Promise<TrainingRunResult> {
     const { contextSize } = trainer.info;
     const plan = planData(request, { vocabSize, contextSize }, this.#tools.lossPool(), isForward);
+    for (const { row } of plan.rows) await trainer.checkMemory(row);
     const steps = new Steps(trainer);
     const before = isForward ? null : trainer.gradients();
     const outputs = plan.shapes.map(([length, width]) => new Float32Array(length! * (width ?? 1)));
