@@ -3,6 +3,7 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createRuntime } from '../dist/index.js';
 import { IN_FLIGHT, inFlight, rowsOf } from './batch/rows.mjs';
 import { inProcess, result, runParts } from './measure.mjs';
@@ -10,6 +11,8 @@ import { wordPrompt } from './prompts.mjs';
 
 /** Interactive requests, one after the other. */
 const CHATS = 8;
+/** Before the first chat; longer before each further one. */
+const PAUSE_MS = 40;
 const SMALL_CACHE = 8192;
 const LIMITS = { contextSize: 1024, maxSequences: IN_FLIGHT, gpu: false };
 const LOOP = `loop with ${IN_FLIGHT} in flight`;
@@ -29,17 +32,17 @@ export async function run({ threads, model, ...options } = {}) {
     volume,
   };
   const found = await runParts('batch', parts, {
-    only: ['loop', 'batch', 'beside', 'volume'],
     ...options,
+    only: options.only ?? ['loop', 'batch', 'beside', 'volume'],
     settings,
   });
-  const rate = (name) => found.find((row) => row.name === name)?.median;
+  const medians = new Map(found.map(({ name, median }) => [name, median]));
   return found.map((row) => {
-    const [, suffix] = /^batch(, small cache)?$/.exec(row.name) ?? [];
-    const peers = { loop: rate(LOOP + (suffix ?? '')), 'llama-server': suffix ? undefined : rate(SERVER) };
-    const ratios = Object.entries(peers).filter(([, other]) => other !== undefined);
-    if (!row.name.startsWith('batch') || row.unit !== 'rows/s' || ratios.length === 0) return row;
-    return { ...row, ratios: Object.fromEntries(ratios.map(([name, other]) => [name, row.median / other])) };
+    if (!row.name.startsWith('batch')) return row;
+    const peers = Object.entries({ loop: LOOP, 'llama-server': SERVER })
+      .map(([peer, name]) => [peer, row.median / medians.get(row.name.replace('batch', name))])
+      .filter(([, ratio]) => Number.isFinite(ratio));
+    return peers.length > 0 ? { ...row, ratios: Object.fromEntries(peers) } : row;
   });
 }
 
@@ -49,6 +52,7 @@ async function speed(name, answerAll, { settings, rounds = 1, requests = 1000, s
   const numbers = (field) => runs.map((found) => found[field]);
   return [
     result(name + suffix, 'rows/s', numbers('rowsPerSecond')),
+    result(`${name}${suffix}: CPU time of a row`, 'ms', numbers('cpuMs')), // with one thread, which waits for no other
     result(`${name}${suffix}: tokens of prompts computed`, 'tokens', numbers('promptTokens')),
   ];
 }
@@ -76,12 +80,13 @@ async function volume({ rows = 1_000_000 }) {
 async function measured(settings, count, answerAll) {
   const runtime = await createRuntime(settings);
   await runtime.createCompletion({ messages: [{ role: 'user', content: 'Hi' }], max_tokens: 1 });
-  const startMs = performance.now();
+  const [startMs, startCpuMs] = [performance.now(), cpuMs()];
   await answerAll(runtime, rowsOf(count, settings));
   const seconds = (performance.now() - startMs) / 1000;
+  const spentMs = cpuMs() - startCpuMs;
   const { promptTokens } = runtime.stats();
   await runtime.close();
-  return { rowsPerSecond: count / seconds, promptTokens };
+  return { rowsPerSecond: count / seconds, cpuMs: spentMs / count, promptTokens };
 }
 
 /** What people write themselves. */
@@ -95,12 +100,12 @@ async function batch(runtime, rows) {
   fs.rmSync(path.dirname(output), { recursive: true });
 }
 
-/** One chat after the other, alone and beside a batch with 8 rows in flight. */
+/** One chat after the other, alone and beside a batch with 8 rows in flight, with pauses in which the rows go on. */
 async function beside({ settings, log }) {
   const runtime = await createRuntime(settings);
   const chat = async (i) => {
-    const startMs = performance.now();
-    let firstMs = 0;
+    const [startMs, startCpuMs] = [performance.now(), cpuMs()];
+    let first = null;
     let tokens = 0;
     const messages = [{ role: 'user', content: `${wordPrompt(30, 1000 + i)}?` }];
     const stream = await runtime.createCompletion({
@@ -110,14 +115,23 @@ async function beside({ settings, log }) {
       stream: true,
     });
     for await (const { choices } of stream) {
-      firstMs ||= choices[0]?.delta.content ? performance.now() - startMs : 0;
+      if (choices[0]?.delta.content)
+        first ??= { ms: performance.now() - startMs, cpuMs: cpuMs() - startCpuMs };
       tokens += 1;
     }
-    return { firstMs, paceMs: (performance.now() - startMs - firstMs) / tokens };
+    return {
+      'first token of a chat': first.ms,
+      'first token of a chat: CPU time': first.cpuMs,
+      'token of a chat': (performance.now() - startMs - first.ms) / tokens,
+      'token of a chat: CPU time': (cpuMs() - startCpuMs - first.cpuMs) / tokens,
+    };
   };
   const chats = async (from) => {
     const all = [];
-    for (let i = 0; i < CHATS; i++) all.push(await chat(from + i));
+    for (let i = 0; i < CHATS; i++) {
+      await sleep(PAUSE_MS * (1 + i));
+      all.push(await chat(from + i));
+    }
     return all;
   };
   await chats(0);
@@ -128,18 +142,23 @@ async function beside({ settings, log }) {
   const rows = runtime
     .batch(rowsOf(1e6, settings), { concurrency: 8, signal: stop.signal })
     .done.catch(() => {});
-  while (runtime.stats().running < 8) await new Promise((resolve) => setTimeout(resolve, 20));
+  while (runtime.stats().running < 8) await sleep(20);
   const together = await chats(2 * CHATS);
   stop.abort();
   await rows;
   await runtime.close();
-  return ['firstMs', 'paceMs'].flatMap((field) => {
-    const name = field === 'firstMs' ? 'first token of a chat' : 'token of a chat';
-    const [one, both] = [alone, together].map((all) => all.map((found) => found[field]));
+  return Object.keys(alone[0]).flatMap((name) => {
+    const [one, both] = [alone, together].map((all) => all.map((found) => found[name]));
     const ratio = result('', '', both).median / result('', '', one).median;
     return [
       result(`${name}, alone`, 'ms', one),
       result(`${name}, beside 8 rows`, 'ms', both, { alone: ratio }),
     ];
   });
+}
+
+/** Of this process: on a machine with other work, times say more about that. */
+function cpuMs() {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
 }

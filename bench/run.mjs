@@ -24,6 +24,7 @@ const SUITES = [
   'residency',
   'overload',
   'cache',
+  'disk-cache',
   'batch',
   'adapters',
   'media',

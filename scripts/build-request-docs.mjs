@@ -22,6 +22,8 @@ const SECTIONS = {
     'The body of `POST /v1/completions`, and the argument of `createTextCompletion`: [text completions](wires.md#text-completions).',
   EmbeddingRequest:
     'The body of `POST /v1/embeddings`, and the argument of `createEmbeddings`: [embeddings](embeddings.md).',
+  TranscriptionRequest:
+    'The form of `POST /v1/audio/transcriptions`, and the argument of `transcribe`: [transcripts](media.md#transcripts).',
   RerankRequest: 'The body of `POST /v1/rerank`, and the argument of `rerank`: [ranking](ranking.md).',
   ScoreRequest: 'The body of `POST /v1/score`, and the argument of `score`: [ranking](ranking.md).',
   ClassifyRequest: 'The body of `POST /v1/classify`, and the argument of `classify`: [ranking](ranking.md).',

@@ -22,7 +22,7 @@ function byName(type, what, names) {
 }
 
 /** Settings of jobs that are checked like arguments. */
-const SETTINGS = ['ExperimentalConfig', 'SftConfig'];
+const SETTINGS = ['ExperimentalConfig', 'SftConfig', 'AdamParams', 'TrainingRunRequest'];
 
 /** One module with the types of arguments, by name in `Arguments`. */
 export function toArgumentTypes({ definitions, argumentDefinitions }) {

@@ -31,9 +31,20 @@ import {
   type TextCompletion,
   type TextCompletionRequest,
   type TrainingJobRequest,
+  type TrainingRunRequest,
   validateTrainingJobRequest,
 } from './protocol/index.ts';
-import type { Answer, CallOptions, Completions, Service, StreamFlag, TrainingJob } from './service.ts';
+import type {
+  Answer,
+  CallOptions,
+  Completions,
+  Service,
+  StreamFlag,
+  TrainingJob,
+  Transcribe,
+} from './service.ts';
+import { TrainingRun } from './training-run.ts';
+import { transcribe } from './wires/index.ts';
 
 /** The whole answer to a chat completion request, or its stream. */
 export type ChatAnswer = ChatCompletion | ChatCompletionStream;
@@ -63,6 +74,9 @@ export const INNER = Symbol('onpolicy.inner');
 export abstract class CheckedService implements Completions {
   /** @internal */
   abstract readonly [INNER]: InnerService;
+
+  /** Writes down what is said in a sound, by a model that hears. */
+  readonly transcribe = ((request, options) => transcribe(this, request, options)) as Transcribe;
 
   /** Throws if the service is closed or full, before a request is read. */
   protected abstract enter(request: unknown): void;
@@ -170,6 +184,24 @@ export abstract class CheckedTrainingService extends CheckedService implements S
   abstract readonly models: Service['models'];
   abstract readonly checkpoints: Service['checkpoints'];
   abstract readonly trainingJobs: Service['trainingJobs'];
+  abstract readonly trainingRuns: Service['trainingRuns'];
+
+  /**
+   * Opens a training run whose steps the caller makes: on a model, or again by its id.
+   * @throws OnpolicyError `UNSUPPORTED` if the model cannot be trained, `NOT_FOUND` for an unknown run
+   */
+  async openTraining(
+    target: TrainingRunRequest | { readonly run: string },
+    options: CallOptions = {},
+  ): Promise<TrainingRun> {
+    this.enter(null);
+    checkCallOptions(options);
+    const runs = this.trainingRuns;
+    if (!runs) throw new OnpolicyError('UNSUPPORTED', 'this service has no training runs');
+    const isKnown = typeof target === 'object' && target !== null && 'run' in target;
+    const info = isKnown ? await runs.retrieve(target.run, options) : await runs.create(target, options);
+    return new TrainingRun(runs, info);
+  }
 
   /**
    * Starts a training job on a registered model: reinforcement learning on groups of scored trajectories. Resolves when it is queued; jobs

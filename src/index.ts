@@ -11,8 +11,14 @@
  * @module
  */
 
-export type { AnswerStream, ChatCompletionStream, TextCompletionStream } from './answer/index.ts';
+export type {
+  AnswerStream,
+  ChatCompletionStream,
+  TextCompletionStream,
+  TranscriptionStream,
+} from './answer/index.ts';
 export { createCompletion, train } from './default-runtime.ts';
+export type { CacheFileStats, DiskCacheRecord, DiskCachesResource } from './disk-cache/index.ts';
 export type { EngineStats, EngineTimings, HistogramData } from './engine/index.ts';
 export { type ErrorCode, type ErrorDetail, OnpolicyError, type OnpolicyErrorOptions } from './errors.ts';
 export type { AccessEntry, HandlerOptions, Scope, Servable, Token } from './http/index.ts';
@@ -87,6 +93,9 @@ export type {
   StreamFlag,
   TrainingJob,
   TrainingJobsResource,
+  TrainingRunsResource,
+  Transcribe,
+  TranscriptionAnswer,
 } from './service.ts';
 export type {
   LocalCheckpointsResource,
@@ -98,4 +107,5 @@ export type {
   TrajectoryRecord,
 } from './store/index.ts';
 export { type MlflowOptions, mlflowTracker } from './store/index.ts';
+export type { CustomGradient, RunLoss, TrainingRun } from './training-run.ts';
 export type { CreateMessage, MessageStream, ResponseStream, ResponsesResource } from './wires/index.ts';

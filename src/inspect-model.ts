@@ -13,7 +13,7 @@ import {
   type ServingOptions,
   totalBytes,
 } from './models/index.ts';
-import { type Device, devices } from './native/index.ts';
+import { type Device, devices, loadAddon, onDisk } from './native/index.ts';
 import { checkArguments, type InspectOptions, type ModelOptions } from './protocol/index.ts';
 import { checkOptions } from './runtime-options.ts';
 
@@ -44,6 +44,8 @@ export type ModelInspection = {
   /** Whether this machine has that memory now. */
   readonly fit: Fit;
   readonly placement: Placement;
+  /** Whether an adapter of it can be trained, and if not, why. */
+  readonly training: { readonly isSupported: boolean; readonly reason: string | null };
   /** Processors and GPUs that the engine found. */
   readonly devices: readonly Device[];
 };
@@ -95,6 +97,7 @@ async function inspect(
   const plan = await planLoad(file, { path: file, ...own }, serving, new AbortController().signal);
   const { shape, need, placement } = plan;
   const { weights, cache, compute, checkpoints } = need;
+  const reason = await loadAddon().whyNotTrainable(onDisk(file));
   const text = (key: string): string => header!.text(key) ?? '';
   return {
     path,
@@ -108,6 +111,7 @@ async function inspect(
     memory: { weights, cache, compute, checkpoints, total: totalBytes(need) },
     fit: fitOf(need, placement),
     placement,
+    training: { isSupported: reason === '', reason: reason || null },
     devices: devices(),
   };
 }

@@ -32,11 +32,15 @@ export function checkOptions(given: RuntimeOptions): CheckedOptions {
 
 /** What rules between options find. */
 function* faultsBetween(
-  { model, models, hub, speculation, speculative_config: config }: Complete['RuntimeOptions'],
+  options: Complete['RuntimeOptions'],
   hasSpeculation: boolean,
 ): Generator<ErrorDetail> {
+  const { model, models, hub, speculation, speculative_config: config } = options;
   yield* faultsOfModel(['model'], model);
   for (const [name, one] of Object.entries(models)) yield* faultsOfModel(['models', name], one);
+  yield* faultsOfDiskCache([], options, options);
+  yield* faultsOfDiskCache(['model'], model, options);
+  for (const [name, one] of Object.entries(models)) yield* faultsOfDiskCache(['models', name], one, options);
   if (hub.endpoint !== undefined && !URL.canParse(hub.endpoint))
     yield fault(
       ['hub', 'endpoint'],
@@ -51,6 +55,17 @@ function* faultsBetween(
   else if (!config.method && !config.model)
     yield fault(at, 'missing', 'an object with a method or a model', config);
   else yield* faultsOfDraft(at[0]!, toSpeculation(config));
+}
+
+/** What is kept on the disk comes out of the prefix cache. */
+function* faultsOfDiskCache(
+  at: readonly string[],
+  given: string | Pick<ModelOptions, 'diskCacheBytes'> | null,
+  { prefixCache }: Complete['RuntimeOptions'],
+): Generator<ErrorDetail> {
+  const bytes = typeof given === 'string' ? 0 : (given?.diskCacheBytes ?? 0);
+  if (bytes > 0 && !prefixCache)
+    yield fault([...at, 'diskCacheBytes'], 'conflict', '0 where prefixCache is false', bytes);
 }
 
 function* faultsOfDraft(name: string, given: Speculation): Generator<ErrorDetail> {

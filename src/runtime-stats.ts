@@ -1,4 +1,5 @@
 /** The loaded models of a runtime -> numbers about them. */
+import { type CacheFileStats, sumCacheFileStats } from './disk-cache/index.ts';
 import { type EngineStats, sumStats } from './engine/index.ts';
 import type { Models, Placement } from './models/index.ts';
 import type { Kernels } from './native/index.ts';
@@ -8,6 +9,8 @@ import { cutMasks } from './structured/index.ts';
 export type RuntimeStats = EngineStats & {
   /** Number of token masks in this process that lack tokens because they reached the work limit. */
   readonly cutMasks: number;
+  /** Tokens of prompts that came from the disk and went there since the runtime was made, and their bytes. */
+  readonly diskCache: CacheFileStats;
   /** Placement of the layers and the cache of each loaded model, by its path. */
   readonly placement: readonly ({ readonly model: string } & Placement)[];
   /** Matmul kernels of each loaded model, by its path: this library's for an instruction set, or `plain` for the engine's own. */
@@ -25,6 +28,7 @@ export function runtimeStats(models: Models): RuntimeStats {
   return {
     ...models.stats(),
     cutMasks: cutMasks(),
+    diskCache: models.diskCache,
     placement: loaded.map(({ path, placement }) => ({ model: path, ...placement })),
     kernels,
     threads: loaded.map(({ path, engine }) => ({ model: path, threads: engine.threads })),
@@ -38,6 +42,7 @@ export function sumRuntimeStats(all: readonly RuntimeStats[]): RuntimeStats {
   return {
     ...sumStats(all),
     cutMasks: all.reduce((sum, one) => sum + one.cutMasks, 0),
+    diskCache: sumCacheFileStats(all.map(({ diskCache }) => diskCache)),
     placement: all.flatMap(({ placement }) => placement),
     kernels,
     threads: all.flatMap(({ threads }) => threads),

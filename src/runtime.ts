@@ -2,11 +2,13 @@
 import path from 'node:path';
 import { Answering } from './answering.ts';
 import { CheckedTrainingService, INNER, type InnerService } from './checked-service.ts';
+import { requirePackage } from './common/index.ts';
+import { type DiskCachesResource, diskCachesResource } from './disk-cache/index.ts';
 import { OnpolicyError } from './errors.ts';
 import { createFetch } from './http/index.ts';
 import { type DownloadsResource, downloadsResource } from './hub/index.ts';
 import { isolate } from './isolation/index.ts';
-import type { MediaStats } from './media/index.ts';
+import { type MediaStats, soundWindows } from './media/index.ts';
 import {
   type AdaptersResource,
   adaptersResource,
@@ -16,17 +18,19 @@ import {
   NamedAdapters,
   type ResidentModel,
 } from './models/index.ts';
-import { loadAddon } from './native/index.ts';
+import { loadAddon, openLibraries } from './native/index.ts';
 import {
   admitChatRequest,
   admitTextCompletionRequest,
   checkCallOptions,
+  checkTextCompletionRequest,
   fault,
   type MessageCountRequest,
   type MessageTokensCount,
   type RecorderOptions,
   type ReportOptions,
   type RuntimeOptions,
+  type TextCompletion,
   throwFaults,
   toValidClassify,
   toValidEmbedding,
@@ -37,10 +41,10 @@ import {
 } from './protocol/index.ts';
 import { makeReport } from './report/index.ts';
 import type { SftRequest } from './rl/index.ts';
-import { type Recorder, record } from './rollout/index.ts';
+import { type DistillOptions, type DistillResult, distill, type Recorder, record } from './rollout/index.ts';
 import { type CheckedOptions, checkOptions } from './runtime-options.ts';
 import { type RuntimeStats, runtimeStats } from './runtime-stats.ts';
-import type { CallOptions, TrainingJob, TrainingJobsResource } from './service.ts';
+import type { CallOptions, TrainingJob, TrainingJobsResource, TrainingRunsResource } from './service.ts';
 import {
   checkpointsResource,
   type LocalCheckpointsResource,
@@ -75,8 +79,12 @@ export class Runtime extends CheckedTrainingService {
   readonly downloads: DownloadsResource;
   /** Named LoRA adapters. */
   readonly adapters: AdaptersResource;
+  /** Caches of prompts on the disk, see the option `diskCacheBytes`. */
+  readonly diskCaches: DiskCachesResource;
   /** Training jobs, including those of earlier processes. */
   readonly trainingJobs: TrainingJobsResource;
+  /** Training runs whose steps are sent one by one. {@link openTraining} calls them. */
+  readonly trainingRuns: TrainingRunsResource;
   /** Answers the clients of HTTP APIs in this process, in place of the global `fetch`. See {@link createFetch}. */
   readonly fetch: typeof globalThis.fetch = createFetch(this);
   /** Answers requests of Anthropic's messages API. */
@@ -93,6 +101,7 @@ export class Runtime extends CheckedTrainingService {
   /** The home folder, as an absolute path. */
   readonly home: string;
   readonly #options: CheckedOptions;
+  readonly #notice: (line: string) => void;
   readonly #models: Models;
   readonly #store: OpenStore;
   readonly #answering: Answering;
@@ -119,10 +128,12 @@ export class Runtime extends CheckedTrainingService {
     super();
     this.#options = options;
     this.home = path.resolve(options.home);
+    this.diskCaches = diskCachesResource(this.home);
     const notice = (line: string): void => {
       if (options.log) options.log('info', line);
       else process.stderr.write(`${line}\n`);
     };
+    this.#notice = notice;
     this.#models = new Models({ ...options, notice }, options.model, options.models);
     const { log } = options;
     this.#store = openStore(options.home, {
@@ -153,8 +164,11 @@ export class Runtime extends CheckedTrainingService {
       onCheckpoint: async (modelId) => {
         using _loaded = await this.#answering.lease(modelId, undefined);
       },
+      answer: async (request) =>
+        (await this[INNER].text!(checkTextCompletionRequest(request, options), {})) as TextCompletion,
     });
     this.trainingJobs = this.#training.jobs;
+    this.trainingRuns = this.#training.runs;
     if (log && !options.isolate)
       this.#stopLog = loadAddon().setLog((level, text) => log(LOG_LEVELS[level] ?? 'info', text.trimEnd()));
   }
@@ -167,6 +181,16 @@ export class Runtime extends CheckedTrainingService {
     this.#requireOpen();
     checkCallOptions(options);
     return await this.#training.sft(request, options);
+  }
+
+  /**
+   * Trains a registered model to answer as a teacher does: a model of this runtime, the same one with more in its prompt, or one of
+   * another service with `prompt_logprobs`.
+   * @throws OnpolicyError `INVALID_REQUEST` for wrong options, or a teacher with another vocabulary
+   */
+  async distill(options: Omit<DistillOptions, 'service'>): Promise<DistillResult> {
+    this.#requireOpen();
+    return await distill({ ...options, service: this });
   }
 
   /**
@@ -281,6 +305,13 @@ export class Runtime extends CheckedTrainingService {
     await this.#closed;
   }
 
+  /** @internal Windows of a long sound, as files. */
+  async soundWindows(file: string | Uint8Array): Promise<Uint8Array[]> {
+    this.#requireOpen();
+    await openLibraries(this.#options.gpu);
+    return await soundWindows(file, this.#options.media, this.#notice);
+  }
+
   /** @internal */
   protected override get limits(): CheckedOptions {
     return this.#options;
@@ -301,6 +332,7 @@ export class Runtime extends CheckedTrainingService {
  * @throws OnpolicyError `INVALID_REQUEST` for wrong options
  */
 export async function createRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
+  requirePackage();
   const checked = checkOptions(options);
   const runtime = new Runtime(checked);
   isolate(runtime, checked);

@@ -1,6 +1,6 @@
 /** The interface of services: the runtime in this process, the client of a server, a pool of services. */
 
-import type { ChatCompletionStream, TextCompletionStream } from './answer/index.ts';
+import type { ChatCompletionStream, TextCompletionStream, TranscriptionStream } from './answer/index.ts';
 import type {
   BatchOptions,
   BatchRun,
@@ -27,6 +27,7 @@ import type {
   RerankResponse,
   ScoreRequest,
   ScoreResponse,
+  SftRequest,
   TextCompletion,
   TextCompletionRequest,
   TrainingJobEvent,
@@ -34,9 +35,13 @@ import type {
   TrainingJobRequest,
   TrainingJobStatus,
   TrainingResult,
+  TrainingRunRequest,
+  Transcription,
+  TranscriptionRequest,
 } from './protocol/index.ts';
+import type { TrainingRun, TrainingRunsResource } from './training-run.ts';
 
-export type { CallOptions };
+export type { CallOptions, TrainingRunsResource };
 
 /** A training job started by this process. */
 export interface TrainingJob {
@@ -140,8 +145,39 @@ export interface Completions {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+/** What a request is answered with: with `response_format: 'text'` a text. */
+export type TranscriptionAnswer = Transcription | string | TranscriptionStream;
+
+/** Answers requests of OpenAI's transcription API. */
+export interface Transcribe {
+  /**
+   * As a stream of events.
+   * @throws OnpolicyError `INVALID_REQUEST` for bad fields, `UNSUPPORTED` for a model that does not hear, before anything runs
+   */
+  (request: TranscriptionRequest & { stream: true }, options?: CallOptions): Promise<TranscriptionStream>;
+  /** As a text. */
+  (
+    request: TranscriptionRequest & { response_format: 'text'; stream?: false | null },
+    options?: CallOptions,
+  ): Promise<string>;
+  /** As a whole. */
+  (
+    request: TranscriptionRequest & { response_format?: 'json' | null; stream?: false | null },
+    options?: CallOptions,
+  ): Promise<Transcription>;
+  /** As the request says. */
+  (request: TranscriptionRequest, options?: CallOptions): Promise<TranscriptionAnswer>;
+}
+
 /** The service of a server, which can also load LoRA adapters. */
 export interface ConnectedService extends Service {
+  /** Starts a supervised training job on a registered model. Calls `POST /v1/preview/sft-training-jobs`. */
+  sft(request: SftRequest, options?: CallOptions): Promise<TrainingJob>;
+  /** Opens a training run whose steps the caller makes: on a model, or again by its id. */
+  openTraining(
+    target: TrainingRunRequest | { readonly run: string },
+    options?: CallOptions,
+  ): Promise<TrainingRun>;
   /**
    * Loads an adapter from a PEFT folder that the server can read. Requests then use its name as their `model`. Calls vLLM's `POST
    * /v1/load_lora_adapter`.
@@ -168,6 +204,8 @@ export interface Service extends Completions {
    * @throws OnpolicyError `INVALID_REQUEST` for wrong options
    */
   batch(source: BatchSource, options?: BatchOptions): BatchRun;
+  /** Writes down what is said in a sound. */
+  readonly transcribe: Transcribe;
   /**
    * Starts a training job on a registered model; resolves when it is queued.
    * @throws OnpolicyError `INVALID_REQUEST` for bad fields, before anything runs
@@ -176,4 +214,14 @@ export interface Service extends Completions {
   readonly models: ModelsResource;
   readonly checkpoints: CheckpointsResource;
   readonly trainingJobs: TrainingJobsResource;
+  /** Absent if the service does not support it. */
+  readonly trainingRuns?: TrainingRunsResource | undefined;
+  /**
+   * Opens a training run whose steps the caller makes: on a model, or again by its id. Absent if the service does not support it.
+   * @throws OnpolicyError `UNSUPPORTED` if the model cannot be trained, `NOT_FOUND` for an unknown run
+   */
+  openTraining?(
+    target: TrainingRunRequest | { readonly run: string },
+    options?: CallOptions,
+  ): Promise<TrainingRun>;
 }

@@ -1,4 +1,5 @@
 /** The docs are true about the repository: files, links and commands they name exist, and none is missing. */
+import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -79,6 +80,53 @@ it('docs/errors.md says when each code comes, and its status', () => {
   const rows = [...read('docs/errors.md').matchAll(/^\| `([A-Z_]+)` \| (\d+) \| .{20,} \| .{5,} \|$/gm)];
   const listed = rows.map(([, code, status]) => `${code} ${status}`);
   expect(listed).toEqual(errorCodes.map((code) => `${code} ${new OnpolicyError(code, '').status}`));
+});
+
+it('the package holds what its README links to', () => {
+  const npm = spawnSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
+    cwd: ROOT,
+    encoding: 'utf8',
+    shell: process.platform === 'win32',
+  });
+  const [{ files }] = Object.values(JSON.parse(npm.stdout.slice(npm.stdout.search(/^[[{]/m)))) as [
+    { files: { path: string }[] },
+  ];
+  const packed = files.map((file) => file.path);
+  const links = [...readme.matchAll(/\]\(([^)#:\s]+)(?:#[^)]*)?\)/g)].map(([, link]) => link!);
+  const isPacked = (link: string): boolean =>
+    packed.some((file) => file === link || file.startsWith(link.replace(/\/?$/, '/')));
+  expect(links.filter((link) => !isPacked(link))).toEqual([]);
+});
+
+describe('docs/from-node-llama-cpp.md', () => {
+  const rows = [...read('docs/from-node-llama-cpp.md').matchAll(/^\| (`.*?) \| (.*) \|$/gm)];
+  /** Names in the code of a cell that are not in a text. */
+  const lacks = (cell: string, known: string): string[] =>
+    [...cell.matchAll(/`([^`]*)`/g)]
+      .flatMap(([, code]) => code!.replaceAll(/'[^']*'/g, '').match(/[A-Za-z_]{3,}/g) ?? [])
+      .filter((name) => !new RegExp(`\\b${name}\\b`).test(known));
+
+  it('names what both have', () => {
+    expect(rows.length).toBeGreaterThan(25);
+    const folder = 'node_modules/node-llama-cpp/dist';
+    const there = fs
+      .readdirSync(path.join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.d.ts'))
+      .map((file) => read(path.join(folder, file)));
+    const here = [
+      ...list('docs').filter((file) => /^(request-fields|runtime-options|errors)\.md$/.test(file)),
+    ]
+      .map((file) => `docs/${file}`)
+      .concat(
+        'src/service.ts',
+        'src/runtime.ts',
+        'src/protocol/chat-completion-response.ts',
+        'src/wires/messages/to-chat.ts',
+      )
+      .map(read);
+    expect(rows.flatMap(([, left]) => lacks(left!, there.join('\n')))).toEqual([]);
+    expect(rows.flatMap(([, , right]) => lacks(right!, here.join('\n')))).toEqual([]);
+  });
 });
 
 it('docs/choosing-a-model.md computes the KV cache right', () => {

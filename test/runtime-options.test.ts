@@ -15,6 +15,15 @@ describe('a wrong option of a runtime', () => {
     ['model.rope.factor: expected a number > 0, got 0', { model: { path, rope: { factor: 0 } } }],
     ['model.rope.scale: not a field of model.rope', { model: { path, rope: { scale: 2 } } }],
     ['model.gpuLayers: expected "auto" or an integer >= 0, got -1', { model: { path, gpuLayers: -1 } }],
+    [
+      'diskCacheBytes: expected 0 where prefixCache is false, got 5',
+      { prefixCache: false, diskCacheBytes: 5 },
+    ],
+    [
+      'models.a.diskCacheBytes: expected 0 where prefixCache is false, got 5',
+      { prefixCache: false, models: { a: { path, diskCacheBytes: 5 } } },
+    ],
+    ['diskCacheBytes: expected an integer >= 0, got -1', { diskCacheBytes: -1 }],
     ['model.imageTokens.min: expected an integer >= 1, got 0', { model: { path, imageTokens: { min: 0 } } }],
     [
       'models.small.threads: expected an integer from 1 to 512, got 0',

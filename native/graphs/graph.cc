@@ -47,6 +47,12 @@ Tensor TensorViews::Part(Tensor x, int64_t index) {
   return api_.ggml_view_2d(context_, x, x->ne[0], x->ne[2], x->nb[2], static_cast<size_t>(index) * x->nb[1]);
 }
 
+void Zero(Slot slot, int64_t count) {
+  Graph graph(1);
+  Api().ggml_backend_tensor_memset(graph.At(slot, GGML_TYPE_F32, {count}), 0, 0,
+                                   static_cast<size_t>(count) * sizeof(float));
+}
+
 void Upload(Slot slot, ggml_type type, const void* values, size_t count) {
   Graph graph(1);
   const auto size = static_cast<int64_t>(count);

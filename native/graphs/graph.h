@@ -47,6 +47,11 @@ class TensorViews {
   Tensor Concat(Tensor a, Tensor b, int dimension) { return api_.ggml_concat(context_, a, b, dimension); }
   // Indices [start, start + count) of dimension `dimension` of a three-dimensional tensor.
   Tensor Slice(Tensor x, int dimension, int64_t start, int64_t count);
+  // `columns` columns of `rows` numbers, of those of x that begin at `first`, whatever its shape.
+  Tensor Numbers(Tensor x, int64_t first, int64_t rows, int64_t columns) {
+    const auto size = sizeof(float);
+    return api_.ggml_view_2d(context_, x, rows, columns, static_cast<size_t>(rows) * size, static_cast<size_t>(first) * size);
+  }
   // Index `index` of the second of three dimensions: a matrix.
   Tensor Part(Tensor x, int64_t index);
 
@@ -77,6 +82,8 @@ class TensorFormulas : public TensorViews {
   }
   // a: (size, outputs, n); b: (size, 1 or used, columns); ids: (used, columns), which of a's n -> (outputs, used, columns)
   Tensor MulMatOf(Tensor a, Tensor b, Tensor ids) { return api_.ggml_mul_mat_id(context_, a, b, ids); }
+  // x: (size, used, columns); b: (size, n); adds for each its column `ids`, (used, columns).
+  Tensor PlusOf(Tensor x, Tensor b, Tensor ids) { return api_.ggml_add_id(context_, x, b, ids); }
   // (size, columns) -> (count, columns) int32, places of the largest, the first of them first
   Tensor TopK(Tensor x, int64_t count) { return api_.ggml_argsort_top_k(context_, x, static_cast<int>(count)); }
   Tensor OutProd(Tensor a, Tensor b) { return api_.ggml_out_prod(context_, a, b); }
@@ -85,27 +92,49 @@ class TensorFormulas : public TensorViews {
   Tensor Minus(Tensor a, Tensor b) { return api_.ggml_sub(context_, a, b); }
   Tensor Times(Tensor a, Tensor b) { return api_.ggml_mul(context_, a, b); }
   Tensor Over(Tensor a, Tensor b) { return api_.ggml_div(context_, a, b); }
+  Tensor Norm(Tensor x, float epsilon) { return api_.ggml_norm(context_, x, epsilon); }
   Tensor RmsNorm(Tensor x, float epsilon) { return api_.ggml_rms_norm(context_, x, epsilon); }
   // (gradient of the norm's output, its input) -> gradient of its input
   Tensor RmsNormBack(Tensor gradient, Tensor x, float epsilon) {
     return api_.ggml_rms_norm_back(context_, gradient, x, epsilon);
   }
+  Tensor Gelu(Tensor x) { return api_.ggml_gelu(context_, x); }
   Tensor Silu(Tensor x) { return api_.ggml_silu(context_, x); }
   Tensor SiluBack(Tensor gradient, Tensor x) { return api_.ggml_silu_back(context_, gradient, x); }
+  Tensor Sigmoid(Tensor x) { return api_.ggml_sigmoid(context_, x); }
+  Tensor SoftPlus(Tensor x) { return api_.ggml_softplus(context_, x); }
+  // Over its length, which counts as `epsilon` where it is shorter.
+  Tensor L2Norm(Tensor x, float epsilon) { return api_.ggml_l2_norm(context_, x, epsilon); }
+  // query, key: (size, key heads, tokens); value: (size, heads, tokens); decay, beta: (heads, tokens); state: (size, size, heads).
+  // -> output, (size, heads, tokens), with the state after them behind it
+  Tensor GatedDeltaNet(Tensor query, Tensor key, Tensor value, Tensor decay, Tensor beta, Tensor state) {
+    const auto flat = [&](Tensor x) { return Reshape(x, 1, x->ne[0], x->ne[1]); };
+    return api_.ggml_gated_delta_net(context_, query, key, value, flat(decay), flat(beta), state, /*K=*/1);
+  }
   Tensor Tanh(Tensor x) { return api_.ggml_tanh(context_, x); }
   Tensor Square(Tensor x) { return api_.ggml_sqr(context_, x); }
   // factor x + offset
   Tensor Scale(Tensor x, float factor, float offset = 0) { return api_.ggml_scale_bias(context_, x, factor, offset); }
   Tensor GeGlu(Tensor gate, Tensor up) { return api_.ggml_geglu_split(context_, gate, up); }
+  // x s(alpha x) (y + 1), where s is the logistic function, x the gate up to `limit`, y what is between -limit and limit of `up`.
+  Tensor SwiGluClamped(Tensor gate, Tensor up, float alpha, float limit) {
+    return api_.ggml_swiglu_oai(context_, gate, up, alpha, limit);
+  }
   Tensor SwiGlu(Tensor gate, Tensor up) { return api_.ggml_swiglu_split(context_, gate, up); }
-  Tensor SoftMax(Tensor x, Tensor mask, float scale) {
-    return api_.ggml_soft_max_ext(context_, x, mask, scale, 0.0f);
+  // `sinks`: (heads) a further number of each matrix of x, which takes its part of the sum; null: there is none.
+  Tensor SoftMax(Tensor x, Tensor mask, float scale, Tensor sinks = nullptr) {
+    Tensor probabilities = api_.ggml_soft_max_ext(context_, x, mask, scale, 0.0f);
+    if (sinks) api_.ggml_soft_max_add_sinks(probabilities, sinks);
+    return probabilities;
   }
   Tensor SoftMaxBack(Tensor gradient, Tensor probabilities, float scale) {
     return api_.ggml_soft_max_ext_back(context_, gradient, probabilities, scale, 0.0f);
   }
   Tensor Log(Tensor x) { return api_.ggml_log(context_, x); }
+  // In place.
   Tensor Clamp(Tensor x, float low, float high) { return api_.ggml_clamp(context_, x, low, high); }
+  // 1 where x > 0, else 0
+  Tensor Step(Tensor x) { return api_.ggml_step(context_, x); }
   Tensor SumRows(Tensor x) { return api_.ggml_sum_rows(context_, x); }
 };
 
@@ -163,6 +192,9 @@ class Graph : public TensorFormulas {
   std::deque<std::atomic<int64_t>> counters_;
   std::vector<std::shared_ptr<void>> kept_;
 };
+
+// Sets `count` numbers in `slot` to 0.
+void Zero(Slot slot, int64_t count);
 
 // Copies `count` numbers of four bytes into `slot`.
 void Upload(Slot slot, ggml_type type, const void* values, size_t count);

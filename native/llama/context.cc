@@ -483,8 +483,9 @@ Status Context::SaveCheckpoint(int32_t sequence, int32_t number, size_t* bytes) 
   return Status::Ok();
 }
 
-Status Context::SaveSequence(int32_t sequence, std::vector<uint8_t>* state) {
+Status Context::SaveSequence(const std::vector<int32_t>& edits, int32_t sequence, std::vector<uint8_t>* state) {
   if (const Status status = EndAhead(); !status.ok()) return status;
+  if (const Status status = EditMemory(edits); !status.ok()) return status;
   state->resize(Api().llama_state_seq_get_size_ext(context_, sequence, 0));
   if (state->empty() ||
       Api().llama_state_seq_get_data_ext(context_, state->data(), state->size(), sequence, 0) != state->size())

@@ -84,8 +84,8 @@ class Context {
   // Keeps what of a sequence's cache cannot be cut, as it is now. Steps name it by its number. `bytes`: 0 if the engine cannot.
   Status SaveCheckpoint(int32_t sequence, int32_t number, size_t* bytes);
 
-  // The whole cache of a sequence as bytes that a context of the same shape on the same model can load.
-  Status SaveSequence(int32_t sequence, std::vector<uint8_t>* state);
+  // The whole cache of a sequence after `edits`, as bytes that a context of the same shape on the same model can load.
+  Status SaveSequence(const std::vector<int32_t>& edits, int32_t sequence, std::vector<uint8_t>* state);
 
   // Puts saved bytes into a sequence that is empty after `edits`. Fails with KV_FULL and leaves it empty when they do
   // not fit, or are of another kind of context.

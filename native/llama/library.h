@@ -93,6 +93,9 @@ namespace onpolicy {
   X(gguf_find_tensor)                                                                                          \
   X(gguf_get_tensor_offset)                                                                                    \
   X(gguf_get_tensor_size)                                                                                      \
+  X(gguf_get_arr_type)                                                                                         \
+  X(gguf_get_arr_n)                                                                                            \
+  X(gguf_get_arr_data)                                                                                         \
   X(gguf_init_empty)                                                                                           \
   X(gguf_set_kv)                                                                                               \
   X(gguf_set_val_u32)                                                                                          \
@@ -146,6 +149,7 @@ namespace onpolicy {
   X(ggml_mul_mat)                                                                                              \
   X(ggml_mul_mat_set_prec)                                                                                     \
   X(ggml_mul_mat_id)                                                                                           \
+  X(ggml_add_id)                                                                                               \
   X(ggml_argsort_top_k)                                                                                        \
   X(ggml_out_prod)                                                                                             \
   X(ggml_add)                                                                                                  \
@@ -153,18 +157,29 @@ namespace onpolicy {
   X(ggml_mul)                                                                                                  \
   X(ggml_div)                                                                                                  \
   X(ggml_sub)                                                                                                  \
+  X(ggml_norm)                                                                                                 \
   X(ggml_rms_norm)                                                                                             \
   X(ggml_rms_norm_back)                                                                                        \
   X(ggml_rope_ext)                                                                                             \
   X(ggml_rope_ext_back)                                                                                        \
+  X(ggml_rope_multi)                                                                                           \
+  X(ggml_rope_multi_back)                                                                                      \
   X(ggml_soft_max_ext)                                                                                         \
   X(ggml_soft_max_ext_back)                                                                                    \
+  X(ggml_soft_max_add_sinks)                                                                                   \
+  X(ggml_gelu)                                                                                                 \
   X(ggml_silu)                                                                                                 \
   X(ggml_silu_back)                                                                                            \
+  X(ggml_sigmoid)                                                                                              \
+  X(ggml_softplus)                                                                                             \
+  X(ggml_l2_norm)                                                                                              \
+  X(ggml_gated_delta_net)                                                                                      \
   X(ggml_swiglu_split)                                                                                         \
+  X(ggml_swiglu_oai)                                                                                           \
   X(ggml_geglu_split)                                                                                          \
   X(ggml_tanh)                                                                                                 \
   X(ggml_sqr)                                                                                                  \
+  X(ggml_step)                                                                                                 \
   X(ggml_scale_bias)                                                                                           \
   X(ggml_get_rows)                                                                                             \
   X(ggml_get_rows_back)                                                                                        \

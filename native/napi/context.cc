@@ -136,12 +136,17 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
         [bytes](Napi::Env env) -> Napi::Value { return Napi::Number::New(env, static_cast<double>(*bytes)); });
   }
 
-  // saveSequence(sequence) -> Promise<Uint8Array>: its whole cache.
+  // saveSequence(memoryEdits, sequence) -> Promise<Uint8Array>: its whole cache.
   Napi::Value SaveSequence(const Napi::CallbackInfo& info) {
+    std::vector<int32_t> edits = ReadVector<int32_t>(info[0], "memoryEdits");
+    CheckEdits(edits);
     auto state = std::make_shared<std::vector<uint8_t>>();
-    const int32_t sequence = ReadSequence(info[0]);
+    const int32_t sequence = ReadSequence(info[1]);
     return Thread().Push(
-        env_, [sequence, state](Context& context) { return context.SaveSequence(sequence, state.get()); },
+        env_,
+        [edits = std::move(edits), sequence, state](Context& context) {
+          return context.SaveSequence(edits, sequence, state.get());
+        },
         [state](Napi::Env env) -> Napi::Value { return ToArray(env, *state); });
   }
 

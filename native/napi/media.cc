@@ -94,6 +94,16 @@ Napi::Value CopyPixelsAsync(const Napi::CallbackInfo& info) {
   return AsyncTask::Run(info.Env(), rgb, [media, target = rgb.Data()] { std::copy(media->rgb.begin(), media->rgb.end(), target); });
 }
 
+// copySamples(handle, samples: Float32Array(samples)) -> Promise<void>
+Napi::Value CopySamplesAsync(const Napi::CallbackInfo& info) {
+  const auto media = FromHandle<std::shared_ptr<const Media>>(info[0], "media");
+  auto samples = ReadArray<float>(info[1], "samples");
+  if (samples.ElementLength() != media->samples.size())
+    RefuseField(info.Env(), "samples", std::to_string(media->samples.size()) + " numbers");
+  return AsyncTask::Run(info.Env(), samples,
+                        [media, target = samples.Data()] { std::copy(media->samples.begin(), media->samples.end(), target); });
+}
+
 Napi::Value ToChunks(Napi::Env env, const std::vector<MediaChunk>& chunks) {
   Napi::Array list = Napi::Array::New(env, chunks.size());
   for (size_t i = 0; i < chunks.size(); ++i) {
@@ -256,6 +266,7 @@ void RegisterMedia(Napi::Env env, Napi::Object exports) {
   exports.Set("decodeMedia", Napi::Function::New(env, DecodeMediaAsync));
   exports.Set("mediaSize", Napi::Function::New(env, MediaSize));
   exports.Set("copyPixels", Napi::Function::New(env, CopyPixelsAsync));
+  exports.Set("copySamples", Napi::Function::New(env, CopySamplesAsync));
   exports.Set("openProjector", Napi::Function::New(env, OpenProjectorAsync));
 }
 

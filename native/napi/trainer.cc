@@ -31,6 +31,11 @@ Napi::Value Forward(const Napi::CallbackInfo& info, const SharedTrainer& handle)
       });
 }
 
+// checkMemory(row) -> Promise<void>
+Napi::Value CheckMemory(const Napi::CallbackInfo& info, const SharedTrainer& handle) {
+  return RunBusy(info.Env(), handle, [row = RowArgument(Fields(info[0]))](Trainer& trainer) { trainer.CheckMemory(row); });
+}
+
 // backward(gradLogprobs) -> Promise<void>
 Napi::Value Backward(const Napi::CallbackInfo& info, const SharedTrainer& handle) {
   return RunBusy(info.Env(), handle, [gradient = ReadVector<float>(info[0], "gradLogprobs")](Trainer& trainer) {
@@ -96,6 +101,13 @@ Napi::Object Describe(Napi::Env env, Trainer& trainer) {
   object.Set("layerCount", static_cast<double>(shape.layers));
   object.Set("headCount", static_cast<double>(shape.heads));
   object.Set("kvHeadCount", static_cast<double>(shape.kv_heads));
+  object.Set("deltaNet", env.Null());
+  if (shape.has_delta_nets()) {
+    Napi::Object heads = Napi::Object::New(env);
+    heads.Set("keyHeads", static_cast<double>(shape.delta_net.key_heads));
+    heads.Set("valueHeads", static_cast<double>(shape.delta_net.value_heads));
+    object.Set("deltaNet", heads);
+  }
   Napi::Array modules = Napi::Array::New(env);
   for (const Module& module : trainer.adapter().modules()) {
     Napi::Object entry = Napi::Object::New(env);
@@ -113,6 +125,7 @@ Napi::Value ToJavaScript(Napi::Env env, const SharedTrainer& handle) {
   SetLifeMethods(object, handle);
   auto method = [&](const char* name, auto function) { SetMethod(object, handle, name, function); };
   object.Set("info", Describe(env, *handle->trainer));
+  method("checkMemory", CheckMemory);
   method("forward", Forward);
   method("backward", Backward);
   method("step", StepTrainer<Trainer>);
@@ -154,6 +167,14 @@ Napi::Value OpenTrainer(const Napi::CallbackInfo& info) {
   return AsyncTask::Run(
       info.Env(), [options] { return OpenHandle<Trainer>(options); },
       [](Napi::Env env, const SharedTrainer& handle) { return ToJavaScript(env, handle); });
+}
+
+// whyNotTrainable(model) -> Promise<string>, empty where it can be trained
+Napi::Value WhyNotTrainable(const Napi::CallbackInfo& info) {
+  RequireLibrary(info.Env());
+  return AsyncTask::Run(
+      info.Env(), [model = info[0].ToString().Utf8Value()] { return training::Weights::WhyNot(model); },
+      [](Napi::Env env, const std::string& reason) -> Napi::Value { return Napi::String::New(env, reason); });
 }
 
 // quantizeRows(typeName, values, rowSize) -> Uint8Array: the bytes of a weight of that type, (rows, rowSize).
@@ -235,6 +256,7 @@ Napi::Value QuantizeModel(const Napi::CallbackInfo& info) {
 
 void RegisterTrainer(Napi::Env env, Napi::Object exports) {
   exports.Set("openTrainer", Napi::Function::New(env, OpenTrainer, "openTrainer"));
+  exports.Set("whyNotTrainable", Napi::Function::New(env, WhyNotTrainable, "whyNotTrainable"));
   exports.Set("appendTensors", Napi::Function::New(env, AppendTensors, "appendTensors"));
   exports.Set("mergeModel", Napi::Function::New(env, MergeModel, "mergeModel"));
   exports.Set("quantizeModel", Napi::Function::New(env, QuantizeModel, "quantizeModel"));

@@ -6,7 +6,7 @@ namespace onpolicy::training {
 namespace {
 
 bool IsSelected(const std::string& name, const std::vector<std::string>& modules) {
-  const std::string kind = name.substr(name.rfind('.') + 1);
+  const std::string kind = name.substr(name.find('.', name.find('.') + 1) + 1);  // after "blk.0."
   return std::any_of(modules.begin(), modules.end(),
                      [&](const std::string& wanted) { return wanted == kind || wanted == name; });
 }
@@ -37,7 +37,9 @@ std::unique_ptr<Adapter> Adapter::Create(Device* device, Weights* weights, const
   adapter->arena_ = std::make_unique<Arena>(device);
   for (Layer& layer : weights->layers)
     for (Linear* linear : layer.linears()) {
+      const bool is_output = linear == &layer.output || linear == &layer.down || linear == &layer.shared_down;
       if (linear->experts() > 1 || !IsSelected(linear->name, modules)) continue;
+      if (is_output && weights->shape.has_fixed_outputs) continue;
       linear->module = static_cast<int>(adapter->modules_.size());
       Module module;
       module.name = linear->name;

@@ -8,10 +8,10 @@ namespace {
 // One block's part of the row. Queries of the heads that share keys lie in one matrix: (head size, queries x group, kv heads).
 class Block {
  public:
-  Block(Graph& graph, Matmuls& matmuls, const Shape& shape, const RowAttention& attention, bool is_local,
+  Block(Graph& graph, Matmuls& matmuls, const AttentionShape& shape, const RowAttention& attention, Tensor sinks,
         const QueryBlock& block)
-      : graph_(graph), matmuls_(matmuls), shape_(shape), block_(block) {
-    const size_t first = block.mask_offset + (is_local ? attention.plan.first_local_mask : 0);
+      : graph_(graph), matmuls_(matmuls), shape_(shape), sinks_(sinks), block_(block) {
+    const size_t first = block.mask_offset + (shape.window > 0 ? attention.plan.first_local_mask : 0);
     mask_ = graph.At({attention.masks.arena, attention.masks.offset + first * sizeof(float)}, GGML_TYPE_F32,
                       {block.key_count, block.count});
   }
@@ -52,14 +52,14 @@ class Block {
   // (keys, queries x group, kv heads)
   Tensor Probabilities(Tensor keys, Tensor queries) {
     Tensor scores = graph_.Reshape(matmuls_.Multiply(keys, queries), block_.key_count, block_.count, shape_.heads);
-    if (shape_.attention_cap == 0) return Grouped(graph_.SoftMax(scores, mask_, shape_.attention_scale));
-    bounded_ = graph_.Tanh(graph_.Scale(scores, shape_.attention_scale / shape_.attention_cap));
-    return Grouped(graph_.SoftMax(graph_.Scale(bounded_, shape_.attention_cap), mask_, 1.0f));
+    if (shape_.cap == 0) return Grouped(graph_.SoftMax(scores, mask_, shape_.scale, sinks_));
+    bounded_ = graph_.Tanh(graph_.Scale(scores, shape_.scale / shape_.cap));
+    return Grouped(graph_.SoftMax(graph_.Scale(bounded_, shape_.cap), mask_, 1.0f, sinks_));
   }
 
   // Their gradient -> that of the matmuls of keys and queries, as `Probabilities` made them.
   Tensor ScoresBack(Tensor gradient, Tensor probabilities) {
-    const float scale = shape_.attention_scale;
+    const float scale = shape_.scale;
     if (!bounded_) return Grouped(graph_.SoftMaxBack(gradient, probabilities, scale));
     Tensor slope = graph_.Scale(graph_.Square(bounded_), -scale, scale);
     return graph_.Times(Grouped(graph_.SoftMaxBack(gradient, probabilities, 1.0f)), Grouped(slope));
@@ -72,7 +72,8 @@ class Block {
  private:
   Graph& graph_;
   Matmuls& matmuls_;
-  const Shape& shape_;
+  const AttentionShape& shape_;
+  const Tensor sinks_;
   const QueryBlock& block_;
   Tensor mask_;
   Tensor bounded_ = nullptr;  // capped scores over the cap, (keys, queries, heads), or null
@@ -80,21 +81,19 @@ class Block {
 
 }  // namespace
 
-void AttentionForward(Graph& graph, Matmuls& matmuls, const Shape& shape, const RowAttention& attention, bool is_local,
-                      Tensor query, Tensor key, Tensor value, Tensor output) {
-  if (!attention.runs.empty()) return FusedAttention(graph, shape, attention.runs, is_local, query, key, value, output);
+void AttentionForward(Graph& graph, Matmuls& matmuls, const AttentionShape& shape, const RowAttention& attention, Tensor sinks, Tensor query, Tensor key, Tensor value, Tensor output) {
+  if (!attention.runs.empty()) return FusedAttention(graph, shape, attention.runs, sinks, query, key, value, output);
   for (const QueryBlock& range : attention.plan.blocks) {
-    Block block(graph, matmuls, shape, attention, is_local, range);
+    Block block(graph, matmuls, shape, attention, sinks, range);
     Tensor probabilities = block.Probabilities(block.Keys(key), block.Queries(query));
     block.StoreQueries(matmuls.Multiply(matmuls.Transposed(block.Keys(value)), probabilities), output);
   }
 }
 
-void AttentionBackward(Graph& graph, Matmuls& matmuls, const Shape& shape, const RowAttention& attention, bool is_local,
-                       Tensor query, Tensor key, Tensor value, Tensor output_gradient, Tensor query_gradient,
+void AttentionBackward(Graph& graph, Matmuls& matmuls, const AttentionShape& shape, const RowAttention& attention, Tensor sinks, Tensor query, Tensor key, Tensor value, Tensor output_gradient, Tensor query_gradient,
                        Tensor key_gradient, Tensor value_gradient) {
   for (const QueryBlock& range : attention.plan.blocks) {
-    Block block(graph, matmuls, shape, attention, is_local, range);
+    Block block(graph, matmuls, shape, attention, sinks, range);
     Tensor queries = block.Queries(query), keys = block.Keys(key), values = block.Keys(value);
     Tensor probabilities = block.Probabilities(keys, queries);
     Tensor gradient = block.Queries(output_gradient);

@@ -15,14 +15,11 @@ struct RowAttention {
   std::vector<TokenRun> runs;  // of a row whose attention is fused on the way forward
 };
 
-// `is_local`: with the masks of layers that have a window.
-// query: (head size, heads, row); key, value: (head size, kv heads, row). Fills `output`, (head size, heads, row).
-void AttentionForward(Graph& graph, Matmuls& matmuls, const Shape& shape, const RowAttention& attention, bool is_local,
-                      Tensor query, Tensor key, Tensor value, Tensor output);
+// sinks: (heads), or null. query: (head size, heads, row); key, value: (head size, kv heads, row). Fills `output`, (head size, heads, row).
+void AttentionForward(Graph& graph, Matmuls& matmuls, const AttentionShape& shape, const RowAttention& attention, Tensor sinks, Tensor query, Tensor key, Tensor value, Tensor output);
 
 // Adds to the graph what fills `query_gradient` and adds to the zeroed `key_gradient` and `value_gradient`.
-void AttentionBackward(Graph& graph, Matmuls& matmuls, const Shape& shape, const RowAttention& attention, bool is_local,
-                       Tensor query, Tensor key, Tensor value, Tensor output_gradient, Tensor query_gradient,
+void AttentionBackward(Graph& graph, Matmuls& matmuls, const AttentionShape& shape, const RowAttention& attention, Tensor sinks, Tensor query, Tensor key, Tensor value, Tensor output_gradient, Tensor query_gradient,
                        Tensor key_gradient, Tensor value_gradient);
 
 }  // namespace onpolicy::training

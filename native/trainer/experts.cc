@@ -4,43 +4,74 @@ namespace onpolicy::training {
 
 // The weights of the best experts, divided by their sum, are a softmax over those experts' scores alone. They are computed as the engine does.
 Routing Experts::Route(Tensor x) {
-  Tensor weights = graph_.SoftMax(matmuls_.Forward(layer_.router.weight, x), nullptr, 1.0f);
+  Tensor scores = matmuls_.Forward(layer_.router.weight, x);
+  if (layer_.router.bias) scores = graph_.Plus(scores, layer_.router.bias);
   const int64_t rows = x->ne[1];
+  const auto chosen = [&](Tensor of, Tensor selected) {
+    return graph_.Reshape(graph_.Rows(graph_.Reshape(of, 1, shape_.experts, rows), selected), shape_.experts_used, rows);
+  };
   Routing routing;
-  routing.selected = graph_.TopK(weights, shape_.experts_used);
-  Tensor chosen = graph_.Rows(graph_.Reshape(weights, 1, shape_.experts, rows), routing.selected);
-  chosen = graph_.Reshape(chosen, shape_.experts_used, rows);
-  routing.weights = graph_.Over(chosen, graph_.SumRows(chosen));
+  if (shape_.routing == RoutingKind::kBestScores) {
+    routing.selected = graph_.TopK(scores, shape_.experts_used);
+    routing.shares = graph_.SoftMax(chosen(scores, routing.selected), nullptr, 1.0f);
+    return routing;
+  }
+  const bool is_logistic = shape_.routing == RoutingKind::kLogistic;
+  Tensor weights = is_logistic ? graph_.Sigmoid(scores) : graph_.SoftMax(scores, nullptr, 1.0f);
+  Tensor preferred = layer_.router_preference ? graph_.Plus(weights, layer_.router_preference) : weights;
+  routing.selected = graph_.TopK(preferred, shape_.experts_used);
+  Tensor best = chosen(weights, routing.selected);
+  routing.shares = graph_.Over(best, graph_.SumRows(best));
+  if (is_logistic) routing.slopes = graph_.Scale(best, -1, 1);
   return routing;
 }
 
+Tensor Experts::WeightsOf(const Routing& routing) {
+  return PerExpert(shape_.expert_scale == 1 ? routing.shares : graph_.Scale(routing.shares, shape_.expert_scale));
+}
+
+Tensor Experts::Matmul(const Linear& linear, Tensor x, const Routing& routing) {
+  Tensor y = matmuls_.ForwardOf(linear.weight, x, routing.selected);
+  return linear.bias ? graph_.PlusOf(y, linear.bias, routing.selected) : y;
+}
+
 Tensor Experts::Spread(const Linear& linear, Tensor x, const Routing& routing) {
-  return matmuls_.ForwardOf(linear.weight, graph_.Reshape(x, x->ne[0], 1, x->ne[1]), routing.selected);
+  return Matmul(linear, graph_.Reshape(x, x->ne[0], 1, x->ne[1]), routing);
 }
 
 Tensor Experts::Gather(const Linear& linear, Tensor hidden, const Routing& routing) {
-  return Sum(graph_.Times(matmuls_.ForwardOf(linear.weight, hidden, routing.selected), PerExpert(routing.weights)));
+  return Sum(graph_.Times(Matmul(linear, hidden, routing), WeightsOf(routing)));
 }
 
 Tensor Experts::GatherBack(const Linear& linear, Tensor gradient, Tensor hidden, const Routing& routing,
                            Tensor* scores_gradient) {
   Tensor each = graph_.Reshape(gradient, gradient->ne[0], 1, gradient->ne[1]);
-  Tensor unweighted = graph_.MulMatOf(Transposed(linear), each, routing.selected);
-  Tensor weights_gradient =
-      graph_.Reshape(graph_.SumRows(graph_.Times(hidden, unweighted)), shape_.experts_used, gradient->ne[1]);
+  Tensor unweighted = matmuls_.BackwardOf(linear, each, routing.selected);
+  Tensor weights_gradient = graph_.SumRows(graph_.Times(hidden, unweighted));
+  if (linear.bias) {
+    Tensor biases = graph_.Reshape(RowsOfSelected(linear.bias, routing), linear.out(), shape_.experts_used, gradient->ne[1]);
+    weights_gradient = graph_.Plus(weights_gradient, graph_.SumRows(graph_.Times(biases, each)));
+  }
+  weights_gradient = graph_.Reshape(weights_gradient, shape_.experts_used, gradient->ne[1]);
   // As a formula: ggml's own function may write over the softmax that it still reads.
-  Tensor mean = graph_.SumRows(graph_.Times(weights_gradient, routing.weights));
-  *scores_gradient = graph_.Times(graph_.Minus(weights_gradient, mean), routing.weights);
-  return graph_.Times(unweighted, PerExpert(routing.weights));
+  Tensor mean = graph_.SumRows(graph_.Times(weights_gradient, routing.shares));
+  *scores_gradient = graph_.Times(graph_.Minus(weights_gradient, mean), routing.shares);
+  if (routing.slopes) *scores_gradient = graph_.Times(*scores_gradient, routing.slopes);
+  if (shape_.expert_scale != 1) *scores_gradient = graph_.Scale(*scores_gradient, shape_.expert_scale);
+  return graph_.Times(unweighted, WeightsOf(routing));
 }
 
 Tensor Experts::SpreadBack(Tensor gate_gradient, Tensor up_gradient, Tensor scores_gradient, const Routing& routing) {
   const int64_t used = shape_.experts_used, rows = scores_gradient->ne[1];
-  Tensor parts = graph_.Plus(graph_.MulMatOf(Transposed(layer_.gate), gate_gradient, routing.selected),
-                             graph_.MulMatOf(Transposed(layer_.up), up_gradient, routing.selected));
-  Tensor ids = graph_.Reshape(graph_.Contiguous(routing.selected), used * rows, 1);
-  Tensor directions = graph_.Reshape(graph_.Rows(layer_.router.weight, ids), shape_.width, used, rows);
+  Tensor parts = graph_.Plus(matmuls_.BackwardOf(layer_.gate, gate_gradient, routing.selected),
+                             matmuls_.BackwardOf(layer_.up, up_gradient, routing.selected));
+  Tensor directions = graph_.Reshape(RowsOfSelected(layer_.router.weight, routing), shape_.width, used, rows);
   return Sum(graph_.Plus(parts, graph_.Times(directions, PerExpert(scores_gradient))));
+}
+
+Tensor Experts::RowsOfSelected(Tensor table, const Routing& routing) {
+  Tensor ids = graph_.Contiguous(routing.selected);
+  return graph_.Rows(table, graph_.Reshape(ids, ids->ne[0] * ids->ne[1], 1));
 }
 
 Tensor Experts::Sum(Tensor parts) {

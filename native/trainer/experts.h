@@ -9,7 +9,8 @@ namespace onpolicy::training {
 // Which experts the tokens of a row take.
 struct Routing {
   Tensor selected = nullptr;  // (used, row) int32
-  Tensor weights = nullptr;   // (used, row): softmax over the selected experts' scores
+  Tensor shares = nullptr;    // (used, row): weights over the selected experts, whose sum is 1
+  Tensor slopes = nullptr;    // (used, row): 1 - s of the logistic function s of a score, or null
 };
 
 class Experts {
@@ -30,9 +31,12 @@ class Experts {
   Tensor SpreadBack(Tensor gate_gradient, Tensor up_gradient, Tensor scores_gradient, const Routing& routing);
 
  private:
-  Tensor Transposed(const Linear& linear) {
-    return graph_.At(linear.transposed, linear.transposed_type, {linear.out(), linear.in(), linear.experts()});
-  }
+  // (1, used, row)
+  Tensor WeightsOf(const Routing& routing);
+  // x: (in, 1 or used, row) -> (out, used, row)
+  Tensor Matmul(const Linear& linear, Tensor x, const Routing& routing);
+  // (size, experts) -> (size, used x row), the row of each selected expert
+  Tensor RowsOfSelected(Tensor table, const Routing& routing);
   // (width, used, row) -> (width, row)
   Tensor Sum(Tensor parts);
   // (used, row) -> (1, used, row)

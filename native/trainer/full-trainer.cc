@@ -20,6 +20,13 @@ std::unique_ptr<FullTrainer> FullTrainer::Open(const FullTrainerOptions& options
   trainer->weights_ = Weights::Load(device, options.model);
   if (trainer->shape().experts > 0)
     throw Failure("UNSUPPORTED", "all weights of a model with experts cannot be trained; an adapter can");
+  if (trainer->shape().is_recurrent())
+    throw Failure("UNSUPPORTED", "all weights of a model with recurrent layers cannot be trained; an adapter can");
+  if (trainer->shape().of_layer[0].attention.are_values_normed)
+    throw Failure("UNSUPPORTED", "all weights of a model of the architecture " + trainer->shape().architecture +
+                                     " cannot be trained; an adapter can");
+  if (trainer->shape().is_norm_centered)
+    throw Failure("UNSUPPORTED", "all weights of a model whose norms take the mean away cannot be trained; an adapter can");
   trainer->weights_->shape.MakeExact();
   trainer->full_ = FullWeights::Create(device, trainer->weights_.get(), options.is_narrow);
   return trainer;
@@ -70,12 +77,12 @@ void FullTrainer::Prepare(const PackedRow& row, const std::vector<float>& target
   };
   const auto& masks = row_.attention.plan.masks;
   tokens_ = reserve(1, row.size());
-  row_.positions = reserve(1, row.size());
+  row_.positions = reserve(kPositions, row.size());
   row_.attention.masks = reserve(1, static_cast<int64_t>(masks.size()));
   logit_rows_ = reserve(1, row.targets());
   stats_ = reserve(2, row.targets());
   target_weights_ = reserve(1, row.targets());
-  const int64_t query = shape().query_width(), kv = shape().kv_width();
+  const int64_t query = shape().of_layer[0].attention.query_width(), kv = shape().of_layer[0].attention.kv_width();
   layers_.clear();
   for (int64_t i = 0; i < shape().layers; ++i)
     layers_.push_back({reserve(query, row.size()),
@@ -85,7 +92,8 @@ void FullTrainer::Prepare(const PackedRow& row, const std::vector<float>& target
     for (Slot slot : {slots.scratch.key_gradient, slots.scratch.value_gradient})
       std::fill_n(static_cast<float*>(arena_->AddressOf(slot.offset)), kv * row.size(), 0.0f);
   Upload(tokens_, GGML_TYPE_I32, row.tokens.data(), row.tokens.size());
-  Upload(row_.positions, GGML_TYPE_I32, row.positions.data(), row.positions.size());
+  const std::vector<int32_t> positions = row.AllPositions();
+  Upload(row_.positions, GGML_TYPE_I32, positions.data(), positions.size());
   Upload(row_.attention.masks, GGML_TYPE_F32, masks.data(), masks.size());
   Upload(logit_rows_, GGML_TYPE_I32, row.logit_rows.data(), row.logit_rows.size());
   std::vector<int32_t> pairs(2 * row.target_tokens.size());
@@ -105,8 +113,8 @@ void FullTrainer::Build(Graph& graph, FullLinears& linears, const PackedRow& row
     const Layer& layer = weights_->layers[i];
     parts.emplace_back(graph, linears, *weights_, layer, row_);
     inputs.push_back(stream);
-    kept[i].attended = graph.At(layers_[i].attended, GGML_TYPE_F32, {shape.query_width(), row.size()});
-    parts[i].Attend(stream, kept[i]);
+    kept[i].mixed = graph.At(layers_[i].mixed, GGML_TYPE_F32, {layer.mixed_width(), row.size()});
+    parts[i].Mix(stream, kept[i]);
     kept[i].middle = parts[i].Middle(stream, kept[i]);
     parts[i].FeedForward(kept[i]);
     stream = graph.Add(parts[i].Output(kept[i]));

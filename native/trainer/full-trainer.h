@@ -35,7 +35,7 @@ class FullTrainer {
 
  private:
   struct LayerSlots {
-    Slot attended;         // (heads x head size, row)
+    Slot mixed;            // (heads x head size, row)
     LayerScratch scratch;  // with gradients
   };
 

@@ -17,7 +17,7 @@ struct Layout {
 };
 
 attention::Attention AttentionOf(const TokenRun& run, const Layout& layout, Tensor output) {
-  const Tensor query = output->src[1], key = output->src[2], value = output->src[3];
+  const Tensor query = output->src[1], key = output->src[2], value = output->src[3], sinks = output->src[4];
   const auto bytes = [](Tensor tensor) { return static_cast<const uint8_t*>(tensor->data); };
   attention::Attention a{};
   a.q = bytes(query) + static_cast<size_t>(run.start) * query->nb[2];
@@ -34,10 +34,11 @@ attention::Attention AttentionOf(const TokenRun& run, const Layout& layout, Tens
   a.scale = layout.scale;
   a.sight = {.first_token = run.seen, .window = layout.window};
   a.places = run.places.data();
+  if (sinks) a.sinks = static_cast<const float*>(sinks->data);
   return a;
 }
 
-// Fills the output. src[1] to src[3]: query, key, value.
+// Fills the output. src[1] to src[4]: query, key, value, and sinks if there are any.
 void AttentionShare(Tensor output, int, int, void* data) {
   const Layout& layout = *static_cast<const Layout*>(data);
   int64_t first = 0;  // task of the run
@@ -59,13 +60,19 @@ void AttentionShare(Tensor output, int, int, void* data) {
 }  // namespace
 
 bool HasFusedAttention(const Device& device, const Shape& shape) {
-  return device.is_cpu() && attention::BestKernels() && shape.head_size % attention::kLanes == 0 && shape.attention_cap == 0;
+  if (!device.is_cpu() || !attention::BestKernels()) return false;
+  return std::all_of(shape.of_layer.begin(), shape.of_layer.end(), [](const LayerShape& layer) {
+    return layer.attention.head_size % attention::kLanes == 0 && layer.attention.cap == 0;
+  });
 }
 
-void FusedAttention(Graph& graph, const Shape& shape, const std::vector<TokenRun>& runs, bool is_local, Tensor query, Tensor key,
-                    Tensor value, Tensor output) {
-  Layout* layout = graph.Keep(Layout{&runs, is_local ? shape.window : 0, shape.attention_scale, graph.Counter()});
-  graph.Add(graph.Custom(output, {query, key, value}, AttentionShare, layout));
+void FusedAttention(Graph& graph, const AttentionShape& shape, const std::vector<TokenRun>& runs, Tensor sinks, Tensor query, Tensor key, Tensor value,
+                    Tensor output) {
+  Layout* layout = graph.Keep(Layout{&runs, shape.window, shape.scale, graph.Counter()});
+  if (sinks)
+    graph.Add(graph.Custom(output, {query, key, value, sinks}, AttentionShare, layout));
+  else
+    graph.Add(graph.Custom(output, {query, key, value}, AttentionShare, layout));
 }
 
 }  // namespace onpolicy::training

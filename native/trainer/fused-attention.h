@@ -10,7 +10,7 @@ namespace onpolicy::training {
 bool HasFusedAttention(const Device& device, const Shape& shape);
 
 // query, output: (head size, heads, row); key, value: (head size, kv heads, row). Fills `output`. `runs` has to outlive the graph.
-void FusedAttention(Graph& graph, const Shape& shape, const std::vector<TokenRun>& runs, bool is_local, Tensor query, Tensor key,
-                    Tensor value, Tensor output);
+void FusedAttention(Graph& graph, const AttentionShape& shape, const std::vector<TokenRun>& runs, Tensor sinks, Tensor query, Tensor key, Tensor value,
+                    Tensor output);
 
 }  // namespace onpolicy::training

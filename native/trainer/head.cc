@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "kernels/head-rows.h"
-#include "trainer/matmul.h"
+#include "trainer/norms.h"
 
 namespace onpolicy::training {
 namespace {
@@ -118,7 +118,7 @@ Scores HeadForward(Device* device, const Weights& weights, const RowMemory& memo
     Matmuls matmuls(graph, *device);
     Tensor stream = graph.At(memory.Residual(shape.layers), GGML_TYPE_F32, {shape.width, size});
     Tensor rows = graph.Rows(stream, graph.At(Advance(memory.logit_rows, start), GGML_TYPE_I32, {count}));
-    Tensor normed = graph.Times(graph.RmsNorm(rows, shape.norm_epsilon), weights.output_norm);
+    Tensor normed = graph.Times(Normed(graph, shape, rows), weights.output_norm);
     Tensor logits = matmuls.Forward(weights.head.weight, normed);
     if (weights.head.bias) logits = graph.Plus(logits, weights.head.bias);
     const Logits bounded = BoundLogits(graph, shape, logits);
@@ -159,7 +159,7 @@ void HeadBackward(Device* device, const Weights& weights, const RowMemory& memor
   Tensor stream = graph.At(memory.Residual(shape.layers), GGML_TYPE_F32, {shape.width, size});
   Tensor errors = graph.At(memory.head_errors, GGML_TYPE_F32, {shape.width, targets});
   Tensor normed_gradient = graph.Times(graph.Times(errors, weight_of_target), weights.output_norm);
-  Tensor rows_gradient = graph.RmsNormBack(normed_gradient, graph.Rows(stream, ids), shape.norm_epsilon);
+  Tensor rows_gradient = NormedBack(graph, shape, normed_gradient, graph.Rows(stream, ids));
   graph.Add(graph.Pin(graph.ScatterRows(rows_gradient, ids, stream), memory.gradients[0]));
   device->Run(graph);
 }

@@ -1,6 +1,13 @@
 #include "trainer/layer.h"
 
+#include <cmath>
+
 namespace onpolicy::training {
+namespace {
+
+constexpr float kClampedSlope = 1.702f, kClampLimit = 7;
+
+}  // namespace
 
 LayerGraph::LayerGraph(Graph& graph, Linears& linears, const Weights& weights, const Layer& layer,
                        const RowInputs& row)
@@ -9,44 +16,17 @@ LayerGraph::LayerGraph(Graph& graph, Linears& linears, const Weights& weights, c
       weights_(weights),
       layer_(layer),
       row_(row),
+      norms_(graph, linears, weights.shape),
       experts_(graph, linears.matmuls(), weights.shape, layer) {
-  positions_ = graph.At(row.positions, GGML_TYPE_I32, {row.size});
-}
-
-Tensor LayerGraph::Norm(Tensor x, Tensor weight) {
-  return graph_.Times(graph_.RmsNorm(x, weights_.shape.norm_epsilon), weight);
-}
-
-Tensor LayerGraph::NormBack(Tensor gradient, Tensor x, Tensor weight) {
-  linears_.NormBackward(weight, gradient, x);
-  return graph_.RmsNormBack(graph_.Times(gradient, weight), x, weights_.shape.norm_epsilon);
-}
-
-Tensor LayerGraph::Rotated(Tensor x, int64_t heads, Tensor norm) {
-  const Shape& shape = weights_.shape;
-  const Rotation& rotation = layer_.rotation;
-  Tensor split = Heads(x, heads);
-  if (norm) split = Norm(split, norm);
-  if (!rotation.is_rotated) return split;
-  return graph_.api().ggml_rope_ext(graph_.context(), split, positions_, weights_.rope_factors, shape.rope_size,
-                                    shape.rope_mode, 0, rotation.base, rotation.scale, 0.0f, 1.0f, 32.0f, 1.0f);
-}
-
-Tensor LayerGraph::RotatedBack(Tensor gradient, Tensor x, int64_t heads, Tensor norm) {
-  const Shape& shape = weights_.shape;
-  const Rotation& rotation = layer_.rotation;
-  Tensor back = gradient;
-  if (rotation.is_rotated)
-    back = graph_.api().ggml_rope_ext_back(graph_.context(), gradient, positions_, weights_.rope_factors,
-                                           shape.rope_size, shape.rope_mode, 0, rotation.base, rotation.scale, 0.0f,
-                                           1.0f, 32.0f, 1.0f);
-  if (norm) back = NormBack(back, Heads(x, heads), norm);
-  return graph_.Reshape(back, shape.head_size * heads, row_.size);
+  const MixerParts parts{graph, linears, weights, layer, row};
+  mixer_ = layer.shape.mixer == MixerKind::kDeltaNet      ? NewDeltaNet(parts)
+           : layer.shape.mixer == MixerKind::kConvolution ? NewConvolution(parts)
+                                                           : NewAttention(parts);
 }
 
 Tensor LayerGraph::Branch(Tensor x, Tensor post_norm) {
   const float scale = weights_.shape.residual_scale;
-  if (post_norm) x = Norm(x, post_norm);
+  if (post_norm) x = norms_.Forward(x, post_norm);
   return scale == 1 ? x : graph_.Scale(x, scale);
 }
 
@@ -54,47 +34,40 @@ template <typename Compute>
 Tensor LayerGraph::BranchBack(Tensor gradient, Tensor post_norm, Compute x) {
   const float scale = weights_.shape.residual_scale;
   if (scale != 1) gradient = graph_.Scale(gradient, scale);
-  return post_norm ? NormBack(gradient, x(), post_norm) : gradient;
+  return post_norm ? norms_.Backward(gradient, x(), post_norm) : gradient;
 }
 
-void LayerGraph::Attend(Tensor x, Activations& kept) {
-  const Shape& shape = weights_.shape;
-  Tensor normed = Norm(x, layer_.attention_norm);
-  if (layer_.query_key_value.weight) {
-    Tensor all = linears_.Forward(layer_.query_key_value, normed);
-    kept.query = Share(all, 0, shape.query_width());
-    kept.key = Share(all, shape.query_width(), shape.kv_width());
-    kept.value = Share(all, shape.query_width() + shape.kv_width(), shape.kv_width());
-  } else {
-    kept.query = linears_.Forward(layer_.query, normed);
-    kept.key = linears_.Forward(layer_.key, normed);
-    kept.value = linears_.Forward(layer_.value, normed);
-  }
-  AttentionForward(graph_, linears_.matmuls(), shape, row_.attention, layer_.rotation.is_local,
-                   Rotated(kept.query, shape.heads, layer_.query_norm),
-                   Rotated(kept.key, shape.kv_heads, layer_.key_norm), Heads(kept.value, shape.kv_heads),
-                   Heads(kept.attended, shape.heads));
+void LayerGraph::Mix(Tensor x, Activations& kept) {
+  input_ = x;
+  Tensor normed = norms_.Forward(x, layer_.attention_norm);
+  for (const Linear* linear : layer_.mixer_inputs()) kept.inputs.push_back(linears_.Forward(*linear, normed));
+  mixer_->Forward(kept.inputs, kept.mixed);
 }
 
-Tensor LayerGraph::AttentionOutput(const Activations& kept) {
-  return linears_.Forward(layer_.output, kept.attended);
+Tensor LayerGraph::MixerOutput(const Activations& kept) {
+  return linears_.Forward(layer_.output, mixer_->Output(kept.inputs, kept.mixed));
 }
 
 Tensor LayerGraph::Middle(Tensor x, const Activations& kept) {
-  return graph_.Plus(x, Branch(AttentionOutput(kept), layer_.attention_post_norm));
+  return graph_.Plus(x, Branch(MixerOutput(kept), layer_.attention_post_norm));
+}
+
+Tensor LayerGraph::FeedForwardInput(const Activations& kept) {
+  return weights_.shape.is_parallel ? norms_.Forward(input_, layer_.attention_norm) : norms_.Forward(kept.middle, layer_.ffn_norm);
 }
 
 void LayerGraph::FeedForward(Activations& kept) {
-  const Shape& shape = weights_.shape;
-  Tensor normed = Norm(kept.middle, layer_.ffn_norm);
+  Tensor normed = FeedForwardInput(kept);
   if (has_experts()) {
     const Routing& routing = RoutingOf(kept);
-    kept.gate = graph_.Reshape(experts_.Spread(layer_.gate, normed, routing), shape.hidden_width(), row_.size);
-    kept.up = graph_.Reshape(experts_.Spread(layer_.up, normed, routing), shape.hidden_width(), row_.size);
-  } else if (shape.is_gate_fused) {
+    const int64_t width = layer_.hidden_width(weights_.shape);
+    kept.gate = graph_.Reshape(experts_.Spread(layer_.gate, normed, routing), width, row_.size);
+    kept.up = graph_.Reshape(experts_.Spread(layer_.up, normed, routing), width, row_.size);
+  } else if (layer_.gate_up.weight) {
     Tensor both = linears_.Forward(layer_.gate_up, normed);
-    kept.gate = Share(both, 0, shape.hidden);
-    kept.up = Share(both, shape.hidden, shape.hidden);
+    const int64_t hidden = layer_.down.in();
+    kept.gate = Share(both, 0, hidden);
+    kept.up = Share(both, hidden, hidden);
   } else {
     kept.gate = linears_.Forward(layer_.gate, normed);
     kept.up = linears_.Forward(layer_.up, normed);
@@ -102,19 +75,25 @@ void LayerGraph::FeedForward(Activations& kept) {
 }
 
 const Routing& LayerGraph::RoutingOf(const Activations& kept) {
-  if (!routing_.selected) routing_ = experts_.Route(Norm(kept.middle, layer_.ffn_norm));
+  if (!routing_.selected) routing_ = experts_.Route(FeedForwardInput(kept));
   return routing_;
 }
 
 Tensor LayerGraph::PerExpert(Tensor x) {
-  if (!has_experts()) return x;
-  return graph_.Reshape(x, weights_.shape.hidden, weights_.shape.experts_used, row_.size);
+  return has_experts() ? graph_.Reshape(x, layer_.down.in(), weights_.shape.experts_used, row_.size) : x;
 }
 
-Tensor LayerGraph::Hidden(const Activations& kept) {
-  if (weights_.shape.activation == Activation::kSilu) return graph_.SwiGlu(kept.gate, kept.up);
-  if (weights_.shape.activation == Activation::kGelu) return graph_.GeGlu(kept.gate, kept.up);
-  return graph_.Times(graph_.Times(kept.gate, GeluOf(kept.gate).share), kept.up);
+Tensor LayerGraph::Hidden(const Pair& x) {
+  switch (weights_.shape.activation) {
+    case Activation::kSilu:
+      return graph_.SwiGlu(x.gate, x.up);
+    case Activation::kGelu:
+      return graph_.GeGlu(x.gate, x.up);
+    case Activation::kExactGelu:
+      return graph_.Times(graph_.Times(x.gate, GeluOf(x.gate).share), x.up);
+    default:
+      return graph_.SwiGluClamped(x.gate, x.up, kClampedSlope, kClampLimit);
+  }
 }
 
 // gelu(x) = x (1 + t) / 2 with t = tanh(c x (1 + a x^2)), Hendrycks and Gimpel, https://arxiv.org/abs/1606.08415
@@ -127,79 +106,141 @@ LayerGraph::Gelu LayerGraph::GeluOf(Tensor x) {
   return {share, graph_.Plus(share, graph_.Times(x, slope))};
 }
 
-Tensor LayerGraph::Down(Tensor hidden, const Activations& kept) {
-  return has_experts() ? experts_.Gather(layer_.down, PerExpert(hidden), RoutingOf(kept))
-                       : linears_.Forward(layer_.down, hidden);
+Tensor LayerGraph::FeedForwardOutput(Tensor hidden, const Activations& kept) {
+  if (!has_experts()) return linears_.Forward(layer_.down, hidden);
+  Tensor sum = experts_.Gather(layer_.down, PerExpert(hidden), RoutingOf(kept));
+  return layer_.shared_down.weight ? graph_.Plus(sum, SharedOutput(FeedForwardInput(kept))) : sum;
 }
 
-Tensor LayerGraph::Output(const Activations& kept) {
-  return graph_.Plus(kept.middle, Branch(Down(Hidden(kept), kept), layer_.ffn_post_norm));
+Tensor LayerGraph::Output(const Activations& kept) { return OwnInputOutput(FeedForwardStream(kept)); }
+
+Tensor LayerGraph::OwnInput() {
+  const Shape& shape = weights_.shape;
+  Tensor all = graph_.At(row_.own_inputs, GGML_TYPE_F32, {shape.input_width, shape.layers, row_.size});
+  return graph_.Contiguous(graph_.Part(all, layer_.index));
 }
 
-LayerGraph::Pair LayerGraph::HiddenBack(Tensor gradient, const Activations& kept) {
-  Tensor of_activation = graph_.Times(gradient, kept.up);
+Tensor LayerGraph::Activated(Tensor x) {
+  return weights_.shape.activation == Activation::kGelu ? graph_.Gelu(x) : graph_.Times(x, GeluOf(x).share);
+}
+
+Tensor LayerGraph::OwnInputOutput(Tensor x) {
+  if (layer_.input_gate.weight) {
+    Tensor gated = graph_.Times(Activated(linears_.Forward(layer_.input_gate, x)), OwnInput());
+    x = graph_.Plus(x, norms_.Forward(linears_.Forward(layer_.input_output, gated), layer_.input_norm));
+  }
+  return layer_.output_scale ? graph_.Times(x, layer_.output_scale) : x;
+}
+
+Tensor LayerGraph::OwnInputBack(Tensor gradient, Tensor x) {
+  if (layer_.output_scale) gradient = graph_.Times(gradient, layer_.output_scale);
+  if (!layer_.input_gate.weight) return gradient;
+  Tensor gate = linears_.Forward(layer_.input_gate, x), input = OwnInput();
+  Tensor gated = graph_.Times(Activated(gate), input);
+  Tensor of_output = norms_.Backward(gradient, linears_.Forward(layer_.input_output, gated), layer_.input_norm);
+  Tensor of_gated = graph_.Times(linears_.Backward(layer_.input_output, gated, of_output), input);
+  return graph_.Plus(gradient, linears_.Backward(layer_.input_gate, x, graph_.Times(of_gated, GeluOf(gate).derivative)));
+}
+
+Tensor LayerGraph::FeedForwardStream(const Activations& kept) {
+  return graph_.Plus(kept.middle, Branch(FeedForwardOutput(Hidden({kept.gate, kept.up}), kept), layer_.ffn_post_norm));
+}
+
+LayerGraph::Pair LayerGraph::SharedParts(Tensor input) {
+  return {linears_.Forward(layer_.shared_gate, input), linears_.Forward(layer_.shared_up, input)};
+}
+
+Tensor LayerGraph::SharedOutput(Tensor input) {
+  Tensor output = linears_.Forward(layer_.shared_down, Hidden(SharedParts(input)));
+  return layer_.shared_weight ? graph_.Times(output, graph_.Sigmoid(SharedScore(input))) : output;
+}
+
+Tensor LayerGraph::SharedBack(Tensor gradient, Tensor input) {
+  const Pair parts = SharedParts(input);
+  Tensor hidden = Hidden(parts), of_score = nullptr;
+  if (layer_.shared_weight) {
+    Tensor share = graph_.Sigmoid(SharedScore(input));
+    Tensor of_share = graph_.SumRows(graph_.Times(gradient, linears_.Forward(layer_.shared_down, hidden)));
+    of_score = graph_.Times(of_share, graph_.Minus(share, graph_.Square(share)));
+    gradient = graph_.Times(gradient, share);
+  }
+  const auto [gate, up] = HiddenBack(linears_.Backward(layer_.shared_down, hidden, gradient), parts);
+  Tensor sum = graph_.Plus(linears_.Backward(layer_.shared_gate, input, gate), linears_.Backward(layer_.shared_up, input, up));
+  if (!of_score) return sum;
+  Tensor direction = graph_.Reshape(layer_.shared_weight, weights_.shape.width, 1);
+  return graph_.Plus(sum, graph_.OutProd(direction, graph_.Reshape(of_score, row_.size, 1)));
+}
+
+Tensor LayerGraph::SharedScore(Tensor input) {
+  return linears_.matmuls().Multiply(graph_.Reshape(layer_.shared_weight, weights_.shape.width, 1), input);
+}
+
+LayerGraph::Pair LayerGraph::HiddenBack(Tensor gradient, const Pair& x) {
+  Tensor of_activation = graph_.Times(gradient, x.up);
   if (weights_.shape.activation == Activation::kSilu)
-    return {graph_.SiluBack(of_activation, kept.gate), graph_.Times(gradient, graph_.Silu(kept.gate))};
-  const Gelu gelu = GeluOf(kept.gate);
-  return {graph_.Times(of_activation, gelu.derivative),
-          graph_.Times(gradient, graph_.Times(kept.gate, gelu.share))};
+    return {graph_.SiluBack(of_activation, x.gate), graph_.Times(gradient, graph_.Silu(x.gate))};
+  if (weights_.shape.activation == Activation::kClampedSilu) return ClampedBack(gradient, x);
+  const Gelu gelu = GeluOf(x.gate);
+  return {graph_.Times(of_activation, gelu.derivative), graph_.Times(gradient, graph_.Times(x.gate, gelu.share))};
+}
+
+// h = x s (y + 1) with s the logistic function of slope x; dh/dx = (y + 1) s (1 + slope x (1 - s)), where nothing was clamped.
+LayerGraph::Pair LayerGraph::ClampedBack(Tensor gradient, const Pair& given) {
+  Tensor x = graph_.Clamp(graph_.Contiguous(given.gate), -INFINITY, kClampLimit);
+  Tensor y = graph_.Clamp(graph_.Contiguous(given.up), -kClampLimit, kClampLimit);
+  Tensor share = graph_.Sigmoid(graph_.Scale(x, kClampedSlope));
+  Tensor derivative = graph_.Times(share, graph_.Scale(graph_.Times(graph_.Scale(x, kClampedSlope), graph_.Scale(share, -1, 1)), 1, 1));
+  Tensor is_gate_free = graph_.Step(graph_.Scale(given.gate, -1, kClampLimit));
+  Tensor is_up_free = graph_.Step(graph_.Scale(graph_.Square(given.up), -1, kClampLimit * kClampLimit));
+  return {graph_.Times(graph_.Times(graph_.Times(gradient, graph_.Scale(y, 1, 1)), derivative), is_gate_free),
+          graph_.Times(graph_.Times(gradient, graph_.Times(x, share)), is_up_free)};
 }
 
 Tensor LayerGraph::FeedForwardBack(Tensor gradient, Tensor hidden, const Activations& kept) {
+  const Pair parts = {kept.gate, kept.up};
+  Tensor input = FeedForwardInput(kept);
   if (has_experts()) {
     const Routing& routing = RoutingOf(kept);
     Tensor scores_gradient = nullptr;
     Tensor of_hidden = experts_.GatherBack(layer_.down, gradient, PerExpert(hidden), routing, &scores_gradient);
-    auto [gate, up] = HiddenBack(graph_.Reshape(of_hidden, weights_.shape.hidden_width(), row_.size), kept);
-    return experts_.SpreadBack(PerExpert(gate), PerExpert(up), scores_gradient, routing);
+    auto [gate, up] = HiddenBack(graph_.Reshape(of_hidden, layer_.hidden_width(weights_.shape), row_.size), parts);
+    Tensor sum = experts_.SpreadBack(PerExpert(gate), PerExpert(up), scores_gradient, routing);
+    return layer_.shared_down.weight ? graph_.Plus(sum, SharedBack(gradient, input)) : sum;
   }
-  auto [gate, up] = HiddenBack(linears_.Backward(layer_.down, hidden, gradient), kept);
-  Tensor input = Norm(kept.middle, layer_.ffn_norm);
-  if (weights_.shape.is_gate_fused) return linears_.Backward(layer_.gate_up, input, graph_.Concat(gate, up, 0));
+  auto [gate, up] = HiddenBack(linears_.Backward(layer_.down, hidden, gradient), parts);
+  if (layer_.gate_up.weight) return linears_.Backward(layer_.gate_up, input, graph_.Concat(gate, up, 0));
   return graph_.Plus(linears_.Backward(layer_.gate, input, gate), linears_.Backward(layer_.up, input, up));
 }
 
 Tensor LayerGraph::Backward(Tensor x, const Activations& kept, Tensor gradient, const LayerScratch& scratch,
                             bool needs_input_gradient) {
-  const Shape& shape = weights_.shape;
-  Tensor hidden = Hidden(kept);
-  Tensor down_gradient = BranchBack(gradient, layer_.ffn_post_norm, [&] { return Down(hidden, kept); });
+  input_ = x;
+  if (layer_.input_gate.weight || layer_.output_scale)
+    gradient = OwnInputBack(gradient, layer_.input_gate.weight ? FeedForwardStream(kept) : nullptr);
+  Tensor hidden = Hidden({kept.gate, kept.up});
+  Tensor down_gradient = BranchBack(gradient, layer_.ffn_post_norm, [&] { return FeedForwardOutput(hidden, kept); });
   Tensor ffn_gradient = FeedForwardBack(down_gradient, hidden, kept);
-  Tensor middle_gradient = graph_.Plus(gradient, NormBack(ffn_gradient, kept.middle, layer_.ffn_norm));
+  const bool is_parallel = weights_.shape.is_parallel;
+  Tensor middle_gradient = is_parallel ? gradient : graph_.Plus(gradient, norms_.Backward(ffn_gradient, kept.middle, layer_.ffn_norm));
 
   Tensor output_gradient =
-      BranchBack(middle_gradient, layer_.attention_post_norm, [&] { return AttentionOutput(kept); });
-  Tensor attended_gradient = linears_.Backward(layer_.output, kept.attended, output_gradient);
-  auto zeroed = [&](Slot slot, int64_t heads) {
-    return graph_.At(slot, GGML_TYPE_F32, {shape.head_size, heads, row_.size});
-  };
-  const Projections gradients = {zeroed(scratch.query_gradient, shape.heads),
-                                 zeroed(scratch.key_gradient, shape.kv_heads),
-                                 zeroed(scratch.value_gradient, shape.kv_heads)};
-  AttentionBackward(graph_, linears_.matmuls(), shape, row_.attention, layer_.rotation.is_local,
-                    Rotated(kept.query, shape.heads, layer_.query_norm),
-                    Rotated(kept.key, shape.kv_heads, layer_.key_norm), Heads(kept.value, shape.kv_heads),
-                    Heads(attended_gradient, shape.heads), gradients.query, gradients.key, gradients.value);
-  Tensor sum = InputsBack(x, kept, gradients, needs_input_gradient);
-  return sum ? graph_.Plus(middle_gradient, NormBack(sum, x, layer_.attention_norm)) : nullptr;
+      BranchBack(middle_gradient, layer_.attention_post_norm, [&] { return MixerOutput(kept); });
+  Tensor of_mixer = linears_.Backward(layer_.output, mixer_->Output(kept.inputs, kept.mixed), output_gradient);
+  const MixerInputs gradients = mixer_->Backward(kept.inputs, kept.mixed, of_mixer, scratch);
+  Tensor sum = InputsBack(x, gradients, needs_input_gradient);
+  if (!sum) return nullptr;
+  if (is_parallel) sum = graph_.Plus(sum, ffn_gradient);
+  return graph_.Plus(middle_gradient, norms_.Backward(sum, x, layer_.attention_norm));
 }
 
-Tensor LayerGraph::InputsBack(Tensor x, const Activations& kept, const Projections& gradients,
-                              bool needs_input_gradient) {
-  const Shape& shape = weights_.shape;
-  Tensor query = RotatedBack(gradients.query, kept.query, shape.heads, layer_.query_norm);
-  Tensor key = RotatedBack(gradients.key, kept.key, shape.kv_heads, layer_.key_norm);
-  Tensor value = graph_.Reshape(gradients.value, shape.kv_width(), row_.size);
-  Tensor input = Norm(x, layer_.attention_norm);
-  auto back = [&](const Linear& linear, Tensor gradient) {
-    return linears_.Backward(linear, input, gradient, needs_input_gradient);
-  };
-  if (layer_.query_key_value.weight)
-    return back(layer_.query_key_value, graph_.Concat(graph_.Concat(query, key, 0), value, 0));
-  Tensor of_query = back(layer_.query, query);
-  Tensor of_key = back(layer_.key, key);
-  Tensor of_value = back(layer_.value, value);
-  return needs_input_gradient ? graph_.Plus(graph_.Plus(of_query, of_key), of_value) : nullptr;
+Tensor LayerGraph::InputsBack(Tensor x, const MixerInputs& gradients, bool needs_input_gradient) {
+  Tensor input = norms_.Forward(x, layer_.attention_norm), sum = nullptr;
+  const std::vector<const Linear*> linears = layer_.mixer_inputs();
+  for (size_t i = 0; i < linears.size(); ++i) {
+    Tensor part = linears_.Backward(*linears[i], input, gradients[i], needs_input_gradient);
+    sum = sum ? graph_.Plus(sum, part) : part;
+  }
+  return sum;
 }
 
 }  // namespace onpolicy::training

@@ -31,6 +31,7 @@ class Linears {
   virtual void NormBackward(Tensor /*weight*/, Tensor /*gradient*/, Tensor /*x*/) {}
 
   Matmuls& matmuls() { return matmuls_; }
+  bool is_on_cpu() const { return is_cpu_; }
   const std::vector<GradientOutput>& outputs() const { return outputs_; }
   // Memory that the gradients of `layer` take.
   static size_t GradientBytes(const Layer& layer, const Adapter& adapter);

@@ -1,12 +1,12 @@
 #include "trainer/matmul.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "graphs/share.h"
 #include "kernels/avx512.h"
 #include "kernels/f32-matmul.h"
 #include "matmul/matmul.h"
+#include "trainer/expert-matmul.h"
 
 namespace onpolicy::training {
 namespace {
@@ -55,48 +55,6 @@ void WeightShare(Tensor y, int, int, void* counter) {
   });
 }
 
-// Fills (outputs, used, tokens). src[0]: (size, outputs, experts), of a type with a format; src[1]: (size, 1 or used, tokens); src[2]:
-// (used, tokens). A piece is some panels of one expert, with all rows that are its.
-void ExpertShare(Tensor y, int, int, void* counter) {
-  const Tensor weight = y->src[0], x = y->src[1], ids = y->src[2];
-  const np::Format& format = *np::FormatOf(weight->type);
-  const np::Kernels& kernels = *np::BestKernels();
-  const int64_t size = weight->ne[0], outputs = weight->ne[1], used = ids->ne[0], rows = used * ids->ne[1];
-  const int64_t pieces = (outputs + kPanelsAtOnce * np::kPanel - 1) / (kPanelsAtOnce * np::kPanel);
-  const auto at = [](Tensor tensor, int64_t i, int64_t j, size_t step, size_t stride) {
-    return static_cast<const char*>(tensor->data) + static_cast<size_t>(i) * step + static_cast<size_t>(j) * stride;
-  };
-  ShareBy(counter, weight->ne[2] * pieces, [&](int64_t piece) {
-    const int64_t expert = piece / pieces, row = piece % pieces * kPanelsAtOnce * np::kPanel;
-    std::vector<int64_t> own;
-    for (int64_t i = 0; i < rows; ++i)
-      if (*reinterpret_cast<const int32_t*>(at(ids, i % used, i / used, ids->nb[0], ids->nb[1])) == expert) own.push_back(i);
-    if (own.empty()) return;
-    const auto count = static_cast<int64_t>(own.size());
-    const int64_t part_rows = std::min(outputs - row, kPanelsAtOnce * np::kPanel);
-    const auto aligned = [](size_t bytes) { return (bytes + 63) / 64 * 64; };
-    const size_t packed = aligned(np::PackedBytes(format, size, part_rows));
-    const size_t inputs = aligned(own.size() * static_cast<size_t>(size) * sizeof(float));
-    const size_t rounded = aligned(np::RoundedBytes(format, size, count));
-    uint8_t* memory = ThreadMemory(packed + inputs + rounded + own.size() * static_cast<size_t>(part_rows) * sizeof(float));
-    np::PackedMatrix part{&format, static_cast<const uint8_t*>(weight->data) + static_cast<size_t>(expert) * weight->nb[2], size, part_rows};
-    np::PackPanels(part, part.panels + row * format.row_bytes(size), 0, part.panel_count(), memory);
-    part.panels = memory;
-    auto* gathered = reinterpret_cast<float*>(memory + packed);
-    for (int64_t i = 0; i < count; ++i) {
-      const int64_t place = x->ne[1] == 1 ? 0 : own[static_cast<size_t>(i)] % used;
-      const char* from = at(x, place, own[static_cast<size_t>(i)] / used, x->nb[1], x->nb[2]);
-      std::copy_n(reinterpret_cast<const float*>(from), size, gathered + i * size);
-    }
-    auto* blocks = reinterpret_cast<int32_t*>(memory + packed + inputs);
-    np::RoundBlocks(kernels, format, size, {gathered, static_cast<size_t>(size) * sizeof(float), count}, 0, size / np::kBlock, blocks);
-    auto* results = reinterpret_cast<float*>(memory + packed + inputs + rounded);
-    np::MultiplyPanels(kernels, part, blocks, count, 0, part.panel_count(), {results, part_rows});
-    for (int64_t i = 0; i < count; ++i)
-      std::copy_n(results + i * part_rows, part_rows, static_cast<float*>(y->data) + own[static_cast<size_t>(i)] * outputs + row);
-  });
-}
-
 StridedMatrix MatrixOf(Tensor x, int64_t index) {
   const auto* data = reinterpret_cast<const float*>(static_cast<const char*>(x->data) +
                                                     static_cast<size_t>(index) * x->nb[2]);
@@ -124,6 +82,8 @@ bool Matmuls::HasKernels(ggml_type type, int64_t size) {
   return np::BestKernels() && np::FormatOf(type) && size % np::kBlock == 0;
 }
 
+bool Matmuls::CanReadBack(ggml_type type) { return type == GGML_TYPE_MXFP4 && HasAvx512(); }
+
 Tensor Matmuls::Multiply(Tensor a, Tensor b) {
   if (has_own_ && a->type == GGML_TYPE_F32)
     return graph_.Custom({a->ne[1], b->ne[1], a->ne[2]}, {a, b}, F32Share, graph_.Counter());
@@ -140,6 +100,13 @@ Tensor Matmuls::Forward(Tensor weight, Tensor x) {
 Tensor Matmuls::ForwardOf(Tensor weight, Tensor x, Tensor ids) {
   if (!is_cpu_ || !HasKernels(weight->type, weight->ne[0])) return graph_.MulMatOf(weight, x, ids);
   return graph_.Custom({weight->ne[1], ids->ne[0], ids->ne[1]}, {weight, x, ids}, ExpertShare, graph_.Counter());
+}
+
+Tensor Matmuls::BackwardOf(const Linear& linear, Tensor gradient, Tensor ids) {
+  if (linear.is_read_back)
+    return graph_.Custom({linear.in(), ids->ne[0], ids->ne[1]}, {linear.weight, gradient, ids}, ExpertBackShare, graph_.Counter());
+  Tensor weight = graph_.At(linear.transposed, linear.transposed_type, {linear.out(), linear.in(), linear.experts()});
+  return graph_.MulMatOf(weight, gradient, ids);
 }
 
 Tensor Matmuls::Backward(const Linear& linear, Tensor gradient) {

@@ -19,11 +19,15 @@ class Matmuls {
   Tensor ForwardOf(Tensor weight, Tensor x, Tensor ids);
   // The transposed weights; gradient: (outputs, tokens) -> (size, tokens)
   Tensor Backward(const Linear& linear, Tensor gradient);
+  // (out, 1 or used, rows) gradient -> (in, used, rows): of each row with its experts `ids`
+  Tensor BackwardOf(const Linear& linear, Tensor gradient, Tensor ids);
   // x with its first two dimensions exchanged, as Multiply takes it: some ways read matrices in any order.
   Tensor Transposed(Tensor x);
 
   // Whether a CPU multiplies rows of `size` weights by kernels for packed ones.
   static bool HasKernels(ggml_type type, int64_t size);
+  // Whether a CPU multiplies gradients by weights of experts as the file has them: a transposed copy would take twice their memory.
+  static bool CanReadBack(ggml_type type);
 
  private:
   // x as a sum of numbers that 16 bits hold nearly. GPUs multiply in 16 bits: with one matmul gradients are off by 3e-3, with one of

@@ -1,9 +1,35 @@
 #include "trainer/row-memory.h"
 
+#include <algorithm>
+
 namespace onpolicy::training {
 namespace {
 
 size_t Floats(int64_t rows, int64_t columns) { return static_cast<size_t>(rows * columns) * sizeof(float); }
+
+int64_t InputsWidth(const Layer& layer) {
+  int64_t width = 0;
+  for (const Linear* linear : layer.mixer_inputs()) width += linear->out();
+  return width;
+}
+
+// The largest of any layer.
+struct Widths {
+  int64_t mixed = 0, query = 0, kv = 0;
+  int64_t state = 0;  // of a delta net, all of it
+};
+
+Widths WidthsOf(const Weights& weights) {
+  Widths widths;
+  for (const Layer& layer : weights.layers) {
+    const DeltaNetShape& net = weights.shape.delta_net;
+    widths.mixed = std::max(widths.mixed, layer.mixed_width());
+    widths.query = std::max(widths.query, layer.shape.attention.query_width());
+    widths.kv = std::max(widths.kv, layer.shape.attention.kv_width());
+    widths.state = std::max(widths.state, net.value_width() * net.size);
+  }
+  return widths;
+}
 
 }  // namespace
 
@@ -12,18 +38,31 @@ bool RowMemory::Need::FitsInto(const Need& other) const {
          gradients == other.gradients && kept_layers == other.kept_layers;
 }
 
-size_t RowMemory::KeptBytes(const Weights& weights, int64_t size) {
-  const Shape& shape = weights.shape;
-  return Floats(2 * shape.query_width() + 2 * shape.kv_width() + shape.width + 2 * shape.hidden_width(), size);
+size_t RowMemory::KeptBytes(const Weights& weights, const Layer& layer, int64_t size) {
+  return Floats(InputsWidth(layer) + layer.mixed_width() + weights.shape.width + 2 * layer.hidden_width(weights.shape), size);
+}
+
+size_t RowMemory::MostKeptBytes(const Weights& weights, int64_t size) {
+  size_t most = 0;
+  for (const Layer& layer : weights.layers) most = std::max(most, KeptBytes(weights, layer, size));
+  return most;
+}
+
+// Numbers per token that all layers have in common: their own inputs, and keys that several read, with or without gradients.
+int64_t CommonWidth(const Shape& shape, bool gradients) {
+  int64_t width = shape.input_width * shape.layers;
+  for (const LayerShape& layer : shape.of_layer)
+    if (layer.attention.is_kv_read) width += (gradients ? 4 : 2) * layer.attention.kv_width();
+  return width;
 }
 
 size_t RowMemory::FixedBytes(const Weights& weights, const Need& need) {
   const Shape& shape = weights.shape;
+  const Widths widths = WidthsOf(weights);
   const int64_t residuals = need.gradients ? shape.layers + 1 : 2;
-  size_t bytes = Floats(residuals * shape.width, need.size) + Floats(shape.query_width(), need.size) +
-                 need.mask_values * sizeof(float);
+  size_t bytes = Floats(residuals * shape.width + widths.mixed + CommonWidth(shape, need.gradients), need.size) + Floats(widths.state, 1) + need.mask_values * sizeof(float);
   if (need.gradients)
-    bytes += Floats(2 * shape.width + shape.query_width() + 2 * shape.kv_width(), need.size) + Floats(shape.width, need.targets);
+    bytes += Floats(2 * shape.width + widths.query + 2 * widths.kv, need.size) + Floats(shape.width, need.targets);
   return bytes;
 }
 
@@ -41,7 +80,7 @@ std::unique_ptr<RowMemory> RowMemory::Create(Device* device, const Weights& weig
   };
   const Shape& shape = weights.shape;
   memory->tokens = reserve(1, need.size);
-  memory->positions = reserve(1, need.size);
+  memory->positions = reserve(kPositions, need.size);
   memory->masks = reserve(1, static_cast<int64_t>(need.mask_values));
   memory->logit_rows = reserve(1, need.targets);
   memory->target_tokens = reserve(1, need.targets);
@@ -49,22 +88,39 @@ std::unique_ptr<RowMemory> RowMemory::Create(Device* device, const Weights& weig
   memory->head_stats = reserve(2, need.targets);
   const int64_t residuals = need.gradients ? shape.layers + 1 : 2;
   for (int64_t i = 0; i < residuals; ++i) memory->residuals_.push_back(reserve(shape.width, need.size));
-  memory->scratch.attended = reserve(shape.query_width(), need.size);
+  const Widths widths = WidthsOf(weights);
+  memory->zeros = reserve(widths.state, 1);
+  memory->own_inputs = reserve(shape.input_width * shape.layers, need.size);
+  for (const LayerShape& layer : shape.of_layer) {
+    SharedKeys& keys = memory->shared_keys.emplace_back();
+    if (!layer.attention.is_kv_read) continue;
+    const int64_t width = layer.attention.kv_width();
+    keys.key = reserve(width, need.size);
+    keys.value = reserve(width, need.size);
+    if (need.gradients) keys.key_gradient = reserve(width, need.size);
+    if (need.gradients) keys.value_gradient = reserve(width, need.size);
+  }
+  memory->scratch.mixed = reserve(widths.mixed, need.size);
   if (need.gradients) {
     memory->head_gradient = reserve(1, need.targets);
     memory->head_errors = reserve(shape.width, need.targets);
     for (Slot& slot : memory->gradients) slot = reserve(shape.width, need.size);
-    memory->layer_scratch = {reserve(shape.query_width(), need.size), reserve(shape.kv_width(), need.size),
-                             reserve(shape.kv_width(), need.size)};
-    for (int64_t i = 0; i < need.kept_layers; ++i)
-      memory->kept.push_back({reserve(shape.query_width(), need.size), reserve(shape.kv_width(), need.size),
-                              reserve(shape.kv_width(), need.size), reserve(shape.query_width(), need.size),
-                              reserve(shape.width, need.size), reserve(shape.hidden_width(), need.size),
-                              reserve(shape.hidden_width(), need.size)});
+    memory->layer_scratch = {reserve(widths.query, need.size), reserve(widths.kv, need.size), reserve(widths.kv, need.size)};
+    for (int64_t i = 0; i < need.kept_layers; ++i) {
+      const Layer& layer = weights.layers[static_cast<size_t>(i)];
+      ActivationSlots slots;
+      for (const Linear* linear : layer.mixer_inputs()) slots.inputs.push_back(reserve(linear->out(), need.size));
+      slots.mixed = reserve(layer.mixed_width(), need.size);
+      slots.middle = reserve(shape.width, need.size);
+      slots.gate = reserve(layer.hidden_width(shape), need.size);
+      slots.up = reserve(layer.hidden_width(shape), need.size);
+      memory->kept.push_back(std::move(slots));
+    }
     memory->gradient_outputs_->Reserve(gradient_bytes);
   }
   memory->arena_->Allocate();
   memory->gradient_outputs_->Allocate();
+  Zero(memory->zeros, widths.state);
   return memory;
 }
 

@@ -9,7 +9,8 @@ namespace onpolicy::training {
 
 // Places of `Activations`.
 struct ActivationSlots {
-  Slot query, key, value, attended, middle, gate, up;
+  std::vector<Slot> inputs;
+  Slot mixed, middle, gate, up;
 };
 
 class RowMemory {
@@ -27,7 +28,9 @@ class RowMemory {
   // Reuses the memory of `former`, which may be null.
   static std::unique_ptr<RowMemory> Create(Device* device, const Weights& weights, size_t gradient_bytes, const Need& need,
                                            std::unique_ptr<RowMemory> former);
-  static size_t KeptBytes(const Weights& weights, int64_t size);
+  // Activations of one layer, and the most of any.
+  static size_t KeptBytes(const Weights& weights, const Layer& layer, int64_t size);
+  static size_t MostKeptBytes(const Weights& weights, int64_t size);
   // Everything but kept activations.
   static size_t FixedBytes(const Weights& weights, const Need& need);
 
@@ -39,6 +42,8 @@ class RowMemory {
   }
 
   Slot tokens, positions, masks, logit_rows;
+  Slot own_inputs;  // (input width, layers, row) of a model whose layers have their own inputs
+  Slot zeros;  // as many as a recurrent layer's state has
   Slot target_tokens;       // (targets)
   Slot flat_targets;        // (targets) place of each target's logit in its chunk of logits
   Slot head_stats;          // (2, targets): log-probability and entropy; in two parts where the CPU does not compute them
@@ -47,6 +52,7 @@ class RowMemory {
   Slot gradients[2];        // (width, row) of the residual stream
   ActivationSlots scratch;  // for a layer that keeps none
   LayerScratch layer_scratch;
+  std::vector<SharedKeys> shared_keys;  // (layers)
   std::vector<ActivationSlots> kept;  // (kept layers)
   const Arena* gradient_outputs() const { return gradient_outputs_.get(); }
 

@@ -27,6 +27,13 @@ bool Sees(const PackedRow& row, int64_t i, int64_t j) {
   return j <= i && (row.group_ids[a] == row.group_ids[b] || row.parent_ids[a] == row.group_ids[b]);
 }
 
+std::vector<int32_t> PackedRow::AllPositions() const {
+  std::vector<int32_t> all;
+  for (int64_t i = 0; i + 1 < kPositions; ++i) all.insert(all.end(), positions.begin(), positions.end());
+  all.resize(static_cast<size_t>(kPositions * size()));
+  return all;
+}
+
 void PackedRow::Check(int64_t vocabulary) const {
   const auto fail = [](const std::string& message) { throw Failure("INVALID_REQUEST", message); };
   if (tokens.empty()) fail("tokens: expected at least one");

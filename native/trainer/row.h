@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "trainer/shape.h"
 
 namespace onpolicy::training {
 
@@ -16,6 +17,8 @@ struct PackedRow {
   int64_t size() const { return static_cast<int64_t>(tokens.size()); }
   int64_t targets() const { return static_cast<int64_t>(target_tokens.size()); }
 
+  // (kPositions, row) of a text, for rotations with sections: those of the row three times, then 0.
+  std::vector<int32_t> AllPositions() const;
   void Check(int64_t vocabulary) const;
   // Adds tokens that see only themselves, until the size is a multiple of `multiple`.
   void Pad(int64_t multiple);

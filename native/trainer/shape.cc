@@ -3,14 +3,18 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/delta-net.h"
+#include "trainer/metadata.h"
+
 namespace onpolicy::training {
 namespace {
 
 constexpr int kPairs = GGML_ROPE_TYPE_NORMAL;  // the two numbers that rotate together lie side by side
 constexpr int kHalves = GGML_ROPE_TYPE_NEOX;
 
-constexpr double kLargestSize = 2147483648.0;
 constexpr int64_t kMostLayers = 4096;
+constexpr int64_t kLogisticGating = 2;      // as files number it
+constexpr int64_t kLargestDeltaNet = 4096;  // of each of its sizes
 
 enum class Experts { kNone, kSome, kAll };
 
@@ -18,25 +22,51 @@ enum class Experts { kNone, kSome, kAll };
 struct Traits {
   const char* name;
   int rope_mode = kHalves;
+  int sections_mode = 0;  // of a file with sections of positions; 0: the engine takes none
   Experts experts = Experts::kNone;
+  bool has_shared_expert = false;  // which all tokens take
+  bool is_router_logistic = false;  // scores are independent of each other, not a softmax
   bool has_head_norms = false;
+  bool are_head_norms_wide = false;  // over all heads at once
+  bool are_head_norms_last = false;  // after the rotation
+  bool has_input_norms = true;       // in front of a layer's parts
   bool has_post_norms = false;
+  bool is_norm_centered = false;  // norms take the mean away
+  bool is_parallel = false;       // both parts of a layer read its normed input
   bool is_gate_fused = false;
+  bool has_fixed_outputs = false;  // the engine takes no adapter of what adds to the stream
   bool is_gemma = false;         // GELU, and an embedding scaled by the square root of the width
   bool has_multipliers = false;  // of embedding, residual stream and logits
   double window_pattern = 0;     // one layer in so many has no window, unless the file says otherwise; 0: none has one
   double window = 0;             // unless the file says otherwise
+  int64_t window_layers = 0;     // only the model of so many layers has windows; 0: all have
   double local_base = 0;         // of the rotation in layers with a window; 0: as in the others
+  bool is_local_unscaled = false;  // the rotation in layers with a window
+  bool is_global_unrotated = false;  // layers without a window, where others have one
   double attention_cap = 0, logit_cap = 0;  // unless the file says otherwise
   int64_t unrotated_step = 0;               // one layer in so many is not rotated; 0: all are
+  int64_t delta_net_step = 0;               // all but one layer in so many have a gated delta net, unless the file says otherwise
+  const char* ffn_norm = "ffn_norm";
+  const char* output_norm = "output_norm";
   int64_t layers_of_largest = 0;  // the model of so many layers scales attention by the width of its heads' share
+  bool has_sinks = false;
+  bool reads_yarn = false;  // the file says more of YaRN than its factor
+  Activation activation = Activation::kSilu;
+  bool has_own_inputs = false;   // each layer has a further input of a token, if the file says so
+  bool is_attention_unscaled = false, are_values_normed = false;
 };
+
+constexpr const char* kPostAttention = "post_attention_norm";
 
 constexpr Traits kTraits[] = {
     {.name = "llama", .rope_mode = kPairs, .experts = Experts::kSome},  // Mistral and Mixtral, too
+    {.name = "mistral3", .rope_mode = kPairs, .experts = Experts::kSome, .reads_yarn = true},
+    {.name = "ernie4_5", .rope_mode = kPairs},
     {.name = "qwen2"},
+    {.name = "seed_oss", .ffn_norm = kPostAttention},
     {.name = "qwen3", .has_head_norms = true},
     {.name = "qwen3moe", .experts = Experts::kAll, .has_head_norms = true},
+    {.name = "hunyuan-dense", .has_head_norms = true, .are_head_norms_last = true},
     {.name = "gemma2",
      .has_post_norms = true,
      .is_gemma = true,
@@ -51,61 +81,71 @@ constexpr Traits kTraits[] = {
      .is_gemma = true,
      .window_pattern = 6,
      .local_base = 10000,
+     .is_local_unscaled = true,
      .layers_of_largest = 62},
+    {.name = "gemma4",
+     .has_head_norms = true,
+     .has_post_norms = true,
+     .is_gemma = true,
+     .window_pattern = 6,
+     .local_base = 10000,
+     .is_local_unscaled = true,
+     .logit_cap = 30,
+     .has_own_inputs = true,
+     .is_attention_unscaled = true,
+     .are_values_normed = true},
     {.name = "smollm3", .rope_mode = kPairs, .unrotated_step = 4},
     {.name = "granite", .rope_mode = kPairs, .has_multipliers = true},
     {.name = "granitemoe", .rope_mode = kPairs, .experts = Experts::kAll, .has_multipliers = true},
     {.name = "phi3", .is_gate_fused = true},
-};
-
-// Metadata of a GGUF file, by key after the architecture's name. Reads numbers of any integer type.
-class Metadata {
- public:
-  explicit Metadata(gguf_context* gguf) : gguf_(gguf) { prefix_ = Whole("general.architecture") + "."; }
-
-  std::string Whole(const std::string& key) const {
-    const int64_t id = Api().gguf_find_key(gguf_, key.c_str());
-    return id >= 0 && Api().gguf_get_kv_type(gguf_, id) == GGUF_TYPE_STRING ? Api().gguf_get_val_str(gguf_, id)
-                                                                            : "";
-  }
-  std::string Text(const std::string& key) const { return Whole(prefix_ + key); }
-
-  // NaN when it is no number.
-  double Number(const std::string& key, double otherwise) const {
-    const Library& api = Api();
-    const int64_t id = api.gguf_find_key(gguf_, (prefix_ + key).c_str());
-    if (id < 0) return otherwise;
-    switch (api.gguf_get_kv_type(gguf_, id)) {
-      case GGUF_TYPE_UINT16:
-        return api.gguf_get_val_u16(gguf_, id);
-      case GGUF_TYPE_UINT32:
-        return api.gguf_get_val_u32(gguf_, id);
-      case GGUF_TYPE_INT32:
-        return api.gguf_get_val_i32(gguf_, id);
-      case GGUF_TYPE_UINT64:
-        return static_cast<double>(api.gguf_get_val_u64(gguf_, id));
-      case GGUF_TYPE_INT64:
-        return static_cast<double>(api.gguf_get_val_i64(gguf_, id));
-      case GGUF_TYPE_FLOAT32:
-        return api.gguf_get_val_f32(gguf_, id);
-      case GGUF_TYPE_BOOL:
-        return *static_cast<const int8_t*>(api.gguf_get_val_data(gguf_, id)) != 0 ? 1 : 0;
-      default:
-        return std::nan("");
-    }
-  }
-  // 0 when it is no number, or a size of no tensor.
-  int64_t Integer(const std::string& key, double otherwise) const {
-    const double value = Number(key, otherwise);
-    return std::abs(value) < kLargestSize ? static_cast<int64_t>(value) : 0;
-  }
-  float Float(const std::string& key, double otherwise) const {
-    return static_cast<float>(Number(key, otherwise));
-  }
-
- private:
-  gguf_context* gguf_;
-  std::string prefix_;
+    {.name = "glm4", .rope_mode = kPairs, .sections_mode = GGML_ROPE_TYPE_MROPE, .has_post_norms = true, .is_gate_fused = true, .has_fixed_outputs = true},
+    {.name = "glm4moe",
+     .sections_mode = GGML_ROPE_TYPE_MROPE,
+     .experts = Experts::kAll,
+     .has_shared_expert = true,
+     .is_router_logistic = true,
+     .has_fixed_outputs = true,
+     .ffn_norm = kPostAttention},
+    {.name = "olmo2",
+     .has_head_norms = true,
+     .are_head_norms_wide = true,
+     .has_input_norms = false,
+     .has_post_norms = true,
+     .window_pattern = 4,
+     .is_local_unscaled = true},
+    {.name = "exaone4",
+     .has_head_norms = true,
+     .has_input_norms = false,
+     .has_post_norms = true,
+     .window_pattern = 4,
+     .window = 4096,
+     .window_layers = 64,
+     .is_global_unrotated = true},
+    {.name = "cohere2",
+     .rope_mode = kPairs,
+     .is_norm_centered = true,
+     .is_parallel = true,
+     .window_pattern = 4,
+     .is_global_unrotated = true},
+    {.name = "lfm2", .has_head_norms = true, .output_norm = "token_embd_norm"},
+    {.name = "qwen35",
+     .sections_mode = GGML_ROPE_TYPE_IMROPE,
+     .has_head_norms = true,
+     .delta_net_step = 4,
+     .ffn_norm = kPostAttention},
+    {.name = "qwen35moe",
+     .sections_mode = GGML_ROPE_TYPE_IMROPE,
+     .experts = Experts::kAll,
+     .has_shared_expert = true,
+     .has_head_norms = true,
+     .delta_net_step = 4,
+     .ffn_norm = kPostAttention},
+    {.name = "gpt-oss",
+     .experts = Experts::kAll,
+     .window_pattern = 2,
+     .ffn_norm = kPostAttention,
+     .has_sinks = true,
+     .activation = Activation::kClampedSilu},
 };
 
 [[noreturn]] void Unsupported(const std::string& what) { throw Failure("UNSUPPORTED", what); }
@@ -119,12 +159,16 @@ const Traits& TraitsOf(const std::string& architecture) {
   Unsupported("training supports the architectures " + known + "; this model's is \"" + architecture + "\"");
 }
 
-void ReadSizes(const Metadata& metadata, Shape* shape) {
+void ReadSizes(const Metadata& metadata, const Traits& traits, Shape* shape) {
   shape->width = metadata.Integer("embedding_length", 0);
-  shape->layers = metadata.Integer("block_count", 0);
+  // Those behind, which draft tokens, are not run.
+  shape->layers = metadata.Integer("block_count", 0) - metadata.Integer("nextn_predict_layers", 0);
   shape->heads = metadata.Integer("attention.head_count", 0);
-  shape->kv_heads = metadata.Integer("attention.head_count_kv", static_cast<double>(shape->heads));
-  shape->hidden = metadata.Integer("feed_forward_length", 0);
+  const std::vector<int64_t> kv_heads = metadata.List("attention.head_count_kv", shape->layers);
+  shape->kv_heads = kv_heads.empty() ? metadata.Integer("attention.head_count_kv", static_cast<double>(shape->heads))
+                                     : *std::max_element(kv_heads.begin(), kv_heads.end());
+  const std::vector<int64_t> hidden = metadata.List("feed_forward_length", shape->layers);
+  shape->hidden = hidden.empty() ? metadata.Integer("feed_forward_length", 0) : *std::max_element(hidden.begin(), hidden.end());
   if (shape->width <= 0 || shape->layers <= 0 || shape->heads <= 0 || shape->kv_heads <= 0 ||
       shape->heads % shape->kv_heads != 0)
     Unsupported("training needs one width and one number of heads for all layers");
@@ -138,9 +182,11 @@ void ReadSizes(const Metadata& metadata, Shape* shape) {
   if (metadata.Integer("attention.value_length", static_cast<double>(shape->head_size)) != shape->head_size)
     Unsupported("training needs keys and values of one size");
   shape->context = metadata.Integer("context_length", 0);
-  shape->norm_epsilon = metadata.Float("attention.layer_norm_rms_epsilon", 1e-5);
+  shape->is_norm_centered = traits.is_norm_centered;
+  const char* epsilon = traits.is_norm_centered ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon";
+  shape->norm_epsilon = metadata.Float(epsilon, 1e-5);
   if (!(shape->norm_epsilon >= 0 && shape->norm_epsilon <= 1))
-    Unsupported(shape->architecture + ".attention.layer_norm_rms_epsilon: expected a number from 0 to 1");
+    Unsupported(shape->architecture + "." + epsilon + ": expected a number from 0 to 1");
 }
 
 void ReadExperts(const Metadata& metadata, const Traits& traits, Shape* shape) {
@@ -152,25 +198,33 @@ void ReadExperts(const Metadata& metadata, const Traits& traits, Shape* shape) {
   }
   if (traits.experts == Experts::kNone)
     Unsupported(std::string("training supports no experts in the architecture ") + traits.name);
+  shape->routing = traits.has_sinks ? RoutingKind::kBestScores : RoutingKind::kSoftMax;
+  if (metadata.Integer("expert_gating_func", traits.is_router_logistic ? kLogisticGating : 1) == kLogisticGating)
+    shape->routing = RoutingKind::kLogistic;
   shape->experts_used = metadata.Integer("expert_used_count", 0);
   if (shape->experts_used < 1 || shape->experts_used > shape->experts)
     Unsupported("training needs the number of experts that a token takes");
-  if (metadata.Integer("expert_shared_feed_forward_length", 0) > 0)
-    Unsupported("training supports no experts that all tokens share");
-  const double scale = metadata.Number("expert_weights_scale", 0);
-  if (scale != 0 && scale != 1) Unsupported("training supports no scale of the experts' weights");
   const double own = shape->architecture == "qwen3moe" ? shape->hidden / shape->experts_used : shape->hidden;
   const int64_t hidden = metadata.Integer("expert_feed_forward_length", 0);
-  shape->hidden = hidden > 0 ? hidden : static_cast<int64_t>(own);
+  shape->expert_hidden = hidden > 0 ? hidden : static_cast<int64_t>(own);
+  shape->dense_layers = metadata.Integer("leading_dense_block_count", 0);
+  const int64_t shared = metadata.Integer("expert_shared_feed_forward_length", 0);
+  if (traits.has_shared_expert)
+    shape->shared_hidden = shared > 0 ? shared : shape->expert_hidden * metadata.Integer("expert_shared_count", 0);
+  else if (shared > 0)
+    Unsupported("training supports no experts that all tokens share in the architecture " + shape->architecture);
+  const double scale = metadata.Number("expert_weights_scale", 0);
+  if (shape->routing == RoutingKind::kLogistic) {
+    if (scale != 0) shape->expert_scale = static_cast<float>(scale);
+    if (metadata.Number("expert_weights_norm", 0) == 0) Unsupported("training needs weights of experts that are divided by their sum");
+    if (metadata.Integer("expert_group_count", 0) > 1) Unsupported("training supports no groups of experts");
+  } else if (scale != 0 && scale != 1) {
+    Unsupported("training supports no scale of the experts' weights");
+  }
 }
 
 void ReadScales(const Metadata& metadata, const Traits& traits, Shape* shape) {
-  const int64_t scaled_by =
-      shape->layers == traits.layers_of_largest ? shape->width / shape->heads : shape->head_size;
-  const float scale = metadata.Float("attention.scale", 0);
-  shape->attention_scale = scale > 0 && !traits.is_gemma ? scale : 1.0f / std::sqrt(static_cast<float>(scaled_by));
-  if (traits.attention_cap > 0)
-    shape->attention_cap = metadata.Float("attn_logit_softcapping", traits.attention_cap);
+  shape->activation = traits.activation;
   if (traits.is_gemma) {
     shape->activation = Activation::kGelu;
     shape->embedding_scale = std::sqrt(static_cast<float>(shape->width));
@@ -186,41 +240,184 @@ void ReadScales(const Metadata& metadata, const Traits& traits, Shape* shape) {
     shape->residual_scale = factor("residual_scale");
     shape->logit_scale = 1 / factor("logit_scale");
   }
+  if (traits.is_parallel && metadata.Float("logit_scale", 0) != 0) shape->logit_scale = metadata.Float("logit_scale", 1);
 }
 
-void ReadRotations(const Metadata& metadata, const Traits& traits, Shape* shape) {
-  shape->rope_mode = traits.rope_mode;
-  shape->rope_size = static_cast<int>(metadata.Integer("rope.dimension_count", static_cast<double>(shape->head_size)));
-  if (shape->rope_size < 2 || shape->rope_size > shape->head_size || shape->rope_size % 2 != 0)
-    Unsupported(shape->architecture + ".rope.dimension_count: expected an even number from 2 to the size of a head, " +
-                       std::to_string(shape->head_size) + ", got " + std::to_string(shape->rope_size));
-  const std::string scaling = metadata.Text("rope.scaling.type");
-  if (!scaling.empty() && scaling != "none" && scaling != "linear")
-    Unsupported("training supports no rope scaling of type " + scaling);
-  if (metadata.Number("rope.scaling.attn_factor", 1) != 1)
-    Unsupported("training supports no rope scaling with a factor of attention (LongRoPE)");
-  double pattern = 0;
-  if (traits.window_pattern > 0) {
-    shape->window = metadata.Integer("attention.sliding_window", traits.window);
-    pattern = metadata.Number("attention.sliding_window_pattern", traits.window_pattern);
-    if (std::isnan(pattern))
-      Unsupported("training needs " + shape->architecture + ".attention.sliding_window_pattern as one number");
+// As the engine takes it. Its own factor of the magnitude, which depends on the scale alone, is divided out of ours.
+void ReadYarn(const Metadata& metadata, const Traits& traits, Rotation* rotation) {
+  const auto magnitude = [&](float multiplier) {
+    return rotation->scale >= 1 ? 1 : 1 - 0.1f * multiplier * std::log(rotation->scale);
+  };
+  const float multiplier = traits.reads_yarn ? metadata.Float("rope.scaling.yarn_log_multiplier", 0) : 0;
+  rotation->extension = 1;
+  rotation->magnitude = magnitude(1) / (1 - 0.1f * std::log(rotation->scale));
+  if (multiplier != 0) rotation->magnitude /= magnitude(multiplier);
+  if (!traits.reads_yarn) return;
+  rotation->beta_fast = metadata.Float("rope.scaling.yarn_beta_fast", rotation->beta_fast);
+  rotation->beta_slow = metadata.Float("rope.scaling.yarn_beta_slow", rotation->beta_slow);
+}
+
+// Of layers that see everything.
+Rotation ReadRotation(const Metadata& metadata, const Traits& traits, const Shape& shape) {
+  Rotation rotation{.mode = traits.rope_mode};
+  rotation.size = static_cast<int>(metadata.Integer("rope.dimension_count", static_cast<double>(shape.head_size)));
+  if (rotation.size < 2 || rotation.size > shape.head_size || rotation.size % 2 != 0)
+    Unsupported(shape.architecture + ".rope.dimension_count: expected an even number from 2 to the size of a head, " +
+                std::to_string(shape.head_size) + ", got " + std::to_string(rotation.size));
+  rotation.is_on = !traits.has_multipliers || metadata.Number("rope.scaling.finetuned", 1) != 0;
+  if (traits.sections_mode > 0) {
+    const std::vector<int64_t> sections = metadata.List("rope.dimension_sections", kPositions);
+    for (size_t i = 0; i < sections.size(); ++i)
+      rotation.sections[i] = static_cast<int>(std::clamp<int64_t>(sections[i], 0, rotation.size));
   }
-  const auto step = static_cast<int64_t>(std::clamp(pattern, 0.0, kLargestSize));
+  if (rotation.has_sections()) rotation.mode = traits.sections_mode;
+  rotation.base = metadata.Float("rope.freq_base", 10000);
+  rotation.original_context =
+      static_cast<int>(metadata.Integer("rope.scaling.original_context_length", static_cast<double>(shape.context)));
+  const auto size = static_cast<float>(shape.head_size);
+  if (const float alpha = metadata.Float("rope.scaling.alpha", 0); traits.are_head_norms_last && alpha > 0)
+    rotation.base *= std::pow(alpha, size / (size - 2));
   const double factor = metadata.Number("rope.scaling.factor", metadata.Number("rope.scale_linear", 0));
-  const bool is_rotated = !traits.has_multipliers || metadata.Number("rope.scaling.finetuned", 1) != 0;
-  for (int64_t i = 0; i < shape->layers; ++i) {
-    Rotation rotation;
-    rotation.is_local = shape->window > 0 && step > 0 && i % step < step - 1;
-    rotation.is_rotated = is_rotated && (traits.unrotated_step == 0 || (i + 1) % traits.unrotated_step != 0);
-    rotation.base = metadata.Float("rope.freq_base", 10000);
-    if (factor > 0 && scaling != "none") rotation.scale = static_cast<float>(1 / factor);
-    if (rotation.is_local) {
-      if (traits.local_base > 0) rotation = {true, rotation.is_rotated, static_cast<float>(traits.local_base), 1};
-      rotation.base = metadata.Float("rope.freq_base_swa", rotation.base);
-    }
-    shape->rotations.push_back(rotation);
+  const std::string scaling = metadata.Text("rope.scaling.type");
+  if (factor > 0 && scaling != "none") rotation.scale = static_cast<float>(1 / factor);
+  if (scaling == "yarn") ReadYarn(metadata, traits, &rotation);
+  else if (!scaling.empty() && scaling != "none" && scaling != "linear")
+    Unsupported("training supports no rope scaling of type " + scaling);
+  rotation.magnitude *= metadata.Float("rope.scaling.attn_factor", 1);
+  if (scaling != "yarn" && rotation.magnitude != 1)
+    Unsupported("training supports no rope scaling with a factor of attention (LongRoPE)");
+  return rotation;
+}
+
+// Of layers that see everything.
+AttentionShape ReadAttention(const Metadata& metadata, const Traits& traits, const Shape& shape) {
+  const int64_t scaled_by = shape.layers == traits.layers_of_largest ? shape.width / shape.heads : shape.head_size;
+  const float scale = metadata.Float("attention.scale", 0);
+  AttentionShape attention;
+  attention.heads = shape.heads;
+  attention.kv_heads = shape.kv_heads;
+  attention.head_size = shape.head_size;
+  attention.scale = scale > 0 && !traits.is_gemma ? scale : 1.0f / std::sqrt(static_cast<float>(scaled_by));
+  if (traits.attention_cap > 0) attention.cap = metadata.Float("attn_logit_softcapping", traits.attention_cap);
+  attention.is_gated = traits.delta_net_step > 0;
+  if (traits.is_attention_unscaled) attention.scale = 1;
+  attention.are_values_normed = traits.are_values_normed;
+  attention.has_sinks = traits.has_sinks;
+  attention.are_norms_wide = traits.are_head_norms_wide;
+  attention.are_norms_last = traits.are_head_norms_last;
+  attention.rotation = ReadRotation(metadata, traits, shape);
+  return attention;
+}
+
+// Whether each layer has a gated delta net.
+std::vector<bool> ReadDeltaNets(const Metadata& metadata, const Traits& traits, Shape* shape) {
+  const auto layers = static_cast<size_t>(shape->layers);
+  if (traits.delta_net_step == 0) return std::vector<bool>(layers, false);
+  DeltaNetShape& net = shape->delta_net;
+  net = {.key_heads = metadata.Integer("ssm.group_count", 0),
+         .value_heads = metadata.Integer("ssm.time_step_rank", 0),
+         .size = metadata.Integer("ssm.state_size", 0),
+         .kernel = metadata.Integer("ssm.conv_kernel", 0)};
+  const auto is_size = [](int64_t value) { return value > 0 && value <= kLargestDeltaNet; };
+  if (!is_size(net.key_heads) || !is_size(net.value_heads) || !is_size(net.size) || !is_size(net.kernel) ||
+      net.value_heads % net.key_heads != 0 || metadata.Integer("ssm.inner_size", 0) != net.value_width())
+    Unsupported("training needs a gated delta net with as many or a multiple of as many heads of values as of keys, of one size");
+  if (net.size % kDeltaLanes != 0)
+    Unsupported("training needs a gated delta net whose heads' size is a multiple of " + std::to_string(kDeltaLanes));
+  const std::vector<int64_t> list = metadata.List("attention.recurrent_layers", shape->layers);
+  if (!list.empty()) return {list.begin(), list.end()};
+  const int64_t step = metadata.Integer("full_attention_interval", static_cast<double>(traits.delta_net_step));
+  if (step < 1) Unsupported("training needs " + shape->architecture + ".full_attention_interval as a number from 1");
+  std::vector<bool> made;
+  for (int64_t i = 0; i < shape->layers; ++i) made.push_back((i + 1) % step != 0);
+  return made;
+}
+
+// Whether each layer has a window.
+std::vector<bool> ReadWindows(const Metadata& metadata, const Traits& traits, Shape* shape) {
+  std::vector<bool> made(static_cast<size_t>(shape->layers), false);
+  if (traits.window_pattern == 0 || (traits.window_layers > 0 && traits.window_layers != shape->layers)) return made;
+  shape->window = metadata.Integer("attention.sliding_window", traits.window);
+  if (shape->window <= 0) return made;
+  const std::vector<int64_t> list = metadata.List("attention.sliding_window_pattern", shape->layers);
+  if (!list.empty()) return {list.begin(), list.end()};
+  const double pattern = metadata.Number("attention.sliding_window_pattern", traits.window_pattern);
+  if (std::isnan(pattern))
+    Unsupported("training needs " + shape->architecture + ".attention.sliding_window_pattern as one number or one for each layer");
+  const auto step = static_cast<int64_t>(std::clamp(pattern, 0.0, kLargestSize));
+  for (int64_t i = 0; i < shape->layers; ++i) made[static_cast<size_t>(i)] = step > 0 && i % step < step - 1;
+  return made;
+}
+
+// Heads of keys and values of each layer; 0: a layer has a short convolution in place of attention.
+std::vector<int64_t> ReadKvHeads(const Metadata& metadata, const Shape& shape) {
+  std::vector<int64_t> list = metadata.List("attention.head_count_kv", shape.layers);
+  if (list.empty()) list.assign(static_cast<size_t>(shape.layers), shape.kv_heads);
+  for (int64_t heads : list)
+    if (heads < 0 || (heads > 0 && shape.heads % heads != 0) || (heads == 0 && shape.convolution_kernel == 0))
+      Unsupported("training needs heads of keys that divide those of queries, not " + std::to_string(heads) + " of " +
+                  std::to_string(shape.heads));
+  return list;
+}
+
+// Attention of layers with a window, whose heads may have another size.
+void ReadLocal(const Metadata& metadata, const Traits& traits, const Shape& shape, AttentionShape* attention) {
+  Rotation& rotation = attention->rotation;
+  attention->window = shape.window;
+  if (traits.local_base > 0) rotation.base = static_cast<float>(traits.local_base);
+  if (traits.is_local_unscaled) rotation.scale = 1, rotation.extension = 0, rotation.magnitude = 1;
+  rotation.base = metadata.Float("rope.freq_base_swa", rotation.base);
+  if (!traits.has_own_inputs) return;
+  rotation.has_factors = false;
+  attention->head_size = metadata.Integer("attention.key_length_swa", static_cast<double>(attention->head_size));
+  rotation.size = static_cast<int>(metadata.Integer("rope.dimension_count_swa", rotation.size));
+  if (attention->head_size <= 0 || rotation.size < 2 || rotation.size > attention->head_size ||
+      metadata.Integer("attention.value_length_swa", 0) != attention->head_size)
+    Unsupported("training needs keys and values of one size in layers with a window");
+}
+
+// The last layers may read the keys and values of the last one of their kind before them.
+void ReadSharedKeys(const Metadata& metadata, const Traits& traits, Shape* shape) {
+  const int64_t shared = traits.has_own_inputs ? metadata.Integer("attention.shared_kv_layers", 0) : 0;
+  for (int64_t i = shape->layers - shared; i < shape->layers; ++i) {
+    AttentionShape& reader = shape->of_layer[static_cast<size_t>(i)].attention;
+    const int64_t from = shape->layers - shared - (reader.window > 0 ? 2 : 1);
+    if (shared < 0 || from < 0) Unsupported("training needs layers with keys in front of those that read them");
+    AttentionShape& source = shape->of_layer[static_cast<size_t>(from)].attention;
+    if (source.head_size != reader.head_size || source.kv_heads != reader.kv_heads || (source.window > 0) != (reader.window > 0))
+      Unsupported("training needs layers that share keys to be alike");
+    reader.kv_layer = from;
+    source.is_kv_read = true;
   }
+}
+
+void ReadLayers(const Metadata& metadata, const Traits& traits, Shape* shape) {
+  const AttentionShape attention = ReadAttention(metadata, traits, *shape);
+  if (metadata.Number("attention.temperature_scale", 0) != 0) shape->position_limit = attention.rotation.original_context;
+  shape->convolution_kernel = metadata.Integer("shortconv.l_cache", 0);
+  const std::vector<bool> has_delta_net = ReadDeltaNets(metadata, traits, shape);
+  const std::vector<bool> has_window = ReadWindows(metadata, traits, shape);
+  const std::vector<int64_t> kv_heads = ReadKvHeads(metadata, *shape);
+  const std::vector<int64_t> hidden = metadata.List("feed_forward_length", shape->layers);
+  if (traits.has_own_inputs) shape->input_width = metadata.Integer("embedding_length_per_layer_input", 0);
+  for (int64_t i = 0; i < shape->layers; ++i) {
+    const auto index = static_cast<size_t>(i);
+    LayerShape layer{.attention = attention, .experts = i < shape->dense_layers ? 0 : shape->experts};
+    if (has_delta_net[index]) layer.mixer = MixerKind::kDeltaNet;
+    if (kv_heads[index] == 0) layer.mixer = MixerKind::kConvolution;
+    else layer.attention.kv_heads = kv_heads[index];
+    Rotation& rotation = layer.attention.rotation;
+    if (traits.unrotated_step > 0 && (i + 1) % traits.unrotated_step == 0) rotation.is_on = false;
+    if (has_window[index]) {
+      ReadLocal(metadata, traits, *shape, &layer.attention);
+    } else if (traits.is_global_unrotated && shape->window > 0) {
+      rotation.is_on = false;
+    }
+    layer.hidden = hidden.empty() ? shape->hidden : hidden[index];
+    if (layer.hidden <= 0 && layer.experts == 0) Unsupported("training needs a feed-forward part in each layer");
+    shape->of_layer.push_back(layer);
+  }
+  ReadSharedKeys(metadata, traits, shape);
 }
 
 }  // namespace
@@ -233,10 +430,15 @@ Shape ReadShape(gguf_context* gguf) {
   shape.has_head_norms = traits.has_head_norms;
   shape.has_post_norms = traits.has_post_norms;
   shape.is_gate_fused = traits.is_gate_fused;
-  ReadSizes(metadata, &shape);
+  shape.has_input_norms = traits.has_input_norms;
+  shape.is_parallel = traits.is_parallel;
+  shape.has_fixed_outputs = traits.has_fixed_outputs;
+  shape.ffn_norm = traits.ffn_norm;
+  shape.output_norm = traits.output_norm;
+  ReadSizes(metadata, traits, &shape);
   ReadExperts(metadata, traits, &shape);
   ReadScales(metadata, traits, &shape);
-  ReadRotations(metadata, traits, &shape);
+  ReadLayers(metadata, traits, &shape);
   return shape;
 }
 

@@ -15,12 +15,6 @@ constexpr int64_t kSharedWork = 16 << 20;
 constexpr int kGradientExponent = 10;
 constexpr size_t kDefaultKeptBytes = size_t{2} << 30;
 
-void Zero(Slot slot, int64_t count) {
-  Graph graph(1);
-  Api().ggml_backend_tensor_memset(graph.At(slot, GGML_TYPE_F32, {count}), 0, 0,
-                                   static_cast<size_t>(count) * sizeof(float));
-}
-
 }  // namespace
 
 std::unique_ptr<Trainer> Trainer::Open(const TrainerOptions& options) {
@@ -40,24 +34,60 @@ size_t Trainer::memory_bytes() const {
   return bytes;
 }
 
+// Temporary results of a layer take about as much as stored ones, twice that in the backward pass; then a chunk of logits and its copy.
+size_t Trainer::LeastBytes(const RowMemory::Need& need) const {
+  return weights_->transposed_bytes() + RowMemory::FixedBytes(*weights_, need) + 3 * RowMemory::MostKeptBytes(*weights_, need.size) +
+         2 * sizeof(float) * static_cast<size_t>(HeadChunk(*weights_) * shape().vocabulary);
+}
+
 int64_t Trainer::LayersToKeep(const RowMemory::Need& need) const {
-  const size_t each = RowMemory::KeptBytes(*weights_, need.size);
   size_t available = kDefaultKeptBytes;
   if (options_.memory_budget > 0) {
-    // Temporary results of a layer take about as much as a stored one, twice that in the backward pass; then a chunk of
-    // logits and its copy.
-    const size_t fixed = weights_->transposed_bytes() + RowMemory::FixedBytes(*weights_, need) + 3 * each +
-                         2 * sizeof(float) * static_cast<size_t>(HeadChunk(*weights_) * shape().vocabulary);
-    available = options_.memory_budget > fixed ? options_.memory_budget - fixed : 0;
+    RequireMemory(need);
+    available = options_.memory_budget - LeastBytes(need);
   }
-  return std::min<int64_t>(shape().layers, static_cast<int64_t>(available / each));
+  int64_t count = 0;
+  for (const Layer& layer : weights_->layers) {
+    const size_t bytes = RowMemory::KeptBytes(*weights_, layer, need.size);
+    if (bytes > available) break;
+    available -= bytes;
+    ++count;
+  }
+  return count;
+}
+
+void Trainer::RequireMemory(const RowMemory::Need& need) const {
+  const size_t budget = options_.memory_budget;
+  if (budget == 0 || LeastBytes(need) <= budget) return;
+  const auto mebibytes = [](size_t bytes) { return std::to_string((bytes >> 20) + 1) + " MiB"; };
+  RowMemory::Need fitting = need;
+  while (fitting.size > 0 && LeastBytes(fitting) > budget) {
+    fitting.size -= kRowMultiple;
+    const double part = static_cast<double>(fitting.size) / static_cast<double>(need.size);
+    fitting.targets = static_cast<int64_t>(static_cast<double>(need.targets) * part);
+    fitting.mask_values = static_cast<size_t>(static_cast<double>(need.mask_values) * part * part);
+  }
+  const std::string rows = fitting.size > 0 ? "about " + std::to_string(fitting.size) + " tokens fit into" : "no row fits into";
+  throw Failure("OUT_OF_MEMORY", "memoryBudget: a row of " + std::to_string(need.size) + " tokens needs " +
+                                     mebibytes(LeastBytes(need)) + " beside the weights; " + rows + " the " + mebibytes(budget));
+}
+
+void Trainer::CheckMemory(PackedRow row) const {
+  if (options_.memory_budget == 0) return;
+  row.Check(shape().vocabulary);
+  row.Pad(kRowMultiple);
+  RequireMemory({.size = row.size(),
+                 .targets = row.targets(),
+                 .mask_values = PlanAttention(row, shape().window).masks.size(),
+                 .gradients = true});
 }
 
 void Trainer::PrepareRow(const PackedRow& row, bool gradients) {
   row_.size = row.size();
-  device_->UseThreads(row.size() * shape().width * shape().hidden_width() >= kSharedWork);
+  device_->UseThreads(row.size() * shape().width * weights_->layers.back().hidden_width(shape()) >= kSharedWork);
   row_.attention.runs.clear();
   if (HasFusedAttention(*device_, shape())) row_.attention.runs = TokenRunsOf(row, shape().window);
+  if (shape().is_recurrent()) row_.states = PlanStates(row);
   row_.attention.plan = {};  // the way back is made of matmuls
   if (gradients || row_.attention.runs.empty()) row_.attention.plan = PlanAttention(row, shape().window);
   targets_ = row.targets();
@@ -74,8 +104,12 @@ void Trainer::PrepareRow(const PackedRow& row, bool gradients) {
   }
   row_.positions = memory_->positions;
   row_.attention.masks = memory_->masks;
+  row_.zeros = memory_->zeros;
+  row_.own_inputs = memory_->own_inputs;
+  row_.shared_keys = memory_->shared_keys;
   Upload(memory_->tokens, GGML_TYPE_I32, row.tokens.data(), row.tokens.size());
-  Upload(memory_->positions, GGML_TYPE_I32, row.positions.data(), row.positions.size());
+  const std::vector<int32_t> positions = row.AllPositions();
+  Upload(memory_->positions, GGML_TYPE_I32, positions.data(), positions.size());
   if (const auto& masks = row_.attention.plan.masks; !masks.empty())
     Upload(memory_->masks, GGML_TYPE_F32, masks.data(), masks.size());
   Upload(memory_->logit_rows, GGML_TYPE_I32, row.logit_rows.data(), row.logit_rows.size());
@@ -85,6 +119,11 @@ void Trainer::PrepareRow(const PackedRow& row, bool gradients) {
 Scores Trainer::Forward(PackedRow row, bool gradients, bool adapter_off) {
   is_forward_fresh_ = false;
   row.Check(shape().vocabulary);
+  if (const int64_t limit = shape().position_limit; limit > 0)
+    for (int32_t position : row.positions)
+      if (position >= limit)
+        throw Failure("INVALID_REQUEST", "positions: training takes those below " + std::to_string(limit) +
+                                             ", from which on this model scales its attention, got " + std::to_string(position));
   if (is_adapter_stale_) adapter_->Upload();
   is_adapter_stale_ = false;
   row.Pad(kRowMultiple);
@@ -93,11 +132,17 @@ Scores Trainer::Forward(PackedRow row, bool gradients, bool adapter_off) {
   if (gradients) weights_->Transpose(device_.get());
   PrepareRow(row, gradients);
 
-  Graph graph(16);
+  Graph graph(64);
   Tensor tokens = graph.At(memory_->tokens, GGML_TYPE_I32, {row_.size});
   // The embedding stays with the CPU on every device.
   Tensor stream = graph.At(memory_->Residual(0), GGML_TYPE_F32, {shape().width, row_.size});
-  graph.Add(graph.Copy(weights_->Embed(graph, tokens), stream));
+  Tensor embedded = weights_->Embed(graph, tokens);
+  graph.Add(graph.Copy(embedded, stream));
+  if (shape().input_width > 0) {
+    Matmuls matmuls(graph, *device_);
+    Tensor own = graph.At(memory_->own_inputs, GGML_TYPE_F32, {shape().input_width, shape().layers, row_.size});
+    graph.Add(graph.Copy(weights_->OwnInputs(graph, matmuls, tokens, embedded), own));
+  }
   device_->Run(graph);
   for (int64_t i = 0; i < shape().layers; ++i) ForwardLayer(i, adapter_off ? nullptr : adapter_.get());
   Scores scores = HeadForward(device_.get(), *weights_, *memory_, row_.size, targets_);
@@ -114,14 +159,12 @@ void Trainer::ForwardLayer(int64_t index, const Adapter* adapter) {
   LayerGraph part(graph, linears, *weights_, layer, row_);
   Tensor x = graph.At(memory_->Residual(index), GGML_TYPE_F32, {shape().width, row_.size});
   Activations kept;
-  kept.attended = graph.At(slots.attended, GGML_TYPE_F32, {shape().query_width(), row_.size});
-  part.Attend(x, kept);
+  kept.mixed = graph.At(slots.mixed, GGML_TYPE_F32, {layer.mixed_width(), row_.size});
+  part.Mix(x, kept);
   kept.middle = part.Middle(x, kept);
   part.FeedForward(kept);
   if (is_kept) {
-    graph.Pin(kept.query, slots.query);
-    graph.Pin(kept.key, slots.key);
-    graph.Pin(kept.value, slots.value);
+    for (size_t i = 0; i < kept.inputs.size(); ++i) graph.Pin(kept.inputs[i], slots.inputs[i]);
     graph.Pin(kept.middle, slots.middle);
     graph.Pin(kept.gate, slots.gate);
     graph.Pin(kept.up, slots.up);
@@ -154,6 +197,12 @@ void Trainer::BackwardLayers(const std::vector<float>& gradient) {
   std::vector<float> scaled = gradient;
   for (float& value : scaled) value = std::ldexp(value, kGradientExponent - exponent);
   HeadBackward(device_.get(), *weights_, *memory_, row_.size, scaled);
+  for (int64_t i = 0; i < shape().layers; ++i) {
+    const AttentionShape& attention = shape().of_layer[static_cast<size_t>(i)].attention;
+    if (!attention.is_kv_read) continue;
+    const SharedKeys& keys = memory_->shared_keys[static_cast<size_t>(i)];
+    for (Slot slot : {keys.key_gradient, keys.value_gradient}) Zero(slot, attention.kv_width() * row_.size);
+  }
   int current = 0;
   for (int64_t i = shape().layers - 1; i >= 0; --i, current = 1 - current)
     BackwardLayer(i, memory_->gradients[current], memory_->gradients[1 - current]);
@@ -163,24 +212,23 @@ void Trainer::BackwardLayer(int64_t index, Slot gradient_slot, Slot input_gradie
   const bool is_kept = index < static_cast<int64_t>(memory_->kept.size());
   const ActivationSlots& slots = is_kept ? memory_->kept[static_cast<size_t>(index)] : memory_->scratch;
   const Layer& layer = weights_->layers[static_cast<size_t>(index)];
-  Zero(memory_->layer_scratch.key_gradient, shape().kv_width() * row_.size);
-  Zero(memory_->layer_scratch.value_gradient, shape().kv_width() * row_.size);
+  const int64_t zeroed = layer.shape.attention.kv_width() * row_.size;
+  for (Slot slot : {memory_->layer_scratch.key_gradient, memory_->layer_scratch.value_gradient}) Zero(slot, zeroed);
   Graph graph;
   Linears linears(graph, *device_, adapter_.get(), memory_->gradient_outputs());
   LayerGraph part(graph, linears, *weights_, layer, row_);
   auto at = [&](Slot slot, int64_t rows) { return graph.At(slot, GGML_TYPE_F32, {rows, row_.size}); };
   Tensor x = at(memory_->Residual(index), shape().width);
   Activations kept;
-  kept.attended = at(slots.attended, shape().query_width());
+  kept.mixed = at(slots.mixed, layer.mixed_width());
   if (is_kept) {
-    kept.query = at(slots.query, shape().query_width());
-    kept.key = at(slots.key, shape().kv_width());
-    kept.value = at(slots.value, shape().kv_width());
+    const std::vector<const Linear*> inputs = layer.mixer_inputs();
+    for (size_t i = 0; i < inputs.size(); ++i) kept.inputs.push_back(at(slots.inputs[i], inputs[i]->out()));
     kept.middle = at(slots.middle, shape().width);
-    kept.gate = at(slots.gate, shape().hidden_width());
-    kept.up = at(slots.up, shape().hidden_width());
+    kept.gate = at(slots.gate, layer.hidden_width(shape()));
+    kept.up = at(slots.up, layer.hidden_width(shape()));
   } else {
-    part.Attend(x, kept);
+    part.Mix(x, kept);
     kept.middle = part.Middle(x, kept);
     part.FeedForward(kept);
   }

@@ -41,6 +41,8 @@ class Trainer {
     is_adapter_stale_ = true;
   }
 
+  // Fails with OUT_OF_MEMORY for a row on which training would take more than the budget.
+  void CheckMemory(PackedRow row) const;
   // `gradients`: whether Backward follows. `adapter_off`: with the frozen weights alone.
   Scores Forward(PackedRow row, bool gradients, bool adapter_off);
   // d(loss)/d(log-probability), (targets) of the last forward. On failure the gathered gradients are zero.
@@ -53,6 +55,9 @@ class Trainer {
  private:
   Trainer() = default;
   void PrepareRow(const PackedRow& row, bool gradients);
+  // Without activations that are kept.
+  size_t LeastBytes(const RowMemory::Need& need) const;
+  void RequireMemory(const RowMemory::Need& need) const;
   int64_t LayersToKeep(const RowMemory::Need& need) const;
   void ForwardLayer(int64_t index, const Adapter* adapter);
   void BackwardLayer(int64_t index, Slot gradient, Slot input_gradient);

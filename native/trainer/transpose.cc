@@ -11,12 +11,6 @@
 namespace onpolicy::training {
 namespace {
 
-// Throws where weights of a type cannot be read as floats.
-void RequireReadable(ggml_type type) {
-  if (type != GGML_TYPE_F32 && !Api().ggml_get_type_traits(type)->to_float)
-    throw Failure("UNSUPPORTED", std::string("training supports no weights of type ") + Api().ggml_type_name(type));
-}
-
 // Rows of the original that one thread transposes at a time: a multiple of every type's block.
 constexpr int64_t kBandRows = 512;
 
@@ -59,7 +53,6 @@ void TransposeBand(Tensor weight, int64_t band, ggml_type type, bool is_packed, 
 void TransposeInto(const Linear& linear, const Device& device) {
   const Library& api = Api();
   Tensor weight = linear.weight;
-  RequireReadable(weight->type);
   Graph graph(1);
   Tensor target = graph.At(linear.transposed, linear.transposed_type, {linear.out(), linear.in(), linear.experts()});
   // Other devices' memory is filled through copies in host memory.
@@ -93,14 +86,13 @@ ggml_type Weights::TransposedType(const Linear& linear) {
 
 std::vector<Linear*> Weights::TransposedLinears() {
   std::vector<Linear*> list;
-  for (size_t i = 0; i < layers.size(); ++i)
-    for (Linear* linear : layers[i].linears()) {
-      const Layer& first = layers[0];
-      const bool feeds_embedding = i == 0 && (linear == &first.query_key_value || linear == &first.query ||
-                                              linear == &first.key || linear == &first.value);
-      if (!feeds_embedding) list.push_back(linear);  // nothing trains below the first layer
-    }
+  for (Layer& layer : layers) {
+    const size_t unused = &layer == &layers[0] ? layer.mixer_inputs().size() : 0;  // nothing trains below the first layer
+    const std::vector<Linear*> linears = layer.linears();
+    list.insert(list.end(), linears.begin() + static_cast<std::ptrdiff_t>(unused), linears.end());
+  }
   list.push_back(&head);
+  std::erase_if(list, [](const Linear* linear) { return linear->is_read_back; });
   return list;
 }
 
@@ -128,7 +120,6 @@ void Weights::Widen(Device* device) {
   std::vector<std::pair<Linear*, size_t>> places;
   for (Linear* linear : AllLinears()) {
     if (linear->weight->type == GGML_TYPE_F32) continue;
-    RequireReadable(linear->weight->type);
     const size_t bytes = static_cast<size_t>(api.ggml_nelements(linear->weight)) * sizeof(float);
     places.emplace_back(linear, widened_->Reserve(bytes));
   }
@@ -140,6 +131,7 @@ void Weights::Widen(Device* device) {
     api.ggml_backend_tensor_get(from, bytes.data(), 0, bytes.size());
     std::vector<float> values(static_cast<size_t>(api.ggml_nelements(from)));
     api.ggml_get_type_traits(from->type)->to_float(bytes.data(), values.data(), api.ggml_nelements(from));
+    linear->is_read_back = false;
     linear->weight = wide_tensors_->At({widened_.get(), offset}, GGML_TYPE_F32, {from->ne[0], from->ne[1], from->ne[2]});
     api.ggml_backend_tensor_set(linear->weight, values.data(), 0, values.size() * sizeof(float));
   }

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+
+#include "trainer/matmul.h"
 
 namespace onpolicy::training {
 namespace {
@@ -21,8 +24,10 @@ class Finder {
     return nullptr;
   }
 
-  Tensor Vector(const std::string& name, int64_t size, bool is_required) {
-    Tensor found = Find(name, {size, 1, 1}, is_required);
+  Tensor Vector(const std::string& name, int64_t size, bool is_required) { return Floats(name, {size, 1, 1}, is_required); }
+
+  Tensor Floats(const std::string& name, std::array<int64_t, 3> sizes, bool is_required) {
+    Tensor found = Find(name, sizes, is_required);
     if (found && found->type != GGML_TYPE_F32) Fail("the tensor " + name + " is not F32");
     return found;
   }
@@ -31,8 +36,7 @@ class Finder {
     Linear result;
     result.name = name;
     result.weight = Find(name + ".weight", {in, out, experts}, true);
-    result.bias = Vector(name + ".bias", out, false);
-    if (result.bias && experts > 1) Fail("training supports no bias of experts, as " + name + " has");
+    result.bias = Floats(name + ".bias", {out, experts, 1}, false);
     return result;
   }
 
@@ -49,28 +53,81 @@ class Finder {
 };
 
 void FindAttention(Finder& find, const std::string& prefix, const Shape& shape, Layer* layer) {
-  const int64_t query = shape.query_width(), kv = shape.kv_width();
+  const AttentionShape& attention = layer->shape.attention;
+  const int64_t query = attention.query_width(), kv = attention.kv_width();
+  const bool is_wide = attention.are_norms_wide;
+  layer->query_norm = find.Vector(prefix + "attn_q_norm.weight", is_wide ? query : attention.head_size, shape.has_head_norms);
+  const bool has_keys = attention.kv_layer < 0;
+  if (has_keys) layer->key_norm = find.Vector(prefix + "attn_k_norm.weight", is_wide ? kv : attention.head_size, shape.has_head_norms);
+  if (attention.has_sinks) layer->sinks = find.Vector(prefix + "attn_sinks.weight", attention.heads, true);
   if (find.Named(prefix + "attn_qkv.weight")) {
     layer->query_key_value = find.Matrix(prefix + "attn_qkv", shape.width, query + 2 * kv);
   } else {
-    layer->query = find.Matrix(prefix + "attn_q", shape.width, query);
-    layer->key = find.Matrix(prefix + "attn_k", shape.width, kv);
-    layer->value = find.Matrix(prefix + "attn_v", shape.width, kv);
+    layer->query = find.Matrix(prefix + "attn_q", shape.width, attention.is_gated ? 2 * query : query);
+    if (has_keys) layer->key = find.Matrix(prefix + "attn_k", shape.width, kv);
+    // Where values are normed, they may be the keys before norm and rotation.
+    if (has_keys && (!attention.are_values_normed || find.Named(prefix + "attn_v.weight")))
+      layer->value = find.Matrix(prefix + "attn_v", shape.width, kv);
   }
   layer->output = find.Matrix(prefix + "attn_output", query, shape.width);
 }
 
+void FindDeltaNet(Finder& find, const std::string& prefix, const Shape& shape, Layer* layer) {
+  const DeltaNetShape& net = shape.delta_net;
+  layer->query_key_value = find.Matrix(prefix + "attn_qkv", shape.width, net.width());
+  layer->output_gate = find.Matrix(prefix + "attn_gate", shape.width, net.value_width());
+  layer->beta = find.Matrix(prefix + "ssm_beta", shape.width, net.value_heads);
+  layer->alpha = find.Matrix(prefix + "ssm_alpha", shape.width, net.value_heads);
+  layer->convolution = find.Floats(prefix + "ssm_conv1d.weight", {net.kernel, net.width(), 1}, true);
+  layer->alpha_bias = find.Vector(prefix + "ssm_dt.bias", net.value_heads, true);
+  layer->decay = find.Vector(prefix + "ssm_a", net.value_heads, true);
+  layer->state_norm = find.Vector(prefix + "ssm_norm.weight", net.size, true);
+  layer->output = find.Matrix(prefix + "ssm_out", net.value_width(), shape.width);
+}
+
+void FindConvolution(Finder& find, const std::string& prefix, const Shape& shape, Layer* layer) {
+  layer->convolved = find.Matrix(prefix + "shortconv.in_proj", shape.width, 3 * shape.width);
+  layer->convolution = find.Floats(prefix + "shortconv.conv.weight", {shape.convolution_kernel, shape.width, 1}, true);
+  layer->output = find.Matrix(prefix + "shortconv.out_proj", shape.width, shape.width);
+}
+
+void FindExperts(Finder& find, const std::string& prefix, const Shape& shape, Layer* layer) {
+  const int64_t hidden = shape.expert_hidden, shared = shape.shared_hidden;
+  layer->router = find.Matrix(prefix + "ffn_gate_inp", shape.width, shape.experts);
+  layer->router_preference = find.Vector(prefix + "exp_probs_b.bias", shape.experts, false);
+  layer->gate = find.Matrix(prefix + "ffn_gate_exps", shape.width, hidden, shape.experts);
+  layer->up = find.Matrix(prefix + "ffn_up_exps", shape.width, hidden, shape.experts);
+  layer->down = find.Matrix(prefix + "ffn_down_exps", hidden, shape.width, shape.experts);
+  if (shared == 0) return;
+  layer->shared_weight = find.Vector(prefix + "ffn_gate_inp_shexp.weight", shape.width, false);
+  layer->shared_gate = find.Matrix(prefix + "ffn_gate_shexp", shape.width, shared);
+  layer->shared_up = find.Matrix(prefix + "ffn_up_shexp", shape.width, shared);
+  layer->shared_down = find.Matrix(prefix + "ffn_down_shexp", shared, shape.width);
+}
+
 void FindFeedForward(Finder& find, const std::string& prefix, const Shape& shape, Layer* layer) {
-  const std::string end = shape.experts > 0 ? "_exps" : "";
-  const int64_t experts = std::max<int64_t>(1, shape.experts);
-  if (shape.experts > 0) layer->router = find.Matrix(prefix + "ffn_gate_inp", shape.width, experts);
+  if (layer->shape.experts > 0) return FindExperts(find, prefix, shape, layer);
   if (shape.is_gate_fused) {
-    layer->gate_up = find.Matrix(prefix + "ffn_up", shape.width, 2 * shape.hidden);
+    layer->gate_up = find.Matrix(prefix + "ffn_up", shape.width, 2 * layer->shape.hidden);
   } else {
-    layer->gate = find.Matrix(prefix + "ffn_gate" + end, shape.width, shape.hidden, experts);
-    layer->up = find.Matrix(prefix + "ffn_up" + end, shape.width, shape.hidden, experts);
+    layer->gate = find.Matrix(prefix + "ffn_gate", shape.width, layer->shape.hidden);
+    layer->up = find.Matrix(prefix + "ffn_up", shape.width, layer->shape.hidden);
   }
-  layer->down = find.Matrix(prefix + "ffn_down" + end, shape.hidden, shape.width, experts);
+  layer->down = find.Matrix(prefix + "ffn_down", layer->shape.hidden, shape.width);
+}
+
+void FindOwnInput(Finder& find, const std::string& prefix, const Shape& shape, Layer* layer) {
+  layer->output_scale = find.Vector(prefix + "layer_output_scale.weight", 1, false);
+  if (shape.input_width == 0) return;
+  layer->input_gate = find.Matrix(prefix + "inp_gate", shape.width, shape.input_width);
+  layer->input_output = find.Matrix(prefix + "proj", shape.input_width, shape.width);
+  layer->input_norm = find.Vector(prefix + "post_norm.weight", shape.width, true);
+}
+
+// Throws where weights of a type cannot be read as floats.
+void RequireReadable(ggml_type type) {
+  if (type != GGML_TYPE_F32 && !Api().ggml_get_type_traits(type)->to_float)
+    throw Failure("UNSUPPORTED", std::string("training supports no weights of type ") + Api().ggml_type_name(type));
 }
 
 }  // namespace
@@ -83,19 +140,43 @@ Weights::~Weights() {
 
 std::unique_ptr<Weights> Weights::Load(Device* device, const std::string& path) {
   auto loaded = std::unique_ptr<Weights>(new Weights);
-  loaded->path_ = path;
   loaded->file_ = FileMap::Open(path);
-  loaded->gguf_ = Api().gguf_init_from_file(path.c_str(), {.no_alloc = true, .ctx = &loaded->tensors_});
-  if (!loaded->gguf_) throw Failure("MODEL_INVALID", path + " is no readable GGUF file");
-  loaded->shape = ReadShape(loaded->gguf_);
-  loaded->FindTensors();
+  loaded->ReadHeader(path);
   loaded->Place(device);
   return loaded;
+}
+
+std::string Weights::WhyNot(const std::string& path) {
+  Weights weights;
+  try {
+    weights.ReadHeader(path);
+  } catch (const Failure& failure) {
+    return failure.what();
+  }
+  return "";
+}
+
+void Weights::ReadHeader(const std::string& path) {
+  path_ = path;
+  gguf_ = Api().gguf_init_from_file(path.c_str(), {.no_alloc = true, .ctx = &tensors_});
+  if (!gguf_) throw Failure("MODEL_INVALID", path + " is no readable GGUF file");
+  shape = ReadShape(gguf_);
+  FindTensors();
+  for (Linear* linear : AllLinears()) RequireReadable(linear->weight->type);
 }
 
 Tensor Weights::Embed(Graph& graph, Tensor tokens) const {
   Tensor rows = graph.Rows(embedding, tokens);
   return shape.embedding_scale == 1 ? rows : graph.Scale(rows, shape.embedding_scale);
+}
+
+Tensor Weights::OwnInputs(Graph& graph, Matmuls& matmuls, Tensor tokens, Tensor embedded) const {
+  const auto width = static_cast<float>(shape.width), own = static_cast<float>(shape.input_width);
+  const auto split = [&](Tensor x) { return graph.Reshape(x, shape.input_width, shape.layers, tokens->ne[0]); };
+  Tensor of_stream = split(graph.Scale(matmuls.Forward(inputs_of_stream.weight, embedded), 1 / std::sqrt(width)));
+  of_stream = graph.Times(graph.RmsNorm(of_stream, shape.norm_epsilon), inputs_norm);
+  Tensor of_token = split(graph.Scale(graph.Rows(inputs_table, tokens), std::sqrt(own)));
+  return graph.Scale(graph.Plus(of_stream, of_token), 1 / std::sqrt(2.0f));
 }
 
 void Weights::FindTensors() {
@@ -104,27 +185,39 @@ void Weights::FindTensors() {
   if (!table) throw Failure("MODEL_INVALID", path_ + ": the tensor token_embd.weight is missing");
   shape.vocabulary = table->ne[1];
   embedding = find.Find("token_embd.weight", {shape.width, shape.vocabulary, 1}, true);
-  output_norm = find.Vector("output_norm.weight", shape.width, true);
-  rope_factors = find.Vector("rope_freqs.weight", shape.rope_size / 2, false);
+  output_norm = find.Vector(std::string(shape.output_norm) + ".weight", shape.width, true);
+  int rotated = 0;
+  for (const LayerShape& layer : shape.of_layer)
+    if (layer.attention.rotation.has_factors) rotated = std::max(rotated, layer.attention.rotation.size);
+  rope_factors = find.Vector("rope_freqs.weight", rotated / 2, false);
   find.Refuse("rope_factors_long.weight", "LongRoPE");
   head.name = "output";
   head.weight = find.Find("output.weight", {shape.width, shape.vocabulary, 1}, false);
   if (!head.weight) head.weight = embedding;
   head.bias = find.Vector("output.bias", shape.vocabulary, false);
+  if (const int64_t all = shape.input_width * shape.layers; all > 0) {
+    inputs_table = find.Find("per_layer_token_embd.weight", {all, shape.vocabulary, 1}, true);
+    inputs_of_stream = find.Matrix("per_layer_model_proj", shape.width, all);
+    inputs_norm = find.Vector("per_layer_proj_norm.weight", shape.input_width, true);
+  }
   for (int64_t i = 0; i < shape.layers; ++i) {
     const std::string prefix = "blk." + std::to_string(i) + ".";
     Layer layer;
-    layer.rotation = shape.rotations[static_cast<size_t>(i)];
-    layer.attention_norm = find.Vector(prefix + "attn_norm.weight", shape.width, true);
-    layer.ffn_norm = find.Vector(prefix + "ffn_norm.weight", shape.width, true);
-    layer.query_norm = find.Vector(prefix + "attn_q_norm.weight", shape.head_size, shape.has_head_norms);
-    layer.key_norm = find.Vector(prefix + "attn_k_norm.weight", shape.head_size, shape.has_head_norms);
+    layer.index = i;
+    layer.shape = shape.of_layer[static_cast<size_t>(i)];
+    if (shape.has_input_norms) layer.attention_norm = find.Vector(prefix + "attn_norm.weight", shape.width, true);
+    if (shape.has_input_norms && !shape.is_parallel)
+      layer.ffn_norm = find.Vector(prefix + shape.ffn_norm + ".weight", shape.width, true);
     if (shape.has_post_norms) {
       layer.attention_post_norm = find.Vector(prefix + "post_attention_norm.weight", shape.width, true);
       layer.ffn_post_norm = find.Vector(prefix + "post_ffw_norm.weight", shape.width, true);
     }
-    FindAttention(find, prefix, shape, &layer);
+    const auto find_mixer = layer.shape.mixer == MixerKind::kDeltaNet      ? FindDeltaNet
+                            : layer.shape.mixer == MixerKind::kConvolution ? FindConvolution
+                                                                            : FindAttention;
+    find_mixer(find, prefix, shape, &layer);
     FindFeedForward(find, prefix, shape, &layer);
+    if (shape.of_layer[0].attention.are_values_normed) FindOwnInput(find, prefix, shape, &layer);
     layers.push_back(std::move(layer));
   }
 }
@@ -137,6 +230,8 @@ void Weights::Place(Device* device) {
   mapped_ = api.ggml_backend_cpu_buffer_from_ptr(file_->data(), file_->size());
   api.ggml_backend_buffer_set_usage(mapped_, GGML_BACKEND_BUFFER_USAGE_WEIGHTS);
   const bool is_host = device->is_cpu();
+  for (Linear* linear : AllLinears())
+    linear->is_read_back = is_host && linear->experts() > 1 && Matmuls::CanReadBack(linear->weight->type);
   std::vector<std::pair<Tensor, size_t>> uploads;
   on_device_ = std::make_unique<Arena>(device);
   for (int64_t i = 0; i < api.gguf_get_n_tensors(gguf_); ++i) {
@@ -145,7 +240,7 @@ void Weights::Place(Device* device) {
     const size_t bytes = tensor ? api.ggml_nbytes(tensor) : 0;
     if (!tensor || offset > file_->size() || bytes > file_->size() - offset)
       throw Failure("MODEL_INVALID", path_ + " is truncated");
-    if (is_host || tensor == embedding)
+    if (is_host || tensor == embedding || tensor == inputs_table)
       api.ggml_backend_tensor_alloc(mapped_, tensor, file_->data() + offset);
     else
       uploads.emplace_back(tensor, on_device_->Reserve(bytes));

@@ -11,14 +11,17 @@
 
 namespace onpolicy::training {
 
+class Matmuls;
+
 // y = weight x + bias. `transposed` is filled by Transpose. A layer that does not have it leaves the weight null.
 struct Linear {
   std::string name;  // "blk.0.attn_q"
   Tensor weight = nullptr;  // (in, out), or (in, out, experts)
-  Tensor bias = nullptr;    // (out), or null
+  Tensor bias = nullptr;    // (out), or (out, experts), or null
   Slot transposed;          // (out, in), or (out, in, experts)
   ggml_type transposed_type = GGML_TYPE_F32;
   bool is_transposed_packed = false;  // in panels of native/matmul
+  bool is_read_back = false;          // gradients are multiplied by the weights themselves: there is no transposed copy
   int module = -1;  // index of its adapter; -1: none
 
   int64_t in() const { return weight->ne[0]; }
@@ -27,25 +30,56 @@ struct Linear {
 };
 
 struct Layer {
+  int64_t index = 0;
+  LayerShape shape;
   Tensor attention_norm = nullptr;       // (width)
   Tensor attention_post_norm = nullptr;  // (width), or null: of what attention adds to the stream
   Tensor ffn_norm = nullptr;             // (width)
   Tensor ffn_post_norm = nullptr;        // (width), or null: of what the feed-forward part adds
   Tensor query_norm = nullptr;           // (head size), or null
   Tensor key_norm = nullptr;             // (head size), or null
+  Tensor sinks = nullptr;                // (heads), or null
   Linear query_key_value;  // one matrix in place of the next three
-  Linear query, key, value, output;
+  Linear query, key, value;
+  Linear convolved;  // of a short convolution: what it reads
+  Linear output_gate, beta, alpha;  // of a delta net
+  Tensor convolution = nullptr;     // (kernel, channels), of it or of a delta net
+  Tensor alpha_bias = nullptr;      // (value heads), of a delta net; so are the next two
+  Tensor decay = nullptr;           // (value heads), below 0
+  Tensor state_norm = nullptr;      // (size)
+  Linear output;
   Linear router;   // of experts
+  Tensor router_preference = nullptr;  // (experts), or null: added to scores for the choice alone
   Linear gate_up;  // one matrix in place of the next two
   Linear gate, up, down;
-  Rotation rotation;
+  Linear input_gate, input_output;  // of the layer's own input: what gates it, and what adds it to the stream
+  Tensor input_norm = nullptr;      // (width), of what it adds
+  Tensor output_scale = nullptr;    // (1), of the whole layer, or null
+  Linear shared_gate, shared_up, shared_down;  // of the expert that all tokens take
+  Tensor shared_weight = nullptr;              // (width), or null: its logistic weight
 
   std::vector<Tensor*> norms() {
     return {&attention_norm, &attention_post_norm, &ffn_norm, &ffn_post_norm, &query_norm, &key_norm};
   }
+  // What reads the normed stream in front of the mixer, in the order of its inputs.
+  std::vector<Linear*> mixer_inputs() { return Present({&convolved, &query_key_value, &query, &key, &value, &output_gate, &beta, &alpha}); }
+  std::vector<const Linear*> mixer_inputs() const {
+    auto list = const_cast<Layer*>(this)->mixer_inputs();
+    return {list.begin(), list.end()};
+  }
   // Those that the layer has, but for the router.
   std::vector<Linear*> linears() {
-    std::vector<Linear*> list = {&query_key_value, &query, &key, &value, &output, &gate_up, &gate, &up, &down};
+    std::vector<Linear*> list = mixer_inputs();
+    for (Linear* linear : Present({&output, &gate_up, &gate, &up, &down, &shared_gate, &shared_up, &shared_down, &input_gate, &input_output})) list.push_back(linear);
+    return list;
+  }
+  // Numbers per token that the mixer makes of its inputs.
+  int64_t mixed_width() const { return output.in(); }
+  // Numbers per token between the matrices of the feed-forward part.
+  int64_t hidden_width(const Shape& model) const { return down.in() * (shape.experts > 0 ? model.experts_used : 1); }
+
+ private:
+  static std::vector<Linear*> Present(std::vector<Linear*> list) {
     std::erase_if(list, [](const Linear* linear) { return !linear->weight; });
     return list;
   }
@@ -54,17 +88,24 @@ struct Layer {
 class Weights {
  public:
   static std::unique_ptr<Weights> Load(Device* device, const std::string& path);
+  // Why a file cannot be trained, by its header; empty: it can.
+  static std::string WhyNot(const std::string& path);
   ~Weights();
 
   Shape shape;
   Tensor embedding = nullptr;     // (width, vocabulary), in memory that the CPU reads
   Tensor rope_factors = nullptr;  // (rotated part / 2), or null
   Tensor output_norm = nullptr;   // (width)
+  Tensor inputs_table = nullptr;  // (input width x layers, vocabulary), in memory that the CPU reads, or null
+  Linear inputs_of_stream;        // what the embedding adds to it
+  Tensor inputs_norm = nullptr;   // (input width), of that
   Linear head;
   std::vector<Layer> layers;
 
   // (row) token ids -> (width, row), the beginning of the residual stream
   Tensor Embed(Graph& graph, Tensor tokens) const;
+  // (row) token ids and their embedding -> (input width, layers, row), the layers' own inputs
+  Tensor OwnInputs(Graph& graph, Matmuls& matmuls, Tensor tokens, Tensor embedded) const;
   // Replaces the linear layers' weights by their float32 values, and a rounded activation by the exact one.
   void Widen(Device* device);
   // Fills the transposed copies of the layers and the head. Does nothing the second time.
@@ -80,6 +121,7 @@ class Weights {
 
  private:
   Weights() = default;
+  void ReadHeader(const std::string& path);
   void FindTensors();
   void Place(Device* device);
   std::vector<Linear*> TransposedLinears();

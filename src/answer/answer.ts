@@ -82,14 +82,23 @@ export async function answer(
   const bad_words = [...request.bad_words, ...forbiddenTexts(request, format.reasoning)];
   const samplers = createSamplers({ ...request, bad_words }, textIds, seed, plan);
   const salt = request.cache_salt === null ? '' : `salt ${request.cache_salt}`;
-  const group: Group = {
+  const cells = {
     prompt: prompt.ids,
-    media: await encodeMedia(prompt, model.media, context.signal),
     cacheKey: `${adapter?.identity ?? ''} ${transferKey(transfer) ?? salt}`,
-    adapter: adapter?.number ?? NO_ADAPTER,
-    checkpoints: engine.takesCheckpoints ? checkpointPlaces(prompt.ids, tokenizer) : [],
-    priority: request.priority,
     arrival: context.arrival,
+  };
+  const places = engine.takesCheckpoints || model.diskCache ? checkpointPlaces(prompt.ids, tokenizer) : [];
+  const onDisk =
+    transfer.kind === 'none'
+      ? (model.diskCache?.open({ group: cells, places, keeps: !context.background }) ?? null)
+      : null;
+  const group: Group = {
+    ...cells,
+    media: await encodeMedia(prompt, model.media, context.signal),
+    adapter: adapter?.number ?? NO_ADAPTER,
+    checkpoints: places,
+    keeper: onDisk,
+    priority: request.priority,
     client: context.client,
     background: context.background,
   };
@@ -97,6 +106,8 @@ export async function answer(
     folder: context.kvTransferFolder,
     ids: portableIds(prompt),
   });
+  await onDisk?.load(group, context.signal);
+  context.leases.add(onDisk);
   const { matchers, warnings } = await createMatchers({ constraint, unused }, request.n, model.loaded);
   const completion = new Completion({
     engine,

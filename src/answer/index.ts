@@ -14,6 +14,12 @@ export {
   toScoreResponse,
 } from './rank.ts';
 export { renderPrompt } from './render-prompt.ts';
-export { AnswerStream, ChatCompletionStream, type ScoredChunk, TextCompletionStream } from './stream.ts';
+export {
+  AnswerStream,
+  ChatCompletionStream,
+  type ScoredChunk,
+  TextCompletionStream,
+  TranscriptionStream,
+} from './stream.ts';
 export type { StopRules } from './text-out.ts';
 export { beginTrace } from './trace.ts';

@@ -8,6 +8,7 @@ import type {
   PromptLogprobs,
   TextCompletionChunk,
   ToolCallDelta,
+  TranscriptionEvent,
   Usage,
 } from '../protocol/index.ts';
 import type { Choice } from './choice.ts';
@@ -51,6 +52,9 @@ export class ChatCompletionStream extends AnswerStream<ChatCompletionChunk> {}
 
 /** The chunks of one text completion. */
 export class TextCompletionStream extends AnswerStream<TextCompletionChunk> {}
+
+/** The events of one transcript. */
+export class TranscriptionStream extends AnswerStream<TranscriptionEvent> {}
 
 /** A chunk that may have the log-probabilities of the prompt: those of text completions do, the first one of the first choice. */
 export type ScoredChunk = ChatCompletionChunk & {

@@ -141,8 +141,8 @@ export interface Backend extends BackendLimits {
    * while a step runs.
    */
   saveCheckpoint(slot: number, number: number): Promise<number>;
-  /** The whole cache of a slot. Not while a step runs. */
-  saveSlot(slot: number): Promise<Uint8Array>;
+  /** Makes the edits, then copies the whole cache of a slot. Not while a step runs. */
+  saveSlot(memoryEdits: Int32Array, slot: number): Promise<Uint8Array>;
   /** Makes the edits, then loads a saved cache into a slot that is empty. On failure the slot stays empty. */
   loadSlot(memoryEdits: Int32Array, slot: number, state: Uint8Array): Promise<void>;
   /**

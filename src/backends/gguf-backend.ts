@@ -57,8 +57,8 @@ export class GgufBackend implements Backend {
     return this.#context.saveCheckpoint(slot, number);
   }
 
-  saveSlot(slot: number): Promise<Uint8Array> {
-    return this.#context.saveSequence(slot);
+  saveSlot(memoryEdits: Int32Array, slot: number): Promise<Uint8Array> {
+    return this.#context.saveSequence(memoryEdits, slot);
   }
 
   loadSlot(memoryEdits: Int32Array, slot: number, state: Uint8Array): Promise<void> {

@@ -1,6 +1,6 @@
 /** The header of a model's file and the limits of its context -> the bytes that it will take, before anything is loaded. */
 import { type EagleFacts, eagleFacts, type GgufHeader, type GgufTensor, shapesOf } from '../gguf/index.ts';
-import type { BaseModel } from '../lora/index.ts';
+import { type BaseModel, deltaNetHeads } from '../lora/index.ts';
 import type { CacheType } from '../protocol/index.ts';
 import { PASS_TOKENS } from './backend.ts';
 import { headMemories, type LayerMemory, layerMemories, slidingWindow } from './layer-memory.ts';
@@ -150,6 +150,7 @@ export function toBase(parts: readonly GgufHeader[]): BaseModel {
   return {
     architecture: parts[0]!.architecture,
     headSize: toShape(parts).keySize,
+    deltaNet: deltaNetHeads(parts[0]!),
     tensors: shapesOf(parts),
   };
 }

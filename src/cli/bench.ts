@@ -2,10 +2,13 @@
 import type { Runtime } from '../index.ts';
 import { command, type Given, text, wrongUsage } from './arguments.ts';
 import { COMMON, MODEL, openRuntime } from './model-arguments.ts';
-import { printJson, printTable, type Terminal } from './terminal.ts';
+import { print, printJson, printTable, type Terminal } from './terminal.ts';
 
 const TOKENS = 64;
 const MOST_SEQUENCES = 1024;
+
+const EMBEDDED_NOTE =
+  'This is the embedded model: so small that several requests at once gain little. --model M measures one of yours';
 
 const FLAGS = {
   model: MODEL,
@@ -38,6 +41,7 @@ async function run({ options }: Given<typeof FLAGS>, terminal: Terminal): Promis
       `${first_token_ms.toFixed(0)} ms`,
     ]),
   ]);
+  if (options.model === undefined) print(terminal, EMBEDDED_NOTE);
 }
 
 async function measure(runtime: Runtime, model: string | undefined, sequences: number) {

@@ -1,10 +1,11 @@
 /** Words of a command line -> the command, and its exit code. */
-import fs from 'node:fs';
 import { Command } from 'commander';
+import { packageVersion } from '../common/index.ts';
 import { messageOf, OnpolicyError } from '../errors.ts';
 import { type CliCommand, parse, quiet, Shown } from './arguments.ts';
 import { batch } from './batch.ts';
 import { bench } from './bench.ts';
+import { caches } from './caches.ts';
 import { chat } from './chat.ts';
 import { complete } from './complete.ts';
 import { downloads, pull } from './downloads.ts';
@@ -16,10 +17,12 @@ import { classify, rerank, score } from './rank.ts';
 import { report } from './report.ts';
 import { serve } from './serve.ts';
 import type { Terminal } from './terminal.ts';
+import { transcribe } from './transcribe.ts';
 
 const COMMANDS: Readonly<Record<string, CliCommand>> = {
   chat,
   complete,
+  transcribe,
   batch,
   rerank,
   score,
@@ -27,6 +30,7 @@ const COMMANDS: Readonly<Record<string, CliCommand>> = {
   inspect,
   pull,
   downloads,
+  caches,
   serve,
   ps,
   models,
@@ -37,8 +41,7 @@ const COMMANDS: Readonly<Record<string, CliCommand>> = {
 };
 
 const AFTER = `
-"onpolicy help COMMAND" shows the options of one, "onpolicy --version" the version.
-Ends with 0, with 2 when called wrongly, else with 1.`;
+"onpolicy help COMMAND": its options; "--version". Ends with 0, with 2 when called wrongly, else with 1.`;
 
 /** Runs a command and returns the exit code. Errors are written to the error stream. */
 export async function run(words: readonly string[], terminal: Terminal): Promise<number> {
@@ -61,14 +64,9 @@ export async function run(words: readonly string[], terminal: Terminal): Promise
 /** All commands, for the help and for what is none of them. */
 function program(terminal: Terminal): Command {
   const made = quiet(new Command('onpolicy'), terminal)
-    .version(version())
+    .version(packageVersion())
     .configureHelp({ subcommandTerm: (command) => command.name(), visibleOptions: () => [] })
     .addHelpText('after', AFTER);
   for (const command of Object.values(COMMANDS)) made.addCommand(command.parser(terminal));
   return made;
-}
-
-function version(): string {
-  const manifest = new URL('../../package.json', import.meta.url);
-  return (JSON.parse(fs.readFileSync(manifest, 'utf8')) as { version: string }).version;
 }

@@ -64,6 +64,22 @@ export async function flushFolder(folder: string): Promise<void> {
   await handle.sync().finally(() => handle.close());
 }
 
+/** Bits of a folder's mode. */
+const OTHERS_WRITE = 0o022;
+
+/** A folder without links. Fails when others may put files there; `option` named it: a saved cache is as good as who wrote it. */
+export async function ownFolder(folder: string, option: string): Promise<string> {
+  const real = await fs.realpath(folder);
+  const { uid, mode } = await fs.stat(real);
+  const me = process.getuid?.();
+  if (me === undefined || (uid === me && (mode & OTHERS_WRITE) === 0)) return real;
+  throw new OnpolicyError(
+    'STORE_FAILED',
+    `${option}: expected a folder of this user (${me}) that only it may write to, got ${real} of user ${uid} with mode ${(mode & 0o777).toString(8)}`,
+    { param: option },
+  );
+}
+
 /** Makes a folder and those above it. Node's own way never ends below a folder that says of new ones that they do not exist, as `/proc`. */
 export async function makeFolder(folder: string, mode?: number): Promise<void> {
   try {

@@ -7,6 +7,7 @@ export {
   ifMissing,
   isMissing,
   makeFolder,
+  ownFolder,
   readText,
   rename,
   replaceFile,
@@ -17,6 +18,7 @@ export {
 export { LeaseScope, lease } from './lease.ts';
 export { limitedSignal } from './limited-signal.ts';
 export { LineWriter } from './line-writer.ts';
+export { packageFile, packageVersion, requirePackage } from './package-files.ts';
 export { Queue } from './queue.ts';
 export { seedOf, shuffled } from './seeds.ts';
 export { Shared } from './shared-work.ts';

@@ -5,7 +5,6 @@ import { mkdir, readlink, rm, stat } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { callbackify } from 'node:util';
-import { lock } from 'proper-lockfile';
 import { OnpolicyError } from '../errors.ts';
 import { ifMissing, makeFolder, readText, rename, writeFlushed } from './durable-files.ts';
 
@@ -42,6 +41,7 @@ export type WriterLock = {
  * @throws OnpolicyError `STORE_FAILED` if another process holds it
  */
 export async function lockForWriting(what: string, folder: string, session: string): Promise<WriterLock> {
+  const { lock } = await import('proper-lockfile'); // not needed by who only reads
   await makeFolder(path.join(folder, 'trash'));
   const main = lockFolder(folder);
   // Detecting a dead writer and replacing it must be atomic: two processes must not both replace it.

@@ -66,6 +66,12 @@ async function main(model: string | undefined): Promise<void> {
 
   heading(`${TOGETHER.length} questions at once, each printed when it is complete`);
   await together(runtime);
+  if (model === undefined)
+    print(
+      dim(
+        'This model is too small to gain by that: npm start -- path/to/model.gguf shows what a real one gains',
+      ),
+    );
 
   heading('How sure was it? Every token with its probability');
   await withProbabilities(runtime);

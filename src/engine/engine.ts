@@ -7,12 +7,14 @@ import { DraftControl } from './draft-control.ts';
 import { type EngineStats, StepCounter } from './engine-stats.ts';
 import { type Plan, Scheduler, type SchedulerPolicy } from './scheduler.ts';
 import type { Group, Sequence } from './sequence.ts';
+import type { CellOwner } from './slots.ts';
 import { KnownDrafts } from './speculation.ts';
 import { toStep } from './step-layout.ts';
 import { StepTimings } from './timings.ts';
 
 /** A running step is cut short only for at least this many tokens of an aborted sequence. */
 const CUT_STEP_AT_TOKENS = 32;
+const NO_EDITS = new Int32Array(0);
 
 /** Runs the sequences of one model. */
 export class Engine {
@@ -93,6 +95,51 @@ export class Engine {
         await this.#backend.loadSlot(place.edits, place.slot, state);
       } catch (cause) {
         this.#scheduler.free(place.slot);
+        throw cause;
+      }
+    });
+  }
+
+  /** Whether caches are saved and loaded in pieces, at any time; else as a whole, where a {@link Group.keeper} wants them. */
+  get movesPieces(): boolean {
+    return this.#scheduler.movesPieces;
+  }
+
+  /** Whether steps are computed, or wait. */
+  get isBusy(): boolean {
+    return this.#current !== null || this.#scheduler.counts().waiting > 0;
+  }
+
+  /** Leading tokens of these that the prefix cache has, or soon. */
+  cachedTokens(owner: CellOwner, tokens: Int32Array): number {
+    return this.#scheduler.cachedTokens(owner, tokens);
+  }
+
+  /** The cells of `tokens` from `from` on, and how long no step could run; null: the prefix cache has lost them. */
+  async savePiece(
+    owner: CellOwner,
+    tokens: Int32Array,
+    from: number,
+  ): Promise<{ readonly state: Uint8Array; readonly ms: number } | null> {
+    return await this.#betweenSteps(async () => {
+      const startMs = performance.now();
+      const lent = this.#scheduler.lend(owner, tokens, from);
+      if (!lent) return null;
+      const state = await this.#backend.saveSlot(lent.edits, lent.slot);
+      return { state, ms: performance.now() - startMs };
+    });
+  }
+
+  /** Adds a saved piece to the cache of the tokens before `from`. Returns false if that is gone or there is no room. */
+  async loadPiece(owner: CellOwner, tokens: Int32Array, from: number, state: Uint8Array): Promise<boolean> {
+    return await this.#betweenSteps(async () => {
+      const place = this.#scheduler.extend(owner, tokens, from);
+      if (!place) return false;
+      try {
+        await this.#backend.loadSlot(place.edits, place.slot, state);
+        return true;
+      } catch (cause) {
+        place.undo();
         throw cause;
       }
     });
@@ -228,6 +275,7 @@ export class Engine {
       this.#scheduler.commit(plan, result.isAhead === true);
       await this.#saveCheckpoints(plan);
       await this.#savePrompts(plan);
+      await this.#saveCaches(plan);
       this.#current = null;
       const endMs = performance.now();
       const startMs = this.#lastEndMs;
@@ -256,6 +304,15 @@ export class Engine {
     }
   }
 
+  /** Gives keepers the caches that this step has brought to where they want them. */
+  async #saveCaches(plan: Plan): Promise<void> {
+    for (const { sequence } of plan.entries) {
+      const { group, computed, slot } = sequence;
+      if (slot < 0 || !group.keeper?.wants(computed)) continue;
+      group.keeper.take(computed, await this.#backend.saveSlot(NO_EDITS, slot).catch(() => null));
+    }
+  }
+
   /** Saves prompts that this step has completed, before their sequences get further tokens. */
   async #savePrompts(plan: Plan): Promise<void> {
     for (const { sequence } of plan.entries) {
@@ -264,7 +321,7 @@ export class Engine {
       if (computed !== this.#scheduler.savedLength(group)) continue;
       try {
         savedPrompt.tokens = computed;
-        savedPrompt.state = await this.#backend.saveSlot(sequence.slot);
+        savedPrompt.state = await this.#backend.saveSlot(NO_EDITS, sequence.slot);
       } catch (cause) {
         this.#delivery.fail(sequence, fromNative(cause));
       }

@@ -14,6 +14,13 @@ export {
   saveCache,
 } from './kv-transfer.ts';
 export { MediaLayout, type MediaSpan } from './media-layout.ts';
-export { type Group, type GroupMedia, type SavedPrompt, Sequence } from './sequence.ts';
+export {
+  type CacheKeeper,
+  type Group,
+  type GroupMedia,
+  type SavedPrompt,
+  Sequence,
+} from './sequence.ts';
+export type { CellOwner } from './slots.ts';
 export { Speculation } from './speculation.ts';
 export type { EngineTimings } from './timings.ts';

@@ -3,7 +3,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import fs from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { ifMissing, makeFolder, rename, storeFailed } from '../common/index.ts';
+import { ifMissing, makeFolder, ownFolder, rename, storeFailed } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import type { JsonObject, ValidChatRequest } from '../protocol/index.ts';
 
@@ -40,8 +40,6 @@ export const KV_TRANSFER_FOLDER = path.join(os.tmpdir(), `onpolicy-kv-${process.
 const MAGIC = 'onpolicy-kv 1\n';
 const HANDLE = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const OWN_NAME = new RegExp(`${HANDLE.source.slice(0, -1)}\\.kv(\\.part)?$`);
-/** Bits of a folder's mode. */
-const OTHERS_WRITE = 0o022;
 /** Older files are deleted when the next one is saved. */
 const KEPT_FOR_MS = 3_600_000;
 /** Pieces of a model file in its digest. */
@@ -84,7 +82,7 @@ export async function saveCache(
   };
   try {
     await makeFolder(folder, 0o700);
-    const own = await ownFolder(folder);
+    const own = await ownFolder(folder, 'kvTransferFolder');
     await removeOld(own);
     const file = fileOf(own, handle);
     await fs.writeFile(`${file}.part`, [MAGIC, `${JSON.stringify(header)}\n`, ids, state], { mode: 0o600 });
@@ -102,7 +100,7 @@ export async function loadCache(
   handle: string,
   prompt: Int32Array,
 ): Promise<SavedCache> {
-  const own = await ownFolder(folder).catch(ifMissing(null));
+  const own = await ownFolder(folder, 'kvTransferFolder').catch(ifMissing(null));
   const content = own === null ? null : await fs.readFile(fileOf(own, handle)).catch(ifMissing(null));
   if (content === null) throw invalid('handle: there is no saved prompt of this name');
   const { header, payload } = open(content);
@@ -153,19 +151,6 @@ function open(content: Buffer): { header: Header; payload: Buffer } {
     createHash('sha256').update(payload).digest('hex') === header.sha256;
   if (!isSound) throw damaged();
   return { header, payload };
-}
-
-/** Without links. Fails when others may put files there: a saved cache is as good as who wrote it. */
-async function ownFolder(folder: string): Promise<string> {
-  const real = await fs.realpath(folder);
-  const { uid, mode } = await fs.stat(real);
-  const me = process.getuid?.();
-  if (me === undefined || (uid === me && (mode & OTHERS_WRITE) === 0)) return real;
-  throw new OnpolicyError(
-    'STORE_FAILED',
-    `kvTransferFolder: expected a folder of this user (${me}) that only it may write to, got ${real} of user ${uid} with mode ${(mode & 0o777).toString(8)}`,
-    { param: 'kvTransferFolder' },
-  );
 }
 
 async function removeOld(folder: string): Promise<void> {

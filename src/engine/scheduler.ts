@@ -5,7 +5,7 @@
 import type { BackendLimits } from '../backends/index.ts';
 import { FairOrder } from './fair-order.ts';
 import type { Group, Sequence } from './sequence.ts';
-import { type Allocation, type PrefixPolicy, type SlotLimits, Slots } from './slots.ts';
+import { type Allocation, type CellOwner, type PrefixPolicy, type SlotLimits, Slots } from './slots.ts';
 
 /** What a scheduler depends on of its backend. */
 export type SchedulerLimits = SlotLimits & Pick<BackendLimits, 'batchTokens' | 'outputRows' | 'rowTile'>;
@@ -117,6 +117,26 @@ export class Scheduler {
   /** See {@link Slots.allocate}. */
   allocate(group: Group, tokens: Int32Array, used: number): Allocation | null {
     return this.#slots.allocate(group, tokens, used);
+  }
+
+  /** See {@link Slots.movesPieces}. */
+  get movesPieces(): boolean {
+    return this.#slots.movesPieces;
+  }
+
+  /** See {@link Slots.cachedTokens}. */
+  cachedTokens(owner: CellOwner, tokens: Int32Array): number {
+    return this.#slots.cachedTokens(owner, tokens);
+  }
+
+  /** See {@link Slots.lend}. */
+  lend(owner: CellOwner, tokens: Int32Array, from: number): Allocation | null {
+    return this.#slots.lend(owner, tokens, from);
+  }
+
+  /** See {@link Slots.extend}. */
+  extend(owner: CellOwner, tokens: Int32Array, from: number): ReturnType<Slots['extend']> {
+    return this.#slots.extend(owner, tokens, from);
   }
 
   /** See {@link Slots.savedLength}. */

@@ -16,6 +16,16 @@ export type GroupMedia = {
   }[];
 };
 
+/** Takes copies of whole caches of a prompt's beginnings. */
+export type CacheKeeper = {
+  /** Where they end, ascending. */
+  readonly places: readonly number[];
+  /** Whether the one behind so many tokens is wanted, one of the places. */
+  wants(tokens: number): boolean;
+  /** Null: it cannot be saved. */
+  take(tokens: number, state: Uint8Array | null): void;
+};
+
 /** What the choices of one request share. */
 export type Group = {
   /** Token ids; below 0 where media stand: the same medium has the same one. */
@@ -30,6 +40,8 @@ export type Group = {
   readonly priority: number;
   /** Places in the prompt, ascending, behind which a later one is likely to go on differently: checkpoints are kept there. */
   readonly checkpoints?: readonly number[];
+  /** Absent or null: no cache of it is kept elsewhere. */
+  readonly keeper?: CacheKeeper | null;
   /** Whether its sequences wait from the next step on while others run or wait. Absent: no. */
   readonly background?: boolean;
   /** Running number of the request: lower came earlier. */

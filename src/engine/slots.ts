@@ -28,6 +28,8 @@ export type PrefixPolicy = {
   readonly prefixCache: boolean;
   /** Bytes that checkpoints may take. Default: none are kept. */
   readonly checkpointBytes?: number;
+  /** Whether pieces of caches are saved and loaded: that takes a slot. Default false. */
+  readonly movesPieces?: boolean;
 };
 
 /** A slot whose cache begins with `length` tokens that are wanted. */
@@ -38,14 +40,22 @@ export type Prefix = {
   readonly checkpoint?: number;
 };
 
-/** A slot for a cache that is loaded from elsewhere. */
+/** Whose cells may be shared. */
+export type CellOwner = Pick<Group, 'cacheKey' | 'arrival'>;
+
+/** A slot for a cache that is loaded from elsewhere, or saved. */
 export type Allocation = {
   readonly slot: number;
-  readonly edits: Int32Array; // (edits, 5) to be made before the load
+  readonly edits: Int32Array; // (edits, 5) to be made before
 };
 
 /** Shorter prefixes are computed again where a copy takes cells. */
 const MIN_COPIED_TOKENS = 16;
+
+/** Whether any tokens of a slot can be copied without those before them. */
+export function canMovePieces({ isKvUnified, rollbackTokens, windowTokens }: SlotLimits): boolean {
+  return isKvUnified && rollbackTokens === Infinity && windowTokens === 0;
+}
 
 /** The slots of one context. Each is free, runs a sequence, or is cached for its prefix. */
 export class Slots {
@@ -60,15 +70,22 @@ export class Slots {
   readonly #layouts = new Map<number, MediaLayout>(); // by slot, where its tokens have media
   readonly #free = new Set<number>();
   readonly #cached = new Set<number>(); // least recently used first
+  readonly #spare: number; // holds a piece of a cache on its way, and nothing between steps; -1: there is none
   #edits: number[] = []; // for the next step
 
-  constructor(limits: SlotLimits, { prefixCache, checkpointBytes = 0 }: PrefixPolicy) {
+  constructor(limits: SlotLimits, { prefixCache, checkpointBytes = 0, movesPieces = false }: PrefixPolicy) {
     this.#limits = limits;
     this.#prefixCache = prefixCache;
     this.#hasState = limits.rollbackTokens !== Infinity;
     this.#checkpoints = new Checkpoints(checkpointBytes);
     this.#ledger = new KvLedger(limits.kvTokens, limits.slotCount, limits.isKvUnified);
-    for (let slot = 0; slot < limits.slotCount; slot++) this.#free.add(slot);
+    this.#spare = movesPieces && canMovePieces(limits) ? limits.slotCount - 1 : -1;
+    for (let slot = 0; slot < limits.slotCount; slot++) if (slot !== this.#spare) this.#free.add(slot);
+  }
+
+  /** Whether caches are saved and loaded in pieces; else as a whole. */
+  get movesPieces(): boolean {
+    return this.#spare >= 0;
   }
 
   /** Cells that running sequences hold, and all others in use. */
@@ -180,6 +197,8 @@ export class Slots {
         if (this.#isWorthKeeping(sequence, places.at(-1) ?? computed, place)) places.push(place);
     }
     if (savedPrompt && this.#hasState) places.push(this.savedLength(group));
+    for (const place of group.keeper?.places ?? [])
+      if (place > computed && place <= sequence.reusableCount && !places.includes(place)) places.push(place);
     return places.sort((a, b) => a - b);
   }
 
@@ -187,6 +206,7 @@ export class Slots {
   dueCheckpoint(sequence: Sequence): number | null {
     const { computed, checkpoints, group, slot } = sequence;
     if (slot < 0 || !checkpoints.includes(computed)) return null;
+    if (!this.#hasState && this.#limits.windowTokens === 0) return null;
     const kept = this.#checkpoints.find(this.#treeKey(group), sequence.tokens(0, computed));
     return kept?.length === computed ? null : this.#checkpoints.begin();
   }
@@ -345,6 +365,47 @@ export class Slots {
     return { slot, edits };
   }
 
+  /** Leading tokens of these that a slot holds. */
+  cachedTokens(owner: CellOwner, tokens: Int32Array): number {
+    return this.#tree.find(this.#treeKey(owner), tokens)?.length ?? 0;
+  }
+
+  /** The spare slot with the cells of `tokens` from `from` on, if some slot holds all of them, else null. */
+  lend(owner: CellOwner, tokens: Int32Array, from: number): Allocation | null {
+    const match = this.#tree.find(this.#treeKey(owner), tokens);
+    if (!match || match.length < tokens.length) return null;
+    for (const slot of match.slots) {
+      if ((this.#running.get(slot)?.computed ?? tokens.length) < tokens.length) continue;
+      this.#edits.push(MEMORY_COPY, slot, this.#spare, from, tokens.length);
+      const edits = Int32Array.from(this.takeEdits());
+      this.#edits.push(MEMORY_REMOVE, this.#spare, 0, -1, -1);
+      return { slot: this.#spare, edits };
+    }
+    return null;
+  }
+
+  /**
+   * Lengthens the cached slot that ends with the first `from` of these tokens by the others, which are loaded into the spare slot. Returns
+   * null if there is none, or no room.
+   */
+  extend(owner: CellOwner, tokens: Int32Array, from: number): (Allocation & { undo(): void }) | null {
+    const key = this.#treeKey(owner);
+    const slot = this.#tree
+      .ends(key, tokens.subarray(0, from))
+      .findLast((end) => this.#cached.has(end) && this.#tree.lengthOf(end) === from);
+    if (slot === undefined || !this.makeRoom(tokens.length - from, slot)) return null;
+    this.#ledger.append(slot, tokens.length - from);
+    this.#tree.insert(key, slot, tokens);
+    const edits = Int32Array.from(this.takeEdits());
+    this.#edits.push(MEMORY_COPY, this.#spare, slot, from, tokens.length);
+    this.#edits.push(MEMORY_REMOVE, this.#spare, 0, -1, -1);
+    const undo = (): void => {
+      this.truncate(slot, from);
+      this.#tree.insert(key, slot, tokens.subarray(0, from));
+    };
+    return { slot: this.#spare, edits, undo };
+  }
+
   /** Frees a slot and all its cells. */
   free(slot: number): void {
     this.#cached.delete(slot);
@@ -444,7 +505,7 @@ export class Slots {
   }
 
   /** Key of the prefix tree. Without a prefix cache, sequences share prefixes within their request only. */
-  #treeKey({ cacheKey, arrival }: Group): string {
+  #treeKey({ cacheKey, arrival }: CellOwner): string {
     return this.#prefixCache ? cacheKey : `request ${arrival}`;
   }
 }

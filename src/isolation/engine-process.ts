@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
+import { packageFile } from '../common/index.ts';
 import { messageOf, OnpolicyError } from '../errors.ts';
 import type { MediaStats } from '../media/index.ts';
 import type { ResidentModel } from '../models/index.ts';
@@ -245,10 +245,4 @@ function exitCode(code: number | null): string {
   return code !== null && code > 0xffff ? `0x${code.toString(16).toUpperCase()}` : String(code);
 }
 
-/** A process cannot run from TypeScript source on every supported Node: from there the compiled one is used. */
-const PROGRAM = fileURLToPath(
-  new URL(
-    import.meta.url.endsWith('.ts') ? '../../dist/isolated-process.js' : '../isolated-process.js',
-    import.meta.url,
-  ),
-);
+const PROGRAM = packageFile('dist/isolated-process.js');

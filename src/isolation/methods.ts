@@ -29,6 +29,7 @@ export const METHODS: Readonly<Record<string, IsolatedMethod>> = {
   detokenize: { reference: field(1, 'model') },
   contextSize: { reference: first },
   unload: { reference: first },
+  soundWindows: {},
   'models.export': ANSWER,
   'adapters.load': { options: 1, reference: field(0, 'base') },
   'adapters.unload': { reference: first },
@@ -41,6 +42,12 @@ export const METHODS: Readonly<Record<string, IsolatedMethod>> = {
   'checkpoints.delete': { options: 2 },
   'checkpoints.prune': { options: 2 },
   'trainingJobs.cancel': { options: 1 },
+  'trainingRuns.create': { options: 1 },
+  'trainingRuns.retrieve': { options: 1 },
+  'trainingRuns.call': { options: 3 },
+  'trainingRuns.result': { options: 2 },
+  'trainingRuns.close': { options: 1 },
+  'trainingRuns.delete': { options: 1 },
 };
 
 /** A function that is found by a method's name. */

@@ -1,12 +1,15 @@
 /** The headers of a GGUF LoRA file and of its base model -> nothing, or what does not fit, before the engine sees the file. */
 import { OnpolicyError } from '../errors.ts';
 import { checkMatrix, type GgufHeader, showShape } from '../gguf/index.ts';
+import type { DeltaNetHeads } from './row-order.ts';
 
 /** What an adapter must fit. */
 export type BaseModel = {
   readonly architecture: string;
   /** Numbers of one attention head's keys. */
   readonly headSize: number;
+  /** Heads of its gated delta nets; null: it has none. */
+  readonly deltaNet: DeltaNetHeads | null;
   /** Shapes of the weights by name: the fastest dimension first. */
   readonly tensors: Readonly<Record<string, readonly number[]>>;
 };

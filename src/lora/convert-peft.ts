@@ -5,8 +5,9 @@ import { writing } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import type { BaseModel } from './check-adapter.ts';
 import { adapterHeader, padding } from './gguf-adapter.ts';
-import { hasPairedRows, KINDS, reorderRows } from './peft-adapter.ts';
+import { KINDS } from './peft-adapter.ts';
 import { type PeftScales, readPeftConfig } from './peft-config.ts';
+import { columnPlaces, hasPairedRows, inverse, pickColumns, pickRows, rowPlaces } from './row-order.ts';
 import { readPlaces, readTensor, type TensorPlace } from './safetensors.ts';
 
 /** The files of a PEFT folder. */
@@ -22,22 +23,22 @@ const NAMES: Readonly<Record<string, string>> = {
   'mlp.c_proj': 'ffn_down',
   'mlp.gate': 'ffn_gate_inp',
   'block_sparse_moe.gate': 'ffn_gate_inp',
-  'mlp.shared_expert.gate_proj': 'ffn_gate_shexp',
-  'mlp.shared_expert.up_proj': 'ffn_up_shexp',
-  'mlp.shared_expert.down_proj': 'ffn_down_shexp',
 };
 
-/** Architectures whose GGUF files have the rows of all these layers as Hugging Face has them. */
-const PLAIN = new Set([
+/** Architectures whose GGUF files have the rows of all these layers as Hugging Face has them, or as row-order.ts says. */
+const KNOWN = new Set([
   'qwen2',
   'qwen2moe',
   'qwen2vl',
   'qwen3',
   'qwen3moe',
   'qwen3vl',
+  'qwen35',
+  'qwen35moe',
   'gemma',
   'gemma2',
   'gemma3',
+  'gemma4',
   'phi2',
   'phi3',
   'starcoder2',
@@ -46,11 +47,18 @@ const PLAIN = new Set([
   'cohere2',
   'olmo2',
   'seed_oss',
+  'exaone4',
+  'ernie4_5',
+  'hunyuan-dense',
+  'glm4',
+  'glm4moe',
+  'lfm2',
+  'gpt-oss',
 ]);
 
 /** Whether the order of rows in such GGUF files is known, of every layer that can have an adapter. */
 export function hasKnownRows(architecture: string): boolean {
-  return hasPairedRows(architecture) || PLAIN.has(architecture);
+  return hasPairedRows(architecture) || KNOWN.has(architecture);
 }
 
 const IN_LAYER =
@@ -64,8 +72,8 @@ type Factor = {
   readonly isB: boolean;
   /** What the numbers are multiplied by. */
   readonly gain: number;
-  /** Whether its rows come in pairs. */
-  readonly isPaired: boolean;
+  /** (rows or columns) where they are in Hugging Face's model; null: in the same order. */
+  readonly order: Int32Array | null;
 };
 
 /** Bytes that the GGUF file of a PEFT folder will take, about: its numbers have 32 bits there. */
@@ -81,7 +89,7 @@ export async function convertedBytes(folder: string): Promise<number> {
  * of LoRA and for architectures whose layers are laid out in another way
  */
 export async function convertPeft(folder: string, base: BaseModel, target: string): Promise<void> {
-  const { architecture, headSize } = base;
+  const { architecture } = base;
   if (!hasKnownRows(architecture))
     throw new OnpolicyError(
       'UNSUPPORTED',
@@ -94,10 +102,9 @@ export async function convertPeft(folder: string, base: BaseModel, target: strin
   await using file = await writing(target, () => fs.open(target, 'wx', 0o600));
   const write = (bytes: Uint8Array) => writing(target, () => writeAll(file, bytes));
   await write(adapterHeader({ architecture, alpha: 0, tensors })); // the factors hold their scale
-  for (const { place, isPaired, gain } of factors) {
-    let values = await readTensor(weights, place);
-    const [rows = 0, rank = 0] = place.shape;
-    if (isPaired) values = reorderRows(values, rank, rows / headSize, 'pairs');
+  for (const { place, isB, order, gain } of factors) {
+    const given = await readTensor(weights, place);
+    const values = isB ? pickRows(given, place.shape[1]!, order) : pickColumns(given, order);
     if (gain !== 1) for (let i = 0; i < values.length; i++) values[i]! *= gain;
     await write(new Uint8Array(values.buffer, values.byteOffset, values.byteLength));
     await write(padding(values.byteLength));
@@ -122,12 +129,16 @@ function toFactor(place: TensorPlace, base: BaseModel, { rankOf, scaleOf }: Peft
   const isRotated = hasPairedRows(base.architecture) && (kind === 'attn_q' || kind === 'attn_k');
   if (isRotated && isB && shape[0]! % base.headSize !== 0)
     return fail(`${name}: expected rows in heads of ${base.headSize}, got ${shape[0]}`);
+  const headCount = shape[0]! / base.headSize;
+  const heads = { ...base, headCount, kvHeadCount: headCount };
   return {
     place,
     name: `${weight}.lora_${isB ? 'b' : 'a'}`,
     isB,
     gain: isB ? scaleOf(layer) : 1,
-    isPaired: isB && isRotated,
+    order: inverse(
+      isB ? rowPlaces(kind ?? '', shape[0]!, heads) : columnPlaces(kind ?? '', shape[1]!, heads),
+    ),
   };
 }
 

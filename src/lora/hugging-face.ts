@@ -1,6 +1,7 @@
 /** Names of a GGUF model's weights -> those of the same model of Hugging Face, with the order of rows and the offsets there. */
 import { errorAt } from '../errors.ts';
-import { FUSED_PATHS, hasPairedRows, PATHS } from './peft-adapter.ts';
+import { OWN_PATHS, PATHS } from './peft-adapter.ts';
+import { hasPairedRows } from './row-order.ts';
 
 /** A weight of a model, and what becomes of it. */
 export type HuggingFaceTensor = {
@@ -74,8 +75,8 @@ export function toHuggingFace(facts: ModelFacts): HuggingFaceTensor[] {
 }
 
 function pathOf(kind: string, architecture: string): string | undefined {
-  const own = GEMMA.has(architecture) ? IN_GEMMA : architecture === 'phi3' ? FUSED_PATHS : {};
-  return own[kind] ?? IN_LAYER[kind];
+  const own = GEMMA.has(architecture) ? IN_GEMMA : OWN_PATHS[architecture];
+  return own?.[kind] ?? IN_LAYER[kind];
 }
 
 function pairedHeads(kind: string, { architecture, headCount, kvHeadCount }: ModelFacts): number {

@@ -6,5 +6,6 @@ export { toHuggingFace } from './hugging-face.ts';
 export { huggingFaceConfig } from './hugging-face-config.ts';
 export { fromPeft, type PeftModel, peftConfig, plainAlpha, toPeft } from './peft-adapter.ts';
 export { readPeftConfig } from './peft-config.ts';
+export { deltaNetHeads } from './row-order.ts';
 export { type FloatTensor, readSafetensors, safetensorsHeader, writeSafetensors } from './safetensors.ts';
 export { type CountedAdapter, sumAdapters } from './sum-adapters.ts';

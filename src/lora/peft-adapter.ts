@@ -1,6 +1,7 @@
 /** Adapter weights <-> the names, shapes and row order of Python's PEFT library. */
 import { OnpolicyError } from '../errors.ts';
 import type { AdapterWeights, LoraFactors } from '../native/index.ts';
+import { columnPlaces, type DeltaNetHeads, inverse, pickColumns, pickRows, rowPlaces } from './row-order.ts';
 import type { FloatTensor, Safetensors } from './safetensors.ts';
 
 /** What the conversion must know about the model. */
@@ -9,6 +10,8 @@ export type PeftModel = {
   readonly layerCount: number;
   readonly headCount: number;
   readonly kvHeadCount: number;
+  /** Heads of its gated delta nets; null: it has none. */
+  readonly deltaNet?: DeltaNetHeads | null;
   readonly rank: number;
   readonly alpha: number;
   /** Rank-stabilized: the product of the factors is multiplied by alpha / sqrt(rank), https://arxiv.org/abs/2312.03732. */
@@ -30,40 +33,60 @@ export const PATHS: Readonly<Record<string, string>> = {
   attn_k: 'self_attn.k_proj',
   attn_v: 'self_attn.v_proj',
   attn_qkv: 'self_attn.qkv_proj',
+  attn_gate: 'linear_attn.in_proj_z',
+  ssm_beta: 'linear_attn.in_proj_b',
+  ssm_alpha: 'linear_attn.in_proj_a',
   attn_output: 'self_attn.o_proj',
+  ssm_out: 'linear_attn.out_proj',
   ffn_gate: 'mlp.gate_proj',
   ffn_up: 'mlp.up_proj',
   ffn_down: 'mlp.down_proj',
+  ffn_gate_shexp: 'mlp.shared_expert.gate_proj',
+  ffn_up_shexp: 'mlp.shared_expert.up_proj',
+  ffn_down_shexp: 'mlp.shared_expert.down_proj',
 };
-/** Where one matrix holds what others keep apart. */
-export const FUSED_PATHS: Readonly<Record<string, string>> = { ffn_up: 'mlp.gate_up_proj' };
+/** Where they are other ones, by architecture. */
+export const OWN_PATHS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  phi3: { ffn_up: 'mlp.gate_up_proj' },
+  glm4: { ffn_up: 'mlp.gate_up_proj' },
+  glm4moe: {
+    ffn_gate_shexp: 'mlp.shared_experts.gate_proj',
+    ffn_up_shexp: 'mlp.shared_experts.up_proj',
+    ffn_down_shexp: 'mlp.shared_experts.down_proj',
+  },
+  qwen35: { attn_qkv: 'linear_attn.in_proj_qkv' },
+  qwen35moe: { attn_qkv: 'linear_attn.in_proj_qkv' },
+  gemma4: { inp_gate: 'per_layer_input_gate', proj: 'per_layer_projection' },
+  lfm2: {
+    'shortconv.in_proj': 'conv.in_proj',
+    'shortconv.out_proj': 'conv.out_proj',
+    attn_output: 'self_attn.out_proj',
+    ffn_gate: 'feed_forward.w1',
+    ffn_up: 'feed_forward.w3',
+    ffn_down: 'feed_forward.w2',
+  },
+};
+const NAMED = new Set([PATHS, ...Object.values(OWN_PATHS)].flatMap(Object.keys));
 /** The other way round. */
 export const KINDS: Readonly<Record<string, string>> = Object.fromEntries(
-  [...Object.entries(PATHS), ...Object.entries(FUSED_PATHS)].map(([kind, path]) => [path, kind]),
+  [PATHS, ...Object.values(OWN_PATHS)].flatMap(Object.entries).map(([kind, path]) => [path, kind]),
 );
-
-/** Architectures whose GGUF files have the two numbers that rotate together side by side, in queries and keys. */
-const PAIRED = new Set(['llama', 'mistral3', 'arcee', 'smollm3', 'granite', 'granitemoe', 'olmo', 'xverse']);
-
-/** Whether rows of queries and keys are in another order in GGUF files than in Hugging Face's. */
-export function hasPairedRows(architecture: string): boolean {
-  return PAIRED.has(architecture);
-}
 
 /** The tensors of `adapter_model.safetensors`. */
 export function toPeft(weights: AdapterWeights, model: PeftModel): Safetensors {
+  const { rank } = model;
   const tensors = Object.entries(weights).flatMap(([name, { a, b }]): [string, FloatTensor][] => {
     const { layer, kind } = parseName(name);
     const path = `base_model.model.model.layers.${layer}.${pathOf(kind, model)}`;
-    const heads = rotatedHeads(kind, model);
+    const [columns, rows] = [a.length / rank, b.length / rank];
     return [
-      [`${path}.lora_A.weight`, { shape: [model.rank, a.length / model.rank], values: a }],
+      [
+        `${path}.lora_A.weight`,
+        { shape: [rank, columns], values: pickColumns(a, columnPlaces(kind, columns, model)) },
+      ],
       [
         `${path}.lora_B.weight`,
-        {
-          shape: [b.length / model.rank, model.rank],
-          values: heads ? reorderRows(b, model.rank, heads, 'halves') : b,
-        },
+        { shape: [rows, rank], values: pickRows(b, rank, rowPlaces(kind, rows, model)) },
       ],
     ];
   });
@@ -78,12 +101,13 @@ export function fromPeft({ tensors }: Safetensors, model: PeftModel): AdapterWei
     const kind = match ? KINDS[match[2]!] : undefined;
     if (!match || kind === undefined) return fail(`the tensor ${name} is not of a layer that can be trained`);
     const isA = match[3] === 'A';
-    const rank = isA ? shape[0] : shape[1];
+    const [rank, size] = isA ? [shape[0], shape[1]!] : [shape[1], shape[0]!];
     if (rank !== model.rank)
       return fail(`${name} has rank ${rank}; the trainer was opened with ${model.rank}`);
-    const heads = rotatedHeads(kind, model);
     const module = `blk.${match[1]}.${kind}`;
-    const factor = !isA && heads ? reorderRows(values, model.rank, heads, 'pairs') : values;
+    const factor = isA
+      ? pickColumns(values, inverse(columnPlaces(kind, size, model)))
+      : pickRows(values, rank, inverse(rowPlaces(kind, size, model)));
     found[module] = { ...found[module], [isA ? 'a' : 'b']: factor };
   }
   const weights = Object.entries(found).map(([name, { a, b }]): [string, LoraFactors] => {
@@ -117,48 +141,18 @@ export function peftConfig(weights: AdapterWeights, model: PeftModel): Record<st
     use_dora: false,
     use_rslora: model.rslora ?? false,
     target_modules: isEveryLayer
-      ? kinds.map((kind) => pathOf(kind, model).split('.')[1]!)
+      ? kinds.map((kind) => pathOf(kind, model).split('.').at(-1)!)
       : names.map(({ layer, kind }) => `model.layers.${layer}.${pathOf(kind, model)}`),
   };
 }
 
-/** Layers whose output rows llama files hold in another order: how many heads they have; null for the others. */
-function rotatedHeads(kind: string, model: PeftModel): number | null {
-  if (!hasPairedRows(model.architecture)) return null;
-  if (kind === 'attn_q') return model.headCount;
-  return kind === 'attn_k' ? model.kvHeadCount : null;
-}
-
-/**
- * Within each head, a GGUF file of such an architecture lays the two numbers that rotate together side by side ("pairs"); Hugging Face
- * keeps the first of all pairs, then the second of all ("halves"). Returns the rows in the order `to`.
- */
-export function reorderRows(
-  b: Float32Array,
-  rank: number,
-  heads: number,
-  to: 'pairs' | 'halves',
-): Float32Array {
-  const rows = b.length / rank;
-  const size = rows / heads;
-  const result = new Float32Array(b.length);
-  for (let row = 0; row < rows; row++) {
-    const head = Math.floor(row / size) * size;
-    const inHead = row % size; // in pairs
-    const other = head + (inHead % 2) * (size / 2) + Math.floor(inHead / 2); // in halves
-    const [from, target] = to === 'halves' ? [row, other] : [other, row];
-    result.set(b.subarray(from * rank, (from + 1) * rank), target * rank);
-  }
-  return result;
-}
-
 function pathOf(kind: string, { architecture }: PeftModel): string {
-  return (architecture === 'phi3' ? FUSED_PATHS[kind] : undefined) ?? PATHS[kind]!;
+  return OWN_PATHS[architecture]?.[kind] ?? PATHS[kind]!;
 }
 
 function parseName(name: string): { layer: number; kind: string } {
-  const match = /^blk\.(\d+)\.(\w+)$/.exec(name);
-  if (!match || !PATHS[match[2]!]) return fail(`${name} has no name in PEFT`);
+  const match = /^blk\.(\d+)\.([\w.]+)$/.exec(name);
+  if (!match || !NAMED.has(match[2]!)) return fail(`${name} has no name in PEFT`);
   return { layer: Number(match[1]), kind: match[2]! };
 }
 

@@ -29,8 +29,17 @@ export type DraftModel = {
 export function eagleBeside({ path: file, loaded, engine }: RunningModel): string | null {
   if (!(loaded instanceof GgufModel) || engine.draftHead?.kind === 'own') return null;
   const folder = path.dirname(file);
-  const found = fs.readdirSync(folder).filter((name) => /eagle-?3.*\.gguf$/i.test(name));
+  const found = namesIn(folder).filter((name) => /eagle-?3.*\.gguf$/i.test(name));
   return found.length === 1 && found[0] !== path.basename(file) ? path.join(folder, found[0]!) : null;
+}
+
+/** None where the folder is gone by now, or may not be listed. */
+function namesIn(folder: string): string[] {
+  try {
+    return fs.readdirSync(folder);
+  } catch {
+    return [];
+  }
 }
 
 /** Reads headers only. Its context holds what that of the other model may hold, unless its own options say less. */

@@ -41,6 +41,8 @@ export type EmbeddingPlan = {
   readonly batchTokens: number;
   /** The vector of a text is that of its last token, and no token sees a later one: long texts are computed in parts. */
   readonly isLast: boolean;
+  /** Whether a head makes scores of its vectors. */
+  readonly hasHead: boolean;
   /** Of an ONNX model; null: a GGUF file, which says it. */
   readonly pooling: OnnxPooling | null;
 };
@@ -63,7 +65,8 @@ export function planEmbedding(
   const wanted =
     options.contextSize ?? serving.contextSize ?? (isLast ? DEFAULT_LAST_TOKENS : DEFAULT_WHOLE_TOKENS);
   const contextSize = Math.min(wanted, contextLength);
-  return { contextSize, batchTokens: Math.max(contextSize, PACKED_TOKENS), isLast, pooling: null };
+  const batchTokens = Math.max(contextSize, PACKED_TOKENS);
+  return { contextSize, batchTokens, isLast, hasHead: pooling === 'rank', pooling: null };
 }
 
 /** The same for an ONNX folder. Null: neither it nor the options say how states become a vector. */
@@ -79,7 +82,7 @@ export function planOnnxEmbedding(
     options.contextSize ?? serving.contextSize ?? DEFAULT_WHOLE_TOKENS,
     contextLength,
   );
-  return { contextSize, batchTokens: PACKED_TOKENS, isLast: pooling === 'last', pooling };
+  return { contextSize, batchTokens: PACKED_TOKENS, isLast: pooling === 'last', hasHead: false, pooling };
 }
 
 /** What it will take. Models that see a text as a whole have no cache. */
@@ -115,7 +118,7 @@ export async function openOnnxEmbedding(
 /** Opens a loaded file. */
 export async function openEmbedding(
   loaded: GgufModel,
-  { contextSize, batchTokens, isLast }: EmbeddingPlan,
+  { contextSize, batchTokens, isLast, hasHead }: EmbeddingPlan,
   {
     path,
     name,
@@ -128,7 +131,7 @@ export async function openEmbedding(
     maxSequences: MAX_SEQUENCES,
     threads: threads ?? defaultThreads(loaded.isTiny),
     isLast,
-    hasHead: loaded.head !== null,
+    hasHead,
   });
   const { tokenizer, head } = loaded;
   return { path, name, placement, loaded, tokenizer, embeddings: queueOf(embedder), head, contextSize };

@@ -5,6 +5,7 @@ import { errorAt } from '../errors.ts';
 import type { GgufHeader } from '../gguf/index.ts';
 import {
   type CountedAdapter,
+  deltaNetHeads,
   hasKnownRows,
   PEFT_FILES,
   type PeftModel,
@@ -35,6 +36,7 @@ export async function writePeftFolder(
     layerCount: number('block_count'),
     headCount,
     kvHeadCount: number('attention.head_count_kv') || headCount,
+    deltaNet: deltaNetHeads(header),
     rank: sum.rank,
     alpha: sum.rank, // the factors hold their scale
   };

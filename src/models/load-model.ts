@@ -17,11 +17,19 @@ import {
   stateFacts,
 } from '../backends/index.ts';
 import { atField } from '../common/index.ts';
+import { type CacheFiles, DiskCache } from '../disk-cache/index.ts';
 import { Engine } from '../engine/index.ts';
 import { errorAt, OnpolicyError } from '../errors.ts';
 import { readHeader } from '../gguf/index.ts';
 import { checkProjector, MediaModel } from '../media/index.ts';
-import { defaultThreads, devices, type NativeProjector, openDecoder, usesGpu } from '../native/index.ts';
+import {
+  defaultThreads,
+  devices,
+  engineBuild,
+  type NativeProjector,
+  openDecoder,
+  usesGpu,
+} from '../native/index.ts';
 import type { CacheType, ModelOptions } from '../protocol/index.ts';
 import { AdapterFiles } from './adapter-files.ts';
 import { type AdapterContext, Adapters } from './adapters.ts';
@@ -59,6 +67,8 @@ export type LoadOptions = Pick<AdapterContext, 'reserve'> & {
   readonly name: string;
   readonly signal: AbortSignal;
   readonly onProgress: (fraction: number) => void;
+  /** Where caches of its prompts are kept. */
+  readonly files: CacheFiles;
 };
 
 /** A load that is decided but not begun. */
@@ -208,10 +218,10 @@ export async function loadWeights(
 async function loadPlaced(
   plan: LoadPlan,
   serving: ServingOptions,
-  { name, signal, onProgress, reserve }: LoadOptions,
+  { name, signal, onProgress, reserve, files }: LoadOptions,
 ): Promise<RunningModel | EmbeddingModel> {
   const { file, options, mmproj, shape, embedding, placement } = plan;
-  const { threads, maxSequences: maxRunning } = limitsOf(options, serving);
+  const { threads, maxSequences: maxRunning, diskCacheBytes } = limitsOf(options, serving);
   if (embedding && shape === null) {
     return await openOnnxEmbedding(
       embedding,
@@ -247,7 +257,8 @@ async function loadPlaced(
       source === '' ? null : readTemplate(source, tokenizer, options.toolFormat);
     const { scheduling: policy, prefixCache } = serving;
     const { checkpointBytes = 0 } = limits;
-    const engine = new Engine(backend, { maxRunning, policy, prefixCache, checkpointBytes });
+    const movesPieces = diskCacheBytes > 0;
+    const engine = new Engine(backend, { maxRunning, policy, prefixCache, checkpointBytes, movesPieces });
     return {
       path: file,
       name,
@@ -255,6 +266,18 @@ async function loadPlaced(
       loaded,
       tokenizer,
       engine,
+      diskCache:
+        diskCacheBytes === 0
+          ? null
+          : new DiskCache({
+              files,
+              engine,
+              budget: diskCacheBytes,
+              tokenBytes: loaded.kvBytesPerToken,
+              model: name,
+              paths: loaded.files,
+              build: [await engineBuild(), loaded.kernels, `${placement.gpuLayers} on GPUs`],
+            }),
       media: projector && new MediaModel(projector, serving.media),
       adapters: new Adapters({
         engine,
@@ -302,6 +325,7 @@ function requireCache({ keySize, valueSize }: ModelShape, cacheType: CacheType):
 export async function unloadModel(model: RunningModel | EmbeddingModel): Promise<void> {
   if ('embeddings' in model) await model.embeddings.close();
   else {
+    await model.diskCache?.close();
     await model.engine.close();
     await model.media?.close();
   }

@@ -11,7 +11,7 @@ import {
 import type { ModelOptions } from '../protocol/index.ts';
 import { detectReasoning } from '../reasoning/index.ts';
 import { detectToolFormat } from '../tool-calls/index.ts';
-import { planEmbedding, planOnnxEmbedding } from './embedding-model.ts';
+import { type EmbeddingPlan, planEmbedding, planOnnxEmbedding } from './embedding-model.ts';
 import { contextSizeOf } from './load-model.ts';
 import { findProjector } from './model-files.ts';
 import type { ServingOptions } from './serving-options.ts';
@@ -34,7 +34,7 @@ export type ModelCard = {
   readonly contextSize: number;
   /** Jinja source; empty if it has none. */
   readonly chatTemplate: string;
-  readonly capabilities: readonly ('completion' | 'tools' | 'thinking' | 'vision' | 'embedding')[];
+  readonly capabilities: readonly ('completion' | 'tools' | 'thinking' | 'vision' | 'embedding' | 'rerank')[];
   /** Numbers and texts of a GGUF header, by key. */
   readonly metadata: Readonly<Record<string, string | number>>;
 };
@@ -46,8 +46,7 @@ export async function readCard(
   serving: ServingOptions,
 ): Promise<ModelCard> {
   const facts = isOnnxModel(file) ? readOnnx(file, options, serving) : await readGguf(file, options, serving);
-  const { chatTemplate, embeddingTokens, contextLength, ...card } = facts;
-  const isEmbedding = embeddingTokens !== null;
+  const { chatTemplate, vectors, contextLength, ...card } = facts;
   const projector = await findProjector(file, options, serving, new AbortController().signal).catch(
     () => null,
   );
@@ -55,10 +54,10 @@ export async function readCard(
     ...card,
     path: file,
     modifiedMs: fs.statSync(file).mtimeMs,
-    contextSize: embeddingTokens ?? contextSizeOf(options, serving, contextLength),
+    contextSize: vectors?.contextSize ?? contextSizeOf(options, serving, contextLength),
     chatTemplate,
-    capabilities: isEmbedding
-      ? ['embedding']
+    capabilities: vectors
+      ? [vectors.hasHead ? 'rerank' : 'embedding']
       : [
           'completion',
           ...(detectToolFormat(chatTemplate) === 'none' ? [] : (['tools'] as const)),
@@ -71,7 +70,7 @@ export async function readCard(
 type Facts = Omit<ModelCard, 'path' | 'modifiedMs' | 'contextSize' | 'capabilities'> & {
   readonly contextLength: number;
   /** Null: it answers. */
-  readonly embeddingTokens: number | null;
+  readonly vectors: EmbeddingPlan | null;
 };
 
 function readOnnx(file: string, options: ModelOptions, serving: ServingOptions): Facts {
@@ -85,7 +84,7 @@ function readOnnx(file: string, options: ModelOptions, serving: ServingOptions):
     chatTemplate,
     metadata: {},
     contextLength,
-    embeddingTokens: planOnnxEmbedding(file, options, serving)?.contextSize ?? null,
+    vectors: planOnnxEmbedding(file, options, serving),
   };
 }
 
@@ -106,6 +105,6 @@ async function readGguf(file: string, options: ModelOptions, serving: ServingOpt
     chatTemplate: header!.text('tokenizer.chat_template') ?? '',
     metadata: header!.scalars,
     contextLength: scaledContext(shape.contextLength, options.rope ?? null),
-    embeddingTokens: planEmbedding(shape, options, serving)?.contextSize ?? null,
+    vectors: planEmbedding(shape, options, serving),
   };
 }

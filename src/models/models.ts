@@ -2,6 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { LeaseScope, Shared } from '../common/index.ts';
+import { type CacheFileStats, CacheFiles } from '../disk-cache/index.ts';
 import { type EngineStats, sumStats } from '../engine/index.ts';
 import { errorAt, OnpolicyError } from '../errors.ts';
 import { type MediaStats, sumMediaStats } from '../media/index.ts';
@@ -80,6 +81,7 @@ type InMemory = RunningModel | EmbeddingModel | DraftModel;
 /** The loaded models of one runtime. */
 export class Models {
   readonly #options: ServingOptions;
+  readonly #cacheFiles: CacheFiles;
   readonly #named: NamedModels;
   readonly #files = new Map<string, Shared<string>>(); // by path or URI
   readonly #byFile = new Map<string, Resident<InMemory>>(); // and options
@@ -97,6 +99,7 @@ export class Models {
     aliases: Record<string, string | ModelOptions>,
   ) {
     this.#options = options;
+    this.#cacheFiles = new CacheFiles(options.home, (text) => options.log?.('warn', text));
     this.#named = namedModels(defaultModel, aliases);
     this.#residency = new Residency({
       ...withDefaults('MemoryOptions', options.memory),
@@ -341,6 +344,11 @@ export class Models {
     return sumMediaStats([...live, this.#unloadedMedia]);
   }
 
+  /** What caches of prompts were read from the disk, and written. */
+  get diskCache(): CacheFileStats {
+    return this.#cacheFiles.stats;
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     await this.#residency.close();
@@ -385,7 +393,8 @@ export class Models {
           isOnDevice: plan.placement.gpuLayers > 0,
           name: adapter.path,
         });
-      const loaded = await loadModel(plan, this.#options, { name, ...load, reserve });
+      const files = this.#cacheFiles;
+      const loaded = await loadModel(plan, this.#options, { name, ...load, reserve, files });
       await loadAddon().returnMemory(); // what it was read and packed with
       return loaded;
     });

@@ -1,9 +1,9 @@
 /** The models of a runtime's options, by name -> the settings behind a reference. */
-import { fileURLToPath } from 'node:url';
+import { packageFile } from '../common/index.ts';
 import type { ModelOptions } from '../protocol/index.ts';
 
 /** The model that ships with the package. */
-export const EMBEDDED_MODEL = fileURLToPath(new URL('../../models/onpolicy-tiny.gguf', import.meta.url));
+export const EMBEDDED_MODEL = packageFile('models/onpolicy-tiny.gguf');
 
 /** Its name in references, unless an alias has the same name. */
 export const EMBEDDED_NAME = 'onpolicy-tiny';

@@ -1,5 +1,6 @@
 /** A model that is loaded, with its engine, templates and adapters; what only GGUF models can do. */
 import { GgufModel, type LoadedModel } from '../backends/index.ts';
+import type { DiskCache } from '../disk-cache/index.ts';
 import type { Engine } from '../engine/index.ts';
 import { errorAt } from '../errors.ts';
 import type { MediaModel } from '../media/index.ts';
@@ -19,6 +20,8 @@ export type RunningModel = {
   readonly loaded: LoadedModel;
   readonly tokenizer: Tokenizer;
   readonly engine: Engine;
+  /** Null: caches of its prompts are not kept on the disk. */
+  readonly diskCache: DiskCache | null;
   /** What it sees and hears with; null: it takes text only. */
   readonly media: MediaModel | null;
   /** Loaded beside its weights. */

@@ -8,6 +8,7 @@ export type ServingOptions = Pick<
   Options,
   | keyof ServingLimits
   | 'gpu'
+  | 'home'
   | 'scheduling'
   | 'prefixCache'
   | 'deterministic'
@@ -25,7 +26,15 @@ export type ServingOptions = Pick<
 /** The limits of a model: its own, else those of the runtime. */
 export function limitsOf(
   own: ModelOptions,
-  { contextSize, kvTokens, maxSequences, maxWaiting, maxBatchTokens, threads }: ServingOptions,
+  {
+    contextSize,
+    kvTokens,
+    maxSequences,
+    maxWaiting,
+    maxBatchTokens,
+    diskCacheBytes,
+    threads,
+  }: ServingOptions,
 ): Pick<Options, keyof ServingLimits> {
   return {
     contextSize: own.contextSize ?? contextSize,
@@ -33,6 +42,7 @@ export function limitsOf(
     maxSequences: own.maxSequences ?? maxSequences,
     maxWaiting: own.maxWaiting ?? maxWaiting,
     maxBatchTokens: own.maxBatchTokens ?? maxBatchTokens,
+    diskCacheBytes: own.diskCacheBytes ?? diskCacheBytes,
     threads: own.threads ?? threads,
   };
 }

@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { packageFile, requirePackage } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import type { DraftsAddon } from './drafts.ts';
 import type { EngineAddon, NativeRowSampler } from './engine.ts';
@@ -39,10 +39,11 @@ export function addonFolder(): string {
 
 function load(): NonNullable<typeof loaded> {
   if (loaded) return loaded;
+  requirePackage();
   const candidates = [
-    `../../native/build/Release/onpolicy.node`,
-    `../../prebuilds/${process.platform}-${process.arch}/onpolicy.node`,
-  ].map((relative) => fileURLToPath(new URL(relative, import.meta.url)));
+    `native/build/Release/onpolicy.node`,
+    `prebuilds/${process.platform}-${process.arch}/onpolicy.node`,
+  ].map(packageFile);
   const file = candidates.map(onDisk).find((candidate) => fs.existsSync(candidate));
   if (file === undefined)
     throw new OnpolicyError(

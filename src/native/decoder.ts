@@ -1,15 +1,15 @@
 /** The decoder of pictures and sounds -> opened, after it is built where it is not: llama.cpp's `mtmd` in a library of its own. */
 import fs from 'node:fs';
-import { fileURLToPath } from 'node:url';
+import { packageFile } from '../common/index.ts';
 import { fromNative } from '../errors.ts';
 import { loadAddon } from './addon.ts';
 import { buildPart, canBuildPart, type LatePart, type Notice } from './late-part.ts';
 import { onDisk } from './on-disk.ts';
 
 const FILES = [
-  '../../native/decoder/build/Release/decoder.node',
-  `../../prebuilds/${process.platform}-${process.arch}/decoder.node`,
-].map((relative) => fileURLToPath(new URL(relative, import.meta.url)));
+  'native/decoder/build/Release/decoder.node',
+  `prebuilds/${process.platform}-${process.arch}/decoder.node`,
+].map(packageFile);
 
 const DECODER: LatePart = {
   name: 'decoder of pictures and sounds',

@@ -154,8 +154,8 @@ export type NativeContext = {
   writeRow(index: number, row: Float32Array): void;
   /** Keeps what of a sequence's cache cannot be cut. Returns its bytes; 0: the engine cannot. */
   saveCheckpoint(sequence: number, number: number): Promise<number>;
-  /** The whole cache of a sequence. */
-  saveSequence(sequence: number): Promise<Uint8Array>;
+  /** Does the edits, then copies the whole cache of a sequence. */
+  saveSequence(memoryEdits: Int32Array, sequence: number): Promise<Uint8Array>;
   /** Does the edits, then fills an empty sequence. */
   loadSequence(memoryEdits: Int32Array, sequence: number, state: Uint8Array): Promise<void>;
   /** Loads a LoRA file beside the weights. */

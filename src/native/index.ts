@@ -18,7 +18,7 @@ export type {
 export type { Handle, NativeSpec } from './grammar.ts';
 export { grammarAddon, openGrammar } from './grammar-addon.ts';
 export type { Notice } from './late-part.ts';
-export { devices, freeGpuBytes, openLibraries, usesGpu } from './libraries.ts';
+export { devices, engineBuild, freeGpuBytes, openLibraries, usesGpu } from './libraries.ts';
 export type { NativeChunk, NativeMedia, NativeProjector } from './media.ts';
 export { onDisk } from './on-disk.ts';
 export { ROW_STATUS } from './row-status.ts';

@@ -1,8 +1,7 @@
 /** A part of the native code that a clone builds when it is first needed -> built by its script, or one sentence that says what is missing. */
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
-import path from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { packageFile } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 
 /** Where a line about what takes long goes. */
@@ -54,5 +53,5 @@ export async function buildPart(part: LatePart, notice: Notice): Promise<void> {
 }
 
 function scriptOf({ script }: LatePart): string {
-  return path.resolve(fileURLToPath(import.meta.url), '..', '..', '..', 'scripts', script);
+  return packageFile(`scripts/${script}`);
 }

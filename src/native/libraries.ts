@@ -1,11 +1,12 @@
 /** What the caller asked for -> the folder of llama.cpp's shared libraries that fits this machine, opened once per process. */
+import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { errorAt, fromNative, OnpolicyError } from '../errors.ts';
 import type { Gpu } from '../protocol/index.ts';
-import { loadAddon } from './addon.ts';
+import { addonFolder, loadAddon } from './addon.ts';
 import type { Device, EngineAddon } from './engine.ts';
 import { onDisk } from './on-disk.ts';
 
@@ -61,6 +62,12 @@ export async function openLibraries(gpu: Gpu): Promise<void> {
   const lacks = variant ? await lacksOf(loadAddon(), variant) : [];
   const why = lacks.length === 0 ? '' : `; ${missingOf(lacks, variant!.packages)}`;
   throw errorAt('gpu', 'NATIVE_UNAVAILABLE', `expected a working ${gpu} device, found none${why}`);
+}
+
+/** Names the code that computes: the engine's release, and the content of the addon. */
+export async function engineBuild(): Promise<string> {
+  const addon = await fs.promises.readFile(path.join(addonFolder(), 'onpolicy.node'));
+  return `${ENGINE_VERSION} ${createHash('sha256').update(addon).digest('hex')}`;
 }
 
 /** The devices that the opened libraries can compute on. */

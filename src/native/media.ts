@@ -55,6 +55,8 @@ export type MediaAddon = {
   mediaSize(media: Handle): { width: number; height: number };
   /** Writes the pixels of a decoded picture, (height, width, 3), off the JavaScript thread. */
   copyPixels(media: Handle, rgb: Uint8Array): Promise<void>;
+  /** Writes the samples of a decoded sound, off the JavaScript thread. */
+  copySamples(media: Handle, samples: Float32Array): Promise<void>;
   openProjector(
     model: NativeModel,
     options: {

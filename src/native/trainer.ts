@@ -31,6 +31,8 @@ export type ModelFacts = {
   readonly layerCount: number;
   readonly headCount: number;
   readonly kvHeadCount: number;
+  /** Heads of its gated delta nets; null: it has none. */
+  readonly deltaNet: { readonly keyHeads: number; readonly valueHeads: number } | null;
   /** What can be adapted: matrices by name, with their sizes. */
   readonly modules: readonly { readonly name: string; readonly in: number; readonly out: number }[];
 };
@@ -48,6 +50,7 @@ export type NativeStep = {
 /** An opened trainer. Calls are made one after the other. */
 export type NativeTrainer = {
   readonly info: ModelFacts;
+  checkMemory(row: NativeRow): Promise<void>;
   forward(
     row: NativeRow,
     gradients: boolean,
@@ -108,6 +111,8 @@ export type TrainerAddon = {
     memoryBudget: number;
     isWide: boolean;
   }): Promise<NativeTrainer>;
+  /** Why a GGUF file cannot be trained; empty where it can. */
+  whyNotTrainable(model: string): Promise<string>;
   /**
    * Writes a model's GGUF file with what adapters (GGUF LoRA files, each with a scale) add to its weights. `same`: in the types
    * that it has; `wide`: in F16, `widest`: in F32.

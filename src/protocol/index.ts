@@ -56,6 +56,7 @@ export {
   type GivenPrompt,
   type ValidTextCompletionRequest,
 } from './text-completion.ts';
+export { RUN_OPERATIONS, type RunOperation, type RunRequest } from './training-run.ts';
 export {
   checkSftRequest,
   validateLogRequest,

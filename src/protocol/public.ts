@@ -14,3 +14,4 @@ export type * from './responses-response.ts';
 export type * from './text-completion-response.ts';
 export type * from './tokenizer-responses.ts';
 export type * from './tracker.ts';
+export type * from './transcription-response.ts';

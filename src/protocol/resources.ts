@@ -116,3 +116,52 @@ export interface TrainingResult {
   readonly checkpoint_id: string | null;
   readonly metrics: MetricValues;
 }
+
+/** A training run whose steps a client sends one by one. */
+export interface TrainingRunInfo {
+  /** A UUID. */
+  readonly id: string;
+  readonly object: 'training_run';
+  /** The registered model that it trains. */
+  readonly model_id: string;
+  readonly base_model: string;
+  readonly rank: number;
+  readonly alpha: number;
+  readonly seed: number;
+  /** When it was opened, in seconds since 1970. */
+  readonly created: number;
+  /** Steps of the client that its weights have. The next one is this + 1. */
+  readonly sequence: number;
+  /** Names of its saved states, oldest first. */
+  readonly states: readonly string[];
+}
+
+/** What a step of a training run did. Fields that its operation does not have are absent. */
+export interface TrainingRunResult {
+  /** Outputs of `forward` and `forward_backward`, one per datum, with a number for each position; 0 where a target counts nothing. */
+  readonly loss_fn_outputs?: readonly {
+    readonly logprobs: {
+      readonly data: readonly number[];
+      readonly dtype: 'float32';
+      readonly shape: readonly number[];
+    };
+  }[];
+  readonly metrics?: MetricValues;
+  /** Name of a saved state, or what requests call the published weights. */
+  readonly path?: string;
+  /** Answers of `sample`. */
+  readonly sequences?: readonly {
+    readonly tokens: readonly number[];
+    readonly logprobs: readonly number[];
+    readonly stop_reason: string;
+  }[];
+  /** Log-probabilities of the prompt's tokens, the first without one. */
+  readonly prompt_logprobs?: readonly (number | null)[];
+}
+
+/** The answer to a step: its result, or where it is asked for. */
+export type TrainingRunReply = {
+  /** Asks for the result again. */
+  readonly request_id: string;
+  readonly sequence: number;
+} & ({ readonly status: 'pending' } | { readonly status: 'completed'; readonly result: TrainingRunResult });

@@ -4,14 +4,14 @@ import { createRequire } from 'node:module';
 import type { ReportData } from './report-data.ts';
 import type { Parts } from './report-parts.ts';
 
-const PAGE = new URL('./page/', import.meta.url);
 /** Scripts of the page, in order of their imports. */
 const SCRIPTS = ['elements.js', 'charts.js', 'tables.js', 'conversation.js', 'trajectories.js', 'main.js'];
 
 /** The page of a run. */
 export async function toHtml(data: ReportData, { splits, parts }: Parts): Promise<string> {
+  const page = new URL('./page/', import.meta.url);
   const [html, style, ...scripts] = await Promise.all(
-    ['page.html', 'style.css', ...SCRIPTS].map((name) => fs.readFile(new URL(name, PAGE), 'utf8')),
+    ['page.html', 'style.css', ...SCRIPTS].map((name) => fs.readFile(new URL(name, page), 'utf8')),
   );
   const [charts, chartStyle] = await Promise.all(
     ['uPlot.iife.min.js', 'uPlot.min.css'].map((name) =>

@@ -1,13 +1,15 @@
 /** Trajectories with rewards -> numbers on tokens -> a trained adapter, checkpoint by checkpoint. */
 
 export { CHECKPOINT_FILES } from './checkpoint-files.ts';
-export { checkFiles, listSteps, type StepFacts, stepFolder } from './checkpoint-step.ts';
+export { checkFiles, listSteps, nextStep, type StepFacts, stepFolder, writeStep } from './checkpoint-step.ts';
+export { type DataPlan, planData } from './datum.ts';
 export { type LossPool, openLossPool } from './loss-pool.ts';
 export { Averages, addGroupMetrics, addOwnMetrics, type Metrics } from './metrics.ts';
-export type { JobEvent } from './policy-steps.ts';
+export { onTrainer } from './policy-steps.ts';
 export * from './public.ts';
 export { acceptsTexts, completeSettings, type TrainingSettings } from './settings.ts';
 export type { SftExample } from './sft.ts';
 export { type SftRequest, validateSftRequest } from './sft-request.ts';
+export { type JobEvent, Steps } from './steps.ts';
 export { diverged, sft, type TrainResult, type TrainTools, train } from './train.ts';
 export { idsFromLogprobs, isChoice, type TrajectoryChoice } from './trajectory.ts';

@@ -1,6 +1,7 @@
 /** Rows of a step -> their policy losses, computed on worker threads. A worker that dies is replaced and its row redone. */
-import { fileURLToPath } from 'node:url';
+
 import { Piscina } from 'piscina';
+import { packageFile } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import type { PolicyLossInputs } from '../protocol/index.ts';
 import type { PolicyLoss } from './loss.ts';
@@ -29,7 +30,7 @@ export type LossPoolOptions = {
 export function openLossPool(options: LossPoolOptions = {}): LossPool {
   const attempts = options.attempts ?? 3;
   const pool = new Piscina<LossTask, LossReply>({
-    filename: options.workerFile ?? compiledWorker(),
+    filename: options.workerFile ?? packageFile('dist/rl/loss-worker.js'),
     name: 'run',
     minThreads: 0,
     maxThreads: options.threads ?? 1,
@@ -51,10 +52,4 @@ export function openLossPool(options: LossPoolOptions = {}): LossPool {
   }
   const close = () => pool.destroy();
   return { compute, close, [Symbol.asyncDispose]: close };
-}
-
-/** A worker cannot run from TypeScript source on every supported Node: from there the compiled one is used. */
-function compiledWorker(): string {
-  const relative = import.meta.url.endsWith('.ts') ? '../../dist/rl/loss-worker.js' : './loss-worker.js';
-  return fileURLToPath(new URL(relative, import.meta.url));
 }

@@ -2,21 +2,24 @@
 import { setImmediate } from 'node:timers/promises';
 import { OnpolicyError } from '../errors.ts';
 import type { AdapterWeights } from '../native/index.ts';
-import type { PackedRow, TrainingJobEvent } from '../protocol/index.ts';
+import type { PackedRow } from '../protocol/index.ts';
 import { makeBatch } from './batch.ts';
 import type { PolicyLoss } from './loss.ts';
 import type { LossPool } from './loss-pool.ts';
-import { Averages, type Metrics } from './metrics.ts';
+import type { Metrics } from './metrics.ts';
 import type { TrainingRow } from './pack.ts';
 import { needsReference, type TrainingSettings } from './settings.ts';
+import {
+  failIfAborted,
+  type JobEvent,
+  type PlannedStep,
+  type RowLoss,
+  type Scores,
+  takeSteps,
+} from './steps.ts';
 import type { ChatTokenizer } from './tokens.ts';
 import type { Trainer } from './trainer.ts';
 import type { TrajectoryGroup } from './trajectory.ts';
-
-/** What happens while a job runs: the wire's events before they get their id and time. */
-export type JobEvent = WithoutStamp<TrainingJobEvent>;
-
-type WithoutStamp<Event> = Event extends unknown ? Omit<Event, 'id' | 'created'> : never;
 
 /** Everything a job works with; it owns none of it. */
 export type StepTools = {
@@ -31,9 +34,6 @@ export type StepTools = {
   /** The adapter of an earlier step, for `kl_penalty_reference_step`. */
   readonly readReference?: ((step: number) => Promise<AdapterWeights>) | undefined;
 };
-
-/** Failed steps in a row after which a job gives up. */
-const MAX_SKIPPED_IN_A_ROW = 3;
 
 /** What a job did before its checkpoint. */
 export type WorkDone = {
@@ -58,10 +58,11 @@ export function trainOnGroups(
       await setImmediate();
     };
     const batch = await makeBatch(groups, settings, tools.tokenizer, trainer.info.contextSize, pause);
+    for (const { row } of batch.rows) await trainer.checkMemory(row);
     const stepCount = Math.ceil(batch.rows.length / settings.gradient_accumulation_steps);
     tools.emit({ type: 'training_started', gradient_steps: stepCount, metrics: batch.metrics });
     const rows = await addFixedLogprobs(batch.rows, settings, tools);
-    const metrics = await takeSteps(rows, settings, tools);
+    const metrics = await takeSteps(planSteps(rows, settings, tools.lossPool), tools);
     const seconds = (tools.now() - start) / 1000;
     const tokens = batch.metrics['data/step_packed_tokens']!;
     return {
@@ -79,7 +80,7 @@ export function trainOnGroups(
 
 /** Does a job's work on its trainer, which its signal stops. */
 export async function onTrainer<Result>(
-  { trainer, signal }: StepTools,
+  { trainer, signal }: Pick<StepTools, 'trainer' | 'signal'>,
   work: () => Promise<Result>,
 ): Promise<Result> {
   const abort = () => trainer.abort();
@@ -89,12 +90,6 @@ export async function onTrainer<Result>(
   } finally {
     signal?.removeEventListener('abort', abort);
   }
-}
-
-/** Throws when the job was cancelled. */
-export function failIfAborted(signal: AbortSignal | undefined): void {
-  if (signal?.aborted)
-    throw new OnpolicyError('ABORTED', 'the training job was aborted', { cause: signal.reason });
 }
 
 /** A row with the log-probabilities that no step of the job changes. */
@@ -139,53 +134,32 @@ async function addFixedLogprobs(
   }));
 }
 
-async function takeSteps(
+/** Rows by optimizer step, with the policy loss of each. */
+function* planSteps(
   rows: readonly PreparedRow[],
   settings: TrainingSettings,
-  tools: StepTools,
-): Promise<Metrics> {
-  const { trainer, signal } = tools;
-  const overall = new Averages();
+  lossPool: LossPool,
+): Generator<PlannedStep> {
   const perStep = settings.gradient_accumulation_steps;
-  let skippedCount = 0;
-  let skippedInARow = 0;
   for (let start = 0; start < rows.length; start += perStep) {
     const members = rows.slice(start, start + perStep);
-    const averages = new Averages();
-    let isStepFinite = true;
-    for (const row of members) {
-      failIfAborted(signal);
-      isStepFinite = (await addGradient(row, members.length, settings, tools, averages)) && isStepFinite;
-    }
-    failIfAborted(signal);
-    if (!isStepFinite) await trainer.zeroGradients();
-    const step = isStepFinite ? await trainer.step({ learningRate: settings.learning_rate }) : null;
-    const isSkipped = !step?.isApplied;
-    if (isSkipped) skippedCount++;
-    skippedInARow = isSkipped ? skippedInARow + 1 : 0;
-    averages.add({ 'loss/grad_norm': step?.gradNorm, 'loss/learning_rate': settings.learning_rate });
-    const metrics = { ...averages.read(), 'train/skipped_steps': skippedCount };
-    overall.add(averages.read());
-    tools.emit({ type: 'gradient_step', gradient_step: start / perStep + 1, metrics });
-    if (skippedInARow >= MAX_SKIPPED_IN_A_ROW)
-      throw new OnpolicyError(
-        'TRAINING_DIVERGED',
-        `${skippedInARow} gradient steps in a row had a loss or gradient that is not finite; a lower learning_rate may help`,
-      );
+    yield {
+      rows: members.map(({ row }) => row),
+      lossOf: (scores, i) => policyGradient(members[i]!, scores, members.length, settings, lossPool),
+      options: { learningRate: settings.learning_rate },
+    };
   }
-  return { ...overall.read(), 'train/skipped_steps': skippedCount };
 }
 
-/** Adds one row's gradient, over the rows of its step. False: its loss or gradient is not finite, and nothing was added. */
-async function addGradient(
+/** The loss of one row of a step, and its gradient over the rows of the step. */
+async function policyGradient(
   prepared: PreparedRow,
+  { logprobs, entropies }: Scores,
   rowCount: number,
   settings: TrainingSettings,
-  tools: StepTools,
-  averages: Averages,
-): Promise<boolean> {
-  const { logprobs, entropies } = await tools.trainer.forward(prepared.row);
-  const loss = await tools.lossPool.compute(
+  lossPool: LossPool,
+): Promise<RowLoss> {
+  const loss = await lossPool.compute(
     {
       new_logprobs: logprobs,
       old_logprobs: prepared.oldLogprobs,
@@ -199,14 +173,12 @@ async function addGradient(
     },
     settings,
   );
-  averages.add(lossMetrics(loss));
   const gradient = Float32Array.from(loss.grad_new_logprobs, (value) => value / rowCount);
-  if (!Number.isFinite(loss.loss) || !gradient.every(Number.isFinite)) return false;
-  await tools.trainer.backward(gradient);
-  return true;
+  return { loss: loss.loss, gradient, metrics: lossMetrics(loss) };
 }
 
-function lossMetrics(loss: PolicyLoss): Record<string, number | null> {
+/** The metrics of a row's loss. */
+export function lossMetrics(loss: PolicyLoss): Record<string, number | null> {
   return {
     'loss/train': loss.loss,
     'loss/entropy': loss.entropy,

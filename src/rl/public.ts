@@ -17,7 +17,15 @@ export type {
   TrainerOptions,
 } from '../protocol/index.ts';
 export {
+  type DistillEvent,
+  type DistillOptions,
+  type DistillResult,
+  type DistillTask,
+  type DistillTeacher,
+  distill,
+  type EnvironmentOptions,
   type Evaluation,
+  environmentRollout,
   type GatheredGroup,
   type GatherOptions,
   type GatherProgress,
@@ -27,6 +35,7 @@ export {
   type LoopContext,
   type LoopEvent,
   type LoopRollout,
+  type Observation,
   progressBar,
   type Rollout,
   type RolloutContext,
@@ -53,7 +62,7 @@ export type {
   TrainingSettings,
 } from './settings.ts';
 export { type ChatTokenizer, type TokenOptions, type TokenSequence, trajectoryTokens } from './tokens.ts';
-export { openTrainer, type Trainer, type TrainerInfo } from './trainer.ts';
+export { openTrainer, type Trainer, type TrainerInfo, type TrainerState } from './trainer.ts';
 export type {
   History,
   MessagesAndChoices,

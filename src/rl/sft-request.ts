@@ -8,7 +8,7 @@ export type SftRequest = {
   readonly model_id: string;
   /** Conversations; their assistant turns are what is learned. */
   readonly data: readonly SftExample[];
-  readonly config?: SftConfig | undefined;
+  readonly config?: SftConfig | null | undefined;
 };
 
 /** Checks the request and fills in its settings. Throws `INVALID_REQUEST` with all faults. */

@@ -1,16 +1,16 @@
 /** Conversations with the answers to learn -> gradient steps of cross-entropy on an opened trainer. */
 import { setImmediate } from 'node:timers/promises';
 import type { Complete, PackedRow } from '../protocol/index.ts';
-import { Averages } from './metrics.ts';
 import { defaultRowLength, packRows, type WeightedSequence } from './pack.ts';
-import { failIfAborted, onTrainer, type StepTools, type WorkDone } from './policy-steps.ts';
+import { onTrainer, type StepTools, type WorkDone } from './policy-steps.ts';
+import { failIfAborted, type PlannedStep, type RowLoss, takeSteps } from './steps.ts';
 import { tokensOf } from './tokens.ts';
 import type { TrajectoryMessage } from './trajectory.ts';
 
 /** One conversation; its assistant turns are what is learned. */
 export type SftExample = {
   readonly messages: readonly TrajectoryMessage[];
-  readonly tools?: readonly unknown[] | null;
+  readonly tools?: readonly unknown[] | null | undefined;
 };
 
 /** All settings of supervised training. */
@@ -22,7 +22,7 @@ export function trainOnExamples(
   settings: SftSettings,
   tools: StepTools,
 ): Promise<WorkDone> {
-  const { trainer, signal } = tools;
+  const { trainer } = tools;
   return onTrainer(tools, async () => {
     const start = tools.now();
     const sequences = await tokenize(data, settings, tools);
@@ -30,45 +30,48 @@ export function trainOnExamples(
       settings.packed_sequence_length ?? defaultRowLength(sequences.flat(), trainer.info.contextSize);
     const stepsPerEpoch = Math.ceil(sequences.length / settings.batch_size);
     const stepCount = stepsPerEpoch * settings.epochs;
+    const rowsOf = (batch: number) =>
+      packRows(sequences.slice(batch * settings.batch_size, (batch + 1) * settings.batch_size).flat(), length)
+        .rows;
+    for (let batch = 0; batch < stepsPerEpoch; batch++)
+      for (const { row } of rowsOf(batch)) await trainer.checkMemory(row);
     const counts = { 'data/step_num_trajectories': sequences.length, 'data/step_num_groups_submitted': 0 };
     tools.emit({ type: 'training_started', gradient_steps: stepCount, metrics: counts });
-    const averages = new Averages();
     let probe: PackedRow | null = null;
-    let [tokenCount, trainedCount, skippedCount] = [0, 0, 0];
-    for (let step = 0; step < stepCount; step++) {
-      const from = (step % stepsPerEpoch) * settings.batch_size;
-      const { rows } = packRows(sequences.slice(from, from + settings.batch_size).flat(), length);
-      probe ??= rows[0]?.row ?? null;
-      const targetCount = rows.reduce((sum, { row }) => sum + row.targetTokens.length, 0);
-      let loss = 0;
-      for (const { row } of rows) {
-        failIfAborted(signal);
-        const { logprobs } = await trainer.forward(row);
-        loss -= logprobs.reduce((sum, logprob) => sum + logprob, 0) / targetCount;
-        await trainer.backward(new Float32Array(logprobs.length).fill(-1 / targetCount));
-        tokenCount += row.tokens.length;
+    let [tokenCount, trainedCount] = [0, 0];
+    function* plan(): Generator<PlannedStep> {
+      for (let step = 0; step < stepCount; step++) {
+        const rows = rowsOf(step % stepsPerEpoch);
+        probe ??= rows[0]?.row ?? null;
+        const targetCount = rows.reduce((sum, { row }) => sum + row.targetTokens.length, 0);
+        tokenCount += rows.reduce((sum, { row }) => sum + row.tokens.length, 0);
+        trainedCount += targetCount;
+        yield {
+          rows: rows.map(({ row }) => row),
+          lossOf: ({ logprobs }) => crossEntropy(logprobs, targetCount, rows.length),
+          options: { learningRate: rateAt(step, stepCount, settings), maxGradNorm: 1 },
+        };
       }
-      trainedCount += targetCount;
-      failIfAborted(signal);
-      const learningRate = rateAt(step, stepCount, settings);
-      const { gradNorm, isApplied } = await trainer.step({ learningRate, maxGradNorm: 1 });
-      if (!isApplied) skippedCount++;
-      const metrics = { 'loss/train': loss, 'loss/grad_norm': gradNorm, 'loss/learning_rate': learningRate };
-      averages.add(metrics);
-      tools.emit({ type: 'gradient_step', gradient_step: step + 1, metrics });
     }
+    const stepped = await takeSteps(plan(), tools);
     const seconds = (tools.now() - start) / 1000;
     const metrics = {
       ...counts,
-      ...averages.read(),
-      'train/skipped_steps': skippedCount,
+      ...stepped,
       'data/step_trainable_tokens': trainedCount,
       'data/step_packed_tokens': tokenCount,
       'time/step_trainer_s': seconds,
       'throughput/train_tok_per_s': seconds > 0 ? tokenCount / seconds : 0,
     };
-    return { metrics, updates: trainedCount > 0 ? stepCount - skippedCount : 0, probe };
+    return { metrics, updates: trainedCount > 0 ? stepCount - stepped['train/skipped_steps']! : 0, probe };
   });
+}
+
+/** A row's part of the mean over a step's targets. Its metric is so large that the mean over the step's rows is the loss. */
+function crossEntropy(logprobs: Float32Array, targetCount: number, rowCount: number): RowLoss {
+  const loss = -logprobs.reduce((sum, logprob) => sum + logprob, 0) / targetCount;
+  const gradient = new Float32Array(logprobs.length).fill(-1 / targetCount);
+  return { loss, gradient, metrics: { 'loss/train': loss * rowCount } };
 }
 
 /** The learning rate of a step, counted from 0. */

@@ -33,6 +33,12 @@ export type TrainerInfo = ModelFacts & {
   readonly rslora: boolean;
 };
 
+/** Everything that training changes. */
+export type TrainerState = { readonly [Column in NativeColumn]: AdapterWeights } & {
+  /** Optimizer steps taken. */
+  readonly stepCount: number;
+};
+
 /** Trains an adapter on frozen weights. Calls run one after the other, in the order they were made. */
 export interface Trainer extends AsyncDisposable {
   readonly info: TrainerInfo;
@@ -40,6 +46,8 @@ export interface Trainer extends AsyncDisposable {
   loadAdapter(source: AdapterWeights | string): Promise<void>;
   /** A copy of the adapter's weights. */
   adapter(): AdapterWeights;
+  /** Fails with `OUT_OF_MEMORY` if training on the row would take more than `memoryBudget`. */
+  checkMemory(row: PackedRow): Promise<void>;
   /** Log-probability and entropy of each target of the row. */
   forward(
     row: PackedRow,
@@ -51,8 +59,12 @@ export interface Trainer extends AsyncDisposable {
   gradients(): AdapterWeights;
   /** Sets the accumulated gradients to zero. */
   zeroGradients(): Promise<void>;
-  /** Resets to a new adapter, which changes nothing yet, and clears the optimizer state. */
-  reset(): Promise<void>;
+  /** Resets to a new adapter, which changes nothing yet, and clears the optimizer state. `seed`: default that of the options. */
+  reset(seed?: number): Promise<void>;
+  /** A copy of everything that training changes. */
+  state(): Promise<TrainerState>;
+  /** Goes back to such a copy, or to a part of it. */
+  restore(state: Partial<TrainerState>): Promise<void>;
   /** One AdamW step on the accumulated gradients. A non-finite gradient changes nothing: `isApplied` is false then. */
   step(options: StepOptions): Promise<{ gradNorm: number; isApplied: boolean }>;
   /** Writes the adapter (GGUF and PEFT) and the optimizer state to a folder. */
@@ -120,6 +132,13 @@ class GgufTrainer implements Trainer {
     return this.#native.read('value');
   }
 
+  checkMemory(row: PackedRow): Promise<void> {
+    return this.#calls.run(() => {
+      checkArguments('PackedRow', row);
+      return this.#native.checkMemory(row);
+    });
+  }
+
   forward(row: PackedRow, options: ForwardOptions = {}) {
     return this.#calls.run(() => {
       checkArguments('PackedRow', row);
@@ -148,12 +167,30 @@ class GgufTrainer implements Trainer {
     return this.#calls.run(() => this.#gradients.clear(this.#native));
   }
 
-  async reset(): Promise<void> {
-    const weights = await freshAdapter(this.info, this.#seed);
+  async reset(seed = this.#seed): Promise<void> {
+    const weights = await freshAdapter(this.info, seed);
     await this.#calls.run(async () => {
       await this.#writeInPieces('value', weights);
       this.#native.resetOptimizer();
       this.#gradients.clear(this.#native);
+    });
+  }
+
+  state(): Promise<TrainerState> {
+    return this.#calls.run(async () => ({
+      value: await this.#readInPieces('value'),
+      gradient: await this.#readInPieces('gradient'),
+      firstMoment: await this.#readInPieces('firstMoment'),
+      secondMoment: await this.#readInPieces('secondMoment'),
+      stepCount: this.#native.stepCount(),
+    }));
+  }
+
+  restore({ stepCount, ...columns }: Partial<TrainerState>): Promise<void> {
+    return this.#calls.run(async () => {
+      for (const [column, weights] of Object.entries(columns))
+        await this.#writeInPieces(column as NativeColumn, weights);
+      if (stepCount !== undefined) this.#native.stepCount(stepCount);
     });
   }
 

@@ -1,6 +1,15 @@
 /** Any client's requests -> recorded trajectories -> groups of attempts, scored -> a loop that trains on them. */
 // Reading order: recorder (one rollout), gather (many), rewards and judge (what they are worth), train-loop
 export {
+  type DistillEvent,
+  type DistillOptions,
+  type DistillResult,
+  type DistillTask,
+  type DistillTeacher,
+  distill,
+} from './distill.ts';
+export { type EnvironmentOptions, environmentRollout, type Observation } from './environment.ts';
+export {
   type GatheredGroup,
   type GatherOptions,
   type GatherProgress,

@@ -1,6 +1,6 @@
 /** Code of an answer and its tests -> how many pass. One worker per answer: it ends with its limits. */
-import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
+import { packageFile } from '../common/index.ts';
 import type { TestTask } from './test-worker.ts';
 
 /** Milliseconds for the start of a worker, beside those of its tests. */
@@ -8,7 +8,7 @@ const START_MS = 2000;
 
 /** The number of tests that passed. A worker that dies has passed what it reported. */
 export async function runTests(task: TestTask, memoryMb: number): Promise<number> {
-  const worker = new Worker(compiledWorker(), {
+  const worker = new Worker(packageFile('dist/rollout/test-worker.js'), {
     workerData: task,
     resourceLimits: { maxOldGenerationSizeMb: memoryMb, maxYoungGenerationSizeMb: Math.ceil(memoryMb / 4) },
     env: {},
@@ -32,10 +32,4 @@ export async function runTests(task: TestTask, memoryMb: number): Promise<number
       else resolve(passed);
     });
   });
-}
-
-/** A worker cannot run from TypeScript source on every supported Node: from there the compiled one is used. */
-function compiledWorker(): string {
-  const relative = import.meta.url.endsWith('.ts') ? '../../dist/rollout/test-worker.js' : './test-worker.js';
-  return fileURLToPath(new URL(relative, import.meta.url));
 }

@@ -12,4 +12,5 @@ export { type OpenStore, openStore } from './open-store.ts';
 export type { LoggedException, MetricRecord, TrajectoryFile, TrajectoryRecord } from './run-log.ts';
 export type { LoggedTrajectory } from './runs.ts';
 export { type RunsResource, runsResource } from './runs-resource.ts';
+export type { StepRunRecord } from './step-runs.ts';
 export type { Store } from './store.ts';

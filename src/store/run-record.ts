@@ -1,19 +1,17 @@
 /** A model's folder <-> the record of its run: machine and settings. */
-import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { replaceFile } from '../common/index.ts';
+import { packageVersion, replaceFile } from '../common/index.ts';
 import type { RunRecord } from '../protocol/index.ts';
 import { FORMAT, type Home, readRecord } from './home.ts';
 
 /** The record of a new run on this machine. */
 export function newRunRecord(): RunRecord {
-  const manifest = fs.readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
   return {
     format: FORMAT,
     created: Math.floor(Date.now() / 1000),
     system: {
-      onpolicy: (JSON.parse(manifest) as { version: string }).version,
+      onpolicy: packageVersion(),
       node: process.versions.node,
       platform: process.platform,
       arch: process.arch,

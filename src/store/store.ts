@@ -1,4 +1,5 @@
 /** Calls -> models, checkpoints, jobs and runs in the files of one home folder. */
+import path from 'node:path';
 import { LeaseScope, lease, Queue, storeFailed } from '../common/index.ts';
 import { errorAt, OnpolicyError } from '../errors.ts';
 import type {
@@ -22,6 +23,7 @@ import { Leases } from './leases.ts';
 import { MODELS, type ModelRecord, ModelRecords } from './model-records.ts';
 import { readPage } from './page.ts';
 import { Runs, type TrainedGroups } from './runs.ts';
+import { type StepRunRecord, StepRuns } from './step-runs.ts';
 
 /** A checkpoint that is not deleted before this is disposed of. */
 export type UsedCheckpoint = Disposable & {
@@ -49,6 +51,7 @@ export class Store {
   readonly #models: ModelRecords;
   readonly #checkpoints: Checkpoints;
   readonly #jobs: Jobs;
+  readonly #stepRuns: StepRuns;
   /** Trajectories and metrics of the models. */
   readonly runs: Runs;
   readonly #leases = new Leases();
@@ -61,6 +64,7 @@ export class Store {
     this.#models = new ModelRecords(this.#home);
     this.#checkpoints = new Checkpoints(this.#home);
     this.#jobs = new Jobs(this.#home);
+    this.#stepRuns = new StepRuns(this.#home);
     this.runs = new Runs(this.#home, {
       model: (id) => this.getModel(id),
       folder: (id) => this.#models.folder(id),
@@ -232,6 +236,48 @@ export class Store {
       return info;
     };
     return { ...job, finish };
+  }
+
+  /** Adds a training run whose steps a client sends. @throws OnpolicyError `MODEL_NOT_FOUND` */
+  async addStepRun(given: Parameters<StepRuns['add']>[0]): Promise<StepRunRecord> {
+    const { id } = await this.#getRecord(given.model_id);
+    using _model = this.#lease(id, id);
+    return await this.#write('cannot keep the training run', id, () => this.#stepRuns.add(given));
+  }
+
+  /** Such runs of all models, oldest first. */
+  async listStepRuns(): Promise<StepRunRecord[]> {
+    return await this.#stepRuns.all((await this.#models.all()).map(({ id }) => id));
+  }
+
+  /** Saves a state of such a run, which `write` writes to a folder. */
+  async saveStepRun(...[record, state, write]: Parameters<StepRuns['save']>): Promise<StepRunRecord> {
+    return await this.#write('cannot save the state', record.model_id, () =>
+      this.#stepRuns.save(record, state, write),
+    );
+  }
+
+  /** The folder of a state of such a run. */
+  stepRunFolder({ model_id, id }: StepRunRecord, folder: string): string {
+    return path.join(this.#stepRuns.folder(model_id, id), folder);
+  }
+
+  /** Deletes such a run with its states. */
+  async deleteStepRun(record: StepRunRecord): Promise<void> {
+    await this.#removeDiscarded(
+      await this.#write('cannot delete the training run', record.model_id, () =>
+        this.#stepRuns.discard(record),
+      ),
+    );
+  }
+
+  /** Keeps a model from being deleted; `cancel` is called when it is to be. @throws OnpolicyError `MODEL_NOT_FOUND` */
+  async holdModel(modelId: string, cancel: () => void): Promise<Disposable> {
+    const { id } = await this.#getRecord(modelId);
+    using scope = new LeaseScope();
+    scope.add(this.#lease(id, id));
+    scope.add(this.#cancelWith(id, cancel));
+    return scope.handOver({});
   }
 
   /** Calls `cancel` when the model is deleted. */

@@ -1,4 +1,4 @@
-/** Model files -> opened trainers: one per file, open for a while after its last job for the next one. */
+/** Model files -> opened trainers: one per file, open for a while after its last use for the next one. */
 import { openTrainer, type Trainer, type TrainerOptions } from '../rl/index.ts';
 
 /** How trainers are opened. */
@@ -7,31 +7,59 @@ export type TrainerSettings = Pick<
   'rank' | 'alpha' | 'rslora' | 'modules' | 'memoryBudget' | 'gpu' | 'threads'
 >;
 
-/** A trainer is closed after this time without a job. */
+/** Whose state a trainer has between its uses. */
+export interface Resident {
+  /** Takes its state out of the trainer. */
+  park(trainer: Trainer): Promise<void>;
+  /** Puts its state into the trainer. */
+  resume(trainer: Trainer): Promise<void>;
+}
+
+/** A trainer is closed after this time without a use. */
 const KEPT_FOR_MS = 300_000;
 
-type Kept = { readonly trainer: Promise<Trainer>; isInUse: boolean; timer: NodeJS.Timeout | undefined };
+type Kept = {
+  readonly trainer: Promise<Trainer>;
+  readonly settings: string;
+  resident: Resident | null;
+  isInUse: boolean;
+  timer: NodeJS.Timeout | undefined;
+};
 
-/** The trainers of one runtime. Jobs on one file come one after the other. */
+/** The trainers of one runtime. Uses of one file come one after the other. */
 export class Trainers {
   readonly #kept = new Map<string, Kept>();
 
-  /** Runs `work` with the trainer of a file. Trainers of other files that have nothing to do are closed first. */
+  /**
+   * Runs `work` with the trainer of a file. Trainers of other files that have nothing to do are closed first.
+   * @param resident its state is in the trainer while `work` runs, and may stay there. Null: `work` sets the state itself
+   */
   async use<Result>(
     file: string,
     settings: TrainerSettings,
+    resident: Resident | null,
     work: (trainer: Trainer) => Promise<Result>,
   ): Promise<Result> {
+    const wanted = JSON.stringify(settings);
     for (const [other, { isInUse }] of this.#kept) if (other !== file && !isInUse) await this.#close(other);
+    if (this.#kept.get(file)?.settings !== wanted) await this.#close(file);
     let kept = this.#kept.get(file);
     if (!kept) {
-      kept = { trainer: openTrainer({ ...settings, model: file }), isInUse: false, timer: undefined };
+      const trainer = openTrainer({ ...settings, model: file });
+      kept = { trainer, settings: wanted, resident: null, isInUse: false, timer: undefined };
       this.#kept.set(file, kept);
     }
     clearTimeout(kept.timer);
     kept.isInUse = true;
     try {
-      return await work(await kept.trainer);
+      const trainer = await kept.trainer;
+      if (kept.resident !== resident) {
+        await kept.resident?.park(trainer);
+        kept.resident = null;
+        await resident?.resume(trainer);
+        kept.resident = resident;
+      }
+      return await work(trainer);
     } finally {
       kept.isInUse = false;
       const opened = await kept.trainer.catch(() => null);
@@ -39,6 +67,11 @@ export class Trainers {
         this.#kept.delete(file); // it may be tried again
       else kept.timer = setTimeout(() => void this.#close(file), KEPT_FOR_MS).unref();
     }
+  }
+
+  /** Forgets the state of a resident that needs it no more. */
+  release(resident: Resident): void {
+    for (const kept of this.#kept.values()) if (kept.resident === resident) kept.resident = null;
   }
 
   /** Frees all of them. Only when no job runs. */
@@ -52,6 +85,7 @@ export class Trainers {
     this.#kept.delete(file);
     clearTimeout(kept.timer);
     const trainer = await kept.trainer.catch(() => null); // it never opened
+    if (trainer) await kept.resident?.park(trainer);
     await trainer?.close();
   }
 }

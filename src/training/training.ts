@@ -30,6 +30,7 @@ import { probeCheckpoint } from './probe.ts';
 import { RunningJob } from './running-job.ts';
 import { requireTrainable, type TrainableModel } from './trainable.ts';
 import { type TrainerSettings, Trainers } from './trainers.ts';
+import { TrainingRuns, type TrainingRunsContext } from './training-runs.ts';
 
 /** What training works with. */
 export type TrainingContext = {
@@ -42,6 +43,8 @@ export type TrainingContext = {
   };
   /** Called when a model has a new checkpoint. */
   readonly onCheckpoint: (modelId: string) => Promise<void>;
+  /** Answers a request of this process. */
+  readonly answer: TrainingRunsContext['answer'];
 };
 
 /** Settings of a job, and what it requires of its model. */
@@ -64,9 +67,20 @@ export class Training {
   readonly #running = new Map<string, RunningJob>(); // and queued, by id
   #lossPool: LossPool | null = null;
   #probes = 0;
+  /** Runs whose steps a client sends. */
+  readonly runs: TrainingRuns;
 
   constructor(context: TrainingContext) {
     this.#context = context;
+    const { trajectoryBytes: _, ...settings } = context.settings;
+    const [trainers, queue] = [this.#trainers, this.#queue];
+    this.runs = new TrainingRuns({
+      ...context,
+      settings,
+      trainers,
+      queue,
+      lossPool: () => this.#openLossPool(),
+    });
   }
 
   /** Reinforcement learning on groups of scored trajectories. Resolves when the job is queued. */
@@ -105,6 +119,7 @@ export class Training {
     const closed = new OnpolicyError('CLOSED', 'the runtime was closed');
     for (const handle of this.#running.values()) handle.stop(closed);
     await Promise.allSettled([...this.#running.values()].map(({ done }) => done));
+    await this.runs.closeAll();
     await this.#queue.idle();
     await this.#trainers.close();
     await this.#lossPool?.close();
@@ -162,11 +177,11 @@ export class Training {
     const store = this.#context.store();
     held.add(await store.useCheckpoint(model.id));
     const tokenizer = createChatTokenizer(base);
-    this.#lossPool ??= openLossPool();
-    const lossPool = this.#lossPool;
+    const lossPool = this.#openLossPool();
     const { id, step, metrics } = await this.#trainers.use(
       base.path,
       { ...settings, threads: base.threads },
+      null,
       (trainer) =>
         work({
           trainer,
@@ -182,6 +197,11 @@ export class Training {
     );
     await onCheckpoint(model.id).catch(() => {}); // the next request meets the same failure, and reports it
     return { job_id: job.id, model_id: model.id, step, checkpoint_id: id, metrics };
+  }
+
+  #openLossPool(): LossPool {
+    this.#lossPool ??= openLossPool();
+    return this.#lossPool;
   }
 
   async #cancel(id: string): Promise<TrainingJobInfo> {

@@ -14,6 +14,7 @@ export {
   responsesOf,
 } from './responses/create-response.ts';
 export { answerText } from './text-completion/answer-text.ts';
+export { transcribe } from './transcription/transcribe.ts';
 export {
   CODE_HEADER,
   type ErrorForm,

@@ -87,6 +87,12 @@ describe('onpolicy', () => {
     ]);
   });
 
+  it('says that the embedded model hides what several at once gain', async () => {
+    const home = ['--home', newHome(), '--sequences', '1'];
+    expect((await command(['bench', ...home])).output).toMatch(/the embedded model: so small.*--model M/);
+    expect((await command(['bench', '--model', 'onpolicy-tiny', ...home])).output).not.toMatch(/--model M/);
+  });
+
   it('serves until it is interrupted', async () => {
     const [output, errors] = [new PassThrough(), new PassThrough()];
     const stop = new AbortController();

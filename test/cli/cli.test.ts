@@ -5,6 +5,8 @@ import { PassThrough, Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
 import { report } from '../../src/cli/report.ts';
+import { CacheFiles } from '../../src/disk-cache/cache-files.ts';
+import { partsAt } from '../../src/disk-cache/names.ts';
 import { makeRun } from '../report/made-run.ts';
 import { closeAll, newHome, open } from '../store/homes.ts';
 import { command } from './terminal.ts';
@@ -56,10 +58,17 @@ describe('onpolicy', () => {
     [['serve', '--token-file', './none'], /--token-file: cannot read .\/none/],
     [['serve', '--config', './none'], /--config: cannot read .\/none/],
     [['serve', '--access-log', './none/x'], /--access-log: cannot write .\/none/],
+    [['caches', 'show'], /caches: expected list or delete, got show/],
+    [['caches', 'delete'], /caches delete: expected either an id or --all/],
+    [['caches', 'delete', 'a', '--all'], /caches delete: expected either an id or --all/],
+    [['caches', 'delete', 'a'], /there are no caches a in/],
     [['pull'], /missing required argument 'uri'/],
     [['pull', 'hf:a/b:Q8_0', '--offline'], /hf:a\/b:Q8_0 is not in the local folder/],
     [['downloads', 'rename'], /expected list, delete or verify, got rename/],
     [['complete'], /expected a prompt/],
+    [['transcribe'], /missing required argument 'sound'/],
+    [['transcribe', 'a', 'b'], /too many arguments/],
+    [['transcribe', './none.wav'], /transcribe: cannot read .\/none.wav/],
     [['bench', '--sequences', 'x'], /expected integers/],
   ])('says what is wrong with %j', async (words, message) => {
     const { exitCode, output, errors } = await command([...words, '--home', newHome()]);
@@ -67,6 +76,28 @@ describe('onpolicy', () => {
     expect(output).toBe('');
     expect(errors).toMatch(message);
     expect(errors.trimEnd().split('\n')).toHaveLength(1); // no stack
+  });
+
+  it('lists and deletes caches of prompts', async () => {
+    const home = newHome();
+    const ids = ['a', 'b', 'c'].map((letter) => letter.repeat(64));
+    const files = new CacheFiles(home, () => {});
+    const [part] = partsAt('', Int32Array.of(1, 2), [2], false);
+    const use = { budget: 1e9, usedMs: 1e12 };
+    for (const id of ids) await files.write({ id, model: 'm.gguf' }, part!, new Uint8Array(2 ** 20), use);
+    const list = async (): Promise<string[]> => {
+      const { output } = await command(['caches', '--json', '--home', home]);
+      return (JSON.parse(output) as { id: string }[]).map(({ id }) => id).toSorted();
+    };
+    const { output } = await command(['caches', '--home', home]);
+    expect(output).toMatch(
+      /^id +model +files +size +last used\n(.{12} {2}m\.gguf +1 +2 MiB +2001-09-09T01:46:.*\n){3}$/,
+    );
+    expect(await list()).toEqual(ids);
+    expect((await command(['caches', 'delete', 'bbb', '--home', home])).exitCode).toBe(0);
+    expect(await list()).toEqual([ids[0], ids[2]]);
+    expect((await command(['caches', 'delete', '--all', '--home', home])).exitCode).toBe(0);
+    expect(await list()).toEqual([]);
   });
 
   it('registers, lists, shows and deletes models', async () => {

@@ -33,9 +33,13 @@ const library = path.join(work, 'library');
 const run = promisify(execFile);
 
 /** The names and versions that npm would add. */
-async function resolve(app: string, ...options: string[]): Promise<Map<string, string>> {
+async function resolve(
+  app: string,
+  options: readonly string[],
+  fields: object = {},
+): Promise<Map<string, string>> {
   fs.mkdirSync(app);
-  fs.writeFileSync(path.join(app, 'package.json'), '{ "private": true }\n');
+  fs.writeFileSync(path.join(app, 'package.json'), JSON.stringify({ private: true, ...fields }));
   const { stdout } = await run(
     'npm',
     [
@@ -68,7 +72,7 @@ describe.concurrent('an install', () => {
     'on %s %s %s has the engine %s and nothing for a GPU',
     async ([system, cpu, libc, engine], { skip }) => {
       const platform = [`--os=${system}`, `--cpu=${cpu}`, ...(libc ? [`--libc=${libc}`] : [])];
-      const added = await resolve(path.join(work, platform.join('')), ...platform).catch(
+      const added = await resolve(path.join(work, platform.join('')), platform).catch(
         (error: Error) => error,
       );
       if (added instanceof Error) {
@@ -85,6 +89,22 @@ describe.concurrent('an install', () => {
       expect(added.has('node-llama-cpp')).toBe(false);
     },
   );
+});
+
+it('on x64 has no engine for arm64 with the line of docs/platforms.md', async ({ skip }) => {
+  const [, line] = /```json\n(\{ "overrides".*)\n```/.exec(
+    fs.readFileSync(path.join(ROOT, 'docs/platforms.md'), 'utf8'),
+  )!;
+  const platform = ['--os=linux', '--cpu=x64', '--libc=glibc'];
+  const added = await resolve(path.join(work, 'without-arm64'), platform, JSON.parse(line!)).catch(
+    (error: Error) => error,
+  );
+  if (added instanceof Error) {
+    skip(UNREACHABLE.test(added.message), "npm's registry is out of reach");
+    throw added;
+  }
+  const engines = [...added.keys()].filter((name) => name.startsWith('@node-llama-cpp/'));
+  expect(engines).toEqual(['@node-llama-cpp/linux-x64']);
 });
 
 it('every package of the engine is of one release, and a GPU of one is installed on request only', () => {

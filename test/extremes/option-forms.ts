@@ -52,6 +52,7 @@ export const RUNTIME: Form = {
       },
       speculation: { method: 'ngram', maxTokens: 3, minMatch: 2 },
       answerIndexBytes: 0,
+      diskCacheBytes: 0,
     },
     {
       speculative_config: {

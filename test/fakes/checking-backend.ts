@@ -16,6 +16,8 @@ import { EMPTY_ROW, type Row, toColumns } from './rows.ts';
 
 /** One cell of the cache: shared by all slots that copied it. */
 type Cell = { readonly token: number; readonly adapter: number };
+/** Stands before a piece of a cache, where its slot has no cells. */
+const HOLE: Cell = { token: 254, adapter: 0 };
 
 /** Limits and habits of the fake. */
 export type CheckingOptions = {
@@ -278,8 +280,9 @@ export class CheckingBackend implements Backend {
     return this.#checkpoints.size;
   }
 
-  async saveSlot(slot: number): Promise<Uint8Array> {
+  async saveSlot(memoryEdits: Int32Array, slot: number): Promise<Uint8Array> {
     await new Promise((resolve) => setImmediate(resolve));
+    this.#edit(memoryEdits);
     return Uint8Array.from(this.#slots[slot]!.flatMap(({ token, adapter }) => [token, adapter]));
   }
 
@@ -288,10 +291,10 @@ export class CheckingBackend implements Backend {
     this.#edit(memoryEdits);
     if (this.#slots[slot]!.length > 0) throw new Error(`loads into slot ${slot}, which is not empty`);
     if (state[0] === 255) throw Object.assign(new Error('does not fit'), { code: 'KV_FULL' });
-    this.#slots[slot] = Array.from({ length: state.length / 2 }, (_, i) => ({
-      token: state[2 * i]!,
-      adapter: state[2 * i + 1]!,
-    }));
+    this.#slots[slot] = Array.from({ length: state.length / 2 }, (_, i) => {
+      const [token, adapter] = state.subarray(2 * i) as unknown as [number, number];
+      return token === HOLE.token ? HOLE : { token, adapter };
+    });
     const cells = this.#slots[slot]!.slice();
     this.#states[slot] = { cells, left: 0, lost: this.#outside(cells.length) };
     this.#checkCapacity();
@@ -356,13 +359,17 @@ export class CheckingBackend implements Backend {
         };
         if (from <= 0) this.#ahead.delete(slot);
       } else if (kind === MEMORY_COPY) {
-        if (this.#slots[target]!.length > 0)
-          throw new Error(`copies into slot ${target}, which is not empty`);
+        const before = this.#slots[target]!;
+        if (before.length > 0 && before.length !== from)
+          throw new Error(`copies to ${from} of slot ${target}, which has ${before.length} tokens`);
         if (to > cells.length)
           throw new Error(`copies ${to} tokens of slot ${slot}, which holds ${cells.length}`);
         if (!this.isKvUnified) this.#late.add(target);
-        const copied = cells.slice(0, to < 0 ? cells.length : to);
-        this.#slots[target] = this.isKvUnified ? copied : copied.map((cell) => ({ ...cell }));
+        const copied = cells.slice(from, to < 0 ? cells.length : to);
+        if (copied.includes(HOLE)) throw new Error(`copies tokens of slot ${slot} that it does not hold`);
+        if (from > 0 && !this.isKvUnified) throw new Error('copies a piece to cells of their own');
+        const head: Cell[] = before.length > 0 ? before : Array(from).fill(HOLE);
+        this.#slots[target] = [...head, ...(this.isKvUnified ? copied : copied.map((cell) => ({ ...cell })))];
         const own = this.#hasState ? state.cells : state.cells.slice(0, copied.length);
         this.#states[target] = { cells: own, left: 0, lost: state.lost };
         state.left = 0;
@@ -371,7 +378,7 @@ export class CheckingBackend implements Backend {
   }
 
   #checkCapacity(): void {
-    const cells = new Set(this.#slots.flat()).size;
+    const cells = new Set(this.#slots.flat().filter((cell) => cell !== HOLE)).size;
     this.mostCells = Math.max(this.mostCells, cells);
     if (cells > this.kvTokens) throw new Error(`${cells} cells in use, the cache has ${this.kvTokens}`);
     const perSlot = this.kvTokens / this.slotCount;

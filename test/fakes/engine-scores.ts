@@ -7,9 +7,10 @@ export async function engineScores(
   path: string,
   tokens: ArrayLike<number>,
   adapter = '',
+  kernels: 'auto' | 'batch' = 'auto',
 ): Promise<Float32Array> {
   const count = tokens.length;
-  const model = await loadGguf({ path, gpu: false, cacheType: 'f32', fusedAttention: false });
+  const model = await loadGguf({ path, gpu: false, cacheType: 'f32', fusedAttention: false, kernels });
   const limits = {
     kvTokens: Math.ceil(count / 256) * 256,
     batchTokens: count,

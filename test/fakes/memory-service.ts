@@ -22,7 +22,8 @@ import {
   validateModelCreateRequest,
   validateTrainingJobRequest,
 } from '../../src/protocol/index.ts';
-import type { CallOptions, Service, TrainingJob } from '../../src/service.ts';
+import type { CallOptions, Service, TrainingJob, Transcribe } from '../../src/service.ts';
+import { transcribe } from '../../src/wires/index.ts';
 
 /** Options of {@link createMemoryService}. */
 export type MemoryServiceOptions = {
@@ -196,6 +197,8 @@ export function createMemoryService(options: MemoryServiceOptions = {}): MemoryS
       return `<!doctype html><title>${modelOf(id).model.id}</title>`;
     },
     createCompletion: complete as Service['createCompletion'],
+    transcribe: ((request, callOptions) =>
+      transcribe({ createCompletion: complete as never }, request, callOptions)) as Transcribe,
     batch(source, options) {
       const answer = answerRows({ service: this, chat: (request, call) => complete(request, call) });
       return createBatch({ answer, defaultModel: null }, source, options);

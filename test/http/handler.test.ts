@@ -92,8 +92,16 @@ describe('paths', () => {
     const handler = createHandler({ createCompletion, close, [Symbol.asyncDispose]: dispose });
     expect((await ask(handler, 'POST', '/v1/chat/completions', { body: HELLO })).status).toBe(200);
     expect((await ask(handler, 'GET', '/v1/models')).body).toEqual({ object: 'list', data: [] });
-    const { status, headers } = await ask(handler, 'GET', '/v1/preview/models');
-    expect([status, headers.get('x-error-code')]).toEqual([400, 'UNSUPPORTED']);
+    for (const [method, path, body] of [
+      ['GET', '/v1/preview/models', undefined],
+      ['POST', '/v1/embeddings', { input: 'a' }],
+      ['POST', '/v2/rerank', { query: 'a', documents: ['b'] }],
+      ['POST', '/score', { text_1: 'a', text_2: 'b' }],
+      ['POST', '/classify', { input: 'a' }],
+    ] as const) {
+      const { status, headers } = await ask(handler, method, path, { body });
+      expect([path, status, headers.get('x-error-code')]).toEqual([path, 400, 'UNSUPPORTED']);
+    }
   });
 });
 

@@ -141,6 +141,11 @@ it('embeddings go to members that have them, the least busy first', async () => 
   expect(asked.toSorted()).toEqual(['a', 'a', 'b', 'b']);
   const none = createPool([createMemoryService()]);
   await expect(none.createEmbeddings!({ input: 'x' })).rejects.toMatchObject({ code: 'UNSUPPORTED' });
+  const ranking = none.rerank!({ query: 'x', documents: ['y'] });
+  await expect(ranking).rejects.toMatchObject({
+    code: 'UNSUPPORTED',
+    message: expect.stringContaining('rankings'),
+  });
 });
 
 describe('a member that cannot be reached', () => {

@@ -18,6 +18,16 @@ afterAll(() => fs.rmSync(folder, { recursive: true }));
 
 describe('inspectModel', () => {
   it.each([
+    ['llama', true, null],
+    ['stablelm', false, /^training supports the architectures llama, .*; this model's is "stablelm"$/],
+  ] as const)('says whether a model of %s can be trained', async (architecture, isSupported, reason) => {
+    const other = path.join(folder, `${architecture}.gguf`);
+    await writeTinyModel(other, { architecture: architecture as 'llama', type: 'q8_0' });
+    const { training } = await inspectModel(other, { gpu: false });
+    expect(training).toEqual({ isSupported, reason: reason && expect.stringMatching(reason) });
+  });
+
+  it.each([
     ['block_count', 0],
     ['block_count', 10 ** 6],
     ['block_count', 10 ** 7],

@@ -260,6 +260,13 @@ describe('a request is refused by its field', () => {
   });
 });
 
+it('a model says what it is for', async () => {
+  const found = await Promise.all(
+    Object.keys(tiny.files).map(async (model) => (await runtime.modelCard(model))!.capabilities),
+  );
+  expect(found).toEqual([['rerank'], ['rerank'], ['rerank'], ['completion'], ['embedding']]);
+});
+
 describe('every service', () => {
   const request = golden.qwen[0]!;
   const asked = { model: 'plain', query: request.query, documents: request.documents };

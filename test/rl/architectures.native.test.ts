@@ -8,6 +8,7 @@ import type { AdapterWeights } from '../../src/native/index.ts';
 import { CHECKPOINT_FILES } from '../../src/rl/checkpoint-files.ts';
 import { openFullTrainer } from '../../src/rl/full-trainer.ts';
 import { openTrainer, type Trainer } from '../../src/rl/trainer.ts';
+import { architectureFiles } from '../architectures/files.ts';
 import { engineScores } from '../fakes/engine-scores.ts';
 import { randomAdapter } from './random-adapter.ts';
 import { normals, packSequence, type TinyModel, writeTinyModel } from './tiny-model.ts';
@@ -27,18 +28,80 @@ const MODELS: readonly (readonly [string, Omit<TinyModel, 'type'>])[] = [
   ['granitemoe', { architecture: 'granitemoe', experts: 4 }],
   ['phi3', { architecture: 'phi3', headSize: 16 }],
 ];
-const TYPES = [
-  ['f32', 1e-4],
-  ['f16', 2e-2],
-] as const;
+/** Those whose tiny files come from the engine's own list of tensors (scripts/architectures). */
+const GENERATED = [
+  'qwen35',
+  'qwen35moe',
+  'gpt-oss',
+  'glm4',
+  'glm4moe',
+  'olmo2',
+  'exaone4',
+  'cohere2',
+  'mistral3',
+  'ernie4_5',
+  'hunyuan-dense',
+  'seed_oss',
+  'lfm2',
+  'gemma4',
+];
+const F32_TOLERANCE: Record<string, number> = {
+  // As far as the engine is from itself, with the tokens in one batch and one by one.
+  qwen35: 3e-5,
+  qwen35moe: 3e-5,
+  // The engine's GELU is a table of 16-bit numbers: a rounding of what goes in may be a step of it.
+  gemma4: 5e-3,
+};
+const generated: Record<string, Record<string, string>> = {};
+
+type Row = {
+  readonly name: string;
+  /** Types of its weights, with how far log-probabilities may be from the engine's, and how close probabilities must be to them. */
+  readonly types: readonly (readonly [string, number, number])[];
+  /** Matmuls of F32 files on the kernels that the trainer has, too: the engine's own round in another order. */
+  readonly kernels: 'auto' | 'batch';
+  file(type: string): Promise<string>;
+};
+const ROWS: readonly Row[] = [
+  ...MODELS.map(
+    ([name, given]): Row => ({
+      name,
+      types: [
+        ['f32', 1e-4, 0.9999],
+        ['f16', 2e-2, 0.9999],
+      ],
+      kernels: 'auto',
+      async file(type) {
+        const file = path.join(folder, `${name}-${type}.gguf`);
+        if (!fs.existsSync(file)) await writeTinyModel(file, { ...SMALL, ...given, type });
+        return file;
+      },
+    }),
+  ),
+  ...GENERATED.map(
+    (name): Row => ({
+      name,
+      types: [
+        ['f32', F32_TOLERANCE[name] ?? 1.5e-5, 0.9999],
+        ['q8_0', 0.3, 0.999], // one activation that is rounded to the next step shows in all tokens after it
+      ],
+      kernels: 'batch',
+      async file(type) {
+        generated[type] ??= architectureFiles(GENERATED, type);
+        return generated[type][name]!;
+      },
+    }),
+  ),
+];
 
 const normal = normals(19);
-const row = packSequence(Int32Array.from({ length: 24 }, (_, i) => (i * 53 + (i % 7)) % 250));
+/** Longer than the windows of generated models. */
+const row = packSequence(Int32Array.from({ length: 56 }, (_, i) => (i * 53 + (i % 7)) % 250));
 const gradLogprobs = Float32Array.from(row.targetTokens, () => normal() / 32);
 
 async function openChanged(model: string, arithmetic: 'engine' | 'exact' = 'engine'): Promise<Trainer> {
   const trainer = await openTrainer({ model, rank: 4, alpha: 8, gpu: false, threads: 1, arithmetic });
-  await trainer.loadAdapter(randomAdapter(trainer, normal));
+  await trainer.loadAdapter(randomAdapter(trainer, normals(23)));
   return trainer;
 }
 
@@ -52,19 +115,18 @@ function correlation(left: Float32Array, right: Float32Array): number {
   return a.reduce((sum, value, i) => sum + value * b[i]!, 0) / (Math.hypot(...a) * Math.hypot(...b));
 }
 
-describe.each(MODELS)('%s', (name, given) => {
-  it.each(TYPES)(
+describe.each(ROWS)('$name', ({ name, types, kernels, file }) => {
+  it.each(types)(
     "has the engine's log-probabilities in %s, with an adapter and without",
-    async (type, tolerance) => {
-      const model = path.join(folder, `${name}-${type}.gguf`);
-      await writeTinyModel(model, { ...SMALL, ...given, type });
+    async (type, tolerance, closeness) => {
+      const model = await file(type);
       await using trainer = await openChanged(model);
       const checkpoint = path.join(folder, `${name}-${type}`);
       await trainer.save(checkpoint);
       const adapters = { on: path.join(checkpoint, CHECKPOINT_FILES.gguf), off: '' };
       const scores: Float32Array[] = [];
       for (const [state, adapter] of Object.entries(adapters)) {
-        const engine = await engineScores(model, row.tokens, adapter);
+        const engine = await engineScores(model, row.tokens, adapter, kernels);
         const { logprobs } = await trainer.forward(row, { gradients: false, adapterOff: state === 'off' });
         const apart = Math.max(...logprobs.map((value, i) => Math.abs(value - engine[i]!)));
         const corr = correlation(logprobs, engine);
@@ -72,7 +134,7 @@ describe.each(MODELS)('%s', (name, given) => {
           `${name}, ${type}, adapter ${state}: probs_corr ${corr.toFixed(7)}, most apart ${apart.toExponential(1)}\n`,
         );
         expect(apart).toBeLessThan(tolerance);
-        expect(corr).toBeGreaterThan(0.9999);
+        expect(corr).toBeGreaterThan(closeness);
         scores.push(engine);
       }
       expect(Math.max(...scores[0]!.map((value, i) => Math.abs(value - scores[1]![i]!)))).toBeGreaterThan(
@@ -82,7 +144,7 @@ describe.each(MODELS)('%s', (name, given) => {
   );
 
   it('has the gradients that finite differences give', async () => {
-    await using trainer = await openChanged(path.join(folder, `${name}-f32.gguf`), 'exact');
+    await using trainer = await openChanged(await file('f32'), 'exact');
     const weights = trainer.adapter();
     await trainer.forward(row);
     await trainer.backward(gradLogprobs);
@@ -92,31 +154,28 @@ describe.each(MODELS)('%s', (name, given) => {
         const gradient = gradients[module]![factor];
         // Along the gradient itself: every number of the factor counts, and none drowns in rounding.
         const length = Math.hypot(...gradient);
-        const step = 0.002; // a larger one could move a token to other experts
-        const at = async (sign: number): Promise<number> => {
-          const moved = weights[module]![factor].map(
-            (value, i) => value + (sign * step * gradient[i]!) / length,
-          );
+        const at = async (step: number): Promise<number> => {
+          const moved = weights[module]![factor].map((value, i) => value + (step * gradient[i]!) / length);
           await trainer.loadAdapter({ [module]: { ...weights[module]!, [factor]: moved } } as AdapterWeights);
           const { logprobs } = await trainer.forward(row, { gradients: false });
           return logprobs.reduce((sum, value, i) => sum + value * gradLogprobs[i]!, 0);
         };
-        const difference = ((await at(1)) - (await at(-1))) / (2 * step);
+        const errors: number[] = [];
+        // A large step could move a token to other experts, with a small one much is rounding.
+        for (const step of [0.002, 0.006, 0.0005, 0.0002]) {
+          if (errors.some((error) => error < 0.02)) break;
+          const difference = ((await at(step)) - (await at(-step))) / (2 * step);
+          errors.push(Math.abs(difference - length) / length);
+        }
         await trainer.loadAdapter({ [module]: weights[module]! });
-        expect(Math.abs(difference - length) / length, `${module}.${factor}`).toBeLessThan(0.02);
+        expect(Math.min(...errors), `${module}.${factor}`).toBeLessThan(0.02);
       }
   });
 });
 
 /** What is refused before training begins, and the word that the error says. */
 const REFUSED: readonly (readonly [string, Omit<TinyModel, 'type'>, RegExp])[] = [
-  ['a hybrid architecture', { architecture: 'qwen35' as 'llama' }, /this model's is "qwen35"/],
   ['a recurrent architecture', { architecture: 'mamba2' as 'llama' }, /this model's is "mamba2"/],
-  [
-    'YaRN',
-    { architecture: 'qwen3', metadata: [['qwen3.rope.scaling.type', 'yarn']] },
-    /rope scaling of type yarn/,
-  ],
   ['LongRoPE', { architecture: 'phi3', tensors: ['rope_factors_long.weight'] }, /LongRoPE/],
   [
     'LongRoPE by its factor',
@@ -165,6 +224,16 @@ describe('a model that cannot be trained', () => {
 
 describe('the PEFT files', () => {
   it.each([
+    [
+      'qwen35',
+      [
+        ...['in_proj_qkv', 'in_proj_z', 'in_proj_b', 'in_proj_a', 'out_proj'].map(
+          (name) => `linear_attn.${name}`,
+        ),
+        ...['mlp.gate_proj', 'mlp.up_proj', 'mlp.down_proj'],
+      ],
+    ],
+    ['lfm2', ['conv.in_proj', 'conv.out_proj', 'feed_forward.w1', 'feed_forward.w3', 'feed_forward.w2']],
     ['phi3', ['self_attn.qkv_proj', 'self_attn.o_proj', 'mlp.gate_up_proj', 'mlp.down_proj']],
     [
       'granite',
@@ -174,7 +243,8 @@ describe('the PEFT files', () => {
       ],
     ],
   ] as const)('of %s have the names of Hugging Face and come back', async (name, paths) => {
-    await using trainer = await openChanged(path.join(folder, `${name}-f32.gguf`));
+    const { file: model } = ROWS.find((row) => row.name === name)!;
+    await using trainer = await openChanged(await model('f32'));
     const checkpoint = path.join(folder, `peft-${name}`);
     await trainer.save(checkpoint);
     const file = path.join(checkpoint, CHECKPOINT_FILES.peft);

@@ -38,6 +38,7 @@ export function fakeTrainer(): FakeTrainer {
       layerCount: 1,
       headCount: 1,
       kvHeadCount: 1,
+      deltaNet: null,
       modules: [{ name: 'blk.0.attn_q', in: 1, out: 1 }],
       rank: 1,
       alpha: 1,
@@ -47,6 +48,7 @@ export function fakeTrainer(): FakeTrainer {
       if (typeof source !== 'string') fake.shift = source['blk.0.attn_q']!.a[0]!;
     },
     adapter: weights,
+    async checkMemory() {},
     async forward(row, options = {}) {
       fake.rows.push(row);
       last = row.targetTokens.length;
@@ -64,6 +66,18 @@ export function fakeTrainer(): FakeTrainer {
     async reset() {
       fake.shift = fake.fresh;
       gradient = 0;
+    },
+    async state() {
+      const scalar = (value: number) => ({
+        'blk.0.attn_q': { a: Float32Array.of(value), b: Float32Array.of(0) },
+      });
+      const nothing = scalar(0);
+      const [value, columns] = [scalar(fake.shift), { firstMoment: nothing, secondMoment: nothing }];
+      return { value, gradient: scalar(gradient), ...columns, stepCount: 0 };
+    },
+    async restore({ value, gradient: gathered }) {
+      if (value) fake.shift = value['blk.0.attn_q']!.a[0]!;
+      if (gathered) gradient = gathered['blk.0.attn_q']!.a[0]!;
     },
     async step({ learningRate }) {
       fake.shift -= learningRate * gradient;

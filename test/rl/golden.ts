@@ -1,5 +1,6 @@
 /** The golden numbers of training, made in float64. */
 import fs from 'node:fs';
+import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { readSafetensors } from '../../src/lora/safetensors.ts';
 import type { AdapterWeights } from '../../src/native/index.ts';
@@ -11,7 +12,8 @@ const folder = fileURLToPath(new URL('../golden/training/', import.meta.url));
 
 /** What a file of `test/golden/training` holds: the row, and the numbers expected of each step. */
 export function readGolden(name: string) {
-  const { tensors, metadata } = readSafetensors(fs.readFileSync(`${folder}train-${name}.safetensors`));
+  const file = path.join(folder, `${name}.safetensors`);
+  const { tensors, metadata } = readSafetensors(fs.readFileSync(file));
   const integers = (key: string) => Int32Array.from(tensors[key]!.values);
   const weights = (prefix: string): AdapterWeights => {
     const modules = Object.keys(tensors).flatMap((key) =>
@@ -36,7 +38,7 @@ export function readGolden(name: string) {
     targetTokens: integers('target_tokens'),
   };
   const numbers = (key: string) => tensors[key]!.values;
-  const model = `${folder}${metadata['model']}`;
+  const model = path.join(path.dirname(file), metadata['model']!);
   return { model, metadata, row, numbers, weights };
 }
 

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AdapterWeights } from '../../src/native/index.ts';
 import type { PackedRow } from '../../src/protocol/index.ts';
 import { openTrainer, type Trainer } from '../../src/rl/trainer.ts';
+import { architectureFiles } from '../architectures/files.ts';
 import { randomAdapter } from './random-adapter.ts';
 import { normals, packAnswers, sharedPromptRow as row, writeTinyModel } from './tiny-model.ts';
 
@@ -96,71 +97,102 @@ describe.each([4128, 4136, 4160])('a vocabulary of %i tokens', (vocabularySize) 
   });
 });
 
-describe.each(['qwen3', 'gemma3'] as const)('a shared prompt, %s', (architecture) => {
-  const model = path.join(folder, `shared-${architecture}.gguf`);
-  beforeAll(() => writeTinyModel(model, { architecture, type: 'f32' }));
+describe.each(['qwen3', 'gemma3', 'qwen35', 'lfm2', 'gpt-oss', 'gemma4'])(
+  'a shared prompt, %s',
+  (architecture) => {
+    let model: string;
+    beforeAll(async () => {
+      model = path.join(folder, `shared-${architecture}.gguf`);
+      if (architecture === 'qwen3' || architecture === 'gemma3')
+        await writeTinyModel(model, { architecture, type: 'f32' });
+      else model = architectureFiles([architecture])[architecture]!;
+    });
 
-  const promptSize = 45;
-  const answerSizes = [70, 33, 150, 1, 64];
-  /** Whether the row's target `i` belongs to answer `group`. */
-  const isOf = (group: number, i: number) => {
-    const before = answerSizes.slice(0, group - 1).reduce((sum, size) => sum + size, 0);
-    return i >= before && i < before + answerSizes[group - 1]!;
-  };
-
-  /** The answer's own row: its prompt and itself alone. */
-  const alone = (shared: PackedRow, group: number): PackedRow => {
-    const places = [...shared.groupIds.keys()].filter((i) => [0, group].includes(shared.groupIds[i]!));
-    const targets = [...shared.logitRows.keys()].filter((i) => isOf(group, i));
-    return {
-      tokens: Int32Array.from(places, (i) => shared.tokens[i]!),
-      positions: Int32Array.from(places, (i) => shared.positions[i]!),
-      groupIds: new Int32Array(places.length),
-      parentIds: new Int32Array(places.length),
-      logitRows: Int32Array.from(targets, (i) => places.indexOf(shared.logitRows[i]!)),
-      targetTokens: Int32Array.from(targets, (i) => shared.targetTokens[i]!),
+    const promptSize = 45;
+    const answerSizes = [70, 33, 150, 1, 64];
+    /** Whether the row's target `i` belongs to answer `group`. */
+    const isOf = (group: number, i: number) => {
+      const before = answerSizes.slice(0, group - 1).reduce((sum, size) => sum + size, 0);
+      return i >= before && i < before + answerSizes[group - 1]!;
     };
-  };
 
-  it('gives answers of any length what separate rows give, on the way there and back', async () => {
-    await using trainer = await openTrainer({ model, gpu: false, threads: 2, arithmetic: 'exact' });
-    await trainer.loadAdapter(randomAdapter(trainer, normal, 0.02));
-    const shared = packAnswers(promptSize, answerSizes);
-    const gradient = Float32Array.from(shared.targetTokens, () => normal() / 32);
-    const { logprobs } = await trainer.forward(shared);
-    const together = await gradientsOf(trainer, shared, gradient);
-    const sums = Object.fromEntries(
-      Object.entries(together).map(([name, { a, b }]) => [name, { a: a.map(() => 0), b: b.map(() => 0) }]),
-    );
-    for (const group of [1, 2, 3, 4, 5]) {
-      const one = alone(shared, group);
-      const mine = (_: number, i: number) => isOf(group, i);
-      const own = await trainer.forward(one);
-      for (const [i, expected] of logprobs.filter(mine).entries())
-        expect(Math.abs(own.logprobs[i]! - expected)).toBeLessThan(1e-4);
-      for (const [name, factors] of Object.entries(await gradientsOf(trainer, one, gradient.filter(mine))))
-        for (const factor of ['a', 'b'] as const)
-          factors[factor].forEach((value, i) => {
-            sums[name]![factor][i]! += value;
-          });
-    }
-    for (const [name, factors] of Object.entries(together))
-      for (const factor of ['a', 'b'] as const) {
-        const error = Math.hypot(...factors[factor].map((value, i) => value - sums[name]![factor][i]!));
-        expect(error / Math.hypot(...factors[factor]), `${name}.${factor}`).toBeLessThan(1e-4);
+    /** The answer's own row: its prompt and itself alone. */
+    const alone = (shared: PackedRow, group: number): PackedRow => {
+      const places = [...shared.groupIds.keys()].filter((i) => [0, group].includes(shared.groupIds[i]!));
+      const targets = [...shared.logitRows.keys()].filter((i) => isOf(group, i));
+      return {
+        tokens: Int32Array.from(places, (i) => shared.tokens[i]!),
+        positions: Int32Array.from(places, (i) => shared.positions[i]!),
+        groupIds: new Int32Array(places.length),
+        parentIds: new Int32Array(places.length),
+        logitRows: Int32Array.from(targets, (i) => places.indexOf(shared.logitRows[i]!)),
+        targetTokens: Int32Array.from(targets, (i) => shared.targetTokens[i]!),
+      };
+    };
+
+    it('gives answers of any length what separate rows give, on the way there and back', async () => {
+      await using trainer = await openTrainer({ model, gpu: false, threads: 2, arithmetic: 'exact' });
+      await trainer.loadAdapter(randomAdapter(trainer, normal, 0.02));
+      const shared = packAnswers(promptSize, answerSizes);
+      const gradient = Float32Array.from(shared.targetTokens, () => normal() / 32);
+      const { logprobs } = await trainer.forward(shared);
+      const together = await gradientsOf(trainer, shared, gradient);
+      const sums = Object.fromEntries(
+        Object.entries(together).map(([name, { a, b }]) => [name, { a: a.map(() => 0), b: b.map(() => 0) }]),
+      );
+      for (const group of [1, 2, 3, 4, 5]) {
+        const one = alone(shared, group);
+        const mine = (_: number, i: number) => isOf(group, i);
+        const own = await trainer.forward(one);
+        for (const [i, expected] of logprobs.filter(mine).entries())
+          expect(Math.abs(own.logprobs[i]! - expected)).toBeLessThan(1e-4);
+        for (const [name, factors] of Object.entries(await gradientsOf(trainer, one, gradient.filter(mine))))
+          for (const factor of ['a', 'b'] as const)
+            factors[factor].forEach((value, i) => {
+              sums[name]![factor][i]! += value;
+            });
       }
-  });
+      for (const [name, factors] of Object.entries(together))
+        for (const factor of ['a', 'b'] as const) {
+          const error = Math.hypot(...factors[factor].map((value, i) => value - sums[name]![factor][i]!));
+          expect(error / Math.hypot(...factors[factor]), `${name}.${factor}`).toBeLessThan(1e-4);
+        }
+    });
 
-  it('gives a row the same whatever rows came before it', async () => {
-    await using fresh = await openTrainer({ model, gpu: false, threads: 1 });
-    await using used = await openTrainer({ model, gpu: false, threads: 1 });
-    const weights = randomAdapter(fresh, normal, 0.02);
-    for (const trainer of [fresh, used]) await trainer.loadAdapter(weights);
-    const long = packAnswers(promptSize, answerSizes);
-    await gradientsOf(used, long, new Float32Array(long.targetTokens.length).fill(1));
-    await used.forward(packAnswers(3, [5]), { gradients: false });
-    expect(await gradientsOf(used)).toEqual(await gradientsOf(fresh));
-    expect(used.memory().bytes).toBeGreaterThan(fresh.memory().bytes);
+    it('gives a row the same whatever rows came before it', async () => {
+      await using fresh = await openTrainer({ model, gpu: false, threads: 1 });
+      await using used = await openTrainer({ model, gpu: false, threads: 1 });
+      const weights = randomAdapter(fresh, normal, 0.02);
+      for (const trainer of [fresh, used]) await trainer.loadAdapter(weights);
+      const long = packAnswers(promptSize, answerSizes);
+      await gradientsOf(used, long, new Float32Array(long.targetTokens.length).fill(1));
+      await used.forward(packAnswers(3, [5]), { gradients: false });
+      expect(await gradientsOf(used)).toEqual(await gradientsOf(fresh));
+      expect(used.memory().bytes).toBeGreaterThan(fresh.memory().bytes);
+    });
+  },
+);
+
+describe('a row of a model with recurrent layers', () => {
+  it('must be made of sequences', async () => {
+    const model = architectureFiles(['lfm2'])['lfm2']!;
+    await using trainer = await openTrainer({ model, gpu: false, threads: 1 });
+    const shared = packAnswers(2, [2, 2]);
+    // The second answer sees the first one, which sees the prompt, but not the prompt itself.
+    const parentIds = shared.groupIds.map((group) => Math.max(0, group - 1));
+    await expect(trainer.forward({ ...shared, parentIds })).rejects.toMatchObject({
+      code: 'INVALID_REQUEST',
+      message: expect.stringMatching(/^parentIds: token 4 does not see what token 3 before it sees/),
+    });
+  });
+});
+
+describe('experts in MXFP4', () => {
+  it('are read as they are on the way back', async () => {
+    const model = path.join(folder, 'mxfp4.gguf');
+    // Both experts of each token, so that rounding changes no choice.
+    await writeTinyModel(model, { architecture: 'llama', type: 'mxfp4', experts: 2 });
+    await expectCloseGradients(model, 2);
   });
 });
 
@@ -169,14 +201,27 @@ describe('a memory budget', () => {
     const model = path.join(folder, 'budget.gguf');
     await writeTinyModel(model, { architecture: 'llama', type: 'q8_0', layers: 3, isTied: true });
     await using free = await openTrainer({ model, gpu: false, threads: 1 });
-    await using tight = await openTrainer({ model, gpu: false, threads: 1, memoryBudget: 1 });
+    await using small = await openTrainer({ model, gpu: false, threads: 1, memoryBudget: 1 });
+    const refusal = await small.checkMemory(row).catch((error: Error) => error);
+    expect(refusal).toMatchObject({
+      code: 'OUT_OF_MEMORY',
+      message: expect.stringMatching(
+        /^memoryBudget: a row of \d+ tokens needs \d+ MiB beside the weights; no row fits into the 1 MiB$/,
+      ),
+    });
+    await expect(small.forward(row)).rejects.toMatchObject({ code: 'OUT_OF_MEMORY' });
+    const memoryBudget = 2 ** 20 * Number(/needs (\d+)/.exec((refusal as Error).message)![1]);
+    await using tight = await openTrainer({ model, gpu: false, threads: 1, memoryBudget });
+    await tight.checkMemory(row);
     const weights = randomAdapter(free, normal, 0.02);
     await free.loadAdapter(weights);
     await tight.loadAdapter(weights);
     const expected = await gradientsOf(free);
     expect(await gradientsOf(tight)).toEqual(expected);
-    expect([free.memory().keptLayers, tight.memory().keptLayers]).toEqual([3, 0]);
+    expect(free.memory().keptLayers).toBe(3);
+    expect(tight.memory().keptLayers).toBeLessThan(3);
     expect(tight.memory().bytes).toBeLessThan(free.memory().bytes);
+    expect(tight.memory().bytes).toBeLessThanOrEqual(memoryBudget);
   });
 });
 
@@ -186,7 +231,7 @@ describe('an unfit model', () => {
     await writeTinyModel(model, { architecture: 'gpt2' as 'llama', type: 'f32' });
     await expect(openTrainer({ model, gpu: false })).rejects.toMatchObject({
       code: 'UNSUPPORTED',
-      message: expect.stringMatching(/llama, qwen2, .*phi3; this model's is "gpt2"/),
+      message: expect.stringMatching(/llama, .*qwen2, .*gpt-oss; this model's is "gpt2"/),
     });
   });
 

@@ -9,6 +9,7 @@ import { CHECKPOINT_FILES } from '../../src/rl/checkpoint-files.ts';
 import { openTrainer, type Trainer } from '../../src/rl/trainer.ts';
 import { createRuntime, type Runtime } from '../../src/runtime.ts';
 import { testing } from '../addon/testing-addon.ts';
+import { architectureFiles } from '../architectures/files.ts';
 import { quantize, whyNoBareEngine } from '../backends/reference/bare-engine.ts';
 import { randomAdapter } from './random-adapter.ts';
 import { normals, packSequence, type TinyModel, writeTinyModel } from './tiny-model.ts';
@@ -132,6 +133,11 @@ describe.skipIf(KERNELS === undefined)('log-probabilities of samples and of the 
     const answers = await sample(file, { deterministic: true });
     expect(new Set(answers.map(({ tokens }) => tokens.join())).size).toBeGreaterThan(6);
     await compare(file, answers);
+  });
+
+  it.each(['qwen35', 'lfm2', 'gpt-oss'])('%s: equal to the bit', async (name) => {
+    const file = architectureFiles([name], 'q8_0')[name]!;
+    await compare(file, await sample(file, { deterministic: true }));
   });
 
   it.each([

@@ -52,7 +52,7 @@ export function packAnswers(promptSize: number, answerSizes: readonly number[]):
   const starts = [promptSize, ...answerSizes].map((_, group) => groups.indexOf(group));
   const positions = groups.map((group, i) => (group === 0 ? i : promptSize + i - starts[group]!));
   const targets = groups.flatMap((group, i) => (group === 0 ? [] : [i]));
-  const tokens = Int32Array.from(groups, (_, i) => (i * 37) % 300);
+  const tokens = Int32Array.from(groups, (_, i) => (i * 37) % 250);
   return {
     tokens,
     positions: Int32Array.from(positions),

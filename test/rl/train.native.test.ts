@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { listSteps, stepFolder } from '../../src/rl/checkpoint-step.ts';
 import { rowLoss } from '../../src/rl/loss.ts';
 import type { LossPool } from '../../src/rl/loss-pool.ts';
-import type { JobEvent } from '../../src/rl/policy-steps.ts';
+import type { JobEvent } from '../../src/rl/steps.ts';
 import type { ChatTokenizer } from '../../src/rl/tokens.ts';
 import { openTrainer, type Trainer } from '../../src/rl/trainer.ts';
 import type { TrajectoryGroup } from '../../src/rl/trajectory.ts';

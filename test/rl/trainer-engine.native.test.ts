@@ -55,31 +55,34 @@ async function scores(trainer: Trainer, tokens: Int32Array): Promise<number[]> {
 
 // With 8-bit weights activations are rounded to 8 bits, too: a difference in the last bit of a sum can tip one of them to the
 // next step, which shows in the tokens after it, and most in models of random weights. Else both agree to the bit.
-describe.each(['llama', 'qwen2', 'qwen3'])('a trained adapter on random weights, %s in Q8_0', (name) => {
-  it.skipIf(why)(`has the engine's log-probabilities in the trainer${because}`, async () => {
-    const golden = readGolden(name);
-    const folder = path.join(made, name);
-    fs.mkdirSync(folder);
-    const model = path.join(folder, 'model.gguf');
-    quantize(golden.model, model);
-    await using trainer = await openGolden(golden, model);
-    await trainer.loadAdapter(golden.weights('final'));
-    await trainer.save(folder);
-    const adapter = path.join(folder, CHECKPOINT_FILES.gguf);
-    const trained: number[] = [];
-    const served: number[] = [];
-    for (let turn = 0; turn < 16; turn++) {
-      const { tokens } = golden.row;
-      const turned = tokens.map((_, i) => tokens[(i + turn) % tokens.length]!);
-      trained.push(...(await scores(trainer, turned)));
-      served.push(...(await engineScores(model, turned, adapter)));
-    }
-    const apart = distances(trained, served);
-    expect(apart[apart.length >> 1]).toBeLessThan(1e-6);
-    expect(mean(apart)).toBeLessThan(2e-2);
-    expect(correlation(trained, served)).toBeGreaterThan(0.99);
-  });
-});
+describe.each(['train-llama', 'train-qwen2', 'train-qwen3'])(
+  'a trained adapter on random weights, %s in Q8_0',
+  (name) => {
+    it.skipIf(why)(`has the engine's log-probabilities in the trainer${because}`, async () => {
+      const golden = readGolden(name);
+      const folder = path.join(made, name);
+      fs.mkdirSync(folder);
+      const model = path.join(folder, 'model.gguf');
+      quantize(golden.model, model);
+      await using trainer = await openGolden(golden, model);
+      await trainer.loadAdapter(golden.weights('final'));
+      await trainer.save(folder);
+      const adapter = path.join(folder, CHECKPOINT_FILES.gguf);
+      const trained: number[] = [];
+      const served: number[] = [];
+      for (let turn = 0; turn < 16; turn++) {
+        const { tokens } = golden.row;
+        const turned = tokens.map((_, i) => tokens[(i + turn) % tokens.length]!);
+        trained.push(...(await scores(trainer, turned)));
+        served.push(...(await engineScores(model, turned, adapter)));
+      }
+      const apart = distances(trained, served);
+      expect(apart[apart.length >> 1]).toBeLessThan(1e-6);
+      expect(mean(apart)).toBeLessThan(2e-2);
+      expect(correlation(trained, served)).toBeGreaterThan(0.99);
+    });
+  },
+);
 
 describe.each([
   [32, 2e-2],

@@ -12,7 +12,16 @@ function relativeDifference(got: Float32Array, expected: Float32Array): number {
   return norm(got.map((value, i) => value - expected[i]!)) / (norm(expected) + 1e-12);
 }
 
-describe.each(['llama', 'qwen2', 'qwen3'])('trainer against golden numbers, %s in F32', (name) => {
+const GOLDEN = [
+  'train-llama',
+  'train-qwen2',
+  'train-qwen3',
+  'qwen35/single',
+  'qwen35/packed',
+  'gpt-oss/single',
+];
+
+describe.each(GOLDEN)('trainer against golden numbers, %s in F32', (name) => {
   const golden = readGolden(name);
 
   it('gives log-probabilities and entropies', async () => {

@@ -1,6 +1,6 @@
 /** Requests -> promises of the replies of a worker, which handles one request at a time. */
-import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
+import { packageFile } from '../../common/index.ts';
 import { OnpolicyError } from '../../errors.ts';
 import type { Reply } from './messages.ts';
 
@@ -12,7 +12,10 @@ export class ComputeThread<Request extends { readonly kind: string }, Value> {
   #end: OnpolicyError | null = null;
 
   constructor(worker: 'worker' | 'vision-worker' | 'embedding-worker') {
-    this.#worker = new Worker(compiledWorker(worker), { execArgv: [], name: 'onpolicy-onnx' });
+    this.#worker = new Worker(packageFile(`dist/backends/onnx/${worker}.js`), {
+      execArgv: [],
+      name: 'onpolicy-onnx',
+    });
     this.#worker.unref();
     this.#worker.on('message', (reply: Reply<Value>) => this.#settle(reply));
     this.#worker.on('error', (cause) => this.#fail('the thread that computes has failed', cause));
@@ -59,11 +62,4 @@ export class ComputeThread<Request extends { readonly kind: string }, Value> {
     this.#pending?.reject(this.#end);
     this.#pending = null;
   }
-}
-
-/** A worker cannot run from TypeScript source on every supported Node: from there the compiled one is used. */
-function compiledWorker(name: string): string {
-  const folder = import.meta.url.endsWith('.ts') ? '../../../dist/backends/onnx/' : './';
-  const relative = `${folder}${name}.js`;
-  return fileURLToPath(new URL(relative, import.meta.url));
 }

@@ -86,7 +86,11 @@ export type MediaRows = {
   readonly values: Float32Array; // (count, size) in shared memory
 };
 
-export type SaveRequest = { readonly kind: 'save'; readonly slot: number };
+export type SaveRequest = {
+  readonly kind: 'save';
+  readonly memoryEdits: Int32Array; // (edits, 5)
+  readonly slot: number;
+};
 export type LoadRequest = {
   readonly kind: 'load';
   readonly memoryEdits: Int32Array;

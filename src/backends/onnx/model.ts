@@ -280,8 +280,8 @@ class OnnxBackend implements Backend {
     return 0;
   }
 
-  async saveSlot(slot: number): Promise<Uint8Array> {
-    return (await this.#parts.thread.request({ kind: 'save', slot })) as Uint8Array;
+  async saveSlot(memoryEdits: Int32Array, slot: number): Promise<Uint8Array> {
+    return (await this.#parts.thread.request({ kind: 'save', memoryEdits, slot })) as Uint8Array;
   }
 
   async loadSlot(memoryEdits: Int32Array, slot: number, state: Uint8Array): Promise<void> {

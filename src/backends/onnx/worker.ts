@@ -62,6 +62,7 @@ async function handle(request: Request): Promise<ComputeValue | undefined> {
       await runner!.step(request);
       return undefined;
     case 'save':
+      runner!.edit(request.memoryEdits);
       return runner!.save(request.slot);
     case 'load':
       runner!.edit(request.memoryEdits);

@@ -9,11 +9,16 @@ import {
   type Checked,
   type CheckedLogRequest,
   type ConnectOptions,
+  checkCallOptions,
+  checkRequest,
+  checkSftRequest,
   type ListQuery,
   type LogResult,
   replaceBytes,
+  type SftRequest,
   type TextCompletion,
   type TextCompletionRequest,
+  type TrainingRunInfo,
   toDataUri,
   validateCheckpointDeleteRequest,
   validateJobListQuery,
@@ -27,7 +32,9 @@ import type {
   CheckpointsResource,
   ConnectedService,
   ModelsResource,
+  TrainingJob,
   TrainingJobsResource,
+  TrainingRunsResource,
 } from '../../service.ts';
 import { BACKGROUND_HEADER } from '../headers.ts';
 import { type ClientSettings, checkConnectOptions } from './connect-options.ts';
@@ -51,6 +58,7 @@ class RemoteService extends CheckedTrainingService implements ConnectedService {
   readonly models: ModelsResource;
   readonly checkpoints: CheckpointsResource;
   readonly trainingJobs: TrainingJobsResource;
+  readonly trainingRuns: TrainingRunsResource;
   readonly [INNER]: InnerService = {
     chat: (request, options) => this.#complete(request, options),
     text: (request, options) => this.#completeText(request, options),
@@ -78,6 +86,7 @@ class RemoteService extends CheckedTrainingService implements ConnectedService {
     this.models = remoteModels(this.#client);
     this.checkpoints = remoteCheckpoints(this.#client);
     this.trainingJobs = remoteTrainingJobs(this.#client);
+    this.trainingRuns = remoteTrainingRuns(this.#client);
   }
 
   protected enter(): void {
@@ -118,6 +127,15 @@ class RemoteService extends CheckedTrainingService implements ConnectedService {
     open.stop(new OnpolicyError('ABORTED', 'not a stream'));
     open.end();
     throw new OnpolicyError('NETWORK_FAILED', `expected a stream, the server sent ${type || 'nothing'}`);
+  }
+
+  async sft(request: SftRequest, options: CallOptions = {}): Promise<TrainingJob> {
+    this.enter();
+    checkCallOptions(options);
+    checkSftRequest(request);
+    const path = '/v1/preview/sft-training-jobs';
+    const { id } = await send<{ id: string }>(this.#client, 'POST', path, request, options);
+    return new RemoteJob(id, request.model_id, this, this.#pollMs);
   }
 
   async loadAdapter(
@@ -203,6 +221,26 @@ function remoteTrainingJobs(client: RetryingClient): TrainingJobsResource {
     retrieve: async (id, options) => get(client, path(id), options),
     events: async (id, query, options) => get(client, `${path(id)}/events${toQuery(query)}`, options),
     cancel: async (id, options) => send(client, 'POST', `${path(id)}/cancel`, undefined, options, true),
+  };
+}
+
+function remoteTrainingRuns(client: RetryingClient): TrainingRunsResource {
+  const all = '/v1/training/runs';
+  const path = (id: string): string => `${all}/${encodeURIComponent(id)}`;
+  return {
+    async create(request, options) {
+      client.requireOpen();
+      checkRequest('TrainingRunRequest', request, {});
+      return send(client, 'POST', all, request, options);
+    },
+    list: async (options) => (await get<{ data: readonly TrainingRunInfo[] }>(client, all, options)).data,
+    retrieve: async (id, options) => get(client, path(id), options),
+    call: async (id, operation, request, options) =>
+      send(client, 'POST', `${path(id)}/${operation}`, request, options, request.idempotency_key != null),
+    result: async (requestId, query, options) =>
+      get(client, `/v1/training/requests/${encodeURIComponent(requestId)}${inUrl(query)}`, options),
+    close: async (id, options) => send(client, 'POST', `${path(id)}/close`, undefined, options, true),
+    delete: async (id, options) => send(client, 'DELETE', path(id), undefined, options),
   };
 }
 

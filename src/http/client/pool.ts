@@ -19,6 +19,7 @@ import type {
   PooledService,
   Service,
   TrainingJobsResource,
+  TrainingRunsResource,
 } from '../../service.ts';
 import { Affinity } from './affinity.ts';
 import { abortedBy, LONGEST_WAIT_MS } from './retrying-client.ts';
@@ -201,6 +202,10 @@ class Pool extends CheckedTrainingService implements PooledService {
 
   get trainingJobs(): TrainingJobsResource {
     return this.#resource('trainingJobs');
+  }
+
+  get trainingRuns(): TrainingRunsResource | undefined {
+    return this.#trainer.trainingRuns;
   }
 
   async close(): Promise<void> {

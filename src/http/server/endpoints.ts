@@ -1,6 +1,8 @@
 /** An authorized request -> the response of its endpoint. */
 import { innerOf } from '../../checked-service.ts';
+import { packageVersion } from '../../common/index.ts';
 import {
+  type SftRequest,
   validateCheckpointDeleteRequest,
   validateLogRequest,
   validateModelCreateRequest,
@@ -27,6 +29,7 @@ import type { HandlerSettings } from './handler-options.ts';
 import { jobQuery, listQuery } from './list-query.ts';
 import { countTokens, createMessage } from './message-endpoints.ts';
 import { listServedModels, retrieveServedModel } from './model-list.ts';
+import { renameOldSettings } from './old-names.ts';
 import { ollamaChat, ollamaEmbed, ollamaEmbeddings, ollamaGenerate } from './ollama-endpoints.ts';
 import { ollamaLoaded, ollamaPull, ollamaShow, ollamaTags, ollamaVersion } from './ollama-model-endpoints.ts';
 import { classify, rerank, score } from './rank-endpoints.ts';
@@ -41,7 +44,16 @@ import {
 import type { EndpointName } from './routes.ts';
 import { createTextCompletion } from './text-endpoints.ts';
 import { detokenize, tokenize } from './token-endpoints.ts';
-import { packageVersion } from './version.ts';
+import {
+  closeTrainingRun,
+  createTrainingRun,
+  deleteTrainingRun,
+  listTrainingRuns,
+  retrieveTrainingResult,
+  retrieveTrainingRun,
+  trainingStep,
+} from './training-run-endpoints.ts';
+import { createTranscription } from './transcription-endpoints.ts';
 import { json } from './wire.ts';
 
 /** The endpoints by name. */
@@ -56,6 +68,7 @@ export const endpointHandlers: Readonly<Record<EndpointName, EndpointHandler>> =
   createCompletion,
   createTextCompletion,
   createEmbeddings,
+  createTranscription,
   rerank,
   score,
   classify,
@@ -140,6 +153,7 @@ export const endpointHandlers: Readonly<Record<EndpointName, EndpointHandler>> =
   createTrainingJob: async (context) => {
     const body = await readJson(context.request, context.settings);
     limitTrajectories(body, context.settings);
+    renameOldSettings(body);
     const request = validateTrainingJobRequest(body, context.validation);
     const { service, call } = context;
     const { train } = innerOf(service);
@@ -158,6 +172,34 @@ export const endpointHandlers: Readonly<Record<EndpointName, EndpointHandler>> =
   },
   cancelTrainingJob: async (context) =>
     json(await preview(context, 'trainingJobs').cancel(context.id, context.call)),
+  createSftJob: async ({ request, settings, service, call }) => {
+    const body = await readJson(request, settings);
+    const { data } = (body ?? {}) as { data?: unknown };
+    if (Array.isArray(data) && data.length > settings.maxTrajectories)
+      throw tooMany('data', data.length, settings.maxTrajectories);
+    if (!service.sft) throw unsupported('supervised training');
+    const job = await service.sft(body as SftRequest, call);
+    job.done.catch(() => {}); // the failure is reported by the job's endpoints
+    return json({ id: job.id });
+  },
+  listBaseModels: async ({ service }) => {
+    if (!service.servedModels) throw unsupported('base models');
+    const data = service.servedModels().map((id) => ({ id, object: 'base_model' }));
+    return json({ object: 'list', data });
+  },
+  createTrainingRun,
+  listTrainingRuns,
+  retrieveTrainingRun,
+  closeTrainingRun,
+  deleteTrainingRun,
+  retrieveTrainingResult,
+  'training:forward': trainingStep('forward'),
+  'training:forward_backward': trainingStep('forward_backward'),
+  'training:optim_step': trainingStep('optim_step'),
+  'training:save_state': trainingStep('save_state'),
+  'training:load_state': trainingStep('load_state'),
+  'training:save_weights_for_sampler': trainingStep('save_weights_for_sampler'),
+  'training:sample': trainingStep('sample'),
 };
 
 /** A resource of the service. Throws `UNSUPPORTED` if the service only answers completions. */

@@ -8,13 +8,16 @@ import {
   checkArguments,
   type HandlerOptions,
   type RenderedPrompt,
+  type SftRequest,
   withDefaults,
 } from '../../protocol/index.ts';
-import type { CallOptions, Completions, Service } from '../../service.ts';
+import type { CallOptions, Completions, Service, TrainingJob } from '../../service.ts';
 
 /** What a handler can serve: a whole service, or one that only answers completions. Everything else is `UNSUPPORTED` then. */
 export type Servable = Completions &
   Partial<Service> & {
+    /** Supervised training. */
+    sft?(request: SftRequest, options?: CallOptions): Promise<TrainingJob>;
     /** The HTML page of a model's training run. */
     report?(modelId: string, options?: { readonly compare?: string | null }): Promise<string>;
     /** Names of models that requests can use, the default one first. */

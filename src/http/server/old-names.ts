@@ -25,6 +25,17 @@ export function renameOldFields(body: unknown): void {
   request['inference_xargs'] = xargs;
 }
 
+/** The same for the settings of a training job. */
+export function renameOldSettings(body: unknown): void {
+  const settings = ((body ?? {}) as { experimental_config?: unknown }).experimental_config;
+  if (typeof settings !== 'object' || settings === null) return;
+  const config = settings as Record<string, unknown>;
+  const tau = take(config, 'kimi_k2_tau');
+  if (tau === null) return;
+  if ((config['variant_k2_tau'] ?? null) !== null) refuse('kimi_k2_tau', 'variant_k2_tau', tau);
+  config['variant_k2_tau'] = tau;
+}
+
 function take(request: Record<string, unknown>, name: string): unknown {
   if (!Object.hasOwn(request, name)) return null;
   const value = request[name];

@@ -1,6 +1,6 @@
 /** Path -> its endpoints, one per method. */
 
-import type { Scope } from '../../protocol/index.ts';
+import type { RunOperation, Scope } from '../../protocol/index.ts';
 import type { ErrorForm } from '../../wires/index.ts';
 
 /** Names of the endpoints. */
@@ -11,6 +11,7 @@ export type EndpointName =
   | 'createCompletion'
   | 'createTextCompletion'
   | 'createEmbeddings'
+  | 'createTranscription'
   | 'rerank'
   | 'score'
   | 'classify'
@@ -61,7 +62,16 @@ export type EndpointName =
   | 'listTrainingJobs'
   | 'retrieveTrainingJob'
   | 'listTrainingJobEvents'
-  | 'cancelTrainingJob';
+  | 'cancelTrainingJob'
+  | 'createSftJob'
+  | 'listBaseModels'
+  | 'createTrainingRun'
+  | 'listTrainingRuns'
+  | 'retrieveTrainingRun'
+  | 'closeTrainingRun'
+  | 'deleteTrainingRun'
+  | 'retrieveTrainingResult'
+  | `training:${RunOperation}`;
 
 /** One endpoint. */
 export type Endpoint = {
@@ -77,6 +87,7 @@ export type Endpoint = {
 type Row = readonly [name: EndpointName, method: string, path: string, scopes: readonly Scope[] | null];
 
 const PREVIEW = '/v1/preview/';
+const TRAINING = '/v1/training/';
 const MESSAGES = '/v1/messages';
 const OLLAMA = '/api/';
 
@@ -87,6 +98,7 @@ const ROWS: readonly Row[] = [
   ['createCompletion', 'POST', '/v1/chat/completions', ['complete']],
   ['createTextCompletion', 'POST', '/v1/completions', ['complete']],
   ['createEmbeddings', 'POST', '/v1/embeddings', ['complete']],
+  ['createTranscription', 'POST', '/v1/audio/transcriptions', ['complete']],
   ...['/v1/rerank', '/v2/rerank', '/rerank'].map((path): Row => ['rerank', 'POST', path, ['complete']]),
   ...['/v1/score', '/score'].map((path): Row => ['score', 'POST', path, ['complete']]),
   ...['/v1/classify', '/classify'].map((path): Row => ['classify', 'POST', path, ['complete']]),
@@ -138,6 +150,21 @@ const ROWS: readonly Row[] = [
   ['retrieveTrainingJob', 'GET', '/v1/preview/training-jobs/{id}', ['read']],
   ['listTrainingJobEvents', 'GET', '/v1/preview/training-jobs/{id}/events', ['read']],
   ['cancelTrainingJob', 'POST', '/v1/preview/training-jobs/{id}/cancel', ['train']],
+  ['createSftJob', 'POST', '/v1/preview/sft-training-jobs', ['train']],
+  ['listBaseModels', 'GET', '/v1/preview/base-models', ['read']],
+  ['createTrainingRun', 'POST', '/v1/training/runs', ['train']],
+  ['listTrainingRuns', 'GET', '/v1/training/runs', ['read']],
+  ['retrieveTrainingRun', 'GET', '/v1/training/runs/{id}', ['read']],
+  ['closeTrainingRun', 'POST', '/v1/training/runs/{id}/close', ['train']],
+  ['deleteTrainingRun', 'DELETE', '/v1/training/runs/{id}', ['train']],
+  ['training:forward', 'POST', '/v1/training/runs/{id}/forward', ['train']],
+  ['training:forward_backward', 'POST', '/v1/training/runs/{id}/forward_backward', ['train']],
+  ['training:optim_step', 'POST', '/v1/training/runs/{id}/optim_step', ['train']],
+  ['training:save_state', 'POST', '/v1/training/runs/{id}/save_state', ['train']],
+  ['training:load_state', 'POST', '/v1/training/runs/{id}/load_state', ['train']],
+  ['training:save_weights_for_sampler', 'POST', '/v1/training/runs/{id}/save_weights_for_sampler', ['train']],
+  ['training:sample', 'POST', '/v1/training/runs/{id}/sample', ['train']],
+  ['retrieveTrainingResult', 'GET', '/v1/training/requests/{id}', ['train']],
 ];
 
 /** All endpoints. */
@@ -187,7 +214,7 @@ export function findEndpoints(path: string): Found {
 
 /** The form of errors at a path, unknown paths included. */
 export function formOf(path: string): ErrorForm {
-  if (path.startsWith(PREVIEW)) return 'preview';
+  if (path.startsWith(PREVIEW) || path.startsWith(TRAINING)) return 'preview';
   if (path.startsWith(OLLAMA)) return 'ollama';
   return path === MESSAGES || path.startsWith(`${MESSAGES}/`) ? 'messages' : 'completion';
 }

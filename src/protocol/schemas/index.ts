@@ -25,7 +25,9 @@ import { textCompletionDefinitions } from './text-completion.ts';
 import { tokenizerDefinitions } from './tokenizer.ts';
 import { toolDefinitions } from './tool.ts';
 import { trainingJobDefinitions } from './training-job.ts';
+import { trainingRunDefinitions } from './training-run.ts';
 import { trajectoryDefinitions } from './trajectory.ts';
+import { transcriptionDefinitions } from './transcription.ts';
 
 /** Fields of a chat completion request by what they are about. */
 export const fieldGroups = FIELD_GROUPS;
@@ -40,6 +42,7 @@ export const definitions: Definitions = {
   ...speculationDefinitions,
   ...adapterDefinitions,
   ...trainingJobDefinitions,
+  ...trainingRunDefinitions,
   ...trajectoryDefinitions,
   ...modelDefinitions,
   ...tokenizerDefinitions,
@@ -50,6 +53,7 @@ export const definitions: Definitions = {
   ...responseHistoryDefinitions,
   ...responseToolDefinitions,
   ...embeddingDefinitions,
+  ...transcriptionDefinitions,
   ...rankDefinitions,
   ...batchRequestDefinitions,
 };
@@ -86,6 +90,7 @@ export const validated = [
   'AdapterUnloadBody',
   'TextCompletionRequest',
   'EmbeddingRequest',
+  'TranscriptionRequest',
   'RerankRequest',
   'ScoreRequest',
   'ClassifyRequest',
@@ -98,6 +103,13 @@ export const validated = [
   'OllamaGenerateRequest',
   'OllamaModelRequest',
   'ResponseRequest',
+  'TrainingRunRequest',
+  'RunDataRequest',
+  'RunStepRequest',
+  'RunSaveRequest',
+  'RunLoadRequest',
+  'RunPublishRequest',
+  'RunSampleRequest',
   'ListQuery',
   'JobListQuery',
 ] as const;
@@ -118,4 +130,12 @@ export const filled = [
   'ClassifyRequest',
   'ExperimentalConfig',
   'SftConfig',
+  'TrainingRunRequest',
+  'RunDataRequest',
+  'RunStepRequest',
+  'AdamParams',
+  'RunSaveRequest',
+  'RunLoadRequest',
+  'RunPublishRequest',
+  'RunSampleRequest',
 ] as const;

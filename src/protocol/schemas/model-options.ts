@@ -31,6 +31,10 @@ export const limits = {
     0,
   ),
   maxBatchTokens: integer('Tokens of one step at most.', 1, { maximum: 65_536 }),
+  diskCacheBytes: integer(
+    'Bytes that caches of prompts may take on the disk, in `home`: all of them together, old ones give way. A prompt that begins like one of an earlier process then goes on from there. 0 keeps none. See docs/choosing-a-model.md.',
+    0,
+  ),
   threads: integer(
     'CPU threads at most: fewer run while other programs or models take cores, see `stats().threads`. Default: one per core but for efficiency cores; one for a model of less than ten million parameters.',
     1,

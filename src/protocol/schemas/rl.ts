@@ -80,7 +80,7 @@ const adapterProperties = {
   ),
   memoryBudget: {
     description:
-      'Bytes that training may take beside the weights; what does not fit is computed twice. Default: 2 GiB of activations are kept.',
+      'Bytes that training may take beside the weights; activations that do not fit are computed twice. Default: 2 GiB of activations are kept. A row that would take more even so is refused before training starts.',
     type: 'integer',
     minimum: 1,
     maximum: 2 ** 50,

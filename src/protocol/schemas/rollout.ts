@@ -21,6 +21,9 @@ const completions: Schema = {
   properties: { createCompletion: callback('Answers a request.') },
 };
 
+/** Lists whose types are written where they are used. */
+const objects = { tsType: 'readonly object[]' };
+
 const gatherProperties: Record<string, Schema> = {
   groupSize: integer('Attempts at each task.', 1, { default: 8 }),
   concurrency: integer('Number of concurrent attempts.', 1, { default: 64 }),
@@ -131,6 +134,74 @@ export const rolloutDefinitions: Definitions = {
         1,
       ),
       onEvent: callback('Called after each step and each evaluation.'),
+    },
+    { title: 'options' },
+  ),
+  EnvironmentOptions: object(
+    'Options of `environmentRollout`.',
+    ['baseUrls', 'service', 'model', 'toMessage', 'toAction'],
+    {
+      baseUrls: list('Servers of the environment.', { type: 'string', minLength: 1 }, { minItems: 1 }),
+      service: completions,
+      model: text('Who plays. In `trainLoop` the trained model does.'),
+      toReset: callback('The body of `/reset`.'),
+      toMessage: callback('What the model reads.'),
+      toAction: callback('The action of an answer.'),
+      request: { description: 'Further fields of the requests.', type: 'object' },
+      maxTurns: integer('Answers of an attempt.', 1, { default: 10 }),
+      timeoutMs: integer('For each call of a server.', 1, { default: 30_000, maximum: 2 ** 31 - 1 }),
+      fetch: callback('In place of the global one.'),
+    },
+    { title: 'options' },
+  ),
+  DistillOptions: object(
+    'Options of `distill`.',
+    ['service', 'model', 'teacher', 'tasks'],
+    {
+      service: completions,
+      model: text('The student: a registered model, by id or name, or what a new one starts from.'),
+      teacher: object('Who is learned from.', [], {
+        service: completions,
+        model: text("Its model there. Default: the service's default model."),
+        messages: list('Messages that stand before those of a task.', ref('Message'), objects),
+        tools: list('Tools, in place of those of a task.', ref('Tool'), objects),
+      }),
+      tasks: list(
+        'Conversations whose next turn is learned.',
+        object('A conversation.', ['messages'], {
+          messages: list('The conversation.', ref('Message'), { minItems: 1, ...objects }),
+          tools: {
+            description: 'Tools that the template shows.',
+            type: ['array', 'null'],
+            items: ref('Tool'),
+            tsType: 'readonly object[] | null',
+          },
+        }),
+        { minItems: 1 },
+      ),
+      method: string(
+        '`on_policy`: the student answers and learns from what the teacher finds of its tokens. `off_policy`: the teacher answers, once for each task.',
+        { enum: ['on_policy', 'off_policy'], default: 'on_policy' },
+      ),
+      topK: integer(
+        'Off policy: how many of the likeliest tokens of the teacher are learned at each place, beside its own. 0: its own alone.',
+        0,
+        { default: 0, maximum: 100 },
+      ),
+      steps: integer('Optimizer steps.', 1, { default: 50 }),
+      batchSize: integer('Tasks of a step.', 1, { default: 8 }),
+      samples: integer('Answers to each task.', 1, { default: 4 }),
+      maxTokens: integer('Most tokens of an answer.', 1, { default: 256 }),
+      temperature: number('Of the sampling.', { default: 1, exclusiveMinimum: 0 }),
+      learningRate: number('Of AdamW.', { default: 1e-4, minimum: 0, maximum: 3e38 }),
+      rank: integer('Of the adapter. Default: as the runtime trains.', 1, { maximum: 1024 }),
+      seed: {
+        description: 'Determines the order of tasks and the sampling.',
+        type: ['integer', 'string'],
+        default: 0,
+      },
+      signal: { description: 'Ends it.', kind: 'AbortSignal' },
+      onEvent: callback('Called after each step.'),
     },
     { title: 'options' },
   ),

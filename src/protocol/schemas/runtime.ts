@@ -38,6 +38,7 @@ const runtimeLimits = {
   ...limits,
   maxSequences: { ...limits.maxSequences, default: 64 },
   maxBatchTokens: { ...limits.maxBatchTokens, default: 512 },
+  diskCacheBytes: { ...limits.diskCacheBytes, default: 0 },
 } satisfies Record<string, Schema>;
 const gpu: Schema = ref('Gpu', 'Which processor computes. `auto`: the best one that is there.', {
   default: 'auto',

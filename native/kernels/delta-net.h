@@ -1,0 +1,39 @@
+// Gated delta net: queries, keys, values, decays and strengths of a row's tokens, and the gradient of what they give -> their gradients.
+// Per head, with a state S (size x size) and S' = e^decay S: S <- S' + k d^T with d = beta (v - S'^T k); output S^T q / sqrt(size).
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace onpolicy::training {
+
+// The size of a head must be a multiple of this.
+constexpr int kDeltaLanes = 16;
+
+// Tokens of one row, in order, that begin with the state that another run ends with.
+struct DeltaRun {
+  int64_t start, count;
+  int64_t parent;  // index of the run before it; -1: the state is zero
+};
+
+struct DeltaNetRow {
+  int64_t size, key_heads, value_heads, tokens;
+  const DeltaRun* runs;  // parents before their children
+  int64_t run_count;
+};
+
+// (size, key heads, tokens) query, key; (size, value heads, tokens) value, output; (value heads, tokens) decay, beta
+struct DeltaNetInputs {
+  const float *query, *key, *value, *decay, *beta, *output_gradient;
+};
+
+struct DeltaNetGradients {
+  float *query, *key, *value, *decay, *beta;  // as the inputs lie
+};
+
+size_t DeltaNetWorkBytes(const DeltaNetRow& row);
+
+// Fills the gradients of one head of keys and of the heads of values that read it. `work`: aligned to 64.
+void DeltaNetBackward(const DeltaNetRow& row, const DeltaNetInputs& inputs, int64_t key_head, void* work,
+                      const DeltaNetGradients& gradients);
+
+}  // namespace onpolicy::training

@@ -1,0 +1,15 @@
+// Matmuls of each row with the matrices of its experts, on a CPU: pieces that threads take one after the other, each of one expert.
+#pragma once
+#include "graphs/graph.h"
+
+namespace onpolicy::training {
+
+// Fills (outputs, used, tokens). src[0]: (size, outputs, experts), of a type with a format; src[1]: (size, 1 or used, tokens); src[2]:
+// (used, tokens) experts. `counter`: of a graph.
+void ExpertShare(Tensor y, int thread, int threads, void* counter);
+
+// Fills (size, used, tokens), with the same weights, of a quantized type, the other way round. src[1]: (outputs, 1 or used, tokens).
+// Needs AVX-512.
+void ExpertBackShare(Tensor y, int thread, int threads, void* counter);
+
+}  // namespace onpolicy::training

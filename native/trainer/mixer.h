@@ -1,0 +1,61 @@
+// What lets the tokens of a row see others: linear layers of the normed stream -> what the output matrix reads, and the way back.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "trainer/attention.h"
+#include "trainer/norms.h"
+#include "trainer/state-runs.h"
+
+namespace onpolicy::training {
+
+// Results of a layer's `mixer_inputs`, (out, row) each, or their gradients.
+using MixerInputs = std::vector<Tensor>;
+
+// Keys and values that several layers read, (kv width, row), and their gradients.
+struct SharedKeys {
+  Slot key, value, key_gradient, value_gradient;
+};
+
+// The parts of a row that every layer's graph reads.
+struct RowInputs {
+  int64_t size = 0;
+  Slot positions;  // (row, kPositions) int32
+  RowAttention attention;
+  StatePlan states;  // of a model with recurrent layers
+  Slot own_inputs;   // as RowMemory has them, and so are the next ones
+  std::vector<SharedKeys> shared_keys;
+  Slot zeros;        // the state of a recurrent layer before its first token
+};
+
+// Device memory that a layer's graph fills piece by piece.
+struct LayerScratch {
+  Slot query_gradient, key_gradient, value_gradient;  // the last two are zero before a graph runs
+};
+
+class Mixer {
+ public:
+  virtual ~Mixer() = default;
+
+  // Fills `mixed`, (mixed width, row), which has its place.
+  virtual void Forward(const MixerInputs& inputs, Tensor mixed) = 0;
+  // What the output matrix reads, (mixed width, row).
+  virtual Tensor Output(const MixerInputs& /*inputs*/, Tensor mixed) { return mixed; }
+  // Gradient of `Output` -> those of the inputs.
+  virtual MixerInputs Backward(const MixerInputs& inputs, Tensor mixed, Tensor gradient, const LayerScratch& scratch) = 0;
+};
+
+// What mixers are made from; all of it outlives them.
+struct MixerParts {
+  Graph& graph;
+  Linears& linears;
+  const Weights& weights;
+  const Layer& layer;
+  const RowInputs& row;
+};
+
+std::unique_ptr<Mixer> NewAttention(const MixerParts& parts);
+std::unique_ptr<Mixer> NewDeltaNet(const MixerParts& parts);
+std::unique_ptr<Mixer> NewConvolution(const MixerParts& parts);
+
+}  // namespace onpolicy::training

@@ -1,0 +1,71 @@
+/** A home folder -> `runtime.diskCaches`: the caches of prompts that lie in it. */
+import fs from 'node:fs/promises';
+import path from 'node:path';
+import { ifMissing, storeFailed } from '../common/index.ts';
+import { OnpolicyError } from '../errors.ts';
+import { cacheFolder, filesIn, folders, OWNER_FILE } from './cache-files.ts';
+
+/** Caches of prompts that one model computed in one way: with this build of the engine, type of cache and placement. */
+export type DiskCacheRecord = {
+  readonly id: string;
+  /** What the model was called; empty: the file that says so is lost. */
+  readonly model: string;
+  /** Files, and their bytes. */
+  readonly files: number;
+  readonly bytes: number;
+  /** When one of them was last written or loaded, in seconds since 1970. */
+  readonly used_at: number;
+};
+
+/** Caches of prompts in the home folder, of this process and others. */
+export interface DiskCachesResource {
+  /** The last used first. */
+  list(): Promise<DiskCacheRecord[]>;
+  /**
+   * Deletes those of one record, or all. Models that are loaded go on and write new ones.
+   * @throws OnpolicyError `NOT_FOUND` for an unknown id
+   */
+  delete(id?: string): Promise<void>;
+}
+
+/** The resource of a home folder. */
+export function diskCachesResource(home: string): DiskCachesResource {
+  const root = cacheFolder(home);
+  return {
+    list: async () => {
+      const records = await Promise.all((await folders(root)).map(recordOf));
+      return records.filter(({ files }) => files > 0).sort((a, b) => b.used_at - a.used_at);
+    },
+    delete: async (id) => {
+      const found = (await folders(root)).filter(
+        (folder) => id === undefined || path.basename(folder) === id,
+      );
+      if (id !== undefined && found.length === 0)
+        throw new OnpolicyError('NOT_FOUND', `there are no caches ${String(id)} in ${root}`);
+      for (const folder of found)
+        await fs.rm(folder, { recursive: true, force: true }).catch((cause: unknown) => {
+          throw storeFailed(`cannot delete ${folder}`, cause);
+        });
+    },
+  };
+}
+
+async function recordOf(folder: string): Promise<DiskCacheRecord> {
+  const files = await filesIn(folder);
+  return {
+    id: path.basename(folder),
+    model: await modelOf(folder),
+    files: files.length,
+    bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
+    used_at: Math.floor(Math.max(0, ...files.map(({ usedMs }) => usedMs)) / 1000),
+  };
+}
+
+async function modelOf(folder: string): Promise<string> {
+  const text = await fs.readFile(path.join(folder, OWNER_FILE), 'utf8').catch(ifMissing('{}'));
+  try {
+    return String((JSON.parse(text) as { readonly model?: unknown }).model ?? '');
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,148 @@
+/** An environment behind HTTP -> a rollout that plays it: observations become messages, answers become actions. */
+import { errorAt, messageOf, OnpolicyError } from '../errors.ts';
+import {
+  type Arguments,
+  type ChatCompletion,
+  type ChatCompletionRequest,
+  checkArguments,
+  describe,
+  type Message,
+  withDefaults,
+} from '../protocol/index.ts';
+import type { Completions } from '../service.ts';
+import type { Rollout, RolloutContext } from './gather.ts';
+import { record } from './recorder.ts';
+
+/** What an environment shows. */
+export type Observation = Readonly<Record<string, unknown>>;
+
+/** Options of `environmentRollout`. */
+export type EnvironmentOptions<Task> = Omit<
+  Arguments['EnvironmentOptions'],
+  'service' | 'toReset' | 'toMessage' | 'toAction' | 'request' | 'fetch'
+> & {
+  readonly service: Completions;
+  /** The body of `/reset` for a task. Default: the seed of the attempt. */
+  readonly toReset?: ((task: Task, context: RolloutContext) => object) | undefined;
+  /** What the model reads of an observation. */
+  readonly toMessage: (observation: Observation, task: Task) => string;
+  /** The action of an answer. */
+  readonly toAction: (answer: string) => object;
+  /** Further fields of the requests, such as `max_tokens`. */
+  readonly request?: Partial<ChatCompletionRequest> | undefined;
+  readonly fetch?: typeof globalThis.fetch | undefined;
+};
+
+/** What `/reset` and `/step` answer. */
+type Shown = { readonly observation: Observation; readonly reward: number; readonly isDone: boolean };
+
+/**
+ * Plays environments of OpenEnv's protocol (`POST /reset`, `POST /step`) in `gatherTrajectoryGroups` and `trainLoop`. A server plays one
+ * attempt at a time; further attempts wait for a free one. The reward is the sum of all rewards.
+ * @throws OnpolicyError `INVALID_REQUEST` for wrong options
+ */
+export function environmentRollout<Task>(
+  options: EnvironmentOptions<Task>,
+): Rollout<Task, RolloutContext & { readonly model?: string }> {
+  const checked = checkArguments('EnvironmentOptions', options as Arguments['EnvironmentOptions']);
+  const { baseUrls, maxTurns, timeoutMs } = withDefaults('EnvironmentOptions', checked);
+  const free = [...baseUrls];
+  const waiting: ((url: string) => void)[] = [];
+  return async (task, context) => {
+    const url = free.pop() ?? (await new Promise<string>((resolve) => waiting.push(resolve)));
+    try {
+      return await play(options, { url, maxTurns, timeoutMs }, task, context);
+    } finally {
+      const next = waiting.shift();
+      if (next) next(url);
+      else free.push(url);
+    }
+  };
+}
+
+async function play<Task>(
+  {
+    service,
+    model,
+    toReset,
+    toMessage,
+    toAction,
+    request,
+    fetch = globalThis.fetch,
+  }: EnvironmentOptions<Task>,
+  {
+    url,
+    maxTurns,
+    timeoutMs,
+  }: { readonly url: string; readonly maxTurns: number; readonly timeoutMs: number },
+  task: Task,
+  context: RolloutContext & { readonly model?: string },
+) {
+  const { signal, seed } = context;
+  signal.throwIfAborted();
+  const call = (path: 'reset' | 'step', body: object) => ask({ fetch, url, path, timeoutMs, signal }, body);
+  const recorder = record(service, { model: context.model ?? model, seed });
+  const messages: Message[] = [];
+  let shown = await call('reset', toReset?.(task, context) ?? { seed });
+  let reward = shown.reward;
+  let turns = 0;
+  for (; turns < maxTurns && !shown.isDone; turns++) {
+    messages.push({ role: 'user', content: toMessage(shown.observation, task) });
+    const asked = {
+      ...request,
+      messages: [...messages],
+      logprobs: true,
+      return_token_ids: true,
+      stream: false as const,
+    };
+    const { choices } = (await recorder.service.createCompletion(asked, { signal })) as ChatCompletion;
+    const content = choices[0]!.message.content ?? '';
+    messages.push({ role: 'assistant', content });
+    shown = await call('step', { action: toAction(content) });
+    reward += shown.reward;
+  }
+  return recorder.finish({ reward, metrics: { turns, is_done: shown.isDone } });
+}
+
+/** One call of an environment, which may hang or answer anything. */
+async function ask(
+  {
+    fetch,
+    url,
+    path,
+    timeoutMs,
+    signal,
+  }: {
+    readonly fetch: typeof globalThis.fetch;
+    readonly url: string;
+    readonly path: string;
+    readonly timeoutMs: number;
+    readonly signal: AbortSignal;
+  },
+  body: object,
+): Promise<Shown> {
+  const at = `${url.replace(/\/$/, '')}/${path}`;
+  let answer: unknown;
+  try {
+    const response = await fetch(at, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+      signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
+    });
+    if (!response.ok) throw new Error(`status ${response.status}`);
+    answer = await response.json();
+  } catch (cause) {
+    if (signal.aborted)
+      throw new OnpolicyError('ABORTED', 'the attempt was aborted', { cause: signal.reason });
+    throw new OnpolicyError('NETWORK_FAILED', `the environment ${at} failed: ${messageOf(cause)}`, { cause });
+  }
+  const { observation, reward = null, done = false } = (answer ?? {}) as Record<string, unknown>;
+  const wrong = (field: string, expected: string, got: unknown) =>
+    errorAt(field, 'NETWORK_FAILED', `expected ${expected} of the environment ${at}, got ${describe(got)}`);
+  if (typeof observation !== 'object' || observation === null)
+    throw wrong('observation', 'an object', observation);
+  if (reward !== null && !Number.isFinite(reward)) throw wrong('reward', 'a finite number or null', reward);
+  if (typeof done !== 'boolean') throw wrong('done', 'true or false', done);
+  return { observation: observation as Observation, reward: (reward as number | null) ?? 0, isDone: done };
+}

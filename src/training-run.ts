@@ -1,0 +1,175 @@
+/** A training run of a service -> a method per step, sent in the order of the calls. */
+import { randomUUID } from 'node:crypto';
+import { OnpolicyError } from './errors.ts';
+import {
+  type AdamParams,
+  type CallOptions,
+  checkRequest,
+  type Datum,
+  RUN_OPERATIONS,
+  type RunDataRequest,
+  type RunOperation,
+  type RunRequest,
+  type RunSampleRequest,
+  type TrainingRunInfo,
+  type TrainingRunReply,
+  type TrainingRunRequest,
+  type TrainingRunResult,
+} from './protocol/index.ts';
+
+/** Training runs whose steps a client sends one by one. {@link TrainingRun} calls them. */
+export interface TrainingRunsResource {
+  /** Opens a run on a registered model, or on a new one. @throws OnpolicyError `UNSUPPORTED` if it cannot be trained */
+  create(request: TrainingRunRequest, options?: CallOptions): Promise<TrainingRunInfo>;
+  /** Every run, oldest first, with the steps of its last saved state. */
+  list(options?: CallOptions): Promise<readonly TrainingRunInfo[]>;
+  /** @throws OnpolicyError `NOT_FOUND` */
+  retrieve(id: string, options?: CallOptions): Promise<TrainingRunInfo>;
+  /**
+   * Does a step. Steps run in the order of their numbers; one that is repeated with its `idempotency_key` has the answer of the first. A
+   * run that is not open goes on from its last saved state.
+   * @throws OnpolicyError `CONFLICT` for a step out of order
+   */
+  call(
+    id: string,
+    operation: RunOperation,
+    request: RunRequest,
+    options?: CallOptions,
+  ): Promise<TrainingRunReply>;
+  /** Asks again for the result of a step. @throws OnpolicyError `NOT_FOUND` if it is not kept */
+  result(
+    requestId: string,
+    query?: { readonly wait_ms?: number | null },
+    options?: CallOptions,
+  ): Promise<TrainingRunReply>;
+  /** Saves what no state has yet, as the state `last`, and frees the memory of a run. It can go on later. */
+  close(id: string, options?: CallOptions): Promise<TrainingRunInfo>;
+  /** Deletes a run with its saved states. Published checkpoints stay. */
+  delete(id: string, options?: CallOptions): Promise<TrainingRunInfo>;
+}
+
+/** A loss by name, with its settings. */
+export type RunLoss = Pick<RunDataRequest, 'loss_fn' | 'loss_fn_config'>;
+
+/** What {@link TrainingRun.forwardBackwardCustom} is given: log-probabilities of each datum -> the gradient of the loss by them. */
+export type CustomGradient = (
+  logprobs: readonly (readonly number[])[],
+) => readonly ArrayLike<number>[] | Promise<readonly ArrayLike<number>[]>;
+
+/** The client of one run. Steps run in the order of the calls, also those that were not awaited. */
+export class TrainingRun implements AsyncDisposable {
+  readonly #runs: TrainingRunsResource;
+  readonly #session = randomUUID();
+  readonly #info: TrainingRunInfo;
+  #sequence: number;
+
+  /** @internal Use `openTraining` of a service. */
+  constructor(runs: TrainingRunsResource, info: TrainingRunInfo) {
+    this.#runs = runs;
+    this.#info = info;
+    this.#sequence = info.sequence;
+  }
+
+  /** A UUID, to go on with after a restart. */
+  get id(): string {
+    return this.#info.id;
+  }
+
+  /** The registered model that it trains, which answers with the weights of the last `saveWeightsForSampler`. */
+  get modelId(): string {
+    return this.#info.model_id;
+  }
+
+  /** Steps that were sent, also before a restart: those up to this one need not be sent again. */
+  get sequence(): number {
+    return this.#sequence;
+  }
+
+  /** Log-probabilities of all targets, and the loss. */
+  forward(data: readonly Datum[], loss: RunLoss = {}, options?: CallOptions): Promise<TrainingRunResult> {
+    return this.#call('forward', { data, ...loss }, options);
+  }
+
+  /** The same for the targets that the loss counts, and adds its gradient to those of the next optimizer step. */
+  forwardBackward(
+    data: readonly Datum[],
+    loss: RunLoss = {},
+    options?: CallOptions,
+  ): Promise<TrainingRunResult> {
+    return this.#call('forward_backward', { data, ...loss }, options);
+  }
+
+  /** Adds the gradient of a loss of the caller's own, which is given the log-probabilities of all targets. */
+  async forwardBackwardCustom(
+    data: readonly Datum[],
+    gradientOf: CustomGradient,
+    options?: CallOptions,
+  ): Promise<TrainingRunResult> {
+    const { loss_fn_outputs } = await this.forward(data, {}, options);
+    const gradients = await gradientOf(loss_fn_outputs!.map(({ logprobs }) => logprobs.data));
+    const weighted = data.map(({ model_input, loss_fn_inputs: { target_tokens } }, i) => ({
+      model_input,
+      loss_fn_inputs: { target_tokens, weights: Array.from(gradients[i] ?? [], (value) => -value) },
+    }));
+    return await this.forwardBackward(weighted, {}, options);
+  }
+
+  /** One step of AdamW on the gradients that were added since the last one. */
+  optimStep(adam_params: AdamParams = {}, options?: CallOptions): Promise<TrainingRunResult> {
+    return this.#call('optim_step', { adam_params }, options);
+  }
+
+  /** Saves weights and optimizer. Gradients that no optimizer step has used are not saved. */
+  async saveState(name: string, options?: CallOptions): Promise<void> {
+    await this.#call('save_state', { name }, options);
+  }
+
+  /** Goes back to a saved state; `optimizer: false` starts a new optimizer. */
+  async loadState(
+    name: string,
+    { optimizer = true }: { readonly optimizer?: boolean } = {},
+    options?: CallOptions,
+  ): Promise<void> {
+    await this.#call('load_state', { name, optimizer }, options);
+  }
+
+  /** Makes the weights the newest checkpoint of the model. Resolves with the name that requests call it by. */
+  async saveWeightsForSampler(options?: CallOptions): Promise<string> {
+    return (await this.#call('save_weights_for_sampler', {}, options)).path!;
+  }
+
+  /** Samples with the newest checkpoint of the model. */
+  sample(
+    request: Omit<RunSampleRequest, 'sequence' | 'idempotency_key' | 'wait_ms'>,
+    options?: CallOptions,
+  ): Promise<TrainingRunResult> {
+    return this.#call('sample', request, options);
+  }
+
+  /** Saves what no state has yet, as the state `last`, and frees the memory of the run. */
+  async close(): Promise<void> {
+    await this.#runs.close(this.id);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  async #call(
+    operation: RunOperation,
+    request: RunRequest,
+    options: CallOptions = {},
+  ): Promise<TrainingRunResult> {
+    checkRequest(RUN_OPERATIONS[operation], request, {}); // before it has a number
+    this.#sequence++;
+    const sequence = this.#sequence;
+    const given = { ...request, sequence, idempotency_key: `${this.#session}-${sequence}` };
+    let reply: TrainingRunReply = await this.#runs.call(this.id, operation, given, options);
+    while (reply.status === 'pending') {
+      if (options.signal?.aborted)
+        throw new OnpolicyError('ABORTED', 'the request was aborted', { cause: options.signal.reason });
+      reply = await this.#runs.result(reply.request_id, {}, options);
+    }
+    return reply.result;
+  }
+}

@@ -1,0 +1,298 @@
+/** One training run: steps in the order of their numbers -> their results. Repeated steps have the answer of the first. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { OnpolicyError } from '../errors.ts';
+import {
+  type AdamParams,
+  type RunDataRequest,
+  type RunOperation,
+  type RunRequest,
+  type TrainingRunResult,
+  withDefaults,
+} from '../protocol/index.ts';
+import {
+  Averages,
+  type DataPlan,
+  type LossPool,
+  onTrainer,
+  planData,
+  Steps,
+  type Trainer,
+  type TrainerState,
+} from '../rl/index.ts';
+import type { StepRunRecord } from '../store/index.ts';
+import type { Resident } from './trainers.ts';
+
+/** What a run works with. */
+export type StepRunTools = {
+  readonly lossPool: () => LossPool;
+  /** Runs `work` with the trainer of the base model, which has the state of this run then. */
+  readonly use: <Result>(
+    run: StepRun,
+    work: (trainer: Trainer, vocabSize: number) => Promise<Result>,
+  ) => Promise<Result>;
+  /** Gives a trainer the state that a run begins with. */
+  readonly begin: (trainer: Trainer, record: StepRunRecord) => Promise<void>;
+  readonly save: (
+    record: StepRunRecord,
+    name: string,
+    sequence: number,
+    trainer: Trainer,
+  ) => Promise<StepRunRecord>;
+  readonly load: (record: StepRunRecord, name: string, trainer: Trainer, isWhole: boolean) => Promise<void>;
+  /** The name of the published weights. */
+  readonly publish: (record: StepRunRecord, trainer: Trainer) => Promise<string>;
+  readonly sample: (record: StepRunRecord, request: RunRequest) => Promise<TrainingRunResult>;
+};
+
+/** A step that was accepted. */
+type Entry = { readonly sequence: number; readonly done: Promise<TrainingRunResult> };
+
+/** Results that are kept for repeated steps. */
+const KEPT_RESULTS = 128;
+/** Steps that may wait. */
+const MOST_QUEUED = 64;
+/** How long a step waits for those in front of it that were not sent yet. */
+const GAP_MS = 30_000;
+/** The state that a run is saved as when it is closed. */
+const LAST_STATE = 'last';
+
+/** A run that is open. */
+export class StepRun implements Resident {
+  readonly #tools: StepRunTools;
+  readonly #stop = new AbortController();
+  readonly #entries = new Map<string, Entry>();
+  #record: StepRunRecord;
+  #parked: TrainerState | null = null;
+  #isBegun = false;
+  #accepted: number;
+  /** The last step after which there were no gradients that no optimizer step has used. */
+  #whole: number;
+  #isSaved = true;
+  #areGradientsFinite = true;
+  #queued = 0;
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(record: StepRunRecord, tools: StepRunTools) {
+    this.#record = record;
+    this.#tools = tools;
+    this.#accepted = record.states.at(-1)?.sequence ?? 0;
+    this.#whole = this.#accepted;
+  }
+
+  get record(): StepRunRecord {
+    return this.#record;
+  }
+
+  /** Steps that were accepted. */
+  get sequence(): number {
+    return this.#accepted;
+  }
+
+  get isBusy(): boolean {
+    return this.#queued > 0;
+  }
+
+  /** Fires when the run is closed. */
+  get signal(): AbortSignal {
+    return this.#stop.signal;
+  }
+
+  /** Loads what it begins with, so that a model that cannot be trained is refused at once. */
+  async open(): Promise<void> {
+    await this.#tools.use(this, async () => {});
+  }
+
+  async park(trainer: Trainer): Promise<void> {
+    this.#parked = await trainer.state();
+  }
+
+  async resume(trainer: Trainer): Promise<void> {
+    if (this.#parked) await trainer.restore(this.#parked);
+    else if (this.#isBegun)
+      throw new OnpolicyError('BACKEND_FAILED', 'the state of the training run is lost');
+    else await this.#tools.begin(trainer, this.#record);
+    this.#isBegun = true;
+    this.#parked = null;
+  }
+
+  /** Accepts a step, or finds the one of the same key. */
+  async submit(operation: RunOperation, request: RunRequest): Promise<{ key: string } & Entry> {
+    const { idempotency_key: given, sequence: wanted } = request;
+    if (wanted != null) await this.#reach(wanted);
+    const known = given == null ? undefined : this.#entries.get(given);
+    if (known) return { key: given!, ...known };
+    if (wanted != null && wanted !== this.#accepted + 1)
+      throw new OnpolicyError(
+        'CONFLICT',
+        `sequence: expected ${this.#accepted + 1}, the next step of the training run, got ${wanted}`,
+        { param: 'sequence' },
+      );
+    if (this.#stop.signal.aborted) throw closed();
+    if (this.#queued >= MOST_QUEUED)
+      throw new OnpolicyError('OVERLOADED', `the training run has ${MOST_QUEUED} steps that wait`);
+    this.#accepted++;
+    const sequence = this.#accepted;
+    const key = given ?? `step-${sequence}`;
+    this.#queued++;
+    const done = this.#last
+      .then(() => this.#perform(operation, request, sequence))
+      .finally(() => {
+        this.#queued--;
+      });
+    this.#last = done.catch(() => {}); // whoever asks for the result gets the error
+    const entry = { sequence, done };
+    this.#entries.set(key, entry);
+    for (const [old] of this.#entries) if (this.#entries.size > KEPT_RESULTS) this.#entries.delete(old);
+    return { key, ...entry };
+  }
+
+  /** The step of a key. @throws OnpolicyError `NOT_FOUND` */
+  find(key: string): Entry {
+    const entry = this.#entries.get(key);
+    if (entry) return entry;
+    throw new OnpolicyError(
+      'NOT_FOUND',
+      `the training run ${this.#record.id} has no step ${JSON.stringify(key)}`,
+    );
+  }
+
+  /** Ends the running step, and saves what no state has yet. */
+  async close({ isSaved = true }: { isSaved?: boolean } = {}): Promise<void> {
+    if (this.#stop.signal.aborted) return;
+    this.#stop.abort(closed());
+    await this.#last;
+    if (isSaved && !this.#isSaved && this.#isBegun)
+      await this.#tools.use(this, async (trainer) => {
+        this.#record = await this.#tools.save(this.#record, LAST_STATE, this.#whole, trainer);
+      });
+    this.#parked = null;
+  }
+
+  /** Waits a while for the steps before a step. */
+  async #reach(sequence: number): Promise<void> {
+    const deadline = performance.now() + GAP_MS;
+    while (sequence > this.#accepted + 1 && performance.now() < deadline && !this.#stop.signal.aborted)
+      await sleep(5);
+  }
+
+  async #perform(operation: RunOperation, request: RunRequest, sequence: number): Promise<TrainingRunResult> {
+    if (this.#stop.signal.aborted) throw closed();
+    if (operation === 'sample') return await this.#tools.sample(this.#record, request);
+    return await this.#tools.use(this, (trainer, vocabSize) =>
+      onTrainer({ trainer, signal: this.#stop.signal }, async () => {
+        switch (operation) {
+          case 'forward':
+          case 'forward_backward':
+            return await this.#learn(trainer, vocabSize, request as RunDataRequest, operation === 'forward');
+          case 'optim_step':
+            return await this.#step(trainer, request.adam_params ?? {}, sequence);
+          case 'save_state': {
+            this.#record = await this.#tools.save(
+              this.#record,
+              request.name!,
+              this.#wholeAt(sequence),
+              trainer,
+            );
+            this.#isSaved = true;
+            return { path: request.name! };
+          }
+          case 'load_state': {
+            await this.#tools.load(this.#record, request.name!, trainer, request.optimizer ?? true);
+            this.#areGradientsFinite = true;
+            this.#isSaved = false;
+            this.#whole = sequence;
+            return { path: request.name! };
+          }
+          case 'save_weights_for_sampler':
+            return { path: await this.#tools.publish(this.#record, trainer) };
+          default:
+            return operation satisfies never;
+        }
+      }),
+    );
+  }
+
+  /** The place of a state that is saved by a step: the step itself, unless gradients would be missing from it. */
+  #wholeAt(sequence: number): number {
+    return this.#whole === sequence - 1 ? sequence : this.#whole;
+  }
+
+  async #learn(
+    trainer: Trainer,
+    vocabSize: number,
+    request: RunDataRequest,
+    isForward: boolean,
+  ): Promise<TrainingRunResult> {
+    const { contextSize } = trainer.info;
+    const plan = planData(request, { vocabSize, contextSize }, this.#tools.lossPool(), isForward);
+    const steps = new Steps(trainer);
+    const before = isForward ? null : trainer.gradients();
+    const outputs = plan.shapes.map(([length, width]) => new Float32Array(length! * (width ?? 1)));
+    const averages = new Averages();
+    let sum = 0;
+    try {
+      for (const row of plan.rows) {
+        const lossOf = (scores: Awaited<ReturnType<Trainer['forward']>>) => plan.lossOf(row, scores);
+        const scores = isForward ? await steps.score(row.row) : null;
+        const { loss, metrics, logprobs } = scores
+          ? { ...(await lossOf(scores)), ...scores }
+          : await steps.add(row.row, lossOf);
+        for (const [i, datum] of row.datumOf.entries()) outputs[datum]![row.positionOf[i]!] = logprobs[i]!;
+        sum += loss;
+        averages.add(metrics);
+      }
+    } catch (error) {
+      if (before) await trainer.restore({ gradient: before });
+      throw error;
+    }
+    if (!isForward) {
+      this.#areGradientsFinite &&= steps.areFinite;
+      this.#isSaved = false;
+    }
+    return toResult(plan, outputs, { 'loss:sum': sum, ...averages.read() });
+  }
+
+  async #step(trainer: Trainer, given: AdamParams, sequence: number): Promise<TrainingRunResult> {
+    const adam = withDefaults('AdamParams', given);
+    const areFinite = this.#areGradientsFinite;
+    this.#areGradientsFinite = true;
+    if (!areFinite) await trainer.zeroGradients();
+    const { gradNorm, isApplied } = areFinite
+      ? await trainer.step({
+          learningRate: adam.learning_rate,
+          beta1: adam.beta1,
+          beta2: adam.beta2,
+          eps: adam.eps,
+          weightDecay: adam.weight_decay,
+          maxGradNorm: adam.grad_clip_norm,
+        })
+      : { gradNorm: Number.NaN, isApplied: false };
+    this.#isSaved = false;
+    this.#whole = sequence;
+    const norm = Number.isFinite(gradNorm) ? { 'loss/grad_norm': gradNorm } : {};
+    return {
+      metrics: {
+        ...norm,
+        'loss/learning_rate': adam.learning_rate,
+        'train/skipped_steps': isApplied ? 0 : 1,
+      },
+    };
+  }
+}
+
+function toResult(
+  { shapes }: DataPlan,
+  outputs: readonly Float32Array[],
+  metrics: Record<string, number>,
+): TrainingRunResult {
+  return {
+    loss_fn_outputs: outputs.map((logprobs, i) => ({
+      logprobs: { data: [...logprobs], dtype: 'float32', shape: shapes[i]! },
+    })),
+    metrics,
+  };
+}
+
+function closed(): OnpolicyError {
+  return new OnpolicyError('CLOSED', 'the training run is closed');
+}

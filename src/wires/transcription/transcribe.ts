@@ -1,0 +1,230 @@
+/** Requests for transcripts -> texts or events, of any service whose chat models hear. */
+import { type ChatCompletionStream, TranscriptionStream } from '../../answer/index.ts';
+import { OnpolicyError } from '../../errors.ts';
+import {
+  type ChatCompletion,
+  type ChatCompletionRequest,
+  checkRequest,
+  fault,
+  PathTranslation,
+  type Transcription,
+  type TranscriptionEvent,
+  type TranscriptionRequest,
+  type TranscriptionUsage,
+  throwFaults,
+  type ValidationOptions,
+} from '../../protocol/index.ts';
+import type { CallOptions, Completions, TranscriptionAnswer } from '../../service.ts';
+import { type Heard, hearWindows } from './windows.ts';
+
+/** A service whose models hear. */
+export type HearingService = Pick<Completions, 'createCompletion'> & {
+  /** Windows of a long sound, as files. Absent: it is heard as a whole. */
+  soundWindows?(file: string | Uint8Array): Promise<Uint8Array[]>;
+};
+
+/** Answers a request by a service. */
+export async function transcribe(
+  service: HearingService,
+  input: unknown,
+  options: CallOptions = {},
+  validation: ValidationOptions = {},
+): Promise<TranscriptionAnswer> {
+  const request = checkRequest('TranscriptionRequest', input, validation);
+  checkFurther(request);
+  const { file, chunking_strategy: chunking, response_format: format } = request;
+  if (chunking === 'auto' && service.soundWindows) {
+    const windows = await service.soundWindows(file);
+    if (windows.length > 1) return await inWindows(service, request, windows, options);
+  }
+  try {
+    const answer = await PATHS.run(() => service.createCompletion(toChat(request, file), options));
+    if (Symbol.asyncIterator in answer)
+      return new TranscriptionStream(eventsOf(answer), () => answer.abort());
+    return format === 'text' ? textOf(answer) : toTranscription(answer);
+  } catch (error) {
+    const isLong = error instanceof OnpolicyError && error.code === 'CONTEXT_OVERFLOW';
+    if (!isLong || !service.soundWindows) throw error;
+    const windows = await service.soundWindows(file);
+    if (windows.length === 1) throw error;
+    return await inWindows(service, request, windows, options);
+  }
+}
+
+/** The same of a long sound. */
+async function inWindows(
+  service: HearingService,
+  request: TranscriptionRequest,
+  windows: readonly Uint8Array[],
+  { signal, ...options }: CallOptions,
+): Promise<TranscriptionAnswer> {
+  if (request.include && request.include.length > 0)
+    refuse('include', 'not of a sound that is heard in windows');
+  const stop = new AbortController();
+  const call = { ...options, signal: signal ? AbortSignal.any([signal, stop.signal]) : stop.signal };
+  const heard = hearWindows(windows, (window) =>
+    PATHS.run(() => service.createCompletion(toChat({ ...request, stream: false }, window) as Whole, call)),
+  );
+  const events = joined(heard);
+  if (request.stream) return new TranscriptionStream(events, () => stop.abort());
+  for await (const event of events) {
+    if (event.type !== 'transcript.text.done') continue;
+    const { type: _, ...whole } = event;
+    return request.response_format === 'text' ? whole.text : whole;
+  }
+  throw new OnpolicyError('BACKEND_FAILED', 'the transcript has no end');
+}
+
+async function* joined(heard: AsyncIterable<Heard>): AsyncGenerator<TranscriptionEvent> {
+  let text = '';
+  let reason: Transcription['finish_reason'] = 'stop';
+  const usage = toUsage(NO_USAGE);
+  for await (const { delta, answer } of heard) {
+    const { input_tokens, output_tokens, total_tokens, input_token_details } = toUsage(answer.usage);
+    usage.input_tokens += input_tokens;
+    usage.output_tokens += output_tokens;
+    usage.total_tokens += total_tokens;
+    usage.input_token_details.audio_tokens += input_token_details.audio_tokens;
+    usage.input_token_details.text_tokens += input_token_details.text_tokens;
+    if (answer.choices[0]?.finish_reason === 'length') reason = 'length';
+    text += delta;
+    if (delta !== '') yield { type: 'transcript.text.delta', delta };
+  }
+  yield { type: 'transcript.text.done', text, usage, finish_reason: reason };
+}
+
+/** A chat that is answered as a whole. */
+type Whole = ChatCompletionRequest & { readonly stream?: false };
+
+const NO_USAGE = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
+const AUDIO = 'messages.0.content.0';
+/** Where the parts of the chat come from. */
+const PATHS = new PathTranslation({
+  [AUDIO]: 'file',
+  [`${AUDIO}.input_audio.data`]: 'file',
+  messages: 'file',
+});
+
+/** What the schema cannot say; and that nothing tells when a word was said. */
+function checkFurther({
+  file,
+  response_format: format,
+  timestamp_granularities: times,
+  ...rest
+}: TranscriptionRequest): void {
+  if (typeof file !== 'string' && !(file instanceof Uint8Array))
+    throwFaults([fault(['file'], 'type', 'base64 text, a data: URI or bytes', file)]);
+  if (rest.language && !isLanguage(rest.language))
+    throwFaults([fault(['language'], 'value', 'a language as en or pt-BR', rest.language)]);
+  if (format && format !== 'json' && format !== 'text')
+    refuse(
+      'response_format',
+      `${format} needs times, which models give no way to tell; expected json or text`,
+    );
+  if (times && times.length > 0)
+    refuse('timestamp_granularities', 'models give no way to tell when a word was said');
+  if (rest.stream && rest.include && rest.include.length > 0) refuse('include', 'not in a stream');
+}
+
+function refuse(param: string, what: string): never {
+  throw new OnpolicyError('UNSUPPORTED', `${param}: ${what}`, { param });
+}
+
+function isLanguage(name: string): boolean {
+  try {
+    return Intl.getCanonicalLocales(name).length === 1;
+  } catch {
+    return false;
+  }
+}
+
+function toChat(request: TranscriptionRequest, file: string | Uint8Array): ChatCompletionRequest {
+  const { language, prompt, include, stream, temperature } = request;
+  const { model, seed, top_p, max_completion_tokens, timeout_ms, keep_alive, adapters } = request;
+  const fields = { model, seed, top_p, max_completion_tokens, timeout_ms, keep_alive, adapters };
+  const given = Object.entries(fields).filter(([, value]) => value != null);
+  return {
+    ...Object.fromEntries(given),
+    temperature: temperature ?? 0,
+    ...(include && include.length > 0 ? { logprobs: true } : {}),
+    ...(stream ? { stream: true, stream_options: { include_usage: true } } : {}),
+    messages: [
+      {
+        role: 'user',
+        content: [
+          { type: 'input_audio', input_audio: { data: file, format: '' } }, // its bytes say
+          { type: 'text', text: instruction(language ?? null, prompt ?? null) },
+        ],
+      },
+    ],
+  };
+}
+
+/** What the model is asked. */
+function instruction(language: string | null, prompt: string | null): string {
+  const spoken =
+    language === null ? '' : ` in ${new Intl.DisplayNames(['en'], { type: 'language' }).of(language)}`;
+  const hints = prompt ? ` These words may help, do not repeat them: ${prompt}` : '';
+  return `Write down word for word what is said${spoken}, and nothing else.${hints}`;
+}
+
+function textOf({ choices: [choice] }: ChatCompletion): string {
+  return choice?.message.content?.trim() ?? '';
+}
+
+function toTranscription(answer: ChatCompletion): Transcription {
+  const { finish_reason, logprobs } = answer.choices[0]!;
+  return {
+    text: textOf(answer),
+    usage: toUsage(answer.usage),
+    finish_reason: toReason(finish_reason),
+    ...(logprobs?.content
+      ? {
+          logprobs: logprobs.content.map(({ token, logprob, bytes }) => ({
+            token,
+            logprob,
+            bytes: bytes ?? [],
+          })),
+        }
+      : {}),
+  };
+}
+
+async function* eventsOf(chunks: ChatCompletionStream): AsyncGenerator<TranscriptionEvent> {
+  let text = '';
+  let reason: string | null = null;
+  for await (const { choices, usage } of chunks) {
+    const delta = choices[0]?.delta.content ?? '';
+    reason = choices[0]?.finish_reason ?? reason;
+    // Blanks at the begin are none of the speech.
+    const shown = text === '' ? delta.trimStart() : delta;
+    text += shown;
+    if (shown !== '') yield { type: 'transcript.text.delta', delta: shown };
+    if (usage)
+      yield {
+        type: 'transcript.text.done',
+        text: text.trimEnd(),
+        usage: toUsage(usage),
+        finish_reason: toReason(reason),
+      };
+  }
+}
+
+function toReason(reason: string | null): Transcription['finish_reason'] {
+  return reason === 'length' ? 'length' : 'stop';
+}
+
+function toUsage({
+  prompt_tokens,
+  completion_tokens,
+  prompt_tokens_details,
+}: ChatCompletion['usage']): TranscriptionUsage {
+  const audio_tokens = prompt_tokens_details?.media_tokens ?? 0;
+  return {
+    type: 'tokens',
+    input_tokens: prompt_tokens,
+    output_tokens: completion_tokens,
+    total_tokens: prompt_tokens + completion_tokens,
+    input_token_details: { audio_tokens, text_tokens: prompt_tokens - audio_tokens },
+  };
+}
