@@ -33,7 +33,6 @@ const MODELS: Record<string, TinyModel> = {
   llama: tiny({ architecture: 'llama', headSize: 64 }),
   experts: tiny({ architecture: 'qwen3moe', experts: 4 }),
   q4_0: tiny({ type: 'q4_0' }),
-  windows: tiny({ architecture: 'gemma3' }),
 };
 const UNFIT: Record<string, TinyModel> = {
   q5_0: tiny({ type: 'q5_0' }),
@@ -154,7 +153,7 @@ describe.skipIf(BEST === undefined)('deterministic', () => {
     expect(results.size).toBe(1);
   });
 
-  it.each(['q8_0', 'q4_0', 'q4_K', 'experts', 'windows'])(
+  it.each(['q8_0', 'q4_0', 'q4_K', 'experts'])(
     '%s is so by default, in a pool of cells: bit-equal in any company, cut, cached and drafted',
     async (name) => {
       const file = fileOf(name);
