@@ -151,6 +151,7 @@ export class TrainingRun implements AsyncDisposable {
     await this.#runs.close(this.id);
   }
 
+  /** The same as {@link close}, for `await using`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }

@@ -45,6 +45,7 @@ export type DistillOptions = Omit<
   readonly service: Service;
   readonly teacher: DistillTeacher;
   readonly tasks: readonly DistillTask[];
+  /** Called at each event. */
   readonly onEvent?: ((event: DistillEvent) => void) | undefined;
 };
 
