@@ -38,8 +38,8 @@ export class Engine {
 
   constructor(backend: Backend, policy: SchedulerPolicy) {
     this.#backend = backend;
-    this.maxRunning = Math.min(policy.maxRunning, backend.slotCount);
-    this.#scheduler = new Scheduler(backend, policy);
+    this.maxRunning = Math.min(policy.maxRunning, backend.slotCount, backend.batchTokens); // each takes a token of a step
+    this.#scheduler = new Scheduler(backend, { ...policy, maxRunning: this.maxRunning });
     this.#delivery = new Delivery(this.#scheduler);
     this.#drafts = new DraftControl(backend);
   }
@@ -160,8 +160,7 @@ export class Engine {
 
   /** Frees an adapter or a mix that no sequence uses any more. An engine that has ended has freed it already. */
   async freeAdapter(adapter: number): Promise<void> {
-    if (this.#closed || this.#failure) return;
-    await this.#betweenSteps(() => this.#backend.freeAdapter(adapter));
+    await this.#unlessEnded(() => this.#backend.freeAdapter(adapter));
   }
 
   /** Shape of the cache: saved prompts can be loaded where it is the same. */
@@ -188,8 +187,7 @@ export class Engine {
 
   /** It drafts no more. An engine that has ended has let go of it already. */
   async detachHead(): Promise<void> {
-    if (this.#closed || this.#failure) return;
-    await this.#betweenSteps(() => this.#backend.detachHead());
+    await this.#unlessEnded(() => this.#backend.detachHead());
   }
 
   /** How many of its last tokens the cache of a sequence can be cut by: see {@link BackendLimits.rollbackTokens}. */
@@ -241,6 +239,15 @@ export class Engine {
     const done = this.#deferred.add(work);
     this.#loop ??= this.#run();
     return await done;
+  }
+
+  /** The same for what the end of the engine does as well. */
+  async #unlessEnded(work: () => Promise<void>): Promise<void> {
+    const isEnded = (): boolean => this.#closed || this.#failure !== null;
+    if (isEnded()) return;
+    await this.#betweenSteps(work).catch((error: unknown) => {
+      if (!isEnded()) throw error;
+    });
   }
 
   async #run(): Promise<void> {

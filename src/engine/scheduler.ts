@@ -271,7 +271,7 @@ export class Scheduler {
     };
 
     let surplus = this.#surplusRows(adapter);
-    const preempted = this.#scheduleDecodes(adapter, schedule);
+    const preempted = this.#scheduleDecodes(adapter, () => budget, schedule);
     for (const sequence of [...this.#running]) {
       if (sequence.group.adapter !== adapter || sequence.slot < 0 || this.#isPaused(sequence)) continue;
       if (this.#slots.hasUncomputed(sequence)) continue;
@@ -382,11 +382,16 @@ export class Scheduler {
   }
 
   /** Schedules one token of every sequence of the adapter that has only its last one to compute. Returns whether one was preempted. */
-  #scheduleDecodes(adapter: number, schedule: (sequence: Sequence, count: number) => void): boolean {
+  #scheduleDecodes(
+    adapter: number,
+    budget: () => number,
+    schedule: (sequence: Sequence, count: number) => void,
+  ): boolean {
     let preempted = false;
     for (let i = 0; i < this.#running.length; i++) {
       const sequence = this.#running[i]!;
       if (sequence.group.adapter !== adapter || this.#isPaused(sequence)) continue;
+      if (budget() === 0) break; // others have taken the places of sequences of the background that still run
       if (sequence.length - sequence.computed !== 1 || this.#slots.hasUncomputed(sequence)) continue;
       while (sequence.slot >= 0 && !sequence.isAhead && !this.#slots.makeRoom(1)) {
         this.#preempt(this.#running.at(-1)!);

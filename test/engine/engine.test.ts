@@ -41,6 +41,10 @@ describe('Engine', () => {
     ['a unified KV cache', { isKvUnified: true, kvTokens: 40, outputRows: 8 }],
     ['a roomy unified one', { isKvUnified: true, kvTokens: 400 }],
     ['a non-unified one', { isKvUnified: false, kvTokens: 8 * 32 }],
+    [
+      'fewer tokens in a step than sequences',
+      { isKvUnified: true, kvTokens: 400, batchTokens: 5, outputRows: 16 },
+    ],
     ['recurrent state', { isKvUnified: true, rollbackTokens: 0, kvTokens: 60 }],
     ['recurrent state that can be taken back', { isKvUnified: true, rollbackTokens: 3, kvTokens: 60 }],
   ] as [string, Partial<CheckingOptions>][])(

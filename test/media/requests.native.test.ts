@@ -343,7 +343,7 @@ describe('a request is refused by the path of its part', () => {
     [
       'a projector that is not there',
       { mmproj: '/nowhere/mmproj.gguf' },
-      'model.mmproj: expected an hf: URI or a path',
+      'model.mmproj: no such file: /nowhere/mmproj.gguf',
     ],
     ['a projector that is none', { mmproj: 'package.json' }, 'model.mmproj: '],
   ])('%s', async (_, model, message) => {
