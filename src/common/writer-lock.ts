@@ -5,6 +5,8 @@ import { mkdir, readlink, rm, stat } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { callbackify } from 'node:util';
+// Not loaded later: it listens for signals, and would end a program whose own `process.once` listeners were there before.
+import { lock } from 'proper-lockfile';
 import { OnpolicyError } from '../errors.ts';
 import { ifMissing, makeFolder, readText, rename, writeFlushed } from './durable-files.ts';
 
@@ -41,7 +43,6 @@ export type WriterLock = {
  * @throws OnpolicyError `STORE_FAILED` if another process holds it
  */
 export async function lockForWriting(what: string, folder: string, session: string): Promise<WriterLock> {
-  const { lock } = await import('proper-lockfile'); // not needed by who only reads
   await makeFolder(path.join(folder, 'trash'));
   const main = lockFolder(folder);
   // Detecting a dead writer and replacing it must be atomic: two processes must not both replace it.

@@ -44,7 +44,7 @@ describe('the app', () => {
       learned: { problem: null, isTraining: false, waiting: 0, ratings: 4 },
       undone: { waiting: 0, ratings: 4, steps: [] },
       focused: 1,
-      titles: ['What is the capital of Peru?'],
+      titles: ['Tell me a story.'],
     });
     expect(shown.learned.steps).toEqual([
       expect.objectContaining({ step: 1, ratings: 4, liked: 0.5, question: 'Tell me a story.' }),
