@@ -89,12 +89,16 @@ export class Engine {
   adopt(group: Group, tokens: Int32Array, state: Uint8Array): Promise<void> {
     return this.#betweenSteps(async () => {
       // The last token of a prompt is always computed: its logits are needed.
-      const place = this.#scheduler.allocate(group, tokens, Math.min(tokens.length, group.prompt.length - 1));
+      const place = this.#scheduler.slots.allocate(
+        group,
+        tokens,
+        Math.min(tokens.length, group.prompt.length - 1),
+      );
       if (!place) return;
       try {
         await this.#backend.loadSlot(place.edits, place.slot, state);
       } catch (cause) {
-        this.#scheduler.free(place.slot);
+        this.#scheduler.slots.free(place.slot);
         throw cause;
       }
     });
@@ -102,7 +106,7 @@ export class Engine {
 
   /** Whether caches are saved and loaded in pieces, at any time; else as a whole, where a {@link Group.keeper} wants them. */
   get movesPieces(): boolean {
-    return this.#scheduler.movesPieces;
+    return this.#scheduler.slots.movesPieces;
   }
 
   /** Whether steps are computed, or wait. */
@@ -112,7 +116,7 @@ export class Engine {
 
   /** Leading tokens of these that the prefix cache has, or soon. */
   cachedTokens(owner: CellOwner, tokens: Int32Array): number {
-    return this.#scheduler.cachedTokens(owner, tokens);
+    return this.#scheduler.slots.cachedTokens(owner, tokens);
   }
 
   /** The cells of `tokens` from `from` on, and how long no step could run; null: the prefix cache has lost them. */
@@ -123,7 +127,7 @@ export class Engine {
   ): Promise<{ readonly state: Uint8Array; readonly ms: number } | null> {
     return await this.#betweenSteps(async () => {
       const startMs = performance.now();
-      const lent = this.#scheduler.lend(owner, tokens, from);
+      const lent = this.#scheduler.slots.lend(owner, tokens, from);
       if (!lent) return null;
       const state = await this.#backend.saveSlot(lent.edits, lent.slot);
       return { state, ms: performance.now() - startMs };
@@ -133,7 +137,7 @@ export class Engine {
   /** Adds a saved piece to the cache of the tokens before `from`. Returns false if that is gone or there is no room. */
   async loadPiece(owner: CellOwner, tokens: Int32Array, from: number, state: Uint8Array): Promise<boolean> {
     return await this.#betweenSteps(async () => {
-      const place = this.#scheduler.extend(owner, tokens, from);
+      const place = this.#scheduler.slots.extend(owner, tokens, from);
       if (!place) return false;
       try {
         await this.#backend.loadSlot(place.edits, place.slot, state);
@@ -304,10 +308,10 @@ export class Engine {
   /** Keeps what cannot be cut of caches that this step has brought to where it will be wanted. */
   async #saveCheckpoints(plan: Plan): Promise<void> {
     for (const { sequence } of plan.entries) {
-      const number = this.#scheduler.dueCheckpoint(sequence);
+      const number = this.#scheduler.slots.dueCheckpoint(sequence);
       if (number === null) continue;
       const bytes = await this.#backend.saveCheckpoint(sequence.slot, number);
-      if (bytes > 0) this.#scheduler.keepCheckpoint(sequence, number, bytes);
+      if (bytes > 0) this.#scheduler.slots.keepCheckpoint(sequence, number, bytes);
     }
   }
 
@@ -325,7 +329,7 @@ export class Engine {
     for (const { sequence } of plan.entries) {
       const { savedPrompt, group, computed } = sequence;
       if (!savedPrompt || savedPrompt.state || sequence.slot < 0) continue;
-      if (computed !== this.#scheduler.savedLength(group)) continue;
+      if (computed !== this.#scheduler.slots.savedLength(group)) continue;
       try {
         savedPrompt.tokens = computed;
         savedPrompt.state = await this.#backend.saveSlot(NO_EDITS, sequence.slot);

@@ -5,7 +5,8 @@
 import type { BackendLimits } from '../backends/index.ts';
 import { FairOrder } from './fair-order.ts';
 import type { Group, Sequence } from './sequence.ts';
-import { type Allocation, type CellOwner, type PrefixPolicy, type SlotLimits, Slots } from './slots.ts';
+import { isBackground, SequenceOrder } from './sequence-order.ts';
+import { type PrefixPolicy, type SlotLimits, Slots } from './slots.ts';
 
 /** What a scheduler depends on of its backend. */
 export type SchedulerLimits = SlotLimits & Pick<BackendLimits, 'batchTokens' | 'outputRows' | 'rowTile'>;
@@ -38,9 +39,6 @@ export type Plan = {
   readonly isSteady: boolean;
 };
 
-/** What decides the order of sequences. */
-type Place = Pick<Sequence, 'group' | 'index' | 'order'>;
-
 const NO_DRAFTS = new Int32Array(0);
 
 /** How many of a sequence's tokens fit into what a step has left, and before its next checkpoint. */
@@ -62,21 +60,19 @@ function isDecoding({ computed, group }: Sequence): boolean {
   return computed >= group.prompt.length;
 }
 
-function isBackground({ group }: Place): boolean {
-  return group.background ?? false;
-}
-
 /** Decides which tokens run next. */
 export class Scheduler {
   readonly #limits: SchedulerLimits;
   readonly #policy: SchedulerPolicy;
-  readonly #slots: Slots;
+  /** The cells of sequences. */
+  readonly slots: Slots;
   /** Whether what is computed cannot be taken back at will. */
   readonly #hasState: boolean;
   readonly #waiting: Sequence[] = []; // in order, those of the background last
   readonly #running: Sequence[] = []; // in order, too
   readonly #inPlay = new Map<number, number>(); // adapter -> its waiting and running sequences
   readonly #lastTurns = new Map<number, number>(); // number of the last step of each adapter in play
+  readonly #order: SequenceOrder;
   readonly #fair = new FairOrder();
   #turn = 0;
   #foreground = 0; // sequences that run or wait and are none of the background
@@ -87,13 +83,14 @@ export class Scheduler {
   constructor(limits: SchedulerLimits, policy: SchedulerPolicy) {
     this.#limits = limits;
     this.#policy = policy;
-    this.#slots = new Slots(limits, policy);
+    this.slots = new Slots(limits, policy);
+    this.#order = new SequenceOrder(policy.policy === 'priority');
     this.#hasState = limits.rollbackTokens !== Infinity;
   }
 
   /** Sequences and cells, for statistics. */
   counts(): { running: number; waiting: number; kvTokensInUse: number; kvTokensCached: number } {
-    const { inUse, cached } = this.#slots.cells();
+    const { inUse, cached } = this.slots.cells();
     const [running, waiting] = [this.#running.length, this.#waiting.length];
     return { running, waiting, kvTokensInUse: inUse, kvTokensCached: cached };
   }
@@ -102,7 +99,7 @@ export class Scheduler {
   add(sequence: Sequence): void {
     this.#count(sequence, 1);
     this.#fair.enter(sequence, this.#waiting);
-    this.#insertInOrder(this.#waiting, sequence);
+    this.#order.insert(this.#waiting, sequence);
   }
 
   /** Adds a copy of a sequence that awaits its next token. Without a free slot it is computed again. */
@@ -110,61 +107,16 @@ export class Scheduler {
     this.#fair.enter(child, this.#waiting);
     const hasRoom = parent.slot >= 0 && this.#running.length < this.#policy.maxRunning;
     this.#count(child, 1);
-    const isRunning = hasRoom && this.#slots.startFork(parent, child);
-    this.#insertInOrder(isRunning ? this.#running : this.#waiting, child);
-  }
-
-  /** See {@link Slots.allocate}. */
-  allocate(group: Group, tokens: Int32Array, used: number): Allocation | null {
-    return this.#slots.allocate(group, tokens, used);
-  }
-
-  /** See {@link Slots.movesPieces}. */
-  get movesPieces(): boolean {
-    return this.#slots.movesPieces;
-  }
-
-  /** See {@link Slots.cachedTokens}. */
-  cachedTokens(owner: CellOwner, tokens: Int32Array): number {
-    return this.#slots.cachedTokens(owner, tokens);
-  }
-
-  /** See {@link Slots.lend}. */
-  lend(owner: CellOwner, tokens: Int32Array, from: number): Allocation | null {
-    return this.#slots.lend(owner, tokens, from);
-  }
-
-  /** See {@link Slots.extend}. */
-  extend(owner: CellOwner, tokens: Int32Array, from: number): ReturnType<Slots['extend']> {
-    return this.#slots.extend(owner, tokens, from);
-  }
-
-  /** See {@link Slots.savedLength}. */
-  savedLength(group: Group): number {
-    return this.#slots.savedLength(group);
-  }
-
-  /** See {@link Slots.dueCheckpoint}. */
-  dueCheckpoint(sequence: Sequence): number | null {
-    return this.#slots.dueCheckpoint(sequence);
-  }
-
-  /** See {@link Slots.keepCheckpoint}. */
-  keepCheckpoint(sequence: Sequence, number: number, bytes: number): void {
-    this.#slots.keepCheckpoint(sequence, number, bytes);
-  }
-
-  /** Frees an allocated slot whose load has failed. */
-  free(slot: number): void {
-    this.#slots.free(slot);
+    const isRunning = hasRoom && this.slots.startFork(parent, child);
+    this.#order.insert(isRunning ? this.#running : this.#waiting, child);
   }
 
   /** Removes a sequence in any state. `keep`: its computed tokens are cached for others. */
   remove(sequence: Sequence, { keep } = { keep: true }): void {
     if (this.#blocked === sequence) this.#blocked = null;
-    if (!this.#take(sequence.slot < 0 ? this.#waiting : this.#running, sequence)) return;
+    if (!this.#order.take(sequence.slot < 0 ? this.#waiting : this.#running, sequence)) return;
     this.#count(sequence, -1);
-    if (sequence.slot >= 0) this.#slots.end(sequence, { keep });
+    if (sequence.slot >= 0) this.slots.end(sequence, { keep });
   }
 
   /** Picks the tokens of the next step, or null when nothing can run. The background comes where nothing else can. */
@@ -214,7 +166,7 @@ export class Scheduler {
     if (!starved || starved.group.adapter !== adapter || this.#isPaused(starved)) return;
     const isFull = (): boolean =>
       this.#running.length >= this.#policy.maxRunning ||
-      !this.#slots.makeRoom(starved.length + this.#running.length);
+      !this.slots.makeRoom(starved.length + this.#running.length);
     while (isFull()) {
       if (this.#yieldTo(starved)) continue;
       const candidates = this.#running.filter(
@@ -223,9 +175,9 @@ export class Scheduler {
       const victim = this.#fair.victim(this.#running, candidates);
       if (!victim) return;
       this.#preempt(victim);
-      this.#take(this.#waiting, victim);
+      this.#order.take(this.#waiting, victim);
       this.#fair.yield(victim);
-      this.#insertInOrder(this.#waiting, victim);
+      this.#order.insert(this.#waiting, victim);
     }
   }
 
@@ -263,7 +215,7 @@ export class Scheduler {
     let scoreRows = this.#limits.outputRows - samplers;
     const schedule = (sequence: Sequence, count: number): void => {
       const start = sequence.computed;
-      this.#slots.append(sequence, count);
+      this.slots.append(sequence, count);
       budget -= count;
       scoreRows -= sequence.promptScores?.rowsIn(start, start + count) ?? 0;
       const samples = start + count === sequence.length ? [sequence, ...this.#startSiblings(sequence)] : [];
@@ -274,15 +226,15 @@ export class Scheduler {
     const preempted = this.#scheduleDecodes(adapter, () => budget, schedule);
     for (const sequence of [...this.#running]) {
       if (sequence.group.adapter !== adapter || sequence.slot < 0 || this.#isPaused(sequence)) continue;
-      if (this.#slots.hasUncomputed(sequence)) continue;
+      if (this.slots.hasUncomputed(sequence)) continue;
       let wanted = nextChunk(sequence, budget, scoreRows);
       if (surplus > 0 && isDecoding(sequence)) {
         const later = Math.min(surplus, wanted - 1);
         wanted -= later;
         surplus -= later;
       }
-      this.#slots.makeRoom(wanted);
-      const count = Math.min(wanted, this.#slots.freeCells);
+      this.slots.makeRoom(wanted);
+      const count = Math.min(wanted, this.slots.freeCells);
       const isCut = count < wanted && sequence.layout?.isWholeAt(sequence.computed);
       if (count > 0 && !isCut) schedule(sequence, count);
     }
@@ -303,10 +255,10 @@ export class Scheduler {
       (this.#waiting.length === 0 || this.#isPaused(this.#waiting[0]!)) &&
       plan.length === this.#running.filter((sequence) => !this.#isPaused(sequence)).length &&
       plan.every(({ samples, drafts }) => samples.length === 1 && !(hasWindow && drafts.length > 0)) &&
-      (!this.#hasState || this.#slots.makeRoom(plan.length)); // what cannot be taken back needs its cells
-    const edits = this.#slots.takeEdits();
+      (!this.#hasState || this.slots.makeRoom(plan.length)); // what cannot be taken back needs its cells
+    const edits = this.slots.takeEdits();
     for (const { sequence, samples } of plan)
-      for (const fork of samples) if (fork !== sequence) this.#slots.copyCells(sequence, fork); // in the step after this one
+      for (const fork of samples) if (fork !== sequence) this.slots.copyCells(sequence, fork); // in the step after this one
     return { adapter, entries: plan, edits, isSteady };
   }
 
@@ -316,7 +268,7 @@ export class Scheduler {
     for (const { sequence, start, count, samples, drafts } of plan.entries) {
       sequence.computed = start + count;
       for (const fork of samples) fork.computed = start + count;
-      if (isAhead) this.#slots.runAhead(sequence);
+      if (isAhead) this.slots.runAhead(sequence);
       if (drafts.length > 0) sequence.speculation!.check(drafts.length);
     }
   }
@@ -324,7 +276,7 @@ export class Scheduler {
   /** Cuts the drafts of a plan that were not sampled, after the tokens of its sequences were appended. */
   cutDrafts(plan: Plan): void {
     for (const { sequence, drafts } of plan.entries)
-      if (drafts.length > 0 && sequence.slot >= 0) this.#slots.truncate(sequence.slot, sequence.computed);
+      if (drafts.length > 0 && sequence.slot >= 0) this.slots.truncate(sequence.slot, sequence.computed);
   }
 
   /**
@@ -332,15 +284,15 @@ export class Scheduler {
    * returns the sequence that has no room although it is alone, else null.
    */
   rollback(plan: Plan, { makeRoom }: { makeRoom: boolean }): Sequence | null {
-    this.#slots.takeEdits(); // only copies for forks of this plan, which return to the queue
+    this.slots.takeEdits(); // only copies for forks of this plan, which return to the queue
     for (const { sequence, samples } of plan.entries) {
       for (const fork of samples) if (fork !== sequence) this.#preempt(fork, true);
-      if (this.#slots.canCut(sequence.slot, sequence.computed)) this.#slots.rewind(sequence);
+      if (this.slots.canCut(sequence.slot, sequence.computed)) this.slots.rewind(sequence);
       else this.#preempt(sequence, true);
     }
     if (!makeRoom) return null;
     this.#isFull = true;
-    if (this.#slots.evict()) return null;
+    if (this.slots.evict()) return null;
     const only = plan.entries.length === 1 ? plan.entries[0]!.sequence : null;
     if (this.#running.every((sequence) => sequence === only)) return only;
     this.#preempt(this.#running.at(-1)!);
@@ -353,9 +305,9 @@ export class Scheduler {
     if (!speculation || slot < 0 || samples.length !== 1) return NO_DRAFTS;
     const wanted = speculation.wanted(Math.min(left, sequence.outputsLeft - 1));
     if (wanted.length === 0) return NO_DRAFTS;
-    const room = this.#slots.roomBehind(sequence, wanted.length);
+    const room = this.slots.roomBehind(sequence, wanted.length);
     if (room <= 0) return NO_DRAFTS;
-    this.#slots.append(sequence, Math.min(room, wanted.length));
+    this.slots.append(sequence, Math.min(room, wanted.length));
     return wanted.subarray(0, room);
   }
 
@@ -392,8 +344,8 @@ export class Scheduler {
       const sequence = this.#running[i]!;
       if (sequence.group.adapter !== adapter || this.#isPaused(sequence)) continue;
       if (budget() === 0) break; // others have taken the places of sequences of the background that still run
-      if (sequence.length - sequence.computed !== 1 || this.#slots.hasUncomputed(sequence)) continue;
-      while (sequence.slot >= 0 && !sequence.isAhead && !this.#slots.makeRoom(1)) {
+      if (sequence.length - sequence.computed !== 1 || this.slots.hasUncomputed(sequence)) continue;
+      while (sequence.slot >= 0 && !sequence.isAhead && !this.slots.makeRoom(1)) {
         this.#preempt(this.#running.at(-1)!);
         preempted = true;
       }
@@ -425,21 +377,21 @@ export class Scheduler {
         this.#yieldTo(sequence);
         continue;
       }
-      const found = this.#slots.findPrefix(sequence);
+      const found = this.slots.findPrefix(sequence);
       if (found === 'soon' && this.#dropPausedPrompts()) continue;
       if (found === 'soon') {
         if (sequence.outputCount === 0) early = sequence.group;
         i += 1; // another sequence is computing a prefix of this one
         continue;
       }
-      if (!this.#slots.start(sequence, found)) {
+      if (!this.slots.start(sequence, found)) {
         if (this.#yieldTo(sequence)) continue;
         this.#blocked = sequence;
         return;
       }
       if (this.#blocked === sequence) this.#blocked = null;
-      this.#take(this.#waiting, sequence);
-      this.#insertInOrder(this.#running, sequence);
+      this.#order.take(this.#waiting, sequence);
+      this.#order.insert(this.#running, sequence);
       this.#fair.start(sequence);
       schedule(sequence, chunk(sequence));
     }
@@ -450,17 +402,20 @@ export class Scheduler {
     const forks: Sequence[] = [];
     if (leader.outputCount > 0) return forks;
     const { group } = leader;
-    for (let i = this.#place(this.#waiting, { group, index: -1, order: this.#fair.orderOf(group) }); ; ) {
+    for (
+      let i = this.#order.place(this.#waiting, { group, index: -1, order: this.#fair.orderOf(group) });
+      ;
+    ) {
       const sequence = this.#waiting[i];
       if (sequence?.group !== group) break;
       if (sequence.outputCount > 0) {
         i += 1;
         continue;
       }
-      if (this.#running.length >= this.#policy.maxRunning || !this.#slots.startSibling(leader, sequence))
+      if (this.#running.length >= this.#policy.maxRunning || !this.slots.startSibling(leader, sequence))
         break;
       this.#waiting.splice(i, 1);
-      this.#insertInOrder(this.#running, sequence);
+      this.#order.insert(this.#running, sequence);
       forks.push(sequence);
     }
     return forks;
@@ -468,43 +423,10 @@ export class Scheduler {
 
   /** Returns a running sequence to the queue; it will be computed again. `isBroken`: its cache holds a part of a step. */
   #preempt(sequence: Sequence, isBroken = false): void {
-    if (!this.#take(this.#running, sequence)) return;
+    if (!this.#order.take(this.#running, sequence)) return;
     // It is continued later from its state or from a checkpoint, if nobody needs the room.
-    this.#slots.end(sequence, { keep: this.#hasState && !isBroken });
+    this.slots.end(sequence, { keep: this.#hasState && !isBroken });
     sequence.computed = 0;
-    this.#insertInOrder(this.#waiting, sequence);
-  }
-
-  #insertInOrder(list: Sequence[], sequence: Sequence): void {
-    list.splice(this.#place(list, sequence, true), 0, sequence);
-  }
-
-  /** Removes a sequence from a list. Returns false if it is not there. */
-  #take(list: Sequence[], sequence: Sequence): boolean {
-    const index = list.indexOf(sequence, this.#place(list, sequence));
-    if (index < 0) return false;
-    list.splice(index, 1);
-    return true;
-  }
-
-  /** The index of the first sequence that is not before this one, or with `isAfter` of the first that is behind it. */
-  #place(list: readonly Sequence[], sequence: Place, isAfter = false): number {
-    let low = 0;
-    let high = list.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      const order = this.#compare(list[middle]!, sequence);
-      if (order < 0 || (isAfter && order === 0)) low = middle + 1;
-      else high = middle;
-    }
-    return low;
-  }
-
-  #compare(a: Place, b: Place): number {
-    const byGround = Number(isBackground(a)) - Number(isBackground(b));
-    const byPriority = this.#policy.policy === 'priority' ? a.group.priority - b.group.priority : 0;
-    return (
-      byGround || byPriority || a.order - b.order || a.group.arrival - b.group.arrival || a.index - b.index
-    );
+    this.#order.insert(this.#waiting, sequence);
   }
 }
