@@ -25,6 +25,7 @@ const ORDER = [
   'decoder',
   'kernels',
   'graphs',
+  'weights',
   'trainer',
   'napi',
 ];

@@ -6,7 +6,7 @@
 
 #include "graphs/device.h"
 #include "kernels/adamw.h"
-#include "trainer/weights.h"
+#include "weights/weights.h"
 
 namespace onpolicy::training {
 

@@ -1,10 +1,10 @@
 // Rotated queries, keys and values of a packed row -> attention output, and the gradients. Where attention is not fused, one block of
 // queries at a time.
 #pragma once
-#include "trainer/matmul.h"
+#include "weights/matmul.h"
 #include "trainer/row.h"
 #include "trainer/token-runs.h"
-#include "trainer/weights.h"
+#include "weights/weights.h"
 
 namespace onpolicy::training {
 

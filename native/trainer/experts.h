@@ -1,8 +1,8 @@
 // Tokens, a router and matrices of experts -> the sum of what each token's experts say, and the way back. Nothing of it is trained.
 #pragma once
 #include "graphs/graph.h"
-#include "trainer/matmul.h"
-#include "trainer/weights.h"
+#include "weights/matmul.h"
+#include "weights/weights.h"
 
 namespace onpolicy::training {
 

@@ -1,7 +1,7 @@
 // Attention of a packed row by the kernels that serve models: a token has the bits that it has when it is sampled from a cache of 32 bits.
 #pragma once
 #include "graphs/graph.h"
-#include "trainer/shape.h"
+#include "weights/shape.h"
 #include "trainer/token-runs.h"
 
 namespace onpolicy::training {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "kernels/low-rank.h"
-#include "trainer/adapter-matmul.h"
+#include "weights/adapter-matmul.h"
 
 namespace onpolicy::training {
 namespace {

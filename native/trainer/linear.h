@@ -2,8 +2,8 @@
 #pragma once
 #include "graphs/graph.h"
 #include "trainer/adapter.h"
-#include "trainer/matmul.h"
-#include "trainer/weights.h"
+#include "weights/matmul.h"
+#include "weights/weights.h"
 
 namespace onpolicy::training {
 

@@ -11,7 +11,7 @@
 #include "graphs/graph.h"
 #include "graphs/share.h"
 #include "llama/library.h"
-#include "trainer/file-map.h"
+#include "weights/file-map.h"
 
 namespace onpolicy::training {
 namespace {

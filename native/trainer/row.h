@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "trainer/shape.h"
+#include "weights/shape.h"
 
 namespace onpolicy::training {
 

@@ -1,163 +1,20 @@
-#include "trainer/shape.h"
+#include "weights/shape.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "kernels/delta-net.h"
-#include "trainer/metadata.h"
+#include "weights/metadata.h"
+#include "weights/traits.h"
 
 namespace onpolicy::training {
 namespace {
-
-constexpr int kPairs = GGML_ROPE_TYPE_NORMAL;  // the two numbers that rotate together lie side by side
-constexpr int kHalves = GGML_ROPE_TYPE_NEOX;
 
 constexpr int64_t kMostLayers = 4096;
 constexpr int64_t kLogisticGating = 2;      // as files number it
 constexpr int64_t kLargestDeltaNet = 4096;  // of each of its sizes
 
-enum class Experts { kNone, kSome, kAll };
-
-// How an architecture differs from a plain decoder.
-struct Traits {
-  const char* name;
-  int rope_mode = kHalves;
-  int sections_mode = 0;  // of a file with sections of positions; 0: the engine takes none
-  Experts experts = Experts::kNone;
-  bool has_shared_expert = false;  // which all tokens take
-  bool is_router_logistic = false;  // scores are independent of each other, not a softmax
-  bool has_head_norms = false;
-  bool are_head_norms_wide = false;  // over all heads at once
-  bool are_head_norms_last = false;  // after the rotation
-  bool has_input_norms = true;       // in front of a layer's parts
-  bool has_post_norms = false;
-  bool is_norm_centered = false;  // norms take the mean away
-  bool is_parallel = false;       // both parts of a layer read its normed input
-  bool is_gate_fused = false;
-  bool has_fixed_outputs = false;  // the engine takes no adapter of what adds to the stream
-  bool is_gemma = false;         // GELU, and an embedding scaled by the square root of the width
-  bool has_multipliers = false;  // of embedding, residual stream and logits
-  double window_pattern = 0;     // one layer in so many has no window, unless the file says otherwise; 0: none has one
-  double window = 0;             // unless the file says otherwise
-  int64_t window_layers = 0;     // only the model of so many layers has windows; 0: all have
-  double local_base = 0;         // of the rotation in layers with a window; 0: as in the others
-  bool is_local_unscaled = false;  // the rotation in layers with a window
-  bool is_global_unrotated = false;  // layers without a window, where others have one
-  double attention_cap = 0, logit_cap = 0;  // unless the file says otherwise
-  int64_t unrotated_step = 0;               // one layer in so many is not rotated; 0: all are
-  int64_t delta_net_step = 0;               // all but one layer in so many have a gated delta net, unless the file says otherwise
-  const char* ffn_norm = "ffn_norm";
-  const char* output_norm = "output_norm";
-  int64_t layers_of_largest = 0;  // the model of so many layers scales attention by the width of its heads' share
-  bool has_sinks = false;
-  bool reads_yarn = false;  // the file says more of YaRN than its factor
-  Activation activation = Activation::kSilu;
-  bool has_own_inputs = false;   // each layer has a further input of a token, if the file says so
-  bool is_attention_unscaled = false, are_values_normed = false;
-};
-
-constexpr const char* kPostAttention = "post_attention_norm";
-
-constexpr Traits kTraits[] = {
-    {.name = "llama", .rope_mode = kPairs, .experts = Experts::kSome},  // Mistral and Mixtral, too
-    {.name = "mistral3", .rope_mode = kPairs, .experts = Experts::kSome, .reads_yarn = true},
-    {.name = "ernie4_5", .rope_mode = kPairs},
-    {.name = "qwen2"},
-    {.name = "seed_oss", .ffn_norm = kPostAttention},
-    {.name = "qwen3", .has_head_norms = true},
-    {.name = "qwen3moe", .experts = Experts::kAll, .has_head_norms = true},
-    {.name = "hunyuan-dense", .has_head_norms = true, .are_head_norms_last = true},
-    {.name = "gemma2",
-     .has_post_norms = true,
-     .is_gemma = true,
-     .window_pattern = 2,
-     .window = 4096,
-     .attention_cap = 50,
-     .logit_cap = 30,
-     .layers_of_largest = 46},
-    {.name = "gemma3",
-     .has_head_norms = true,
-     .has_post_norms = true,
-     .is_gemma = true,
-     .window_pattern = 6,
-     .local_base = 10000,
-     .is_local_unscaled = true,
-     .layers_of_largest = 62},
-    {.name = "gemma4",
-     .has_head_norms = true,
-     .has_post_norms = true,
-     .is_gemma = true,
-     .window_pattern = 6,
-     .local_base = 10000,
-     .is_local_unscaled = true,
-     .logit_cap = 30,
-     .has_own_inputs = true,
-     .is_attention_unscaled = true,
-     .are_values_normed = true},
-    {.name = "smollm3", .rope_mode = kPairs, .unrotated_step = 4},
-    {.name = "granite", .rope_mode = kPairs, .has_multipliers = true},
-    {.name = "granitemoe", .rope_mode = kPairs, .experts = Experts::kAll, .has_multipliers = true},
-    {.name = "phi3", .is_gate_fused = true},
-    {.name = "glm4", .rope_mode = kPairs, .sections_mode = GGML_ROPE_TYPE_MROPE, .has_post_norms = true, .is_gate_fused = true, .has_fixed_outputs = true},
-    {.name = "glm4moe",
-     .sections_mode = GGML_ROPE_TYPE_MROPE,
-     .experts = Experts::kAll,
-     .has_shared_expert = true,
-     .is_router_logistic = true,
-     .has_fixed_outputs = true,
-     .ffn_norm = kPostAttention},
-    {.name = "olmo2",
-     .has_head_norms = true,
-     .are_head_norms_wide = true,
-     .has_input_norms = false,
-     .has_post_norms = true,
-     .window_pattern = 4,
-     .is_local_unscaled = true},
-    {.name = "exaone4",
-     .has_head_norms = true,
-     .has_input_norms = false,
-     .has_post_norms = true,
-     .window_pattern = 4,
-     .window = 4096,
-     .window_layers = 64,
-     .is_global_unrotated = true},
-    {.name = "cohere2",
-     .rope_mode = kPairs,
-     .is_norm_centered = true,
-     .is_parallel = true,
-     .window_pattern = 4,
-     .is_global_unrotated = true},
-    {.name = "lfm2", .has_head_norms = true, .output_norm = "token_embd_norm"},
-    {.name = "qwen35",
-     .sections_mode = GGML_ROPE_TYPE_IMROPE,
-     .has_head_norms = true,
-     .delta_net_step = 4,
-     .ffn_norm = kPostAttention},
-    {.name = "qwen35moe",
-     .sections_mode = GGML_ROPE_TYPE_IMROPE,
-     .experts = Experts::kAll,
-     .has_shared_expert = true,
-     .has_head_norms = true,
-     .delta_net_step = 4,
-     .ffn_norm = kPostAttention},
-    {.name = "gpt-oss",
-     .experts = Experts::kAll,
-     .window_pattern = 2,
-     .ffn_norm = kPostAttention,
-     .has_sinks = true,
-     .activation = Activation::kClampedSilu},
-};
-
 [[noreturn]] void Unsupported(const std::string& what) { throw Failure("UNSUPPORTED", what); }
-
-const Traits& TraitsOf(const std::string& architecture) {
-  std::string known;
-  for (const Traits& traits : kTraits) {
-    if (architecture == traits.name) return traits;
-    known += (known.empty() ? "" : ", ") + std::string(traits.name);
-  }
-  Unsupported("training supports the architectures " + known + "; this model's is \"" + architecture + "\"");
-}
 
 void ReadSizes(const Metadata& metadata, const Traits& traits, Shape* shape) {
   shape->width = metadata.Integer("embedding_length", 0);

@@ -3,7 +3,7 @@
 #pragma once
 #include "graphs/device.h"
 #include "graphs/graph.h"
-#include "trainer/weights.h"
+#include "weights/weights.h"
 
 namespace onpolicy::training {
 

@@ -1,10 +1,10 @@
-#include "trainer/weights.h"
+#include "weights/weights.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 
-#include "trainer/matmul.h"
+#include "weights/matmul.h"
 
 namespace onpolicy::training {
 namespace {

@@ -1,4 +1,4 @@
-#include "trainer/expert-matmul.h"
+#include "weights/expert-matmul.h"
 
 #include <algorithm>
 #include <vector>

@@ -6,8 +6,8 @@
 
 #include "graphs/device.h"
 #include "graphs/graph.h"
-#include "trainer/file-map.h"
-#include "trainer/shape.h"
+#include "weights/file-map.h"
+#include "weights/shape.h"
 
 namespace onpolicy::training {
 

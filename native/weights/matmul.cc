@@ -1,4 +1,4 @@
-#include "trainer/matmul.h"
+#include "weights/matmul.h"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 #include "kernels/avx512.h"
 #include "kernels/f32-matmul.h"
 #include "matmul/matmul.h"
-#include "trainer/expert-matmul.h"
+#include "weights/expert-matmul.h"
 
 namespace onpolicy::training {
 namespace {

@@ -1,4 +1,4 @@
-#include "trainer/file-map.h"
+#include "weights/file-map.h"
 
 #ifdef _WIN32
 #define WIN32_LEAN_AND_MEAN

@@ -6,7 +6,7 @@
 #include "base/threads.h"
 #include "graphs/share.h"
 #include "matmul/matmul.h"
-#include "trainer/matmul.h"
+#include "weights/matmul.h"
 
 namespace onpolicy::training {
 namespace {

@@ -1,4 +1,4 @@
-#include "trainer/adapter-matmul.h"
+#include "weights/adapter-matmul.h"
 
 #include <algorithm>
 

@@ -1,0 +1,52 @@
+// How the architectures that can be trained differ from a plain decoder. A new one is a row in traits.cc.
+#pragma once
+#include <string>
+
+#include "weights/shape.h"
+
+namespace onpolicy::training {
+
+enum class Experts { kNone, kSome, kAll };
+
+// How an architecture differs from a plain decoder.
+struct Traits {
+  const char* name;
+  int rope_mode = GGML_ROPE_TYPE_NEOX;
+  int sections_mode = 0;  // of a file with sections of positions; 0: the engine takes none
+  Experts experts = Experts::kNone;
+  bool has_shared_expert = false;  // which all tokens take
+  bool is_router_logistic = false;  // scores are independent of each other, not a softmax
+  bool has_head_norms = false;
+  bool are_head_norms_wide = false;  // over all heads at once
+  bool are_head_norms_last = false;  // after the rotation
+  bool has_input_norms = true;       // in front of a layer's parts
+  bool has_post_norms = false;
+  bool is_norm_centered = false;  // norms take the mean away
+  bool is_parallel = false;       // both parts of a layer read its normed input
+  bool is_gate_fused = false;
+  bool has_fixed_outputs = false;  // the engine takes no adapter of what adds to the stream
+  bool is_gemma = false;         // GELU, and an embedding scaled by the square root of the width
+  bool has_multipliers = false;  // of embedding, residual stream and logits
+  double window_pattern = 0;     // one layer in so many has no window, unless the file says otherwise; 0: none has one
+  double window = 0;             // unless the file says otherwise
+  int64_t window_layers = 0;     // only the model of so many layers has windows; 0: all have
+  double local_base = 0;         // of the rotation in layers with a window; 0: as in the others
+  bool is_local_unscaled = false;  // the rotation in layers with a window
+  bool is_global_unrotated = false;  // layers without a window, where others have one
+  double attention_cap = 0, logit_cap = 0;  // unless the file says otherwise
+  int64_t unrotated_step = 0;               // one layer in so many is not rotated; 0: all are
+  int64_t delta_net_step = 0;               // all but one layer in so many have a gated delta net, unless the file says otherwise
+  const char* ffn_norm = "ffn_norm";
+  const char* output_norm = "output_norm";
+  int64_t layers_of_largest = 0;  // the model of so many layers scales attention by the width of its heads' share
+  bool has_sinks = false;
+  bool reads_yarn = false;  // the file says more of YaRN than its factor
+  Activation activation = Activation::kSilu;
+  bool has_own_inputs = false;   // each layer has a further input of a token, if the file says so
+  bool is_attention_unscaled = false, are_values_normed = false;
+};
+
+// Throws UNSUPPORTED, with the known architectures, for another one.
+const Traits& TraitsOf(const std::string& architecture);
+
+}  // namespace onpolicy::training
