@@ -1,7 +1,7 @@
 /** A prepared request -> its choices, sampled together; taken whole, or as events while they come. */
 
 import { type Engine, type Group, type SavedPrompt, Sequence, type Speculation } from '../engine/index.ts';
-import { OnpolicyError } from '../errors.ts';
+import { errorAt, OnpolicyError } from '../errors.ts';
 import type { MessagePlan } from '../models/index.ts';
 import type { Handle, SamplerHandle } from '../native/index.ts';
 import type { PromptLogprobs } from '../protocol/index.ts';
@@ -202,10 +202,10 @@ export class Completion {
     const { samplers, rules, matchers, coversReasoning } = this.#prepared;
     const matcher = matchers[0] ?? null;
     if (matcher && !coversReasoning && this.#choices[0]!.message.isReasoning)
-      throw new OnpolicyError(
+      throw errorAt(
+        'use_beam_search',
         'UNSUPPORTED',
-        'use_beam_search: a constraint that begins after reasoning cannot be searched with beams',
-        { param: 'use_beam_search' },
+        'a constraint that begins after reasoning cannot be searched with beams',
       );
     return new BeamRun({
       ...this.#prepared,

@@ -13,7 +13,7 @@ import {
   type WriterLock,
   writing,
 } from '../common/index.ts';
-import { OnpolicyError } from '../errors.ts';
+import { errorAt, OnpolicyError } from '../errors.ts';
 import type { BatchRow } from '../protocol/index.ts';
 import type { RowPlace } from './row.ts';
 import { RowHashes } from './row-hashes.ts';
@@ -183,7 +183,7 @@ async function requireNew({ output, errors }: RunFiles, hasJournal: boolean): Pr
     const why = hasJournal
       ? 'exists; resume goes on with it'
       : 'exists and is not of a batch that can be resumed: its journal is missing';
-    throw new OnpolicyError('CONFLICT', `${param}: ${file} ${why}`, { param });
+    throw errorAt(param, 'CONFLICT', `${file} ${why}`);
   }
 }
 

@@ -98,10 +98,7 @@ class Pool extends CheckedTrainingService implements PooledService {
         this.#distribute<ChatAnswer>({
           kind: 'chat completions',
           digests: Affinity.digests(request),
-          ask:
-            ({ chat }) =>
-            () =>
-              chat(request, options),
+          ask: (inner) => () => inner.chat(request, options),
           watch: (answer, end) =>
             Symbol.asyncIterator in answer
               ? new ChatCompletionStream(watched(answer, end), stopOf(answer, end))
