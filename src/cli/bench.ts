@@ -1,8 +1,8 @@
 /** `onpolicy bench`: a model -> tokens per second of one request and of several at once. */
 import type { Runtime } from '../index.ts';
-import { command, type Given, text, wrongUsage } from './arguments.ts';
+import { command, text, wrongUsage } from './arguments.ts';
 import { COMMON, MODEL, openRuntime } from './model-arguments.ts';
-import { print, printJson, printTable, type Terminal } from './terminal.ts';
+import { print, printJson, printTable } from './terminal.ts';
 
 const TOKENS = 64;
 const MOST_SEQUENCES = 1024;
@@ -10,39 +10,37 @@ const MOST_SEQUENCES = 1024;
 const EMBEDDED_NOTE =
   'This is the embedded model: so small that several requests at once gain little. --model M measures one of yours';
 
-const FLAGS = {
-  model: MODEL,
-  sequences: text('LIST', 'how many at once (default: 1,8)'),
-  ...COMMON,
-} as const;
-
 /** Measures tokens per second and time to the first token. */
-export const bench = command(
-  { name: 'bench', about: 'how fast this machine answers one request, and several at once', options: FLAGS },
-  run,
-);
-
-async function run({ options }: Given<typeof FLAGS>, terminal: Terminal): Promise<void> {
-  const counts = (options.sequences ?? '1,8').split(',').map(Number);
-  if (!counts.every((count) => Number.isInteger(count) && count > 0 && count <= MOST_SEQUENCES))
-    throw wrongUsage(
-      `--sequences: expected integers up to ${MOST_SEQUENCES}, like 1,8, got ${options.sequences}`,
-    );
-  await using runtime = await openRuntime(options, terminal);
-  await measure(runtime, options.model, 1); // loads the model
-  const results = [];
-  for (const count of counts) results.push(await measure(runtime, options.model, count));
-  if (options.json) return printJson(terminal, results);
-  printTable(terminal, [
-    ['at once', 'tokens/s', 'first token'],
-    ...results.map(({ sequences, tokens_per_second, first_token_ms }) => [
-      String(sequences),
-      tokens_per_second.toFixed(1),
-      `${first_token_ms.toFixed(0)} ms`,
-    ]),
-  ]);
-  if (options.model === undefined) print(terminal, EMBEDDED_NOTE);
-}
+export const bench = command({
+  name: 'bench',
+  about: 'how fast this machine answers one request, and several at once',
+  options: {
+    model: MODEL,
+    sequences: text('LIST', 'how many at once (default: 1,8)'),
+    ...COMMON,
+  },
+  async run({ options }, terminal) {
+    const counts = (options.sequences ?? '1,8').split(',').map(Number);
+    if (!counts.every((count) => Number.isInteger(count) && count > 0 && count <= MOST_SEQUENCES))
+      throw wrongUsage(
+        `--sequences: expected integers up to ${MOST_SEQUENCES}, like 1,8, got ${options.sequences}`,
+      );
+    await using runtime = await openRuntime(options, terminal);
+    await measure(runtime, options.model, 1); // loads the model
+    const results = [];
+    for (const count of counts) results.push(await measure(runtime, options.model, count));
+    if (options.json) return printJson(terminal, results);
+    printTable(terminal, [
+      ['at once', 'tokens/s', 'first token'],
+      ...results.map(({ sequences, tokens_per_second, first_token_ms }) => [
+        String(sequences),
+        tokens_per_second.toFixed(1),
+        `${first_token_ms.toFixed(0)} ms`,
+      ]),
+    ]);
+    if (options.model === undefined) print(terminal, EMBEDDED_NOTE);
+  },
+});
 
 async function measure(runtime: Runtime, model: string | undefined, sequences: number) {
   const startMs = performance.now();
