@@ -9,6 +9,7 @@ import {
   ifMissing,
   LineWriter,
   lockForWriting,
+  parseJson,
   replaceFile,
   type WriterLock,
   writing,
@@ -160,12 +161,7 @@ async function readJournal(file: string, facts: RunFacts): Promise<Found> {
 /** Null: the line is damaged, or has no end. */
 function parse({ value, bytes }: SourceItem): object | null {
   const text = String(value);
-  if (Buffer.byteLength(text) === bytes) return null;
-  try {
-    return JSON.parse(text) as object;
-  } catch {
-    return null;
-  }
+  return Buffer.byteLength(text) === bytes ? null : (parseJson(text, null) as object | null);
 }
 
 function compareFacts(old: RunFacts, facts: RunFacts): void {

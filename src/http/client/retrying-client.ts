@@ -1,5 +1,7 @@
 /** A call of a remote service -> its response, with headers, time limits, safe retries and the service's own errors. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
+import { parseJson } from '../../common/index.ts';
 import { messageOf, OnpolicyError } from '../../errors.ts';
 import { CODE_HEADER, type ErrorForm, fromErrorBody } from '../../wires/index.ts';
 import { limitTime } from '../time-limits.ts';
@@ -188,7 +190,7 @@ async function failureOf({ status, header, body: content }: HttpResponse, path: 
   const text = await textOf(content).catch(() => '');
   const form: ErrorForm = path.startsWith('/v1/preview/') ? 'preview' : 'completion';
   const code = header(CODE_HEADER);
-  const body = parsed(text);
+  const body = parseJson(text, text);
   const seconds = Number(header('retry-after') ?? Number.NaN);
   const said = lacksEndpoint(status, code, body, form)
     ? new OnpolicyError('UNSUPPORTED', `the server has no endpoint ${path.split('?')[0]}`)
@@ -214,14 +216,6 @@ function lacksEndpoint(status: number, code: string | null, body: unknown, form:
 function hasDetail(body: unknown): boolean {
   const detail = (body as { detail?: unknown } | null)?.detail;
   return typeof detail === 'string' && detail !== 'Not Found';
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
 }
 
 function causes(error: unknown): unknown[] {

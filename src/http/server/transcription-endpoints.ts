@@ -1,5 +1,7 @@
 /** A form with a sound -> its transcript, as JSON, text or events. */
+
 import type { Readable } from 'node:stream';
+import { parseJson } from '../../common/index.ts';
 import { errorAt } from '../../errors.ts';
 import type { TranscriptionAnswer } from '../../service.ts';
 import { transcribe } from '../../wires/index.ts';
@@ -8,6 +10,9 @@ import { requireModelAndAdapters } from './model-access.ts';
 import { answerResponse } from './stream-response.ts';
 import { readUpload } from './upload.ts';
 import { text, type WireResponse } from './wire.ts';
+
+/** A value, or the text itself, which the check of the request then names. */
+const readJson = (text: string): unknown => parseJson(text, text);
 
 /** How the texts of a form become values. What is not here stays a text. */
 const READ: Readonly<Record<string, (text: string) => unknown>> = {
@@ -38,15 +43,6 @@ export async function createTranscription(context: RequestContext): Promise<Wire
   const answer = (await transcribe(service, asked, call, validation)) as Exclude<TranscriptionAnswer, string>;
   const response = answerResponse(answer, context);
   return isText && 'text' in answer ? text(answer.text) : response;
-}
-
-/** A value, or the text itself, which the check of the request then names. */
-function readJson(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return text;
-  }
 }
 
 async function read(bytes: Readable, most: number): Promise<Uint8Array> {
