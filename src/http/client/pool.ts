@@ -9,7 +9,7 @@ import {
   innerOf,
   type TextAnswer,
 } from '../../checked-service.ts';
-import { OnpolicyError } from '../../errors.ts';
+import { abortedBy, OnpolicyError } from '../../errors.ts';
 import { checkArguments, fault, type PoolOptions, throwFaults, withDefaults } from '../../protocol/index.ts';
 import type {
   CallOptions,
@@ -22,7 +22,7 @@ import type {
   TrainingRunsResource,
 } from '../../service.ts';
 import { Affinity } from './affinity.ts';
-import { abortedBy, LONGEST_WAIT_MS } from './retrying-client.ts';
+import { LONGEST_WAIT_MS } from './retrying-client.ts';
 
 /**
  * Combines several services into one, for rollouts on many machines. Completions are spread over all members; models, checkpoints and

@@ -2,7 +2,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseJson } from '../../common/index.ts';
-import { messageOf, OnpolicyError } from '../../errors.ts';
+import { abortedBy, failIfAborted, messageOf, OnpolicyError } from '../../errors.ts';
 import { CODE_HEADER, type ErrorForm, fromErrorBody } from '../../wires/index.ts';
 import { limitTime } from '../time-limits.ts';
 import type { ClientSettings } from './connect-options.ts';
@@ -100,7 +100,7 @@ export class RetryingClient {
   async #try(call: RemoteCall): Promise<OpenResponse | Failure> {
     const { signal, method, path, body, headers } = call;
     const { baseUrl, timeoutMs } = this.#options;
-    if (signal?.aborted) throw abortedBy(signal);
+    failIfAborted(signal);
     let sent: SentRequest | null = null;
     let ended: OnpolicyError | null = null; // why the client ended it
     const stop = (reason: OnpolicyError): void => {
@@ -231,9 +231,4 @@ function causeCodes(error: unknown): string[] {
 
 function closedError(): OnpolicyError {
   return new OnpolicyError('CLOSED', 'the client is closed');
-}
-
-/** The error of a call that its caller aborted. */
-export function abortedBy(signal: AbortSignal): OnpolicyError {
-  return new OnpolicyError('ABORTED', 'the request was aborted', { cause: signal.reason });
 }
