@@ -16,6 +16,20 @@ import { normals, packSequence, type TinyModel, writeTinyModel } from './tiny-mo
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-architectures-'));
 afterAll(() => fs.rmSync(folder, { recursive: true }));
 
+/** Cells of the engine that computes log-probabilities. */
+const CELLS = 256;
+/** Factors for texts up to so many tokens, and others for longer ones. */
+const longRope = (architecture: 'phi3' | 'llama', original: number): Omit<TinyModel, 'type'> => ({
+  architecture,
+  headSize: 16,
+  metadata: [
+    [`${architecture}.rope.scaling.type`, 'longrope'],
+    [`${architecture}.rope.scaling.original_context_length`, original],
+    [`${architecture}.rope.scaling.attn_factor`, { float: 1.2 }],
+  ],
+  tensors: ['rope_factors_long.weight', 'rope_factors_short.weight'],
+});
+
 /** Sizes that are small, and whose heads do not divide the width. */
 const SMALL = { width: 64, hidden: 96, heads: 4, kvHeads: 2, headSize: 32, layers: 2, vocabularySize: 256 };
 const MODELS: readonly (readonly [string, Omit<TinyModel, 'type'>])[] = [
@@ -27,11 +41,15 @@ const MODELS: readonly (readonly [string, Omit<TinyModel, 'type'>])[] = [
   ['granite', { architecture: 'granite' }],
   ['granitemoe', { architecture: 'granitemoe', experts: 4 }],
   ['phi3', { architecture: 'phi3', headSize: 16 }],
+  ['phi3 with LongRoPE, long', longRope('phi3', 128)],
+  ['phi3 with LongRoPE, short', longRope('phi3', 512)],
+  ['llama with LongRoPE, long', longRope('llama', 128)],
 ];
 /** Those whose tiny files come from the engine's own list of tensors (scripts/architectures). */
 const GENERATED = [
   'qwen35',
   'qwen35moe',
+  'qwen3next',
   'gpt-oss',
   'glm4',
   'glm4moe',
@@ -43,14 +61,18 @@ const GENERATED = [
   'hunyuan-dense',
   'seed_oss',
   'lfm2',
+  'gemma3n',
   'gemma4',
+  'gemma4-moe',
 ];
 const F32_TOLERANCE: Record<string, number> = {
   // As far as the engine is from itself, with the tokens in one batch and one by one.
   qwen35: 3e-5,
   qwen35moe: 3e-5,
   // The engine's GELU is a table of 16-bit numbers: a rounding of what goes in may be a step of it.
+  gemma3n: 5e-3,
   gemma4: 5e-3,
+  'gemma4-moe': 5e-3,
 };
 const generated: Record<string, Record<string, string>> = {};
 
@@ -100,7 +122,15 @@ const row = packSequence(Int32Array.from({ length: 56 }, (_, i) => (i * 53 + (i 
 const gradLogprobs = Float32Array.from(row.targetTokens, () => normal() / 32);
 
 async function openChanged(model: string, arithmetic: 'engine' | 'exact' = 'engine'): Promise<Trainer> {
-  const trainer = await openTrainer({ model, rank: 4, alpha: 8, gpu: false, threads: 1, arithmetic });
+  const trainer = await openTrainer({
+    model,
+    rank: 4,
+    alpha: 8,
+    gpu: false,
+    threads: 1,
+    contextSize: CELLS,
+    arithmetic,
+  });
   await trainer.loadAdapter(randomAdapter(trainer, normals(23)));
   return trainer;
 }
@@ -176,12 +206,6 @@ describe.each(ROWS)('$name', ({ name, types, kernels, file }) => {
 /** What is refused before training begins, and the word that the error says. */
 const REFUSED: readonly (readonly [string, Omit<TinyModel, 'type'>, RegExp])[] = [
   ['a recurrent architecture', { architecture: 'mamba2' as 'llama' }, /this model's is "mamba2"/],
-  ['LongRoPE', { architecture: 'phi3', tensors: ['rope_factors_long.weight'] }, /LongRoPE/],
-  [
-    'LongRoPE by its factor',
-    { architecture: 'phi3', metadata: [['phi3.rope.scaling.attn_factor', { float: 1.2 }]] },
-    /LongRoPE/,
-  ],
   [
     'experts that all tokens share',
     {
@@ -231,6 +255,13 @@ describe('the PEFT files', () => {
           (name) => `linear_attn.${name}`,
         ),
         ...['mlp.gate_proj', 'mlp.up_proj', 'mlp.down_proj'],
+      ],
+    ],
+    [
+      'qwen3next',
+      [
+        ...['in_proj_qkvz', 'in_proj_ba', 'out_proj'].map((name) => `linear_attn.${name}`),
+        ...['gate_proj', 'up_proj', 'down_proj'].map((name) => `mlp.shared_expert.${name}`),
       ],
     ],
     ['lfm2', ['conv.in_proj', 'conv.out_proj', 'feed_forward.w1', 'feed_forward.w3', 'feed_forward.w2']],

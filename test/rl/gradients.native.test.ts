@@ -97,7 +97,7 @@ describe.each([4128, 4136, 4160])('a vocabulary of %i tokens', (vocabularySize) 
   });
 });
 
-describe.each(['qwen3', 'gemma3', 'qwen35', 'lfm2', 'gpt-oss', 'gemma4'])(
+describe.each(['qwen3', 'gemma3', 'qwen35', 'qwen3next', 'lfm2', 'gpt-oss', 'gemma3n', 'gemma4', 'gemma4-moe'])(
   'a shared prompt, %s',
   (architecture) => {
     let model: string;

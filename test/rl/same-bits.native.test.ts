@@ -135,7 +135,7 @@ describe.skipIf(KERNELS === undefined)('log-probabilities of samples and of the 
     await compare(file, answers);
   });
 
-  it.each(['qwen35', 'lfm2', 'gpt-oss'])('%s: equal to the bit', async (name) => {
+  it.each(['qwen35', 'qwen3next', 'lfm2', 'gpt-oss'])('%s: equal to the bit', async (name) => {
     const file = architectureFiles([name], 'q8_0')[name]!;
     await compare(file, await sample(file, { deterministic: true }));
   });
