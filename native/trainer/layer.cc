@@ -268,7 +268,7 @@ Tensor LayerGraph::SharedBack(Tensor gradient, Tensor input) {
 }
 
 Tensor LayerGraph::SharedScore(Tensor input) {
-  return linears_.matmuls().Multiply(graph_.Reshape(layer_.shared_weight, weights_.shape.width, 1), input);
+  return linears_.matmuls().Forward(graph_.Reshape(layer_.shared_weight, weights_.shape.width, 1), input);
 }
 
 LayerGraph::Pair LayerGraph::HiddenBack(Tensor gradient, const Pair& given) {

@@ -500,6 +500,8 @@ const eagle3 = (plain, width) => ({
 
 /** Models that do not answer by themselves, with a part that drafts, or of another kind of their architecture. */
 const FURTHER = {
+  /** Without shared caches: rounding of so few layers is small. */
+  'gemma3n-short': (sizes) => ({ ...ARCHITECTURES.gemma3n(sizes), architecture: 'gemma3n', layers: 2 }),
   /** With experts beside the feed-forward part, and no inputs of each layer's own. */
   'gemma4-moe': (sizes) => {
     const { keys, ...row } = ARCHITECTURES.gemma4(sizes);
@@ -513,7 +515,7 @@ const FURTHER = {
         'ffn_gate_up_exps.weight',
         'ffn_down_exps.scale',
       ],
-      layers: 6,
+      layers: 3,
     };
   },
   'qwen35-mtp': withHead('qwen35'),

@@ -2,7 +2,11 @@
 import type { AdapterWeights, LoraFactors } from '../native/index.ts';
 import type { DeltaNetHeads } from './row-order.ts';
 
-type Model = { readonly architecture: string; readonly rank: number; readonly deltaNet?: DeltaNetHeads | null };
+type Model = {
+  readonly architecture: string;
+  readonly rank: number;
+  readonly deltaNet?: DeltaNetHeads | null;
+};
 /** What one adapter of both would be called in a GGUF file, and the end of its path in Hugging Face's model. */
 export const FUSED = { kind: 'ssm_in', path: 'in_proj_qkvz' } as const;
 const PARTS = ['attn_qkv', 'attn_gate'] as const;
@@ -38,7 +42,12 @@ export function fuse(weights: AdapterWeights, model: Model): AdapterWeights {
 }
 
 /** The other way round. Null: the factors are of no two adapters side by side. */
-export function split(layer: string, { a, b }: LoraFactors, model: Model, given: number): AdapterWeights | null {
+export function split(
+  layer: string,
+  { a, b }: LoraFactors,
+  model: Model,
+  given: number,
+): AdapterWeights | null {
   const { rank, deltaNet } = model;
   if (!deltaNet) return null;
   const total = b.length / given;

@@ -79,22 +79,24 @@ export const KINDS: Readonly<Record<string, string>> = Object.fromEntries(
 
 /** The tensors of `adapter_model.safetensors`. */
 export function toPeft(weights: AdapterWeights, model: PeftModel): Safetensors {
-  const tensors = Object.entries(fuse(weights, model)).flatMap(([name, { a, b }]): [string, FloatTensor][] => {
-    const { layer, kind } = parseName(name);
-    const rank = rankOf(name, model);
-    const path = `base_model.model.model.layers.${layer}.${pathOf(kind, model)}`;
-    const [columns, rows] = [a.length / rank, b.length / rank];
-    return [
-      [
-        `${path}.lora_A.weight`,
-        { shape: [rank, columns], values: pickColumns(a, columnPlaces(kind, columns, model)) },
-      ],
-      [
-        `${path}.lora_B.weight`,
-        { shape: [rows, rank], values: pickRows(b, rank, rowPlaces(kind, rows, model)) },
-      ],
-    ];
-  });
+  const tensors = Object.entries(fuse(weights, model)).flatMap(
+    ([name, { a, b }]): [string, FloatTensor][] => {
+      const { layer, kind } = parseName(name);
+      const rank = rankOf(name, model);
+      const path = `base_model.model.model.layers.${layer}.${pathOf(kind, model)}`;
+      const [columns, rows] = [a.length / rank, b.length / rank];
+      return [
+        [
+          `${path}.lora_A.weight`,
+          { shape: [rank, columns], values: pickColumns(a, columnPlaces(kind, columns, model)) },
+        ],
+        [
+          `${path}.lora_B.weight`,
+          { shape: [rows, rank], values: pickRows(b, rank, rowPlaces(kind, rows, model)) },
+        ],
+      ];
+    },
+  );
   return { tensors: Object.fromEntries(tensors), metadata: { format: 'pt' } };
 }
 

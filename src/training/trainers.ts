@@ -9,7 +9,10 @@ export type TrainerSettings = Pick<
 >;
 
 /** Those that depend on the model that samples. */
-export function settingsOf({ threads, engine }: RunningModel): Pick<TrainerSettings, 'threads' | 'contextSize'> {
+export function settingsOf({
+  threads,
+  engine,
+}: RunningModel): Pick<TrainerSettings, 'threads' | 'contextSize'> {
   return { threads, contextSize: engine.sequenceCells };
 }
 

@@ -62,6 +62,7 @@ const GENERATED = [
   'seed_oss',
   'lfm2',
   'gemma3n',
+  'gemma3n-short',
   'gemma4',
   'gemma4-moe',
 ];
@@ -70,10 +71,15 @@ const F32_TOLERANCE: Record<string, number> = {
   qwen35: 3e-5,
   qwen35moe: 3e-5,
   // The engine's GELU is a table of 16-bit numbers: a rounding of what goes in may be a step of it.
-  gemma3n: 5e-3,
+  'gemma3n-short': 5e-3,
   gemma4: 5e-3,
   'gemma4-moe': 5e-3,
 };
+/**
+ * 22 layers with several streams: the engine with other matmul kernels is 0.03 from itself in F32, 1.5 in Q8_0, and a step of any size
+ * bends the loss by more than it moves it. Gradients are those of the short one, of shared keys those of Gemma 4.
+ */
+const LONG = 'gemma3n';
 const generated: Record<string, Record<string, string>> = {};
 
 type Row = {
@@ -82,6 +88,7 @@ type Row = {
   readonly types: readonly (readonly [string, number, number])[];
   /** Matmuls of F32 files on the kernels that the trainer has, too: the engine's own round in another order. */
   readonly kernels: 'auto' | 'batch';
+  readonly hasGradients: boolean;
   file(type: string): Promise<string>;
 };
 const ROWS: readonly Row[] = [
@@ -93,6 +100,7 @@ const ROWS: readonly Row[] = [
         ['f16', 2e-2, 0.9999],
       ],
       kernels: 'auto',
+      hasGradients: true,
       async file(type) {
         const file = path.join(folder, `${name}-${type}.gguf`);
         if (!fs.existsSync(file)) await writeTinyModel(file, { ...SMALL, ...given, type });
@@ -103,11 +111,15 @@ const ROWS: readonly Row[] = [
   ...GENERATED.map(
     (name): Row => ({
       name,
-      types: [
-        ['f32', F32_TOLERANCE[name] ?? 1.5e-5, 0.9999],
-        ['q8_0', 0.3, 0.999], // one activation that is rounded to the next step shows in all tokens after it
-      ],
+      types:
+        name === LONG
+          ? [['f32', 0.05, 0.999]]
+          : [
+              ['f32', F32_TOLERANCE[name] ?? 1.5e-5, 0.9999],
+              ['q8_0', 0.3, 0.999], // one activation that is rounded to the next step shows in all tokens after it
+            ],
       kernels: 'batch',
+      hasGradients: name !== LONG,
       async file(type) {
         generated[type] ??= architectureFiles(GENERATED, type);
         return generated[type][name]!;
@@ -145,7 +157,7 @@ function correlation(left: Float32Array, right: Float32Array): number {
   return a.reduce((sum, value, i) => sum + value * b[i]!, 0) / (Math.hypot(...a) * Math.hypot(...b));
 }
 
-describe.each(ROWS)('$name', ({ name, types, kernels, file }) => {
+describe.each(ROWS)('$name', ({ name, types, kernels, hasGradients, file }) => {
   it.each(types)(
     "has the engine's log-probabilities in %s, with an adapter and without",
     async (type, tolerance, closeness) => {
@@ -173,6 +185,7 @@ describe.each(ROWS)('$name', ({ name, types, kernels, file }) => {
     },
   );
 
+  if (!hasGradients) return;
   it('has the gradients that finite differences give', async () => {
     await using trainer = await openChanged(await file('f32'), 'exact');
     const weights = trainer.adapter();
