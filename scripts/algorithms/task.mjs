@@ -38,7 +38,7 @@ export async function learn({ config, maxStale = 0, seed }) {
     groupsPerStep: ANIMALS.length,
     groupSize: 8,
     maxStale,
-    config: { learning_rate: 1e-3, ...config },
+    config: { learning_rate: 5e-4, ...config },
     seed,
     onEvent: ({ type, step, metrics }) => {
       if (type === 'step' && step > 0.75 * STEPS) ages.push(metrics['train/stale_steps'] ?? 0);
