@@ -212,7 +212,7 @@ export class Answering {
       const leased = leases.add(await leaseModel(this.#settings, valid.model, use));
       checkVocabulary(valid, leased.model.tokenizer.vocabSize);
       const speculation = valid.speculation ?? this.#speculation;
-      const drafting = leases.add(await models.useDraft(leased.model, speculation, use));
+      const drafting = leases.add(await models.drafts.use(leased.model, speculation, use));
       requireOpen();
       return await ask(
         leased,

@@ -59,7 +59,6 @@ export type CustomGradient = (
 /** The client of one run. Steps run in the order of the calls, also those that were not awaited. */
 export class TrainingRun implements AsyncDisposable {
   readonly #runs: TrainingRunsResource;
-  readonly #session = randomUUID();
   readonly #info: TrainingRunInfo;
   #sequence: number;
 
@@ -162,15 +161,36 @@ export class TrainingRun implements AsyncDisposable {
     options: CallOptions = {},
   ): Promise<TrainingRunResult> {
     checkRequest(RUN_OPERATIONS[operation], request, {}); // before it has a number
+    failIfAborted(options.signal);
     this.#sequence++;
     const sequence = this.#sequence;
-    const given = { ...request, sequence, idempotency_key: `${this.#session}-${sequence}` };
-    let reply: TrainingRunReply = await this.#runs.call(this.id, operation, given, options);
+    const given = { ...request, sequence, idempotency_key: randomUUID() };
+    let reply: TrainingRunReply;
+    try {
+      reply = await this.#runs.call(this.id, operation, given, options);
+    } catch (error) {
+      if (!(await this.#mayHaveRun(sequence, error))) this.#sequence--; // the next step gets its number
+      throw error;
+    }
     while (reply.status === 'pending') {
-      if (options.signal?.aborted)
-        throw new OnpolicyError('ABORTED', 'the request was aborted', { cause: options.signal.reason });
+      failIfAborted(options.signal);
       reply = await this.#runs.result(reply.request_id, {}, options);
     }
     return reply.result;
   }
+
+  /** Whether a step that failed was accepted, or may still be. */
+  async #mayHaveRun(sequence: number, error: unknown): Promise<boolean> {
+    if (error instanceof OnpolicyError && ON_ITS_WAY.includes(error.code)) return true;
+    const accepted = await this.#runs.retrieve(this.id).catch(() => null);
+    return accepted !== null && accepted.sequence >= sequence;
+  }
+}
+
+/** Errors of calls that may have reached the run, or may yet. */
+const ON_ITS_WAY: readonly string[] = ['NETWORK_FAILED', 'ABORTED', 'TIMEOUT'];
+
+function failIfAborted(signal: AbortSignal | undefined): void {
+  if (signal?.aborted)
+    throw new OnpolicyError('ABORTED', 'the request was aborted', { cause: signal.reason });
 }

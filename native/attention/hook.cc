@@ -1,13 +1,14 @@
 #include "attention/hook.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "attention/invariance.h"
 #include "attention/low-rank.h"
+#include "attention/node-marks.h"
 #include "attention/node.h"
 #include "attention/recurrent.h"
 #include "attention/self-test.h"
+#include "attention/state-places.h"
 #include "matmul/buffer-type.h"
 
 namespace onpolicy::attention {
@@ -17,9 +18,6 @@ namespace onpolicy::attention {
 namespace {
 
 constexpr size_t kAlignment = 64;
-constexpr int32_t kOurs = 0x6F6E706F;  // in the last parameter of a node, which ggml leaves at 0
-constexpr int kMark = GGML_MAX_OP_PARAMS / sizeof(int32_t) - 1;
-constexpr int kPositions = kMark - 3;  // before it: where the positions of the cells are
 
 matmul::EngineFunctions g_functions;
 const Kernels* g_kernels = nullptr;
@@ -42,17 +40,11 @@ struct CheckedNodes {
 
 namespace {
 
-void SetPositions(const ggml_tensor* node, const int32_t* positions) {
-  std::memcpy(const_cast<ggml_tensor*>(node)->op_params + kPositions, &positions, sizeof positions);
-}
-
 std::optional<Attention> MarkedAttention(const ggml_tensor* node) {
   std::optional<Attention> attention = AttentionOf(node);
-  if (attention) std::memcpy(&attention->positions, node->op_params + kPositions, sizeof attention->positions);
+  if (attention) attention->positions = static_cast<const int32_t*>(PointerOf(node));
   return attention;
 }
-
-int32_t& MarkOf(const ggml_tensor* node) { return const_cast<ggml_tensor*>(node)->op_params[kMark]; }
 
 // The engine asks for the size of its memory on the thread that has the graph computed, and then computes it on all threads. So the size
 // is where a node is taken over, and its mark tells the others.
@@ -60,7 +52,7 @@ class Node : public ggml::cpu::tensor_traits {
  public:
   bool work_size(int threads, const ggml_tensor* node, size_t& size) override {
     const ggml_tensor* keys = IsRounding(node->src[1]) ? node->src[1]->src[0] : node->src[1];
-    SetPositions(node, t_positions ? t_positions->Of(keys) : nullptr);
+    SetPointer(node, t_positions ? t_positions->Of(keys) : nullptr);
     const std::optional<Attention> attention = t_is_wanted ? MarkedAttention(node) : std::nullopt;
     MarkOf(node) = attention ? kOurs : 0;
     for (const ggml_tensor* cells : {node->src[1], node->src[2]})
@@ -101,9 +93,22 @@ class Moving : public ggml::cpu::tensor_traits {
  public:
   bool work_size(int, const ggml_tensor* node, size_t&) override {
     if (t_positions) t_positions->See(node);
+    if (node->op == GGML_OP_GET_ROWS) PlanReading(node);
     return false;
   }
-  bool compute_forward(ggml_compute_params*, ggml_tensor*) override { return false; }
+  bool compute_forward(ggml_compute_params* params, ggml_tensor* node) override {
+    return node->op == GGML_OP_GET_ROWS && Read(node, params->ith);
+  }
+};
+
+// Copies of recurrent states into the cache.
+class Writing : public ggml::cpu::tensor_traits {
+ public:
+  bool work_size(int, const ggml_tensor* node, size_t&) override {
+    PlanWriting(node);
+    return false;
+  }
+  bool compute_forward(ggml_compute_params*, ggml_tensor* node) override { return IsLeftOut(node); }
 };
 
 // Matmuls with the factors of an adapter.
@@ -129,6 +134,7 @@ class Recurrent : public ggml::cpu::tensor_traits {
  public:
   bool work_size(int threads, const ggml_tensor* node, size_t& size) override {
     MarkOf(node) = t_is_wanted ? kOurs : 0;
+    if (node->op == GGML_OP_GATED_DELTA_NET) PlanRule(node);
     if (t_is_wanted) size = static_cast<size_t>(threads) * RecurrentThreadBytes(node);
     return t_is_wanted;
   }
@@ -147,12 +153,14 @@ ggml::cpu::tensor_traits* TraitsOf(const ggml_tensor* node) {
   static LowRank low_rank;
   static Recurrent recurrent;
   static Moving moving;
+  static Writing writing;
   CheckedNodes::See(node);
   if (node->op == GGML_OP_FLASH_ATTN_EXT) return &attention;
   if (IsLowRank(node)) return &low_rank;
   if (IsRecurrent(node)) return &recurrent;
   if (node->op == GGML_OP_GET_ROWS || node->op == GGML_OP_ROPE || node->op == GGML_OP_SET_ROWS) return &moving;
-  return IsRounding(node) ? &rounding : nullptr;
+  if (IsRounding(node)) return &rounding;
+  return node->op == GGML_OP_CPY ? &writing : nullptr;
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "attention/state-places.h"
+
 namespace onpolicy::attention {
 namespace {
 
@@ -22,11 +24,10 @@ Tokens TokensOf(const ggml_tensor* tensor, int64_t head, int64_t token, int64_t 
 // src: q, k, v, gates, beta, state. The node: (sequences, tokens, heads, size), then the states after the last token, after the one before ...
 void DeltaShare(const Kernels& kernels, const ggml_tensor* node, int thread, int threads, float* memory) {
   const ggml_tensor *q = node->src[0], *k = node->src[1], *v = node->src[2], *gates = node->src[3], *beta = node->src[4];
-  const ggml_tensor* state = node->src[5];
+  const StatePlaces states = PlacesOf(node, thread);
   const int64_t size = v->ne[0], heads = v->ne[1], tokens = v->ne[2], sequences = v->ne[3], all = heads * sequences;
   const int64_t parts = all < kUnitsPerThread * threads ? kHeadParts : 1, rows = size / parts;
   auto* const y = static_cast<float*>(node->data);
-  float* const states = y + size * heads * tokens * sequences;
   DeltaRows delta{};
   delta.size = static_cast<int>(size);
   delta.rows = static_cast<int>(rows);
@@ -34,14 +35,17 @@ void DeltaShare(const Kernels& kernels, const ggml_tensor* node, int thread, int
   delta.scale = 1 / std::sqrt(static_cast<float>(size));
   delta.factors = memory;
   delta.states = node->op_params[0];
-  delta.state_stride = static_cast<size_t>(size * size * all);
+  delta.state_stride = states.to_snapshot;
   for (int64_t unit = thread; unit < all * parts; unit += threads) {
     const int64_t index = unit / parts, head = index % heads, sequence = index / heads, row = unit % parts * rows;
-    delta.to = states + (index * size + row) * size;
+    const int64_t from_row = states.rows ? states.rows[sequence] : sequence;
+    const auto* const from = reinterpret_cast<const float*>(states.from + static_cast<size_t>(from_row) * states.from_row);
+    const int64_t place = (head * size + row) * size;
+    delta.to = states.to + static_cast<size_t>(sequence) * states.to_sequence + place;
     for (int64_t token = 0; token < tokens; token += kDeltaTokens) {
       delta.tokens = static_cast<int>(std::min<int64_t>(kDeltaTokens, tokens - token));
       delta.after = tokens - token - delta.tokens;
-      delta.from = token == 0 ? FloatsAt(state, 0, head, sequence) + row * size : delta.to;
+      delta.from = token == 0 ? from + place : delta.to;
       delta.q = TokensOf(q, head % q->ne[1], token, sequence / (sequences / q->ne[3]));
       delta.k = TokensOf(k, head % k->ne[1], token, sequence / (sequences / k->ne[3]));
       delta.v = TokensOf(v, head, token, sequence);

@@ -196,8 +196,12 @@ bool DraftHead::Decode(const Batch& batch) {
   return turn.has_turn() && Api().llama_decode(context_, raw) == 0;
 }
 
-void DraftHead::Compute(const Batch& batch) {
+void DraftHead::Compute(const std::vector<Batch>& waiting, DraftWork* work) {
   const llama_memory_t memory = Api().llama_get_memory(context_);
+  Batch batch;
+  for (const Batch& rows : waiting)
+    for (size_t row = 0; row < rows.tokens.size(); ++row) AddRow(batch, rows, row, false);
+  work->tokens += static_cast<int32_t>(batch.tokens.size());
   for (size_t first = 0; first < batch.tokens.size(); first += batch_tokens_) {
     const size_t end = std::min(first + batch_tokens_, batch.tokens.size());
     Batch part;
@@ -209,6 +213,7 @@ void DraftHead::Compute(const Batch& batch) {
         if (i == 0 || part.sequences[i] != part.sequences[i - 1])
           Api().llama_memory_seq_rm(memory, part.sequences[i], part.positions[i], -1);
       if (!Decode(part)) throw std::bad_alloc();
+      work->passes += 1;
     }
   }
 }
@@ -276,7 +281,8 @@ std::vector<DraftHead::Batch> DraftHead::TakeWaiting(const std::vector<int32_t>&
     before += width_;
     waiting.push_back(std::move(batch));
     sequence.next = sequence.end();
-    const auto dropped = static_cast<std::ptrdiff_t>(std::max(0, sequence.next - kKeptRows - sequence.first));
+    const auto dropped = static_cast<std::ptrdiff_t>(sequence.next - kKeptRows - sequence.first);
+    if (dropped < kKeptRows) continue;  // many at a time: what stays is moved
     sequence.first += static_cast<int32_t>(dropped);
     sequence.tokens.erase(sequence.tokens.begin(), sequence.tokens.begin() + dropped);
     sequence.is_known.erase(sequence.is_known.begin(), sequence.is_known.begin() + dropped);
@@ -301,13 +307,8 @@ DraftWork DraftHead::Follow(const StepInput& input, const ReadState& read_state)
       const Sequence& sequence = sequences_[static_cast<size_t>(id)];
       if (sequence.end() - sequence.next >= kMostWaiting) full.push_back(id);
     }
-    Batch batch;
-    for (const Batch& waiting : TakeWaiting(full))
-      for (size_t row = 0; row < waiting.tokens.size(); ++row) AddRow(batch, waiting, row, false);
-    Compute(batch);
-    work.tokens = static_cast<int32_t>(batch.tokens.size());
+    Compute(TakeWaiting(full), &work);
     work.sequences = static_cast<int32_t>(full.size());
-    work.passes = full.empty() ? 0 : 1;
   } catch (...) {
     Release();
   }
@@ -315,7 +316,7 @@ DraftWork DraftHead::Follow(const StepInput& input, const ReadState& read_state)
   return work;
 }
 
-std::vector<DraftHead::Job> DraftHead::JobsOf(std::vector<ModelDraft>& drafts) {
+std::vector<DraftHead::Job> DraftHead::JobsOf(std::vector<ModelDraft>& drafts, DraftWork* work) {
   std::vector<Job> jobs;
   std::vector<int32_t> ids;
   size_t rows = 0;
@@ -337,12 +338,13 @@ std::vector<DraftHead::Job> DraftHead::JobsOf(std::vector<ModelDraft>& drafts) {
   // What waits is computed with the first drafts, unless each layer of a chain has to compute it, or it is too much. Of EAGLE-3 the engine
   // has logits for all rows of a pass or for none.
   const bool is_apart = !is_own() || layers_in_chain_ > 1 || rows > batch_tokens_;
+  if (is_apart) Compute(waiting, work);
   for (size_t i = 0; i < jobs.size(); ++i) {
     Job& job = jobs[i];
-    const std::vector<float> last(waiting[i].hidden.end() - static_cast<std::ptrdiff_t>(width_), waiting[i].hidden.end());
-    waiting[i].hidden.resize(waiting[i].hidden.size() - width_);
-    if (is_apart) Compute(waiting[i]);
-    else job.rows = std::move(waiting[i]);
+    std::vector<float>& hidden = waiting[i].hidden;
+    const std::vector<float> last(hidden.end() - static_cast<std::ptrdiff_t>(width_), hidden.end());
+    hidden.resize(hidden.size() - width_);
+    if (!is_apart) job.rows = std::move(waiting[i]);
     Add(job.rows, job.draft->drafter->tokens().back(), job.position, job.sequence, last.data(), false);
   }
   return jobs;
@@ -396,7 +398,7 @@ DraftWork DraftHead::Draft(std::vector<ModelDraft>& drafts) {
   std::vector<Job> jobs;
   std::vector<Job*> active;
   try {
-    jobs = JobsOf(drafts);
+    jobs = JobsOf(drafts, &work);
     for (Job& job : jobs) active.push_back(&job);
     for (int32_t layer = 0; !active.empty(); ++layer) {
       if (layers_in_chain_ > 1) Api().set_nextn_layer_offset(context_, layer);

@@ -103,7 +103,7 @@ class DraftHead : public DraftModel {
   void AddRow(Batch& batch, const Batch& from, size_t row, bool wants_logits) const;
   bool Decode(const Batch& batch);
   // Rows without logits, in as many passes as they take, under each layer of a chain. Throws where one fails.
-  void Compute(const Batch& batch);
+  void Compute(const std::vector<Batch>& waiting, DraftWork* work);
   void Remove(int32_t sequence, int32_t from);
   // The tokens of a sequence that were computed in a step.
   void Take(int32_t sequence, const StepInput& input, size_t begin, size_t end, const ReadState& read_state);
@@ -111,7 +111,7 @@ class DraftHead : public DraftModel {
   std::vector<Batch> TakeWaiting(const std::vector<int32_t>& sequences);
   // States of the target -> those that a pass takes: (rows, width).
   std::vector<float> Hidden(std::vector<float> states);
-  std::vector<Job> JobsOf(std::vector<ModelDraft>& drafts);
+  std::vector<Job> JobsOf(std::vector<ModelDraft>& drafts, DraftWork* work);
   // Each of these gets a draft more. False: the pass failed.
   bool DraftOnce(std::vector<Job*>& active, DraftWork* work);
   // Frees its context: nothing is drafted from now on.

@@ -87,7 +87,8 @@ export async function answer(
     cacheKey: `${adapter?.identity ?? ''} ${transferKey(transfer) ?? salt}`,
     arrival: context.arrival,
   };
-  const places = engine.takesCheckpoints || model.diskCache ? checkpointPlaces(prompt.ids, tokenizer) : [];
+  const hasPlaces = engine.takesCheckpoints || (model.diskCache && !engine.movesPieces);
+  const places = hasPlaces ? checkpointPlaces(prompt.ids, tokenizer) : [];
   const onDisk =
     transfer.kind === 'none'
       ? (model.diskCache?.open({ group: cells, places, keeps: !context.background }) ?? null)

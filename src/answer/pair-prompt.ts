@@ -36,9 +36,11 @@ export function pairEncoder(
     throw errorAt('instruction', 'UNSUPPORTED', `the prompt of ${name} has no instruction`);
   const plain = { addSpecial: false, parseSpecial: false };
   const { before, between, after } = head!;
+  let last: { readonly query: string; readonly ids: Promise<Int32Array> } | null = null; // mostly one for all documents
   return async (query, document) => {
-    const [first, second] = [await tokenizer.encode(query, plain), await tokenizer.encode(document, plain)];
-    return Int32Array.of(...before, ...first, ...between, ...second, ...after);
+    if (last?.query !== query) last = { query, ids: tokenizer.encode(query, plain) };
+    const [first, second] = [await last.ids, await tokenizer.encode(document, plain)];
+    return Int32Array.from([...before, ...first, ...between, ...second, ...after]);
   };
 }
 

@@ -163,7 +163,7 @@ export async function classify(
   const rows = await model.embeddings.embed(sequences, signal);
   const data = rows.map((row, index) => {
     const probs = hasSoftmax || !use_activation ? Array.from(row) : probabilities(row);
-    const label = labels[row.indexOf(Math.max(...row))]!;
+    const label = labels[row.indexOf(maximum(row))]!;
     return { index, label, probs, num_classes: labels.length };
   });
   return {
@@ -218,10 +218,14 @@ function countTokens(sequences: readonly Int32Array[]): number {
 
 function probabilities(row: Float32Array): number[] {
   if (row.length === 1) return [sigmoid(row[0]!)];
-  const most = Math.max(...row);
+  const most = maximum(row);
   const exps = Array.from(row, (value) => Math.exp(value - most));
   const total = exps.reduce((sum, value) => sum + value, 0);
   return exps.map((value) => value / total);
+}
+
+function maximum(row: Float32Array): number {
+  return row.reduce((most, value) => Math.max(most, value));
 }
 
 function sigmoid(value: number): number {

@@ -1,6 +1,7 @@
 /** A GGUF file -> tokenizer, model facts and a backend over our addon. */
 import os from 'node:os';
 import path from 'node:path';
+import { mib } from '../common/index.ts';
 import { fromNative, OnpolicyError } from '../errors.ts';
 import {
   type ContextOptions,
@@ -267,8 +268,8 @@ export class GgufModel implements LoadedModel {
     if (bytes > os.totalmem())
       throw new OnpolicyError(
         'OUT_OF_MEMORY',
-        `kvTokens: a cache of ${limits.kvTokens} tokens takes ${Math.ceil(bytes / 2 ** 20)} MiB; ` +
-          `this machine has ${Math.floor(os.totalmem() / 2 ** 20)} MiB`,
+        `kvTokens: a cache of ${limits.kvTokens} tokens takes ${mib(bytes)}; ` +
+          `this machine has ${mib(os.totalmem())}`,
         { param: 'kvTokens' },
       );
     return {

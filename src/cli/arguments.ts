@@ -99,8 +99,9 @@ export function parse(parser: Command, words: readonly string[]): void {
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0 || error.code === 'commander.help') throw new Shown();
-    const reason = error.message.replace(/^error: /, '').replace(/\n\((.*)\)$/, '; $1');
-    throw wrongUsage(reason, parser.name());
+    const [reason, meant] = error.message.replace(/^error: /, '').split(/\n\(D(id .*)\)$/);
+    if (meant) throw new OnpolicyError('INVALID_REQUEST', `${reason}, d${meant}`);
+    throw wrongUsage(reason!, parser.name());
   }
 }
 

@@ -1,9 +1,9 @@
 /** `onpolicy caches`: caches of prompts in the home folder, listed or deleted. */
+import { mib } from '../common/index.ts';
 import { command, flag, type Given, wrongUsage } from './arguments.ts';
 import { COMMON, openRuntime } from './model-arguments.ts';
 import { printJson, printTable, type Terminal } from './terminal.ts';
 
-const MIB = 2 ** 20;
 const FLAGS = { all: flag('delete: all of them'), ...COMMON } as const;
 
 /** Lists them, or deletes those of an id or its beginning, or with `--all` all of them. */
@@ -37,7 +37,7 @@ async function run({ options, names }: Given<typeof FLAGS>, terminal: Terminal):
       id.slice(0, 12),
       model,
       String(files),
-      `${Math.ceil(bytes / MIB)} MiB`,
+      mib(bytes),
       new Date(1000 * used_at).toISOString(),
     ]),
   ]);

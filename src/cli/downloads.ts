@@ -1,13 +1,12 @@
 /** `onpolicy pull` and `onpolicy downloads`: models of the hub -> files here, how they come, and what becomes of them. */
 import type { WriteStream } from 'node:tty';
-import { barOf, drawnLine } from '../common/index.ts';
+import { barOf, drawnLine, mib } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import type { OnProgress } from '../index.ts';
 import { command, type Given, wrongUsage } from './arguments.ts';
 import { COMMON, openRuntime } from './model-arguments.ts';
 import { print, printJson, printTable, type Terminal } from './terminal.ts';
 
-const MIB = 2 ** 20;
 /** Where nobody watches, a line each time that so much more has come. */
 const LINE_SHARE = 0.1;
 
@@ -105,8 +104,4 @@ function progressOn({ errors }: Terminal): OnProgress {
     ];
     errors.write(isWatched ? drawnLine(facts, fraction === 1) : `${facts.join('  ')}\n`);
   };
-}
-
-function mib(bytes: number): string {
-  return `${Math.ceil(bytes / MIB).toLocaleString('en')} MiB`;
 }

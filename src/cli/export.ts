@@ -1,10 +1,9 @@
 /** `onpolicy export`: a model with its adapters -> a file or folder of it. */
+import { mib } from '../common/index.ts';
 import type { ModelExportRequest } from '../protocol/index.ts';
 import { command, flag, type Given, text, texts, wrongUsage } from './arguments.ts';
 import { COMMON, openRuntime } from './model-arguments.ts';
 import { print, printJson, type Terminal } from './terminal.ts';
-
-const MIB = 2 ** 20;
 
 const FLAGS = {
   to: text('PATH', 'where it goes; needed'),
@@ -40,5 +39,5 @@ async function run({ options, names }: Given<typeof FLAGS>, terminal: Terminal):
     ...(format === undefined ? {} : { format: format as ModelExportRequest['format'] }),
   });
   if (options.json) return printJson(terminal, made);
-  print(terminal, `${made.path}: ${Math.ceil(made.bytes / MIB)} MiB, with ${made.adapters} adapters`);
+  print(terminal, `${made.path}: ${mib(made.bytes)}, with ${made.adapters} adapters`);
 }

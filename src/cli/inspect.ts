@@ -1,10 +1,10 @@
 /** `onpolicy inspect`: a model file -> what it is, and what it would take. */
+import { mib } from '../common/index.ts';
 import { inspectModel } from '../index.ts';
 import { command, type Given, number, text, toOptions } from './arguments.ts';
 import { HUB_FLAGS, hubOf, JSON_FLAG } from './model-arguments.ts';
 import { printJson, printTable, type Terminal } from './terminal.ts';
 
-const MIB = 2 ** 20;
 /** Flag -> option of `inspectModel`. */
 const FLAGS = {
   context: 'contextSize',
@@ -38,7 +38,6 @@ async function run({ options, names }: Given<typeof OPTIONS>, terminal: Terminal
   const found = await inspectModel(file, { ...toOptions(options, FLAGS), hub: hubOf(options) });
   if (options.json) return printJson(terminal, found);
   const { memory, fit, placement, devices } = found;
-  const mib = (bytes: number): string => `${Math.ceil(bytes / MIB)} MiB`;
   const gpus = devices.filter(({ kind }) => kind === 'gpu');
   printTable(terminal, [
     ['model', found.path],

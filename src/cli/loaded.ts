@@ -1,11 +1,10 @@
 /** `onpolicy ps`: models in the memory of a server. */
+import { mib } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import type { ResidentModel } from '../index.ts';
 import { command, type Given, text, wrongUsage } from './arguments.ts';
 import { JSON_FLAG } from './model-arguments.ts';
 import { printJson, printTable, type Terminal } from './terminal.ts';
-
-const MIB = 2 ** 20;
 
 const FLAGS = {
   url: text('U', 'the server (default: http://127.0.0.1:8080)'),
@@ -19,8 +18,7 @@ export const ps = command({ name: 'ps', about: 'what a server has loaded', optio
 async function run({ options }: Given<typeof FLAGS>, terminal: Terminal): Promise<void> {
   const models = await fetchLoaded(options.url ?? 'http://127.0.0.1:8080', options.token);
   if (options.json) return printJson(terminal, models);
-  const size = (bytes: number | undefined): string =>
-    bytes === undefined ? '' : `${Math.ceil(bytes / MIB)} MiB`;
+  const size = (bytes: number | undefined): string => (bytes === undefined ? '' : mib(bytes));
   printTable(terminal, [
     ['model', 'state', 'requests', 'memory', 'weights', 'cache'],
     ...models.map(({ name, state, progress, requests, memory }) => [

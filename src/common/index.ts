@@ -18,7 +18,9 @@ export {
 export { LeaseScope, lease } from './lease.ts';
 export { limitedSignal } from './limited-signal.ts';
 export { LineWriter } from './line-writer.ts';
+export { mib } from './mib.ts';
 export { packageFile, packageVersion, requirePackage } from './package-files.ts';
+export { processWord, runsHere } from './process-identity.ts';
 export { Queue } from './queue.ts';
 export { seedOf, shuffled } from './seeds.ts';
 export { Shared } from './shared-work.ts';

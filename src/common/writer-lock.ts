@@ -1,14 +1,14 @@
 /** A folder -> the lock of its one writer, a folder with its name. The lock of a dead process on this machine is released at once. */
 import { randomUUID } from 'node:crypto';
 import fs, { existsSync, renameSync } from 'node:fs';
-import { mkdir, readlink, rm, stat } from 'node:fs/promises';
-import os from 'node:os';
+import { mkdir, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { callbackify } from 'node:util';
 // Not loaded later: it listens for signals, and would end a program whose own `process.once` listeners were there before.
 import { lock } from 'proper-lockfile';
 import { OnpolicyError } from '../errors.ts';
 import { ifMissing, makeFolder, readText, rename, writeFlushed } from './durable-files.ts';
+import { isDead, type ProcessIdentity, thisProcess } from './process-identity.ts';
 
 /** A writer on another machine counts as dead after so long without an update of its lock. */
 const STALE_MS = 15_000;
@@ -20,13 +20,9 @@ const ACQUIRE_LOCK = { stale: 2_000, retries: { retries: 100, minTimeout: 50, fa
 const NAME = 'writer.json';
 
 /** The process that writes. */
-export type Writer = {
+export type Writer = ProcessIdentity & {
   /** Id of this hold of the lock; running jobs are marked with it. */
   readonly session: string;
-  readonly pid: number;
-  readonly host: string;
-  /** The namespace of process ids, on Linux. */
-  readonly namespace: string | null;
   /** Seconds since 1970. */
   readonly since: number;
 };
@@ -54,10 +50,10 @@ export async function lockForWriting(what: string, folder: string, session: stri
   });
   try {
     const writer = await readWriter(folder);
-    if (writer && (await isDead(writer))) await discard(main).catch(ifMissing(undefined)); // another process may have removed it
+    if (writer && isDead(writer)) await discard(main).catch(ifMissing(undefined)); // another process may have removed it
     let isHeld = true;
     const release = await lock(main, {
-      fs: namedLocks(await thisWriter(session)),
+      fs: namedLocks({ session, ...thisProcess(), since: Math.floor(Date.now() / 1000) }),
       realpath: false,
       lockfilePath: main,
       stale: STALE_MS,
@@ -86,7 +82,7 @@ export async function currentWriter(folder: string): Promise<Writer | null> {
   const held = await stat(lockFolder(folder)).catch(ifMissing(null));
   if (!held || held.mtimeMs < Date.now() - STALE_MS) return null;
   const writer = await readWriter(folder);
-  return writer && !(await isDead(writer)) ? writer : null;
+  return writer && !isDead(writer) ? writer : null;
 }
 
 function lockFolder(folder: string): string {
@@ -130,37 +126,6 @@ async function readWriter(folder: string): Promise<Writer | null> {
   } catch {
     return null; // another program's file: nobody's name
   }
-}
-
-async function thisWriter(session: string): Promise<Writer> {
-  return {
-    session,
-    pid: process.pid,
-    host: os.hostname(),
-    namespace: await processNamespace(),
-    since: Math.floor(Date.now() / 1000),
-  };
-}
-
-/** Whether the writer's process has certainly ended. */
-async function isDead({ pid, host, namespace }: Writer): Promise<boolean> {
-  if (host !== os.hostname() || namespace !== (await processNamespace())) return false;
-  try {
-    process.kill(pid, 0);
-    return await isZombie(pid);
-  } catch (error) {
-    return (error as { code?: string }).code === 'ESRCH';
-  }
-}
-
-/** Whether a process has ended and its parent has not asked how, as in a container without an init: it answers signals, too. */
-async function isZombie(pid: number): Promise<boolean> {
-  const stat = await readText(`/proc/${pid}/stat`).catch(() => null);
-  return stat !== null && /\) [ZX] /.test(stat); // its name, in parentheses, may hold anything
-}
-
-async function processNamespace(): Promise<string | null> {
-  return await readlink('/proc/self/ns/pid').catch(() => null); // not every system shows it
 }
 
 function lockedBy(what: string, writer: Writer | null, cause: unknown): OnpolicyError {

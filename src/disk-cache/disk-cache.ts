@@ -78,6 +78,10 @@ export class DiskCache {
 
   /** @internal Loads what the prefix cache has not. Returns how many leading tokens are on the disk. */
   async load(group: Group, kept: Kept, signal: AbortSignal | undefined): Promise<number> {
+    const { engine } = this.#options;
+    const { owner, tokens } = kept;
+    // Pieces need not be looked for where the prefix cache has nearly all.
+    if (engine.movesPieces && tokens.length - engine.cachedTokens(owner, tokens) < PIECE_TOKENS) return 0;
     try {
       const parts = await this.#find(kept);
       if (parts.length === 0) return 0;

@@ -57,7 +57,7 @@ async function recordOf(folder: string): Promise<DiskCacheRecord> {
     model: await modelOf(folder),
     files: files.length,
     bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
-    used_at: Math.floor(Math.max(0, ...files.map(({ usedMs }) => usedMs)) / 1000),
+    used_at: Math.floor(files.reduce((last, { usedMs }) => Math.max(last, usedMs), 0) / 1000),
   };
 }
 

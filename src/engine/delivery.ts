@@ -3,7 +3,8 @@ import type { StepResult } from '../backends/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import { ROW_STATUS, type SampledRows } from '../native/index.ts';
 import type { LogitsHook } from '../sampling/index.ts';
-import type { Plan, Scheduler } from './scheduler.ts';
+import type { Plan } from './plan.ts';
+import type { Scheduler } from './scheduler.ts';
 import type { Sequence } from './sequence.ts';
 import { scoredRows } from './step-layout.ts';
 

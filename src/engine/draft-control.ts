@@ -1,6 +1,6 @@
 /** Durations of steps, and how often drafts are right -> how many drafts the next step should check. */
 import type { BackendLimits, StepResult } from '../backends/index.ts';
-import type { Plan } from './scheduler.ts';
+import type { Plan } from './plan.ts';
 import type { Sequence } from './sequence.ts';
 import { LAST_DRAFT } from './speculation.ts';
 import { StepCosts } from './step-costs.ts';

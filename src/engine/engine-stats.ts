@@ -1,5 +1,5 @@
 /** The steps of an engine -> numbers about it. */
-import type { Plan } from './scheduler.ts';
+import type { Plan } from './plan.ts';
 import { type EngineTimings, sumTimings } from './timings.ts';
 
 /** Numbers about one engine. */

@@ -21,6 +21,6 @@ export {
   type SavedPrompt,
   Sequence,
 } from './sequence.ts';
-export type { CellOwner } from './slots.ts';
+export type { CellOwner } from './slot-cells.ts';
 export { Speculation } from './speculation.ts';
 export type { EngineTimings } from './timings.ts';

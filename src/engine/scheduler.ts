@@ -4,9 +4,11 @@
  */
 import type { BackendLimits } from '../backends/index.ts';
 import { FairOrder } from './fair-order.ts';
+import { type Entry, isDecoding, NO_DRAFTS, nextChunk, type Plan, tokensIn } from './plan.ts';
 import type { Group, Sequence } from './sequence.ts';
 import { isBackground, SequenceOrder } from './sequence-order.ts';
-import { type PrefixPolicy, type SlotLimits, Slots } from './slots.ts';
+import type { PrefixPolicy, SlotLimits } from './slot-cells.ts';
+import { Slots } from './slots.ts';
 
 /** What a scheduler depends on of its backend. */
 export type SchedulerLimits = SlotLimits & Pick<BackendLimits, 'batchTokens' | 'outputRows' | 'rowTile'>;
@@ -17,48 +19,6 @@ export type SchedulerPolicy = PrefixPolicy & {
   readonly maxRunning: number;
   readonly policy: 'fcfs' | 'priority';
 };
-
-/** Some tokens of one sequence in a step, and who samples from the last of them. */
-export type Entry = {
-  readonly sequence: Sequence;
-  readonly start: number;
-  readonly count: number;
-  /** The sequence itself if this computes its last token, and siblings that start from the same prompt. */
-  readonly samples: readonly Sequence[];
-  /** Tokens after its last one that are computed and sampled as well: they count if they are what is sampled. */
-  readonly drafts: Int32Array;
-};
-
-/** What runs next: sequences of one adapter. */
-export type Plan = {
-  readonly adapter: number;
-  readonly entries: readonly Entry[];
-  /** (edits, 5), as the backend takes them. */
-  readonly edits: readonly number[];
-  /** All live sequences decode one token, so the next step is predictable. */
-  readonly isSteady: boolean;
-};
-
-const NO_DRAFTS = new Int32Array(0);
-
-/** How many of a sequence's tokens fit into what a step has left, and before its next checkpoint. */
-function nextChunk(sequence: Sequence, budget: number, scoreRows: number): number {
-  const { layout, computed, checkpoints } = sequence;
-  const end = checkpoints.find((place) => place > computed) ?? sequence.length;
-  let count = Math.max(0, Math.min(end - computed, budget));
-  if (layout && count > 0)
-    count = layout.limit(computed, layout.isWholeAt(computed) ? end - computed : count);
-  return sequence.promptScores?.limit(computed, count, scoreRows) ?? count;
-}
-
-function tokensIn({ count, drafts }: Entry): number {
-  return count + drafts.length;
-}
-
-/** Whether the prompt of a sequence is computed: its next tokens are sampled or forced ones. */
-function isDecoding({ computed, group }: Sequence): boolean {
-  return computed >= group.prompt.length;
-}
 
 /** Decides which tokens run next. */
 export class Scheduler {

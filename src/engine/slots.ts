@@ -1,36 +1,12 @@
 /**
- * The slots of the KV cache: who runs in which, which are cached for their prefix, how many cells are free, and the cache
- * edits that the next step must make first. Integers only; it never touches a tensor.
+ * Who runs in which slot of the KV cache, on which prefix, and how prefixes, pieces and checkpoints are kept for later ones.
+ * Integers only; it never touches a tensor.
  */
-import {
-  type BackendLimits,
-  MEMORY_COPY,
-  MEMORY_FORGET,
-  MEMORY_REMOVE,
-  MEMORY_RESTORE,
-  PASS_TOKENS,
-} from '../backends/index.ts';
-import { Checkpoints, MIN_CHECKPOINT_TOKENS } from './checkpoints.ts';
-import { KvLedger } from './kv-ledger.ts';
-import type { MediaLayout } from './media-layout.ts';
-import { PrefixCache, type PrefixMatch } from './prefix-cache.ts';
+import { MEMORY_COPY, MEMORY_REMOVE, MEMORY_RESTORE, PASS_TOKENS } from '../backends/index.ts';
+import { MIN_CHECKPOINT_TOKENS } from './checkpoints.ts';
+import type { PrefixMatch } from './prefix-cache.ts';
 import type { Group, Sequence } from './sequence.ts';
-
-/** What the slots depend on of their backend. */
-export type SlotLimits = Pick<
-  BackendLimits,
-  'slotCount' | 'kvTokens' | 'batchTokens' | 'rollbackTokens' | 'windowTokens' | 'isKvUnified'
->;
-
-/** How prefixes are kept. */
-export type PrefixPolicy = {
-  /** Whether the cells of sequences that ended are cached for later ones. */
-  readonly prefixCache: boolean;
-  /** Bytes that checkpoints may take. Default: none are kept. */
-  readonly checkpointBytes?: number;
-  /** Whether pieces of caches are saved and loaded: that takes a slot. Default false. */
-  readonly movesPieces?: boolean;
-};
+import { type CellOwner, SlotCells } from './slot-cells.ts';
 
 /** A slot whose cache begins with `length` tokens that are wanted. */
 export type Prefix = {
@@ -39,9 +15,6 @@ export type Prefix = {
   /** Number of the checkpoint behind these tokens, where the slot alone cannot be cut to them. */
   readonly checkpoint?: number;
 };
-
-/** Whose cells may be shared. */
-export type CellOwner = Pick<Group, 'cacheKey' | 'arrival'>;
 
 /** A slot for a cache that is loaded from elsewhere, or saved. */
 export type Allocation = {
@@ -52,102 +25,45 @@ export type Allocation = {
 /** Shorter prefixes are computed again where a copy takes cells. */
 const MIN_COPIED_TOKENS = 16;
 
-/** Whether any tokens of a slot can be copied without those before them. */
-export function canMovePieces({ isKvUnified, rollbackTokens, windowTokens }: SlotLimits): boolean {
-  return isKvUnified && rollbackTokens === Infinity && windowTokens === 0;
-}
-
-/** The slots of one context. Each is free, runs a sequence, or is cached for its prefix. */
-export class Slots {
-  readonly #limits: SlotLimits;
-  readonly #prefixCache: boolean;
-  /** Whether no cache can be cut at just any place. */
-  readonly #hasState: boolean;
-  readonly #checkpoints: Checkpoints;
-  readonly #ledger: KvLedger;
-  readonly #tree = new PrefixCache();
-  readonly #running = new Map<number, Sequence>(); // by slot
-  readonly #layouts = new Map<number, MediaLayout>(); // by slot, where its tokens have media
-  readonly #free = new Set<number>();
-  readonly #cached = new Set<number>(); // least recently used first
-  readonly #spare: number; // holds a piece of a cache on its way, and nothing between steps; -1: there is none
-  #edits: number[] = []; // for the next step
-
-  constructor(limits: SlotLimits, { prefixCache, checkpointBytes = 0, movesPieces = false }: PrefixPolicy) {
-    this.#limits = limits;
-    this.#prefixCache = prefixCache;
-    this.#hasState = limits.rollbackTokens !== Infinity;
-    this.#checkpoints = new Checkpoints(checkpointBytes);
-    this.#ledger = new KvLedger(limits.kvTokens, limits.slotCount, limits.isKvUnified);
-    this.#spare = movesPieces && canMovePieces(limits) ? limits.slotCount - 1 : -1;
-    for (let slot = 0; slot < limits.slotCount; slot++) if (slot !== this.#spare) this.#free.add(slot);
-  }
-
-  /** Whether caches are saved and loaded in pieces; else as a whole. */
-  get movesPieces(): boolean {
-    return this.#spare >= 0;
-  }
-
-  /** Cells that running sequences hold, and all others in use. */
-  cells(): { inUse: number; cached: number } {
-    const inUse = this.#ledger.usedBy(this.#running.keys());
-    return { inUse, cached: this.#ledger.used - inUse };
-  }
-
-  get freeCells(): number {
-    return this.#ledger.free;
-  }
-
-  /** Edits that the next step must make first: (edits, 5), as the backend takes them. Each is returned once. */
-  takeEdits(): number[] {
-    const edits = this.#edits;
-    this.#edits = [];
-    return edits;
-  }
-
+/** Gives slots to sequences, with what is computed of their tokens already. */
+export class Slots extends SlotCells {
   /** The slot with most of a sequence's tokens computed; `soon` when a running one is about to have more. */
   findPrefix(sequence: Sequence): Prefix | 'soon' | null {
     const tokens = sequence.tokens(0, this.#reusableCount(sequence));
-    const match = this.#tree.find(this.#treeKey(sequence.group), tokens);
+    const match = this.tree.find(this.treeKey(sequence.group), tokens);
     if (!match) return null;
     const wholeLength = (length: number): number => sequence.layout?.wholeLength(length) ?? length;
     let best: Prefix | null = null;
     for (const slot of match.slots) {
-      const computed = this.#running.get(slot)?.computed ?? match.length;
+      const computed = this.running.get(slot)?.computed ?? match.length;
       const length = wholeLength(Math.min(match.length, computed));
       if (!this.canCut(slot, length)) continue;
       if (!best || length > best.length) best = { slot, length };
     }
     if (!best) return this.#findState(sequence, tokens, match);
     if (best.length < wholeLength(match.length)) return 'soon';
-    return best.length >= (this.#limits.isKvUnified ? 1 : MIN_COPIED_TOKENS) ? best : null;
+    return best.length >= (this.limits.isKvUnified ? 1 : MIN_COPIED_TOKENS) ? best : null;
   }
 
   /** Leading tokens that may come out of the cache. A prompt that is to be saved goes on behind them, up to where it is. */
   #reusableCount(sequence: Sequence): number {
     const { reusableCount, savedPrompt, group } = sequence;
-    return savedPrompt && this.#hasState
+    return savedPrompt && this.hasState
       ? Math.min(reusableCount, this.savedLength(group) - 1)
       : reusableCount;
   }
 
-  /** Tokens of a prompt that are saved: with recurrent state not the last one, as its logits are needed by who continues. */
-  savedLength({ prompt }: Group): number {
-    return this.#hasState ? Math.max(1, prompt.length - 1) : prompt.length;
-  }
-
   /** Where a cache cannot be cut: the slot that can be continued as it is or from a checkpoint, with most of the tokens. */
   #findState(sequence: Sequence, tokens: Int32Array, { slots, length }: PrefixMatch): Prefix | 'soon' | null {
-    const key = this.#treeKey(sequence.group);
-    const whole = this.#tree.ends(key, tokens).findLast((slot) => this.#cached.has(slot));
-    let best: Prefix | null =
-      whole === undefined ? null : { slot: whole, length: this.#tree.lengthOf(whole) };
-    const kept = this.#checkpoints.find(key, tokens.subarray(0, length));
+    const key = this.treeKey(sequence.group);
+    const whole = this.tree.ends(key, tokens).findLast((slot) => this.cached.has(slot));
+    let best: Prefix | null = whole === undefined ? null : { slot: whole, length: this.tree.lengthOf(whole) };
+    const kept = this.checkpoints.find(key, tokens.subarray(0, length));
     if (kept && kept.length > (best?.length ?? 0))
       for (const slot of slots)
         if (this.#canReturn(slot, kept.length)) best = { slot, length: kept.length, checkpoint: kept.number };
     for (const slot of slots) {
-      const running = this.#running.get(slot);
+      const running = this.running.get(slot);
       if (running && this.#awaits(sequence, running, best?.length ?? 0, length)) return 'soon';
     }
     return best;
@@ -158,11 +74,11 @@ export class Slots {
    * step, too late to put a checkpoint into them.
    */
   #canReturn(slot: number, length: number): boolean {
-    const running = this.#running.get(slot);
-    if (this.#limits.isKvUnified) return !running || running.computed >= length;
+    const running = this.running.get(slot);
+    if (this.limits.isKvUnified) return !running || running.computed >= length;
     return (
       !running &&
-      !this.#edits.some((kind, i) => i % 5 === 0 && kind === MEMORY_COPY && this.#edits[i + 2] === slot)
+      !this.edits.some((kind, i) => i % 5 === 0 && kind === MEMORY_COPY && this.edits[i + 2] === slot)
     );
   }
 
@@ -181,7 +97,7 @@ export class Slots {
   #isWorthKeeping({ layout, reusableCount }: Sequence, before: number, place: number): boolean {
     return (
       place - before >= MIN_CHECKPOINT_TOKENS &&
-      place >= this.#limits.windowTokens &&
+      place >= this.limits.windowTokens &&
       place <= reusableCount &&
       (layout?.wholeLength(place) ?? place) === place
     );
@@ -191,12 +107,12 @@ export class Slots {
   #placesFor(sequence: Sequence): number[] {
     const { group, savedPrompt, computed } = sequence;
     const places: number[] = [];
-    if (this.#prefixCache && (this.#hasState || this.#limits.windowTokens > 0)) {
-      const shared = this.#tree.find(this.#treeKey(group), sequence.tokens(0, sequence.reusableCount));
+    if (this.prefixCache && (this.hasState || this.limits.windowTokens > 0)) {
+      const shared = this.tree.find(this.treeKey(group), sequence.tokens(0, sequence.reusableCount));
       for (const place of [...(group.checkpoints ?? []), shared?.length ?? 0].sort((a, b) => a - b))
         if (this.#isWorthKeeping(sequence, places.at(-1) ?? computed, place)) places.push(place);
     }
-    if (savedPrompt && this.#hasState) places.push(this.savedLength(group));
+    if (savedPrompt && this.hasState) places.push(this.savedLength(group));
     for (const place of group.keeper?.places ?? [])
       if (place > computed && place <= sequence.reusableCount && !places.includes(place)) places.push(place);
     return places.sort((a, b) => a - b);
@@ -206,75 +122,64 @@ export class Slots {
   dueCheckpoint(sequence: Sequence): number | null {
     const { computed, checkpoints, group, slot } = sequence;
     if (slot < 0 || !checkpoints.includes(computed)) return null;
-    if (!this.#hasState && this.#limits.windowTokens === 0) return null;
-    const kept = this.#checkpoints.find(this.#treeKey(group), sequence.tokens(0, computed));
-    return kept?.length === computed ? null : this.#checkpoints.begin();
+    if (!this.hasState && this.limits.windowTokens === 0) return null;
+    const kept = this.checkpoints.find(this.treeKey(group), sequence.tokens(0, computed));
+    return kept?.length === computed ? null : this.checkpoints.begin();
   }
 
   /** Keeps a checkpoint that was taken of a running sequence. */
   keepCheckpoint(sequence: Sequence, number: number, bytes: number): void {
     const tokens = sequence.tokens(0, sequence.computed).slice();
-    this.#forget(this.#checkpoints.add(number, this.#treeKey(sequence.group), tokens, bytes));
-  }
-
-  #forget(numbers: readonly number[]): void {
-    for (const number of numbers) this.#edits.push(MEMORY_FORGET, 0, number, 0, 0);
-  }
-
-  /** Whether the first `length` tokens of a slot are still whole without the ones behind them. */
-  canCut(slot: number, length: number): boolean {
-    const { windowTokens } = this.#limits;
-    const stored = this.#ledger.lengthOf(slot);
-    return !this.#hasState && (windowTokens === 0 || stored < windowTokens || stored === length);
+    this.forget(this.checkpoints.add(number, this.treeKey(sequence.group), tokens, bytes));
   }
 
   /** Starts a sequence in a slot with room for all its tokens, on a prefix if there is one. Returns false if there is no room. */
   start(sequence: Sequence, prefix: Prefix | null): boolean {
     // Under a unified cache, each running sequence needs a cell for its next token.
-    const spare = this.#limits.isKvUnified ? this.#running.size : 0;
+    const spare = this.limits.isKvUnified ? this.running.size : 0;
     const needed = sequence.length - (prefix?.length ?? 0) + spare;
     const fits = this.makeRoom(needed, prefix?.slot);
-    const slot = this.#choose(prefix?.slot);
-    if (prefix && this.#cached.has(prefix.slot) && (slot < 0 || !fits || this.#isBetterMoved(prefix))) {
-      this.#cached.delete(prefix.slot);
+    const slot = this.choose(prefix?.slot);
+    if (prefix && this.cached.has(prefix.slot) && (slot < 0 || !fits || this.#isBetterMoved(prefix))) {
+      this.cached.delete(prefix.slot);
       this.#return(prefix, prefix.slot);
-      if (this.#ledger.free < needed && this.#running.size > 0) {
+      if (this.ledger.free < needed && this.running.size > 0) {
         this.free(prefix.slot);
         return false;
       }
-      this.#occupy(prefix.slot, sequence, prefix.length);
-    } else if (slot < 0 || (!fits && this.#running.size > 0)) {
+      this.occupy(prefix.slot, sequence, prefix.length);
+    } else if (slot < 0 || (!fits && this.running.size > 0)) {
       return false;
     } else {
-      this.#allocate(slot);
+      this.takeSlot(slot);
       if (prefix) {
-        this.#copy(prefix.slot, slot, prefix.length);
-        this.#ledger.share(prefix.slot, slot, prefix.length);
+        this.copy(prefix.slot, slot, prefix.length);
+        this.ledger.share(prefix.slot, slot, prefix.length);
         this.#return(prefix, slot);
-        if (this.#cached.delete(prefix.slot)) this.#cached.add(prefix.slot); // most recently used
+        if (this.cached.delete(prefix.slot)) this.cached.add(prefix.slot); // most recently used
       }
-      this.#occupy(slot, sequence, prefix?.length ?? 0);
+      this.occupy(slot, sequence, prefix?.length ?? 0);
     }
     sequence.checkpoints = this.#placesFor(sequence);
-    this.#tree.insert(this.#treeKey(sequence.group), sequence.slot, sequence.tokens(0, sequence.length));
+    this.tree.insert(this.treeKey(sequence.group), sequence.slot, sequence.tokens(0, sequence.length));
     return true;
   }
 
   /** Returns a slot to the end of a prefix that it holds. */
   #return({ length, checkpoint }: Prefix, slot: number): void {
     if (checkpoint === undefined) return this.truncate(slot, length);
-    this.#checkpoints.touch(checkpoint);
-    this.#ledger.truncate(slot, length);
-    this.#edits.push(MEMORY_RESTORE, slot, checkpoint, this.#positionOf(slot, length), -1);
+    this.checkpoints.touch(checkpoint);
+    this.ledger.truncate(slot, length);
+    this.edits.push(MEMORY_RESTORE, slot, checkpoint, this.positionOf(slot, length), -1);
   }
 
   /** Starts a fork of a running sequence on a copy of its cache. Returns false if no slot is free. */
   startFork(parent: Sequence, child: Sequence): boolean {
-    const slot = this.#allocate();
+    const slot = this.takeSlot();
     if (slot < 0) return false;
-    this.#copy(parent.slot, slot, -1);
-    this.#ledger.share(parent.slot, slot, parent.computed);
-    this.#occupy(slot, child, parent.computed);
+    this.copy(parent.slot, slot, -1);
+    this.ledger.share(parent.slot, slot, parent.computed);
+    this.occupy(slot, child, parent.computed);
     return true;
   }
 
@@ -283,21 +188,21 @@ export class Slots {
    * after that step. Returns false if no slot is free.
    */
   startSibling(leader: Sequence, sibling: Sequence): boolean {
-    const slot = this.#allocate();
+    const slot = this.takeSlot();
     if (slot < 0) return false;
-    this.#ledger.share(leader.slot, slot, leader.length);
-    this.#occupy(slot, sibling, 0);
+    this.ledger.share(leader.slot, slot, leader.length);
+    this.occupy(slot, sibling, 0);
     return true;
   }
 
   /** Copies the cells of a running sequence to those of another, before the next step. */
   copyCells(from: Sequence, to: Sequence): void {
-    this.#copy(from.slot, to.slot, -1);
+    this.copy(from.slot, to.slot, -1);
   }
 
   /** Gives a running sequence cells for its next tokens. The caller has checked that they are free. */
   append(sequence: Sequence, count: number): void {
-    this.#ledger.append(sequence.slot, sequence.isAhead ? count - 1 : count);
+    this.ledger.append(sequence.slot, sequence.isAhead ? count - 1 : count);
     sequence.isAhead = false;
   }
 
@@ -312,20 +217,20 @@ export class Slots {
    * its next token.
    */
   roomBehind({ slot }: Sequence, wanted: number): number {
-    const { kvTokens, slotCount, batchTokens, isKvUnified, windowTokens, rollbackTokens } = this.#limits;
-    const stored = this.#ledger.lengthOf(slot);
+    const { kvTokens, slotCount, batchTokens, isKvUnified, windowTokens, rollbackTokens } = this.limits;
+    const stored = this.ledger.lengthOf(slot);
     const isOnePass = isKvUnified && batchTokens <= PASS_TOKENS;
     const inWindow = windowTokens === 0 || isOnePass ? wanted : Math.max(1, windowTokens - 1 - stored);
     const most = Math.min(wanted, rollbackTokens, inWindow);
     if (most <= 0) return 0;
     if (!isKvUnified) return Math.min(most, Math.floor(kvTokens / slotCount) - stored);
-    this.makeRoom(most + this.#running.size);
-    return Math.min(most, this.#ledger.free - this.#running.size);
+    this.makeRoom(most + this.running.size);
+    return Math.min(most, this.ledger.free - this.running.size);
   }
 
   /** Whether a running sequence has cells for tokens that are not computed yet. */
   hasUncomputed({ slot, computed, isAhead }: Sequence): boolean {
-    return !isAhead && this.#ledger.lengthOf(slot) > computed;
+    return !isAhead && this.ledger.lengthOf(slot) > computed;
   }
 
   /** Ends a running sequence. With `keep`, its slot is cached for its prefix unless other slots make that useless. */
@@ -336,14 +241,14 @@ export class Slots {
     sequence.slot = -1;
     sequence.isAhead = false;
     // A medium cannot be left in its middle, and of a sequence that was taken out the last token is not known.
-    const isLost = this.#hasState && (computed < reached || sequence.length < reached);
-    if (!keep || !this.#prefixCache || isLost || computed === 0) return this.free(slot);
-    this.#running.delete(slot);
+    const isLost = this.hasState && (computed < reached || sequence.length < reached);
+    if (!keep || !this.prefixCache || isLost || computed === 0) return this.free(slot);
+    this.running.delete(slot);
     this.truncate(slot, computed);
-    this.#tree.insert(this.#treeKey(sequence.group), slot, sequence.tokens(0, computed));
-    this.#cached.add(slot);
-    for (const covered of this.#tree.coveredBy(slot)) if (this.#cached.has(covered)) this.free(covered);
-    if (this.#tree.isCovered(slot)) this.free(slot);
+    this.tree.insert(this.treeKey(sequence.group), slot, sequence.tokens(0, computed));
+    this.cached.add(slot);
+    for (const covered of this.tree.coveredBy(slot)) if (this.cached.has(covered)) this.free(covered);
+    if (this.tree.isCovered(slot)) this.free(slot);
   }
 
   /**
@@ -351,15 +256,15 @@ export class Slots {
    * if there is no room.
    */
   allocate(group: Group, tokens: Int32Array, used: number): Allocation | null {
-    if (this.#hasState && used < tokens.length) return null;
-    const slot = this.makeRoom(tokens.length) ? this.#allocate() : -1;
+    if (this.hasState && used < tokens.length) return null;
+    const slot = this.makeRoom(tokens.length) ? this.takeSlot() : -1;
     if (slot < 0) return null;
-    this.#ledger.append(slot, tokens.length);
+    this.ledger.append(slot, tokens.length);
     const layout = group.media?.layout;
     const kept = layout?.wholeLength(used) ?? used;
-    if (layout) this.#layouts.set(slot, layout);
-    this.#tree.insert(this.#treeKey(group), slot, tokens.subarray(0, kept));
-    this.#cached.add(slot);
+    if (layout) this.layouts.set(slot, layout);
+    this.tree.insert(this.treeKey(group), slot, tokens.subarray(0, kept));
+    this.cached.add(slot);
     const edits = Int32Array.from(this.takeEdits());
     this.truncate(slot, kept);
     return { slot, edits };
@@ -367,19 +272,19 @@ export class Slots {
 
   /** Leading tokens of these that a slot holds. */
   cachedTokens(owner: CellOwner, tokens: Int32Array): number {
-    return this.#tree.find(this.#treeKey(owner), tokens)?.length ?? 0;
+    return this.tree.find(this.treeKey(owner), tokens)?.length ?? 0;
   }
 
   /** The spare slot with the cells of `tokens` from `from` on, if some slot holds all of them, else null. */
   lend(owner: CellOwner, tokens: Int32Array, from: number): Allocation | null {
-    const match = this.#tree.find(this.#treeKey(owner), tokens);
+    const match = this.tree.find(this.treeKey(owner), tokens);
     if (!match || match.length < tokens.length) return null;
     for (const slot of match.slots) {
-      if ((this.#running.get(slot)?.computed ?? tokens.length) < tokens.length) continue;
-      this.#edits.push(MEMORY_COPY, slot, this.#spare, from, tokens.length);
+      if ((this.running.get(slot)?.computed ?? tokens.length) < tokens.length) continue;
+      this.edits.push(MEMORY_COPY, slot, this.spare, from, tokens.length);
       const edits = Int32Array.from(this.takeEdits());
-      this.#edits.push(MEMORY_REMOVE, this.#spare, 0, -1, -1);
-      return { slot: this.#spare, edits };
+      this.edits.push(MEMORY_REMOVE, this.spare, 0, -1, -1);
+      return { slot: this.spare, edits };
     }
     return null;
   }
@@ -389,43 +294,21 @@ export class Slots {
    * null if there is none, or no room.
    */
   extend(owner: CellOwner, tokens: Int32Array, from: number): (Allocation & { undo(): void }) | null {
-    const key = this.#treeKey(owner);
-    const slot = this.#tree
+    const key = this.treeKey(owner);
+    const slot = this.tree
       .ends(key, tokens.subarray(0, from))
-      .findLast((end) => this.#cached.has(end) && this.#tree.lengthOf(end) === from);
+      .findLast((end) => this.cached.has(end) && this.tree.lengthOf(end) === from);
     if (slot === undefined || !this.makeRoom(tokens.length - from, slot)) return null;
-    this.#ledger.append(slot, tokens.length - from);
-    this.#tree.insert(key, slot, tokens);
+    this.ledger.append(slot, tokens.length - from);
+    this.tree.insert(key, slot, tokens);
     const edits = Int32Array.from(this.takeEdits());
-    this.#edits.push(MEMORY_COPY, this.#spare, slot, from, tokens.length);
-    this.#edits.push(MEMORY_REMOVE, this.#spare, 0, -1, -1);
+    this.edits.push(MEMORY_COPY, this.spare, slot, from, tokens.length);
+    this.edits.push(MEMORY_REMOVE, this.spare, 0, -1, -1);
     const undo = (): void => {
       this.truncate(slot, from);
-      this.#tree.insert(key, slot, tokens.subarray(0, from));
+      this.tree.insert(key, slot, tokens.subarray(0, from));
     };
-    return { slot: this.#spare, edits, undo };
-  }
-
-  /** Frees a slot and all its cells. */
-  free(slot: number): void {
-    this.#cached.delete(slot);
-    this.#running.delete(slot);
-    this.#layouts.delete(slot);
-    this.#tree.remove(slot);
-    this.#ledger.truncate(slot, 0);
-    this.#edits.push(MEMORY_REMOVE, slot, 0, -1, -1);
-    this.#free.add(slot);
-    if (this.#checkpoints.size > 0)
-      this.#forget(
-        this.#checkpoints.dropUnless((key, tokens) => this.#tree.find(key, tokens)?.length === tokens.length),
-      );
-  }
-
-  /** Frees the cells of a slot behind the first `length`. */
-  truncate(slot: number, length: number): void {
-    if (this.#ledger.lengthOf(slot) === length) return;
-    this.#ledger.truncate(slot, length);
-    this.#edits.push(MEMORY_REMOVE, slot, 0, this.#positionOf(slot, length), -1);
+    return { slot: this.spare, edits, undo };
   }
 
   /** Frees the cells of a running sequence that are not computed, and of the medium in which it stands. */
@@ -434,78 +317,10 @@ export class Slots {
     this.truncate(sequence.slot, sequence.computed);
   }
 
-  /** Evicts cached slots other than `except` until so many cells are free. Returns false if that was not enough. */
-  makeRoom(cells: number, except = -1): boolean {
-    while (this.#ledger.free < cells && this.evict(except));
-    return this.#ledger.free >= cells;
-  }
-
-  /** Frees the least recently used cached slot other than `except`. Returns false if there is none. */
-  evict(except = -1): boolean {
-    for (const slot of this.#cached) {
-      if (slot === except) continue;
-      this.free(slot);
-      return true;
-    }
-    return false;
-  }
-
-  /** Chooses a slot unless one is given, evicts it and removes it from the free ones. Returns -1 if there is none. */
-  #allocate(slot = this.#choose()): number {
-    if (this.#cached.has(slot)) this.free(slot);
-    this.#free.delete(slot);
-    return slot;
-  }
-
-  /**
-   * A free or cached slot other than `except`, or -1. A step under a non-unified cache runs fastest on neighbouring slots,
-   * so the neighbours of running ones come first there, cached ones included.
-   */
-  #choose(except = -1): number {
-    if (!this.#limits.isKvUnified && this.#running.size > 0) {
-      let beside = -1;
-      for (const slot of this.#running.keys())
-        for (const candidate of [slot - 1, slot + 1]) {
-          if (candidate === except) continue;
-          if (this.#free.has(candidate)) return candidate;
-          if (this.#cached.has(candidate)) beside = candidate;
-        }
-      if (beside >= 0) return beside;
-    }
-    for (const slot of this.#free) return slot;
-    for (const slot of this.#cached) if (slot !== except) return slot;
-    return -1;
-  }
-
-  #occupy(slot: number, sequence: Sequence, computed: number): void {
-    this.#running.set(slot, sequence);
-    if (sequence.layout) this.#layouts.set(slot, sequence.layout);
-    else this.#layouts.delete(slot);
-    sequence.slot = slot;
-    sequence.computed = computed;
-    if (sequence.cachedTokens >= 0) return;
-    sequence.cachedTokens = computed;
-    sequence.onPlaced();
-  }
-
-  #copy(from: number, to: number, length: number): void {
-    this.#edits.push(MEMORY_COPY, from, to, 0, length < 0 ? -1 : this.#positionOf(from, length));
-  }
-
-  /** The position of a slot's token. */
-  #positionOf(slot: number, index: number): number {
-    return this.#layouts.get(slot)?.positionOf(index) ?? index;
-  }
-
   /** Whether a sequence should occupy the cached slot of its prefix instead of a copy: nothing else is lost, or only it can go on. */
   #isBetterMoved({ slot, length, checkpoint }: Prefix): boolean {
-    if (!this.#limits.isKvUnified && checkpoint !== undefined) return true;
-    const isWhole = length === this.#ledger.lengthOf(slot);
-    return isWhole && (this.#limits.isKvUnified || this.#running.size === 0);
-  }
-
-  /** Key of the prefix tree. Without a prefix cache, sequences share prefixes within their request only. */
-  #treeKey({ cacheKey, arrival }: CellOwner): string {
-    return this.#prefixCache ? cacheKey : `request ${arrival}`;
+    if (!this.limits.isKvUnified && checkpoint !== undefined) return true;
+    const isWhole = length === this.ledger.lengthOf(slot);
+    return isWhole && (this.limits.isKvUnified || this.running.size === 0);
   }
 }

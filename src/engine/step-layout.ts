@@ -2,7 +2,7 @@
 import type { RowEdit, Step, StepMedia } from '../backends/index.ts';
 import type { DraftColumns } from '../native/index.ts';
 import type { LogitsHook } from '../sampling/index.ts';
-import type { Entry, Plan } from './scheduler.ts';
+import type { Entry, Plan } from './plan.ts';
 import type { GroupMedia, Sequence } from './sequence.ts';
 
 /** Lays a plan out in the arrays that the backend takes. */

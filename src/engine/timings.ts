@@ -1,6 +1,6 @@
 /** The steps of an engine -> how long its sequences waited: for their start, their first token, each further one. */
 import { Histogram, type HistogramData, sumHistograms } from './histogram.ts';
-import type { Plan } from './scheduler.ts';
+import type { Plan } from './plan.ts';
 import type { Sequence } from './sequence.ts';
 
 /** Distributions over sequences, and over tokens. */

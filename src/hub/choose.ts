@@ -26,12 +26,17 @@ export function candidatesOf(files: readonly ListedFile[]): Candidate[] {
       const parts = partsOf(name).map((part) => known.get(part));
       if (parts.includes(undefined)) return [];
       const whole = parts as ListedFile[];
-      const bytes = whole.some(({ size }) => size === null)
-        ? null
-        : whole.reduce((sum, { size }) => sum + size!, 0);
-      return [{ files: whole, bytes }];
+      return [{ files: whole, bytes: bytesOf(whole) }];
     })
     .sort((a, b) => (b.bytes ?? 0) - (a.bytes ?? 0) || (a.files[0]!.path < b.files[0]!.path ? -1 : 1));
+}
+
+/** Bytes of all files; null: the hub does not say. */
+export function bytesOf(files: readonly ListedFile[]): number | null {
+  return files.reduce<number | null>(
+    (sum, { size }) => (sum === null || size === null ? null : sum + size),
+    0,
+  );
 }
 
 /** All files of the model that a file is of. */

@@ -5,8 +5,9 @@ import path from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { makeFolder, storeFailed } from '../common/index.ts';
+import { makeFolder, mib, storeFailed } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
+import { isBeingWritten, ownPart } from './part-files.ts';
 
 /** How a download goes. */
 export type Progress = {
@@ -59,7 +60,7 @@ export async function downloadFile(file: RemoteFile, target: string): Promise<Fa
   if (facts === null) return null;
   await makeFolder(path.dirname(target)).catch(diskFailed(target));
   const rest = `${target}.${facts.hash?.slice(0, 16) ?? 'unknown'}.part`;
-  const own = `${rest}.${process.pid}`; // one writer each; what another left is taken by renaming it
+  const own = ownPart(rest); // one writer each; what another left is taken by renaming it
   adopt(rest, own, facts);
   try {
     await requireRoom(own, facts);
@@ -145,8 +146,9 @@ function adopt(rest: string, own: string, { hash, size }: Facts): void {
   const folder = path.dirname(rest);
   const orphans = fs
     .readdirSync(folder)
-    .filter((name) => name.startsWith(`${path.basename(rest)}.`) && !isRunning(writerOf(name)))
-    .map((name) => path.join(folder, name));
+    .filter((name) => name.startsWith(`${path.basename(rest)}.`))
+    .map((name) => path.join(folder, name))
+    .filter((part) => !isBeingWritten(part));
   for (const left of [rest, ...orphans]) {
     try {
       fs.renameSync(left, own);
@@ -158,27 +160,11 @@ function adopt(rest: string, own: string, { hash, size }: Facts): void {
   }
 }
 
-/** The process that writes a part; NaN: none does. */
-export function writerOf(part: string): number {
-  return Number(part.split('.').at(-1));
-}
-
-/** Whether a process is there. */
-export function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
-}
-
 async function requireRoom(own: string, { size }: Facts): Promise<void> {
   const wanted = (size ?? 0) - sizeOf(own);
   const { bavail, bsize } = await fs.promises.statfs(path.dirname(own));
   const free = bavail * bsize;
   if (wanted + SPARE_BYTES <= free) return;
-  const mib = (bytes: number): string => `${Math.ceil(bytes / 2 ** 20).toLocaleString('en')} MiB`;
   throw new OnpolicyError(
     'STORE_FAILED',
     `no room in ${path.dirname(own)}: ${mib(wanted)} are to come, and ${mib(free)} are free`,

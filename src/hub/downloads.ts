@@ -4,8 +4,9 @@ import path from 'node:path';
 import { storeFailed } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import type { HubOptions } from '../protocol/index.ts';
-import { hashOf, isRunning, writerOf } from './download-file.ts';
-import { readNote } from './notes.ts';
+import { hashOf } from './download-file.ts';
+import { notesOf, readNote } from './notes.ts';
+import { isBeingWritten } from './part-files.ts';
 import { downloadFolder, uriOf } from './reference.ts';
 
 /** A file of a GGUF model that was downloaded, or is on its way. */
@@ -45,7 +46,7 @@ export interface DownloadsResource {
   verify(model?: string): Promise<DownloadCheck[]>;
 }
 
-const PART = /^(?<file>.+\.gguf)\.(?:[0-9a-f]{16}|unknown)\.part(?:\.\d+)?$/;
+const PART = /^(?<file>.+\.gguf)\.(?:[0-9a-f]{16}|unknown)\.part(?:\.\d+(?:-[0-9a-f]+)?)?$/;
 
 /** The downloads of a folder. */
 export function downloadsResource(hub: HubOptions): DownloadsResource {
@@ -94,7 +95,7 @@ function toDownload(root: string, name: string): Download[] {
   const file = path.join(root, name);
   const bytes = fs.statSync(file, { throwIfNoEntry: false })?.size;
   if (bytes === undefined) return []; // it went meanwhile
-  const state = !part ? 'complete' : isRunning(writerOf(last)) ? 'running' : 'partial';
+  const state = !part ? 'complete' : isBeingWritten(file) ? 'running' : 'partial';
   const model = uriOf(reference, [...rest, part?.groups?.['file'] ?? last].join('/'));
   return [{ model, path: file, bytes, totalBytes: part ? null : bytes, state }];
 }
@@ -114,14 +115,14 @@ function find(hub: HubOptions, model: string): Download[] {
 /** Removes a file with the notes beside it. */
 function remove(file: string): void {
   try {
-    for (const ending of ['', '.hub.json', '.projector.json']) fs.rmSync(`${file}${ending}`, { force: true });
+    for (const one of [file, ...notesOf(file)]) fs.rmSync(one, { force: true });
   } catch (error) {
     throw storeFailed(`cannot delete ${file}`, error);
   }
 }
 
 async function check(file: string): Promise<DownloadCheck['state']> {
-  const note = readNote(file);
-  if (note?.hash == null) return 'unknown';
-  return (await hashOf(file, note.hash)) === note.hash ? 'right' : 'damaged';
+  const { hash } = readNote(file, 'hub');
+  if (typeof hash !== 'string') return 'unknown';
+  return (await hashOf(file, hash)) === hash ? 'right' : 'damaged';
 }

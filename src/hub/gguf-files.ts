@@ -3,10 +3,10 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { errorAt, OnpolicyError } from '../errors.ts';
 import type { HubOptions } from '../protocol/index.ts';
-import { type Candidate, candidatesOf, ofType, partsOf, typesOf } from './choose.ts';
+import { bytesOf, type Candidate, candidatesOf, ofType, partsOf, typesOf } from './choose.ts';
 import { downloadFile, networkReason, type Progress } from './download-file.ts';
 import { type ListedFile, listFiles, localFiles } from './list-files.ts';
-import { noteDownload } from './notes.ts';
+import { writeNote } from './notes.ts';
 import { fileAddress, type HubReference, parseReference, repositoryFolder, uriOf } from './reference.ts';
 
 /** What a model is looked for with. */
@@ -75,10 +75,7 @@ export async function findRemote(
   if (file !== null) {
     const known = new Map(files.map((one) => [one.path, one]));
     const parts = partsOf(file).map((path) => known.get(path) ?? { path, size: null, hash: null });
-    const bytes = parts.some(({ size }) => size === null)
-      ? null
-      : parts.reduce((sum, { size }) => sum + size!, 0);
-    return { reference, files, model: { files: parts, bytes } };
+    return { reference, files, model: { files: parts, bytes: bytesOf(parts) } };
   }
   const candidates = candidatesOf(files);
   const model =
@@ -121,7 +118,7 @@ async function fetchPart(
   );
   if (facts === null)
     throw errorAt(field, 'MODEL_NOT_FOUND', `the hub has no file ${uriOf(reference, file.path)}`);
-  noteDownload(target, facts);
+  writeNote(target, 'hub', { size: facts.size, hash: facts.hash });
 }
 
 /** The file of a repository's file here. */

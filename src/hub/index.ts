@@ -11,5 +11,6 @@ export {
   findRemote,
 } from './gguf-files.ts';
 export { type ListedFile, listFiles } from './list-files.ts';
+export { readNote, writeNote } from './notes.ts';
 export { fileAddress, parseReference, uriOf } from './reference.ts';
 export { fetchHeader } from './remote-header.ts';

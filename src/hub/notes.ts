@@ -1,28 +1,34 @@
-/** What the hub said of a downloaded file <-> a note beside it. */
+/** What is known of a downloaded file <-> notes beside it: of what the hub said of it, and of the projector in its repository. */
 import fs from 'node:fs';
 import { ifMissing } from '../common/index.ts';
-import type { Facts } from './download-file.ts';
 
-const ENDING = '.hub.json';
+/** What a note is about. */
+type Topic = 'hub' | 'projector';
 
-/** A note. */
-export type Note = Pick<Facts, 'size' | 'hash'>;
+/** The files of its notes. */
+export function notesOf(file: string): string[] {
+  return [noteFile(file, 'hub'), noteFile(file, 'projector')];
+}
 
-/** Writes it. A folder that does not take it has no note: the file is used all the same. */
-export function noteDownload(file: string, { size, hash }: Note): void {
+/** Writes one. A folder that does not take it has no note: what it says is asked for again, or not known. */
+export function writeNote(file: string, topic: Topic, note: object): void {
   try {
-    fs.writeFileSync(`${file}${ENDING}`, `${JSON.stringify({ size, hash })}\n`);
+    fs.writeFileSync(noteFile(file, topic), `${JSON.stringify(note)}\n`);
   } catch {
-    // `verify` then says that the hash is not known
+    // the file is used all the same
   }
 }
 
-/** Null: there is none, or what is there is no note. */
-export function readNote(file: string): Note | null {
+/** Nothing is in it where there is none, or what is there is no note. */
+export function readNote(file: string, topic: Topic): Readonly<Record<string, unknown>> {
   try {
-    const { size, hash } = JSON.parse(fs.readFileSync(`${file}${ENDING}`, 'utf8')) as Partial<Note>;
-    return { size: typeof size === 'number' ? size : null, hash: typeof hash === 'string' ? hash : null };
+    const note: unknown = JSON.parse(fs.readFileSync(noteFile(file, topic), 'utf8'));
+    return (note as Record<string, unknown>) ?? {};
   } catch (error) {
-    return error instanceof SyntaxError ? null : ifMissing(null)(error);
+    return error instanceof SyntaxError ? {} : ifMissing({})(error);
   }
+}
+
+function noteFile(file: string, topic: Topic): string {
+  return `${file}.${topic}.json`;
 }

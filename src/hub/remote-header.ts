@@ -1,6 +1,7 @@
 /** GGUF files at the hub -> files here with their headers and sizes alone: what is read of a model before it is downloaded. */
 import fs from 'node:fs/promises';
 import path from 'node:path';
+import { makeFolder } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import { MAX_HEADER_BYTES, parseHeader } from '../gguf/index.ts';
 
@@ -37,7 +38,7 @@ export async function fetchHeader(
     bytes = Buffer.concat([bytes, ...(await firstBytes(response.body, wanted - bytes.length))]);
     const header = parseHeader(path.basename(new URL(url).pathname), bytes, size);
     if (header !== null) {
-      await fs.mkdir(path.dirname(target), { recursive: true });
+      await makeFolder(path.dirname(target));
       await fs.writeFile(target, bytes);
       return await fs.truncate(target, size);
     }

@@ -7,7 +7,8 @@ import { errorAt, type OnpolicyError } from '../errors.ts';
 import { type Handle, loadAddon } from '../native/index.ts';
 import type { ModelOptions } from '../protocol/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
-import { contextLimits, type LoadPlan, loadWeights, planLoad } from './load-model.ts';
+import { contextLimits } from './context-limits.ts';
+import { type LoadPlan, loadWeights, planLoad } from './load-model.ts';
 import type { RunningModel } from './running-model.ts';
 import type { ServingOptions } from './serving-options.ts';
 

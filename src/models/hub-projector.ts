@@ -1,8 +1,15 @@
 /** An `hf:` URI of a GGUF model -> the URI of the projector in the same repository; null if there is none. Asked once a model file. */
-import fs from 'node:fs';
 import path from 'node:path';
-import { ifMissing } from '../common/index.ts';
-import { aborted, type ListedFile, listFiles, networkReason, parseReference, uriOf } from '../hub/index.ts';
+import {
+  aborted,
+  type ListedFile,
+  listFiles,
+  networkReason,
+  parseReference,
+  readNote,
+  uriOf,
+  writeNote,
+} from '../hub/index.ts';
 import type { HubOptions } from '../protocol/index.ts';
 
 const IS_PROJECTOR = /mmproj[^/]*\.gguf$/i;
@@ -18,9 +25,8 @@ export async function projectorInRepository(
   file: string,
   { hub, signal, warn }: { hub: HubOptions; signal: AbortSignal; warn: (line: string) => void },
 ): Promise<string | null> {
-  const note = `${file}.projector.json`;
-  const noted = readNote(note);
-  if (noted !== undefined) return noted;
+  const { projector } = readNote(file, 'projector');
+  if (typeof projector === 'string' || projector === null) return projector;
   if (hub.offline) return null;
   const repository = parseReference(reference);
   let files: readonly ListedFile[];
@@ -38,7 +44,7 @@ export async function projectorInRepository(
     path.posix.dirname(repository.file ?? 'model.gguf'),
   );
   const uri = found === null ? null : uriOf(repository, found);
-  writeNote(note, uri);
+  writeNote(file, 'projector', { projector: uri });
   return uri;
 }
 
@@ -51,22 +57,4 @@ export function chooseProjector(files: readonly string[], folder: string): strin
   };
   const found = files.filter((file) => IS_PROJECTOR.test(file));
   return found.sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1))[0] ?? null;
-}
-
-/** Undefined: nothing is noted. */
-function readNote(file: string): string | null | undefined {
-  try {
-    const { projector } = JSON.parse(fs.readFileSync(file, 'utf8')) as { projector?: unknown };
-    return typeof projector === 'string' || projector === null ? projector : undefined;
-  } catch (error) {
-    return error instanceof SyntaxError ? undefined : ifMissing(undefined)(error);
-  }
-}
-
-function writeNote(file: string, projector: string | null): void {
-  try {
-    fs.writeFileSync(file, `${JSON.stringify({ projector })}\n`);
-  } catch {
-    // The folder cannot be written to: the hub is asked again next time.
-  }
 }

@@ -1,7 +1,6 @@
 /** A model file and its options -> what it will need of memory; then the model with its engine, templates and adapters. */
 import fs from 'node:fs';
 import {
-  type ContextLimits,
   describeGguf,
   estimateMemory,
   type GgufModel,
@@ -33,7 +32,7 @@ import {
 import type { CacheType, ModelOptions } from '../protocol/index.ts';
 import { AdapterFiles } from './adapter-files.ts';
 import { type AdapterContext, Adapters } from './adapters.ts';
-import { cacheLayout, type ModelFacts, ownCells, smallWindows, stateLayout } from './cache-layout.ts';
+import { contextLimits, contextSizeOf, toLimits } from './context-limits.ts';
 import { requireDeterministic } from './deterministic.ts';
 import {
   type EmbeddingModel,
@@ -50,17 +49,6 @@ import { type ModelTemplate, readTemplate } from './model-template.ts';
 import { chosenDevices, describePlacement, onCpu, type Placement, place } from './placement.ts';
 import type { RunningModel } from './running-model.ts';
 import { kernelsOf, limitsOf, type ServingOptions } from './serving-options.ts';
-
-const DEFAULT_CONTEXT_SIZE = 8192;
-/** Logits of one chunk of a prompt that is being scored. */
-const SCORE_BYTES = 80 * 2 ** 20;
-const MIN_SCORE_ROWS = 32;
-const MAX_SCORE_ROWS = 512;
-/** Sequence ids of the engine: running sequences and prefixes kept for later ones. */
-const MAX_SLOTS = 256;
-const PREFIX_SLOTS = 16;
-/** The same where each slot has a state, which is large. Checkpoints and slots that nobody runs in hold prefixes as well. */
-const STATE_PREFIX_SLOTS = 4;
 
 /** Who loads a model, and where its adapters take memory from. */
 export type LoadOptions = Pick<AdapterContext, 'reserve'> & {
@@ -345,57 +333,4 @@ async function openProjector(
     gpu,
     ...options.imageTokens,
   });
-}
-
-/** The limits of a loaded model's context. */
-export function contextLimits(
-  model: LoadedModel,
-  options: ModelOptions,
-  serving: ServingOptions,
-): ContextLimits {
-  const { contextLength, kvBytesPerToken, isTiny, state } = model;
-  const { supportsNonUnifiedKv, supportsUnifiedKv, prefersUnifiedKv, supportsSmallWindow } = model;
-  const { vocabSize } = model.tokenizer;
-  const supported = { supportsNonUnifiedKv, supportsUnifiedKv, prefersUnifiedKv, supportsSmallWindow };
-  return toLimits(options, serving, {
-    contextLength,
-    kvBytesPerToken,
-    isTiny,
-    vocabSize,
-    ...supported,
-    state,
-  });
-}
-
-/** Tokens of prompt and answer together at most. */
-export function contextSizeOf(options: ModelOptions, serving: ServingOptions, contextLength: number): number {
-  return Math.min(limitsOf(options, serving).contextSize ?? DEFAULT_CONTEXT_SIZE, contextLength);
-}
-
-/** The limits of a model's context. */
-function toLimits(options: ModelOptions, serving: ServingOptions, facts: ModelFacts): ContextLimits {
-  const { maxSequences, kvTokens, maxBatchTokens, threads } = limitsOf(options, serving);
-  const contextSize = contextSizeOf(options, serving, facts.contextLength);
-  const isSmall = options.slidingWindow === 'window' && facts.supportsSmallWindow;
-  const layOut = serving.deterministic ? ownCells : isSmall ? smallWindows : cacheLayout;
-  const prefixSlots = isSmall ? 0 : facts.state.stateBytes > 0 ? STATE_PREFIX_SLOTS : PREFIX_SLOTS;
-  const state = stateLayout(facts.state, Math.min(MAX_SLOTS, maxSequences + prefixSlots), options);
-  return {
-    ...layOut(facts, contextSize, state.slotCount, kvTokens),
-    ...state,
-    ...(serving.prefixCache ? {} : { checkpointBytes: 0 }),
-    ...(serving.deterministic ? { isDeterministic: true } : {}),
-    ...(serving.speculation === false ? {} : { hasDraftHead: true }),
-    batchTokens: maxBatchTokens,
-    maxOutputs: outputRows(facts.vocabSize, maxSequences),
-    threads: threads ?? defaultThreads(facts.isTiny),
-  };
-}
-
-/** Rows of logits that a step may hold: one for each that runs, and as many as `SCORE_BYTES` hold to score a prompt with. */
-function outputRows(vocabSize: number, maxRunning: number): number {
-  return Math.max(
-    maxRunning + MIN_SCORE_ROWS,
-    Math.min(MAX_SCORE_ROWS, Math.floor(SCORE_BYTES / (4 * vocabSize))),
-  );
 }

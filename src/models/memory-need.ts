@@ -1,5 +1,6 @@
 /** What a model needs of memory -> errors with the figures. */
 import type { MemoryEstimate } from '../backends/index.ts';
+import { mib } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 
 /** Bytes that a model takes, and where. */
@@ -18,18 +19,22 @@ export function totalBytes({ weights, cache, compute, checkpoints }: MemoryNeed)
   return weights + cache + compute + checkpoints;
 }
 
-/** The error of a model that does not fit, by its figures. `budget`: null when the system itself has too little. */
+/** What models may take together, and what those take that stay. */
+export type OverBudget = { readonly budget: number; readonly held: number };
+
+/** The error of a model that does not fit, by its figures. `over`: null when the system itself has too little. */
 export function memoryError(
   name: string,
+  field: string,
   need: MemoryNeed,
   free: FreeBytes,
-  budget: number | null,
+  over: OverBudget | null,
 ): OnpolicyError {
   const { weights, cache, compute, checkpoints, host, device } = need;
   const lacks = device > free.device ? 'device' : 'host';
   const limit =
-    budget !== null
-      ? `the budget of this runtime is ${mib(budget)}`
+    over !== null
+      ? overText(over)
       : lacks === 'device'
         ? `${mib(device)} of it on GPUs, which have ${mib(free.device)} free`
         : `${mib(host)} of it must be free, and ${mib(free.host)} are`;
@@ -42,9 +47,11 @@ export function memoryError(
     compute,
     checkpoints,
     free: free[lacks],
-    ...(budget === null ? {} : { budget }),
+    ...(over === null ? {} : { budget: over.budget }),
   };
-  return new OnpolicyError('OUT_OF_MEMORY', msg, { detail: [{ loc: ['model'], msg, type: 'memory', ctx }] });
+  return new OnpolicyError('OUT_OF_MEMORY', msg, {
+    detail: [{ loc: field.split('.'), msg, type: 'memory', ctx }],
+  });
 }
 
 /** The error of an adapter that does not fit beside what is loaded and used. */
@@ -52,19 +59,16 @@ export function adapterError(
   name: string,
   { host, device }: MemoryNeed,
   free: FreeBytes,
-  budget: number | null,
-  held: number,
+  over: OverBudget | null,
 ): OnpolicyError {
-  const bytes = host + device;
-  const isOverBudget = budget !== null && held + bytes > budget;
   const place = device > 0 ? 'GPUs have' : 'this system has';
   const left = device > 0 ? free.device : free.host;
-  const limit = isOverBudget
-    ? `models in use take ${mib(held)} of a budget of ${mib(budget)}`
-    : `${place} ${mib(left)} free`;
-  return new OnpolicyError('OUT_OF_MEMORY', `the adapter ${name} takes ${mib(bytes)}; ${limit}`);
+  const limit = over !== null ? overText(over) : `${place} ${mib(left)} free`;
+  return new OnpolicyError('OUT_OF_MEMORY', `the adapter ${name} takes ${mib(host + device)}; ${limit}`);
 }
 
-function mib(bytes: number): string {
-  return `${Math.ceil(bytes / 2 ** 20).toLocaleString('en')} MiB`;
+function overText({ budget, held }: OverBudget): string {
+  return held === 0
+    ? `the budget of this runtime is ${mib(budget)}`
+    : `models in use take ${mib(held)} of a budget of ${mib(budget)}`;
 }

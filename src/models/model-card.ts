@@ -11,8 +11,8 @@ import {
 import type { ModelOptions } from '../protocol/index.ts';
 import { detectReasoning } from '../reasoning/index.ts';
 import { detectToolFormat } from '../tool-calls/index.ts';
+import { contextSizeOf } from './context-limits.ts';
 import { type EmbeddingPlan, planEmbedding, planOnnxEmbedding } from './embedding-model.ts';
-import { contextSizeOf } from './load-model.ts';
 import { findProjector } from './model-files.ts';
 import type { ServingOptions } from './serving-options.ts';
 

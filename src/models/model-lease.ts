@@ -4,7 +4,8 @@ import { errorAt } from '../errors.ts';
 import type { AdapterOption, ValidAdapter } from '../protocol/index.ts';
 import { type AdapterFile, identify } from './adapter-files.ts';
 import type { AdapterLease, AdapterPart } from './adapters.ts';
-import type { Models, ModelUseOptions } from './models.ts';
+import type { ModelUseOptions } from './model-use.ts';
+import type { Models } from './models.ts';
 import type { NamedAdapters } from './named-adapters.ts';
 import type { RunningModel } from './running-model.ts';
 

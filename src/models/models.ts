@@ -3,34 +3,25 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { LeaseScope, Shared } from '../common/index.ts';
 import { type CacheFileStats, CacheFiles } from '../disk-cache/index.ts';
-import { type EngineStats, sumStats } from '../engine/index.ts';
+import type { EngineStats } from '../engine/index.ts';
 import { errorAt, OnpolicyError } from '../errors.ts';
-import { type MediaStats, sumMediaStats } from '../media/index.ts';
+import type { MediaStats } from '../media/index.ts';
 import { freeGpuBytes, loadAddon, usesGpu } from '../native/index.ts';
-import {
-  type AdapterOption,
-  type ModelOptions,
-  type ValidSpeculation,
-  withDefaults,
-} from '../protocol/index.ts';
+import { type AdapterOption, type ModelOptions, withDefaults } from '../protocol/index.ts';
 import type { AdapterFile } from './adapter-files.ts';
 import { Arrivals, requireRoom } from './arrivals.ts';
 import { chooseFitting } from './choose-fitting.ts';
-import {
-  closeDraft,
-  DRAFT_FIELD,
-  type DraftModel,
-  eagleBeside,
-  loadDraft,
-  planDraft,
-} from './draft-model.ts';
+import { closeDraft, type DraftModel } from './draft-model.ts';
+import { Drafts } from './drafts.ts';
 import type { EmbeddingModel } from './embedding-model.ts';
 import { loadModel, planLoad, unloadModel } from './load-model.ts';
-import { type MemoryNeed, totalBytes } from './memory-need.ts';
+import { totalBytes } from './memory-need.ts';
 import { missingModel } from './missing-model.ts';
 import { type ModelCard, readCard } from './model-card.ts';
+import { ModelCounts } from './model-counts.ts';
 import { findProjector, resolveFile } from './model-files.ts';
-import { EMBEDDED_MODEL, EMBEDDED_NAME, type NamedModels, namedModels } from './named-models.ts';
+import type { InMemory, LoadInMemory, ModelUseOptions } from './model-use.ts';
+import { EMBEDDED_MODEL, EMBEDDED_NAME, keyOf, type NamedModels, namedModels } from './named-models.ts';
 import { Residency, type Resident, type ResidentState } from './residency.ts';
 import type { RunningModel } from './running-model.ts';
 import { limitsOf, type ServingOptions } from './serving-options.ts';
@@ -57,26 +48,11 @@ export type ResidentModel = {
   } | null;
 };
 
-/** Who wants a model, and for how long it should stay afterwards. */
-export type ModelUseOptions = {
-  readonly signal?: AbortSignal | undefined;
-  /** Milliseconds without a request; infinite: for good. Null or absent: as the runtime's options say. */
-  readonly keepMs?: number | null;
-  /** An answer will be computed: it counts for `maxWaiting`. */
-  readonly isAnswer?: boolean;
-};
-
 /** A model that is not unloaded before this is disposed of, and the adapters of its name. */
 export type ModelUse = Disposable & {
   readonly model: RunningModel;
   readonly adapters: readonly AdapterOption[];
 };
-
-/** A model that drafts for another one. It is not unloaded before this is disposed of. */
-export type DraftUse = Disposable & { readonly model: DraftModel };
-
-/** What takes memory. */
-type InMemory = RunningModel | EmbeddingModel | DraftModel;
 
 /** The loaded models of one runtime. */
 export class Models {
@@ -87,10 +63,9 @@ export class Models {
   readonly #byFile = new Map<string, Resident<InMemory>>(); // and options
   readonly #residency: Residency<InMemory>;
   readonly #cards = new Map<string, { readonly mtimeMs: number; readonly card: Promise<ModelCard> }>(); // by file and options
-  readonly #besides = new WeakMap<RunningModel, string | null>(); // files that draft for them
   readonly #arrivals = new Arrivals<ModelOptions | string>();
-  #unloadedStats: EngineStats = sumStats([]);
-  #unloadedMedia: MediaStats = sumMediaStats([]);
+  readonly #counts = new ModelCounts();
+  readonly drafts: Drafts;
   #closed = false;
 
   constructor(
@@ -108,6 +83,14 @@ export class Models {
         device: usesGpu(options.gpu) ? freeGpuBytes() : 0,
       }),
       unload: (model) => (isDraft(model) ? closeDraft(model) : this.#unload(model)),
+    });
+    this.drafts = new Drafts({
+      serving: options,
+      residency: this.#residency,
+      optionsOf: (reference) => this.#optionsOf(reference),
+      fileOf: (reference, signal, field) => this.#fileOf(reference, signal, field),
+      residentOf: (key, name, file, load) => this.#residentOf(key, name, file, load),
+      find: (model) => [...this.#byFile].find(([, { value }]) => value === model)!,
     });
   }
 
@@ -156,7 +139,6 @@ export class Models {
       );
     for (;;) {
       const file = await this.#fileOf(options.path, signal);
-      if (this.#closed) throw new OnpolicyError('CLOSED', 'the runtime is closed');
       const resident = this.#modelOf(file, options);
       if (resident.isLeaving) {
         await new Shared(() => resident.gone).wait(signal);
@@ -166,68 +148,6 @@ export class Models {
       using scope = new LeaseScope();
       const { value } = scope.add(await this.#residency.use(resident, signal, keepMs));
       return scope.handOver({ value: value as RunningModel | EmbeddingModel });
-    }
-  }
-
-  /**
-   * The model that drafts for `target`, which is in use: the one that is named, or with `auto` an EAGLE-3 file beside it, if there is room
-   * for it. Null: none. Each model has draft models of its own, which leave with it. Fails with `INVALID_REQUEST` when their vocabularies
-   * differ.
-   */
-  async useDraft(
-    target: RunningModel,
-    speculation: ValidSpeculation,
-    use: ModelUseOptions = {},
-  ): Promise<DraftUse | null> {
-    if (speculation !== 'auto') {
-      const reference = speculation === false ? null : speculation.model;
-      return reference === null ? null : await this.#useDraft(target, reference, use);
-    }
-    const known = this.#besides.get(target);
-    const file = known === undefined ? eagleBeside(target) : known;
-    this.#besides.set(target, file);
-    if (file === null) return null;
-    try {
-      return await this.#useDraft(target, file, use, true);
-    } catch (error) {
-      if (use.signal?.aborted || this.#closed) throw error;
-      this.#besides.set(target, null);
-      this.#options.log?.(
-        'warn',
-        `${target.name}: ${file} beside it does not draft: ${(error as Error).message}`,
-      );
-      return null;
-    }
-  }
-
-  /** `onlyIfFree`: nothing leaves for it. */
-  async #useDraft(
-    target: RunningModel,
-    reference: string,
-    { signal, keepMs = null }: ModelUseOptions,
-    onlyIfFree = false,
-  ): Promise<DraftUse> {
-    const options = this.#optionsOf(reference);
-    for (;;) {
-      const file = await this.#fileOf(options.path, signal, DRAFT_FIELD);
-      if (this.#closed) throw new OnpolicyError('CLOSED', 'the runtime is closed');
-      const [baseKey, base] = [...this.#byFile].find(([, { value }]) => value === target)!;
-      const key = `${keyOf(file, options)} drafts for ${baseKey}`;
-      const isKnown = this.#byFile.has(key);
-      const resident = this.#residentOf(key, options.path, file, async (enter, load) => {
-        const planned = await planDraft(file, target, options, this.#options, load.signal);
-        if (onlyIfFree) this.#residency.requireFree(options.path, planned.need);
-        await enter(planned.need);
-        return await loadDraft(planned, target, this.#options, load);
-      });
-      if (resident.isLeaving) {
-        await new Shared(() => resident.gone).wait(signal);
-        continue;
-      }
-      if (!isKnown) void base.gone.then(() => this.#residency.leave(resident));
-      using scope = new LeaseScope();
-      const { value } = scope.add(await this.#residency.use(resident, signal, keepMs));
-      return scope.handOver({ model: value as DraftModel });
     }
   }
 
@@ -334,14 +254,12 @@ export class Models {
 
   /** Numbers about the engines of all models, those that were unloaded included. */
   stats(): EngineStats {
-    const live = [...this.loaded()].map(({ engine }) => engine.stats());
-    return sumStats([...live, this.#unloadedStats]);
+    return this.#counts.engines(this.loaded());
   }
 
   /** The same about their encoders of pictures and sounds. */
   mediaStats(): MediaStats {
-    const live = [...this.loaded()].flatMap(({ media }) => (media ? [media.cache.stats()] : []));
-    return sumMediaStats([...live, this.#unloadedMedia]);
+    return this.#counts.media(this.loaded());
   }
 
   /** What caches of prompts were read from the disk, and written. */
@@ -379,7 +297,9 @@ export class Models {
         if (this.#files.get(reference) === failed) this.#files.delete(reference); // it may be tried again
       });
     }
-    return await finding.wait(signal);
+    const file = await finding.wait(signal);
+    if (this.#closed) throw new OnpolicyError('CLOSED', 'the runtime is closed');
+    return file;
   }
 
   /** Several references to one file with the same options share one model. */
@@ -401,19 +321,7 @@ export class Models {
   }
 
   /** What is in memory under a key, or is now being loaded. */
-  #residentOf(
-    key: string,
-    name: string,
-    file: string,
-    load: (
-      enter: (need: MemoryNeed) => Promise<void>,
-      how: {
-        readonly resident: Resident<InMemory>;
-        readonly signal: AbortSignal;
-        readonly onProgress: (fraction: number) => void;
-      },
-    ) => Promise<InMemory>,
-  ): Resident<InMemory> {
+  #residentOf(key: string, name: string, file: string, load: LoadInMemory): Resident<InMemory> {
     const known = this.#byFile.get(key);
     if (known && !known.loading.isStopped) return known;
     const added = this.#residency.add(name, file, (resident, enter, signal) => {
@@ -432,13 +340,7 @@ export class Models {
 
   async #unload(model: RunningModel | EmbeddingModel): Promise<void> {
     await unloadModel(model);
-    if ('engine' in model)
-      this.#unloadedStats = sumStats([this.#unloadedStats, totalsOf(model.engine.stats())]);
-    if ('engine' in model && model.media)
-      this.#unloadedMedia = sumMediaStats([
-        this.#unloadedMedia,
-        { encodes: model.media.cache.stats().encodes, running: 0, cachedBytes: 0 },
-      ]);
+    if ('engine' in model) this.#counts.keep(model);
     await loadAddon().returnMemory();
   }
 }
@@ -448,23 +350,6 @@ function unfit(message: string): OnpolicyError {
   return errorAt('model', 'UNSUPPORTED', message);
 }
 
-/** What an engine has counted, without what it held. */
-function totalsOf(stats: EngineStats): EngineStats {
-  const held = {
-    running: 0,
-    waiting: 0,
-    kvTokensInUse: 0,
-    kvTokensCached: 0,
-    kvTokens: 0,
-    tokensPerSecond: 0,
-  };
-  return { ...stats, ...held };
-}
-
 function isDraft(model: InMemory): model is DraftModel {
   return 'handle' in model;
-}
-
-function keyOf(file: string, options: ModelOptions): string {
-  return JSON.stringify([file, { ...options, path: null, adapters: null }]);
 }

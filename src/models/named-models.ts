@@ -50,3 +50,8 @@ function resolveAlias(
 function toModelOptions(model: string | ModelOptions): ModelOptions {
   return typeof model === 'string' ? { path: model } : model;
 }
+
+/** What tells loaded models apart: the file and how it is loaded. */
+export function keyOf(file: string, options: ModelOptions): string {
+  return JSON.stringify([file, { ...options, path: null, adapters: null }]);
+}

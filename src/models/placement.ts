@@ -1,5 +1,6 @@
 /** Sizes of a model and what GPUs have free -> how many of its layers they get. Never more than fit, as estimated. */
 import type { MemoryEstimate, ModelShape } from '../backends/index.ts';
+import { mib } from '../common/index.ts';
 import { errorAt } from '../errors.ts';
 import type { Device } from '../native/index.ts';
 import type { ModelOptions } from '../protocol/index.ts';
@@ -119,6 +120,5 @@ export function describePlacement(
   { devices, gpuLayers, layers, cacheOnGpu, deviceBytes }: Placement,
 ): string {
   if (gpuLayers === 0) return `${name}: on the CPU`;
-  const mib = Math.ceil(deviceBytes / 2 ** 20);
-  return `${name}: ${gpuLayers} of ${layers} layers on ${devices.join(', ')} (${mib} MiB), the cache ${cacheOnGpu ? 'with them' : 'on the CPU'}`;
+  return `${name}: ${gpuLayers} of ${layers} layers on ${devices.join(', ')} (${mib(deviceBytes)}), the cache ${cacheOnGpu ? 'with them' : 'on the CPU'}`;
 }

@@ -5,7 +5,14 @@
 import { LeaseScope, lease, Shared } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import type { Complete } from '../protocol/index.ts';
-import { adapterError, type FreeBytes, type MemoryNeed, memoryError, totalBytes } from './memory-need.ts';
+import {
+  adapterError,
+  type FreeBytes,
+  type MemoryNeed,
+  memoryError,
+  type OverBudget,
+  totalBytes,
+} from './memory-need.ts';
 
 /** State of a model: it waits for memory, is being loaded, is ready, or is unloaded after its last request. */
 export type ResidentState = 'waiting' | 'loading' | 'ready' | 'leaving';
@@ -58,9 +65,21 @@ export type ResidencyContext<Value> = Complete['MemoryOptions'] & {
 /** Loads a model: calls `enter` when it knows what the model needs, and goes on when there is room. */
 export type Load<Value> = (
   resident: Resident<Value>,
-  enter: (need: MemoryNeed) => Promise<void>,
+  enter: Enter<Value>,
   stop: AbortSignal,
 ) => Promise<Value>;
+
+/** Takes room. What belongs `beside` a model waits for nothing: who holds that one would wait for it. */
+export type Enter<Value> = (need: MemoryNeed, beside?: Beside<Value>) => Promise<void>;
+
+type Beside<Value> = {
+  /** In use. */
+  readonly model: Resident<Value>;
+  /** Nothing leaves for it; else what nothing uses. */
+  readonly onlyIfFree: boolean;
+  /** What an error names. */
+  readonly field: string;
+};
 
 type Waiter<Value> = {
   readonly resident: Resident<Value>;
@@ -91,7 +110,9 @@ export class Residency<Value> {
     this.#residents.add(resident);
     resident.loading = new Shared(async (stop) => {
       try {
-        resident.value = await load(resident, (need) => this.#enter(resident, need, stop), stop);
+        const enter: Enter<Value> = (need, beside) =>
+          beside ? this.#enterBeside(resident, need, beside) : this.#enter(resident, need, stop);
+        resident.value = await load(resident, enter, stop);
       } catch (error) {
         this.#remove(resident);
         throw error;
@@ -142,28 +163,44 @@ export class Residency<Value> {
       host: isOnDevice ? 0 : bytes,
       device: isOnDevice ? bytes : 0,
     };
+    const take = (): void => {
+      resident.adapterBytes += bytes;
+    };
+    await this.#takeBeside(need, { model: resident, onlyIfFree: false }, take, (free, over) =>
+      adapterError(name, need, free, over),
+    );
+    return lease(() => {
+      resident.adapterBytes -= bytes;
+    });
+  }
+
+  async #enterBeside(resident: Resident<Value>, need: MemoryNeed, beside: Beside<Value>): Promise<void> {
+    resident.need = need;
+    const take = (): void => {
+      resident.hasRoom = true;
+    };
+    await this.#takeBeside(need, beside, take, (free, over) =>
+      memoryError(resident.name, beside.field, need, free, over),
+    );
+  }
+
+  /** Takes memory at once, or after models have left that nothing uses. */
+  async #takeBeside(
+    need: MemoryNeed,
+    { model, onlyIfFree }: Pick<Beside<Value>, 'model' | 'onlyIfFree'>,
+    take: () => void,
+    toError: (free: FreeBytes, over: OverBudget | null) => OnpolicyError,
+  ): Promise<void> {
     for (;;) {
       const holders = [...this.#residents].filter(({ hasRoom }) => hasRoom);
       const free = this.#context.freeBytes();
-      if (this.#fits(need, holders, free)) {
-        resident.adapterBytes += bytes;
-        return lease(() => {
-          resident.adapterBytes -= bytes;
-        });
-      }
-      const idle = holders.filter((one) => one !== resident && one.value !== null && one.users === 0);
+      const isWanted = onlyIfFree && this.#queue.length > 0;
+      if (!isWanted && this.#fits(need, holders, free)) return take();
+      const idle = holders.filter((one) => one !== model && one.value !== null && one.users === 0);
       const [oldest] = idle.sort((a, b) => a.lastUse - b.lastUse);
-      if (!oldest) throw adapterError(name, need, free, this.#context.budget, this.#heldBytes(holders));
+      if (onlyIfFree || !oldest) throw toError(free, this.#overBudget(need, holders));
       await this.leave(oldest);
     }
-  }
-
-  /** Fails with `OUT_OF_MEMORY` where a model would wait for room, or others leave for it. */
-  requireFree(name: string, need: MemoryNeed): void {
-    const holders = [...this.#residents].filter(({ hasRoom }) => hasRoom);
-    const free = this.#context.freeBytes();
-    if (this.#queue.length > 0 || !this.#fits(need, holders, free))
-      throw memoryError(name, need, free, this.#overBudget(need));
   }
 
   /** Unloads a model when nothing uses it any more. Resolves when it has left. */
@@ -230,7 +267,9 @@ export class Residency<Value> {
       }
       if (!this.#fits(head.need, [], afterAll(holders, free))) {
         this.#queue.shift();
-        head.refuse(memoryError(head.resident.name, head.need, free, this.#overBudget(head.need)));
+        head.refuse(
+          memoryError(head.resident.name, 'model', head.need, free, this.#overBudget(head.need, [])),
+        );
         continue;
       }
       if (holders.some(({ isLeaving }) => isLeaving)) return; // it comes back when that one has left
@@ -243,22 +282,18 @@ export class Residency<Value> {
   }
 
   #fits(need: MemoryNeed, holders: readonly Resident<Value>[], free: FreeBytes): boolean {
-    const { budget } = this.#context;
-    if (budget !== null && this.#heldBytes(holders) + totalBytes(need) > budget) return false;
+    if (this.#overBudget(need, holders)) return false;
     const coming = holders.filter(({ value }) => value === null).map((holder) => holder.need!);
     const host = coming.reduce((sum, one) => sum + one.host, need.host);
     const device = coming.reduce((sum, one) => sum + one.device, need.device);
     return host <= free.host && device <= free.device;
   }
 
-  #heldBytes(holders: readonly Resident<Value>[]): number {
-    return holders.reduce((sum, { need, adapterBytes }) => sum + totalBytes(need!) + adapterBytes, 0);
-  }
-
-  /** The budget if the model alone exceeds it. */
-  #overBudget(need: MemoryNeed): number | null {
+  /** The budget if a model beside these exceeds it. */
+  #overBudget(need: MemoryNeed, holders: readonly Resident<Value>[]): OverBudget | null {
     const { budget } = this.#context;
-    return budget !== null && totalBytes(need) > budget ? budget : null;
+    const held = holders.reduce((sum, one) => sum + totalBytes(one.need!) + one.adapterBytes, 0);
+    return budget !== null && held + totalBytes(need) > budget ? { budget, held } : null;
   }
 
   /** Nothing uses the model now. */

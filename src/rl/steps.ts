@@ -29,10 +29,12 @@ export type PlannedStep = {
 /** Gathers gradients and steps. After a loss or gradient that is not finite, the next step changes nothing. */
 export class Steps {
   readonly #trainer: Trainer;
-  #areFinite = true;
+  #areFinite: boolean;
 
-  constructor(trainer: Trainer) {
+  /** `areFinite`: of what was added before. */
+  constructor(trainer: Trainer, areFinite = true) {
     this.#trainer = trainer;
+    this.#areFinite = areFinite;
   }
 
   /** Whether every loss and gradient since the last step was. */

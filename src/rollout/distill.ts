@@ -240,7 +240,7 @@ class Distillation {
       const divergence = -advantages.reduce((sum, one) => sum + one, 0);
       return { datum: { model_input: input, loss_fn_inputs: columns }, tokens: tokens.length, divergence };
     }
-    const width = likely ? Math.max(...likely.map((all) => all.length)) : 1;
+    const width = likely?.reduce((most, all) => Math.max(most, all.length), 0) ?? 1;
     const targets = tokens.map((token, i) => likely?.[i] ?? [{ token, logprob: 0 }]);
     const shares = targets.map((all) => {
       const mass = all.reduce((sum, { logprob }) => sum + Math.exp(logprob), 0);

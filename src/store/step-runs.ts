@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { flushFolder, ifMissing, rename, replaceFile } from '../common/index.ts';
+import { flushFolder, ifMissing, makeFolder, rename, replaceFile } from '../common/index.ts';
 import { FORMAT, type Home, readRecord } from './home.ts';
 import { isId } from './ids.ts';
 
@@ -62,7 +62,7 @@ export class StepRuns {
   async add(given: Omit<StepRunRecord, 'format' | 'id' | 'created' | 'states'>): Promise<StepRunRecord> {
     const created = Math.floor(Date.now() / 1000);
     const record: StepRunRecord = { format: FORMAT, id: randomUUID(), created, ...given, states: [] };
-    await fs.mkdir(this.folder(record.model_id, record.id), { recursive: true });
+    await makeFolder(this.folder(record.model_id, record.id));
     await this.#write(record);
     return record;
   }

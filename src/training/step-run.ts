@@ -71,6 +71,7 @@ export class StepRun implements Resident {
   #areGradientsFinite = true;
   #queued = 0;
   #last: Promise<unknown> = Promise.resolve();
+  #closing: Promise<void> | null = null;
 
   constructor(record: StepRunRecord, tools: StepRunTools) {
     this.#record = record;
@@ -115,11 +116,11 @@ export class StepRun implements Resident {
     this.#parked = null;
   }
 
-  /** Accepts a step, or finds the one of the same key. */
+  /** Accepts a step, or finds the one of the same key. A step with a number waits for its turn and for room. */
   async submit(operation: RunOperation, request: RunRequest): Promise<{ key: string } & Entry> {
-    const { idempotency_key: given, sequence: wanted } = request;
-    if (wanted != null) await this.#reach(wanted);
-    const known = given == null ? undefined : this.#entries.get(given);
+    const { idempotency_key: given = null, sequence: wanted } = request;
+    if (wanted != null) await this.#reach(wanted, given);
+    const known = this.#entries.get(given!);
     if (known) return { key: given!, ...known };
     if (wanted != null && wanted !== this.#accepted + 1)
       throw new OnpolicyError(
@@ -128,7 +129,7 @@ export class StepRun implements Resident {
         { param: 'sequence' },
       );
     if (this.#stop.signal.aborted) throw closed();
-    if (this.#queued >= MOST_QUEUED)
+    if (wanted == null && this.#queued >= MOST_QUEUED)
       throw new OnpolicyError('OVERLOADED', `the training run has ${MOST_QUEUED} steps that wait`);
     this.#accepted++;
     const sequence = this.#accepted;
@@ -157,8 +158,12 @@ export class StepRun implements Resident {
   }
 
   /** Ends the running step, and saves what no state has yet. */
-  async close({ isSaved = true }: { isSaved?: boolean } = {}): Promise<void> {
-    if (this.#stop.signal.aborted) return;
+  close({ isSaved = true }: { isSaved?: boolean } = {}): Promise<void> {
+    this.#closing ??= this.#close(isSaved);
+    return this.#closing;
+  }
+
+  async #close(isSaved: boolean): Promise<void> {
     this.#stop.abort(closed());
     await this.#last;
     if (isSaved && !this.#isSaved && this.#isBegun)
@@ -168,11 +173,14 @@ export class StepRun implements Resident {
     this.#parked = null;
   }
 
-  /** Waits a while for the steps before a step. */
-  async #reach(sequence: number): Promise<void> {
-    const deadline = performance.now() + GAP_MS;
-    while (sequence > this.#accepted + 1 && performance.now() < deadline && !this.#stop.signal.aborted)
+  /** Waits for room, and a while for the steps before a step. */
+  async #reach(sequence: number, key: string | null): Promise<void> {
+    let deadline = performance.now() + GAP_MS;
+    while (sequence > this.#accepted && !this.#entries.has(key!) && !this.#stop.signal.aborted) {
+      if (this.#queued >= MOST_QUEUED) deadline = performance.now() + GAP_MS;
+      else if (sequence === this.#accepted + 1 || performance.now() >= deadline) return;
       await sleep(5);
+    }
   }
 
   async #perform(operation: RunOperation, request: RunRequest, sequence: number): Promise<TrainingRunResult> {
@@ -226,7 +234,7 @@ export class StepRun implements Resident {
     const { contextSize } = trainer.info;
     const plan = planData(request, { vocabSize, contextSize }, this.#tools.lossPool(), isForward);
     for (const { row } of plan.rows) await trainer.checkMemory(row);
-    const steps = new Steps(trainer);
+    const steps = new Steps(trainer, this.#areGradientsFinite);
     const before = isForward ? null : trainer.gradients();
     const outputs = plan.shapes.map(([length, width]) => new Float32Array(length! * (width ?? 1)));
     const averages = new Averages();
@@ -247,7 +255,7 @@ export class StepRun implements Resident {
       throw error;
     }
     if (!isForward) {
-      this.#areGradientsFinite &&= steps.areFinite;
+      this.#areGradientsFinite = steps.areFinite;
       this.#isSaved = false;
     }
     return toResult(plan, outputs, { 'loss:sum': sum, ...averages.read() });
@@ -255,19 +263,16 @@ export class StepRun implements Resident {
 
   async #step(trainer: Trainer, given: AdamParams, sequence: number): Promise<TrainingRunResult> {
     const adam = withDefaults('AdamParams', given);
-    const areFinite = this.#areGradientsFinite;
+    const steps = new Steps(trainer, this.#areGradientsFinite);
     this.#areGradientsFinite = true;
-    if (!areFinite) await trainer.zeroGradients();
-    const { gradNorm, isApplied } = areFinite
-      ? await trainer.step({
-          learningRate: adam.learning_rate,
-          beta1: adam.beta1,
-          beta2: adam.beta2,
-          eps: adam.eps,
-          weightDecay: adam.weight_decay,
-          maxGradNorm: adam.grad_clip_norm,
-        })
-      : { gradNorm: Number.NaN, isApplied: false };
+    const { gradNorm, isApplied } = await steps.step({
+      learningRate: adam.learning_rate,
+      beta1: adam.beta1,
+      beta2: adam.beta2,
+      eps: adam.eps,
+      weightDecay: adam.weight_decay,
+      maxGradNorm: adam.grad_clip_norm,
+    });
     this.#isSaved = false;
     this.#whole = sequence;
     const norm = Number.isFinite(gradNorm) ? { 'loss/grad_norm': gradNorm } : {};

@@ -23,6 +23,7 @@ type Kept = {
   readonly settings: string;
   resident: Resident | null;
   isInUse: boolean;
+  closing: Promise<void> | null;
   timer: NodeJS.Timeout | undefined;
 };
 
@@ -42,11 +43,11 @@ export class Trainers {
   ): Promise<Result> {
     const wanted = JSON.stringify(settings);
     for (const [other, { isInUse }] of this.#kept) if (other !== file && !isInUse) await this.#close(other);
-    if (this.#kept.get(file)?.settings !== wanted) await this.#close(file);
     let kept = this.#kept.get(file);
-    if (!kept) {
+    if (kept?.closing || kept?.settings !== wanted) {
+      await this.#close(file);
       const trainer = openTrainer({ ...settings, model: file });
-      kept = { trainer, settings: wanted, resident: null, isInUse: false, timer: undefined };
+      kept = { trainer, settings: wanted, resident: null, isInUse: false, closing: null, timer: undefined };
       this.#kept.set(file, kept);
     }
     clearTimeout(kept.timer);
@@ -61,8 +62,8 @@ export class Trainers {
       }
       return await work(trainer);
     } finally {
-      kept.isInUse = false;
       const opened = await kept.trainer.catch(() => null);
+      kept.isInUse = false;
       if (!opened)
         this.#kept.delete(file); // it may be tried again
       else kept.timer = setTimeout(() => void this.#close(file), KEPT_FOR_MS).unref();
@@ -79,13 +80,18 @@ export class Trainers {
     await Promise.all([...this.#kept.keys()].map((file) => this.#close(file)));
   }
 
+  /** Closes the trainer of a file. A state that cannot be taken out of it is lost: its resident says so when it needs it. */
   async #close(file: string): Promise<void> {
     const kept = this.#kept.get(file);
     if (!kept) return;
-    this.#kept.delete(file);
     clearTimeout(kept.timer);
-    const trainer = await kept.trainer.catch(() => null); // it never opened
-    if (trainer) await kept.resident?.park(trainer);
-    await trainer?.close();
+    kept.closing ??= this.#end(kept).finally(() => this.#kept.delete(file));
+    await kept.closing;
+  }
+
+  async #end({ trainer: opening, resident }: Kept): Promise<void> {
+    const trainer = await opening.catch(() => null); // it never opened
+    if (trainer) await resident?.park(trainer).catch(() => {});
+    await trainer?.close().catch(() => {});
   }
 }

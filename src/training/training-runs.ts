@@ -174,19 +174,21 @@ export class TrainingRuns implements TrainingRunsResource {
 
   /** Closes a run that nobody has used for long. */
   async #leave(id: string, open: Open): Promise<void> {
+    if ((await this.#open.get(id)?.catch(() => null)) !== open) return; // it was closed, and opened again
     if (open.run.isBusy) open.timer = setTimeout(() => void this.#leave(id, open), KEPT_FOR_MS).unref();
     else await this.#closeRun(id, true).catch(() => {}); // its last saved state stays
   }
 
   async #closeRun(id: string, isSaved: boolean): Promise<void> {
-    const open = await this.#open.get(id)?.catch(() => null);
+    const opening = this.#open.get(id);
+    const open = await opening?.catch(() => null);
     if (!open) return;
     clearTimeout(open.timer);
     try {
       await open.run.close({ isSaved });
     } finally {
       this.#context.trainers.release(open.run);
-      this.#open.delete(id);
+      if (this.#open.get(id) === opening) this.#open.delete(id);
       open.held[Symbol.dispose]();
     }
   }

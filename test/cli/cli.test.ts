@@ -47,9 +47,9 @@ describe('onpolicy', () => {
 
   it.each([
     [['sing'], /unknown command 'sing'/],
-    [['complet'], /unknown command 'complet'; Did you mean complete\?; "onpolicy help" shows/],
+    [['complet'], /^onpolicy: unknown command 'complet', did you mean complete\?\n$/],
     [['models', '--colour'], /--colour.*"onpolicy help models" shows/],
-    [['models', '--limt', '3'], /unknown option '--limt'; Did you mean --limit\?/],
+    [['models', '--limt', '3'], /unknown option '--limt', did you mean --limit\?\n$/],
     [['models', '--limit', 'many'], /--limit: expected a number, got "many"/],
     [['models', 'rename', 'x'], /MODEL|no model|expected list, show/],
     [['checkpoints'], /missing required argument 'model'/],

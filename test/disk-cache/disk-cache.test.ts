@@ -119,7 +119,9 @@ describe.each(KINDS)('%s', (_, options, saved) => {
     await inProcess(async (second) => {
       expect(await second.ask(tokens)).toBe(300 - saved);
       expect(second.files.stats.loadedTokens).toBe(saved);
+      const has = vi.spyOn(second.files, 'has');
       await second.ask(tokens); // from memory
+      if (second.engine.movesPieces) expect(has).not.toHaveBeenCalled();
       expect(second.files.stats.loadedTokens).toBe(saved);
     });
     expect(notices).toEqual([]);

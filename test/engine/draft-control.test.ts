@@ -1,7 +1,7 @@
 /** Drafts that are right or wrong at known places, steps that take known times -> how many are checked, and what that gains. */
 import { expect, it } from 'vitest';
 import { DraftControl } from '../../src/engine/draft-control.ts';
-import type { Plan } from '../../src/engine/scheduler.ts';
+import type { Plan } from '../../src/engine/plan.ts';
 import { Sequence } from '../../src/engine/sequence.ts';
 import { KnownDrafts, Speculation } from '../../src/engine/speculation.ts';
 import type { Handle } from '../../src/native/index.ts';

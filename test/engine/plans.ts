@@ -1,6 +1,7 @@
 /** Short ways to write sequences, and to read plans and cache edits, in rows of tests. */
 import { MEMORY_COPY } from '../../src/backends/backend.ts';
-import type { Plan, SchedulerLimits, SchedulerPolicy } from '../../src/engine/scheduler.ts';
+import type { Plan } from '../../src/engine/plan.ts';
+import type { SchedulerLimits, SchedulerPolicy } from '../../src/engine/scheduler.ts';
 import { type Group, Sequence, type SequenceExtras } from '../../src/engine/sequence.ts';
 import { fakeSampler } from '../fakes/fake-sampler.ts';
 

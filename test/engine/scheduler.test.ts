@@ -1,10 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import {
-  type Plan,
-  Scheduler,
-  type SchedulerLimits,
-  type SchedulerPolicy,
-} from '../../src/engine/scheduler.ts';
+import type { Plan } from '../../src/engine/plan.ts';
+import { Scheduler, type SchedulerLimits, type SchedulerPolicy } from '../../src/engine/scheduler.ts';
 import { type Group, Sequence } from '../../src/engine/sequence.ts';
 import { Speculation } from '../../src/engine/speculation.ts';
 import type { Handle } from '../../src/native/index.ts';

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Sequence } from '../../src/engine/sequence.ts';
-import { type SlotLimits, Slots } from '../../src/engine/slots.ts';
+import type { SlotLimits } from '../../src/engine/slot-cells.ts';
+import { Slots } from '../../src/engine/slots.ts';
 import { LIMITS, prompt, sequencesOf, showEdits } from './plans.ts';
 
 /** Prompts of ten tokens; b begins with eight of a's, c with none; d is a with one more. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Entry, Plan } from '../../src/engine/scheduler.ts';
+import type { Entry, Plan } from '../../src/engine/plan.ts';
 import type { Sequence } from '../../src/engine/sequence.ts';
 import { toStep } from '../../src/engine/step-layout.ts';
 import type { Handle } from '../../src/native/index.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Histogram, sumHistograms } from '../../src/engine/histogram.ts';
-import type { Plan } from '../../src/engine/scheduler.ts';
+import type { Plan } from '../../src/engine/plan.ts';
 import type { Sequence } from '../../src/engine/sequence.ts';
 import { StepTimings, sumTimings } from '../../src/engine/timings.ts';
 import { prompt, sequencesOf } from './plans.ts';

@@ -1,5 +1,8 @@
 /** Forms with a sound: how their fields are read, what answers look like, and what is refused before it is read whole. */
 import { describe, expect, it } from 'vitest';
+import { createHandler } from '../../src/http/index.ts';
+import type { ChatCompletionRequest } from '../../src/protocol/index.ts';
+import { createMemoryService } from '../fakes/memory-service.ts';
 import { openHandler } from './exchange.ts';
 
 const PATH = 'http://localhost/v1/audio/transcriptions';
@@ -72,6 +75,25 @@ describe('POST /v1/audio/transcriptions', () => {
     expect(answer.status).toBe(status);
     expect(answer.text).toMatch(message);
     expect(answer.calls).toEqual([]);
+  });
+
+  it.each([['json'], ['text']])('counts the tokens of an answer as %s', async (response_format) => {
+    const service = createMemoryService();
+    const usage = { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 };
+    const createCompletion = async (request: ChatCompletionRequest) => ({
+      ...(await service.createCompletion(request)),
+      usage,
+    });
+    const counting = Object.assign(Object.create(service), { createCompletion });
+    const handler = createHandler(counting, { tokens: [{ token: 'a', tokensPerMinute: 1 }] });
+    const ask = () => {
+      const body = new FormData();
+      body.append('response_format', response_format);
+      body.append('file', new Blob([new Uint8Array(9)]), 'speech.wav');
+      return handler(new Request(PATH, { method: 'POST', body, headers: { authorization: 'Bearer a' } }));
+    };
+    expect((await ask()).status).toBe(200);
+    expect((await ask()).status).toBe(429);
   });
 
   it('refuses another body', async () => {

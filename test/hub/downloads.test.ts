@@ -4,6 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { downloadsResource, fetchGguf, type Progress } from '../../src/hub/index.ts';
+import { ownPart } from '../../src/hub/part-files.ts';
 import type { HubOptions } from '../../src/protocol/index.ts';
 import { command } from '../cli/terminal.ts';
 import { type ModelHub, openModelHub } from '../fakes/model-hub.ts';
@@ -227,11 +228,28 @@ describe('downloads', () => {
       await expect(resource()[method]('hf:o/n/none.gguf')).rejects.toMatchObject({ code: 'MODEL_NOT_FOUND' });
   });
 
-  it('that run are not deleted', async () => {
+  const dead = 2 ** 22 + 1; // above the largest process id
+  it.each<[string, (own: string) => string, number, 'running' | 'partial']>([
+    ['of this process', (own) => own, 1e6, 'running'],
+    ['of a process that has ended', (own) => own.replace(/\d+-/, `${dead}-`), 0, 'partial'],
+    [
+      'of a container with a process of its number',
+      (own) => own.replace(/-.*/, '-0123456789ab'),
+      0,
+      'running',
+    ],
+    ['of one that wrote nothing for long', (own) => own.replace(/-.*/, '-0123456789ab'), 1e6, 'partial'],
+    ['of one that no file names', (own) => own.replace(/-.*/, ''), 1e6, 'partial'],
+  ])('%s run or not', async (_, nameOf, ageSeconds, state) => {
     fs.mkdirSync(path.join(folder, 'o', 'n'), { recursive: true });
-    fs.writeFileSync(path.join(folder, 'o', 'n', `a.gguf.${'0'.repeat(16)}.part.${process.pid}`), 'x');
-    expect(await resource().list()).toMatchObject([{ model: 'hf:o/n/a.gguf', state: 'running' }]);
-    await expect(resource().delete('hf:o/n/a.gguf')).rejects.toMatchObject({ code: 'CONFLICT' });
+    const part = path.join(folder, 'o', 'n', nameOf(ownPart(`a.gguf.${'0'.repeat(16)}.part`)));
+    fs.writeFileSync(part, 'x');
+    const written = Date.now() / 1000 - ageSeconds;
+    fs.utimesSync(part, written, written);
+    expect(await resource().list()).toMatchObject([{ model: 'hf:o/n/a.gguf', state }]);
+    const deletion = resource().delete('hf:o/n/a.gguf');
+    if (state === 'running') await expect(deletion).rejects.toMatchObject({ code: 'CONFLICT' });
+    else expect(await deletion).toBe(1);
   });
 });
 

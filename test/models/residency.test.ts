@@ -125,6 +125,51 @@ describe('room under a budget', () => {
   });
 });
 
+describe('what belongs beside a model in use', () => {
+  const beside = (
+    { residency }: ReturnType<typeof open>,
+    model: Resident<string>,
+    bytes: number,
+    onlyIfFree = false,
+  ) => {
+    const draft = residency.add('draft', 'draft', async (_, enter) => {
+      await enter(need(bytes), { model, onlyIfFree, field: 'speculation.model' });
+      return 'draft';
+    });
+    return residency.use(draft, undefined, null);
+  };
+
+  it('is refused by name where that model would have to leave', async () => {
+    const opened = open({ budget: 15 });
+    using _ = await opened.use('a');
+    await expect(beside(opened, opened.find('a'), 10)).rejects.toMatchObject({
+      code: 'OUT_OF_MEMORY',
+      param: 'speculation.model',
+      message: expect.stringMatching(/^draft takes 1 MiB .* models in use take 1 MiB of a budget of 1 MiB/),
+    });
+    expect([...opened.residency.list()].map(({ name, state }) => [name, state])).toEqual([['a', 'ready']]);
+  });
+
+  it('waits for no other model that is used, so that two of them never wait for each other', async () => {
+    const opened = open({ budget: 25 });
+    using _ = await opened.use('a');
+    using other = await opened.use('b');
+    await expect(beside(opened, opened.find('a'), 10)).rejects.toMatchObject({ code: 'OUT_OF_MEMORY' });
+    expect(other).toBeDefined();
+    expect(opened.log).toEqual(['+a', '+b']);
+  });
+
+  it('has the room of models that nothing uses, unless it may take only what is free', async () => {
+    const opened = open({ budget: 25 });
+    await opened.touch('b');
+    using _ = await opened.use('a');
+    const refused = beside(opened, opened.find('a'), 10, true);
+    await expect(refused).rejects.toMatchObject({ code: 'OUT_OF_MEMORY' });
+    (await beside(opened, opened.find('a'), 10))[Symbol.dispose]();
+    expect(opened.log).toEqual(['+b', '+a', '-b']);
+  });
+});
+
 describe('a load', () => {
   it('is one for all who want the model, and stops when all have given up', async () => {
     const { log, use, residency } = open({ budget: 10 });

@@ -321,6 +321,15 @@ describe('a training run', () => {
     await expect(runs.call(id, 'forward', { data: [lesson()] })).rejects.toMatchObject({ code: 'NOT_FOUND' });
   });
 
+  it('is saved for both who close it at once', async () => {
+    const { id, ...run } = await runtime.trainingRuns.create(target);
+    await runtime.trainingRuns.call(id, 'optim_step', {});
+    expect(run.states).toEqual([]);
+    const closed = await Promise.all([1, 2].map(() => runtime.trainingRuns.close(id)));
+    expect(closed.map(({ states }) => states)).toEqual([['last'], ['last']]);
+    await runtime.trainingRuns.delete(id);
+  });
+
   it('goes on from its last saved state after a restart', async () => {
     const run = await runtime.openTraining(target);
     await run.forwardBackward([lesson(), lesson([0, 0, 0, 1, 1, 0.5])]);

@@ -1,6 +1,7 @@
 /** A form with a sound -> its transcript, as JSON, text or events. */
 import type { Readable } from 'node:stream';
 import { OnpolicyError } from '../../errors.ts';
+import type { TranscriptionAnswer } from '../../service.ts';
 import { transcribe } from '../../wires/index.ts';
 import type { RequestContext } from './context.ts';
 import { requireModelAndAdapters } from './model-access.ts';
@@ -32,10 +33,12 @@ export async function createTranscription(context: RequestContext): Promise<Wire
   });
   const body: Readonly<Record<string, unknown>> = { ...Object.fromEntries(given), file: kept };
   await requireModelAndAdapters(context, body);
-  const answer = await transcribe(service, body, call, validation);
-  if (typeof answer === 'string')
-    return { status: 200, headers: { 'content-type': 'text/plain; charset=utf-8' }, body: answer };
-  return answerResponse(answer, context);
+  const isText = body['response_format'] === 'text';
+  const asked = isText ? { ...body, response_format: 'json' } : body; // which says how many tokens it took
+  const answer = (await transcribe(service, asked, call, validation)) as Exclude<TranscriptionAnswer, string>;
+  const response = answerResponse(answer, context);
+  if (!isText || !('text' in answer)) return response;
+  return { status: 200, headers: { 'content-type': 'text/plain; charset=utf-8' }, body: answer.text };
 }
 
 /** A value, or the text itself, which the check of the request then names. */

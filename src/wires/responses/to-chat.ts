@@ -152,11 +152,9 @@ function toMessages(input: ResolvedRequest['input'], start: number, paths: PathT
         paths.note(place(), from);
       }
     } else if (item.role === 'assistant') {
-      const parts =
-        typeof item.content === 'string'
-          ? [{ type: 'text' as const, text: item.content }]
-          : item.content.map(toPart);
-      assistant(from).content.push(...parts);
+      const { content } = assistant(from);
+      if (typeof item.content === 'string') content.push({ type: 'text', text: item.content });
+      else for (const part of item.content) content.push(toPart(part));
     } else {
       turn = null;
       messages.push({

@@ -200,7 +200,7 @@ class Parts implements GraphFile {
             const { value } = readTensor(reader, inner);
             if (value !== null && node.outputs.length === 1) this.floats.set(node.outputs[0]!, value);
           } else if (inner.number === ATTRIBUTE.int || inner.number === ATTRIBUTE.ints)
-            ints.push(...reader.numbers(inner));
+            for (const number of reader.numbers(inner)) ints.push(number);
         node.attributes.push({ name, ints, bytes: reader.bytes(part.from, part.to) });
       }
     this.operators.add(node.opType);
@@ -240,7 +240,7 @@ function readTensor(
   for (const field of reader.fields(tensor.from, tensor.to))
     if (field.number === TENSOR.type) type = field.from;
     else if (field.number === TENSOR.name) name = reader.text(field);
-    else if (field.number === TENSOR.sizes) sizes.push(...reader.numbers(field));
+    else if (field.number === TENSOR.sizes) for (const size of reader.numbers(field)) sizes.push(size);
     else if (field.number === TENSOR.rawData || field.number === TENSOR.floats)
       if (field.to - field.from === FLOAT32_BYTES) value = reader.bytes(field.from, field.to).readFloatLE();
   return { name, value: type === TYPES.float ? value : null, shape: { type, sizes } };

@@ -1,0 +1,90 @@
+/** A model in use -> the model that drafts for it, loaded beside it. */
+import { LeaseScope, Shared } from '../common/index.ts';
+import type { ModelOptions, ValidSpeculation } from '../protocol/index.ts';
+import { DRAFT_FIELD, type DraftModel, eagleBeside, loadDraft, planDraft } from './draft-model.ts';
+import type { InMemory, LoadInMemory, ModelUseOptions } from './model-use.ts';
+import { keyOf } from './named-models.ts';
+import type { Residency, Resident } from './residency.ts';
+import type { RunningModel } from './running-model.ts';
+import type { ServingOptions } from './serving-options.ts';
+
+/** A model that drafts for another one. It is not unloaded before this is disposed of. */
+export type DraftUse = Disposable & { readonly model: DraftModel };
+
+/** What they are loaded with. */
+type DraftsContext = {
+  readonly serving: ServingOptions;
+  readonly residency: Residency<InMemory>;
+  readonly optionsOf: (reference: string) => ModelOptions;
+  readonly fileOf: (reference: string, signal: AbortSignal | undefined, field: string) => Promise<string>;
+  readonly residentOf: (key: string, name: string, file: string, load: LoadInMemory) => Resident<InMemory>;
+  /** A loaded model, and its key. */
+  readonly find: (model: RunningModel) => readonly [key: string, resident: Resident<InMemory>];
+};
+
+/** The draft models of one runtime. Each model has its own, which leave with it. */
+export class Drafts {
+  readonly #context: DraftsContext;
+  readonly #besides = new WeakMap<RunningModel, string | null>(); // files that draft for them
+
+  constructor(context: DraftsContext) {
+    this.#context = context;
+  }
+
+  /**
+   * The model that drafts for `target`, which is in use: the one that is named, or with `auto` an EAGLE-3 file beside it, if there is room
+   * for it. Null: none. Fails with `INVALID_REQUEST` when their vocabularies differ.
+   */
+  async use(
+    target: RunningModel,
+    speculation: ValidSpeculation,
+    use: ModelUseOptions = {},
+  ): Promise<DraftUse | null> {
+    if (speculation !== 'auto') {
+      const reference = speculation === false ? null : speculation.model;
+      return reference === null ? null : await this.#use(target, reference, use, false);
+    }
+    const known = this.#besides.get(target);
+    const file = known === undefined ? eagleBeside(target) : known;
+    this.#besides.set(target, file);
+    if (file === null) return null;
+    try {
+      return await this.#use(target, file, use, true);
+    } catch (error) {
+      const { code, message } = error as { code?: string; message: string };
+      if (use.signal?.aborted || code === 'CLOSED') throw error;
+      this.#besides.set(target, null);
+      this.#context.serving.log?.('warn', `${target.name}: ${file} beside it does not draft: ${message}`);
+      return null;
+    }
+  }
+
+  /** `onlyIfFree`: nothing leaves for it; else models that nothing uses. */
+  async #use(
+    target: RunningModel,
+    reference: string,
+    { signal, keepMs = null }: ModelUseOptions,
+    onlyIfFree: boolean,
+  ): Promise<DraftUse> {
+    const { serving, residency, ...context } = this.#context;
+    const options = context.optionsOf(reference);
+    for (;;) {
+      const file = await context.fileOf(options.path, signal, DRAFT_FIELD);
+      const [baseKey, model] = context.find(target);
+      const key = `${keyOf(file, options)} drafts for ${baseKey}`;
+      const resident = context.residentOf(key, options.path, file, async (enter, load) => {
+        void model.gone.then(() => residency.leave(load.resident));
+        const planned = await planDraft(file, target, options, serving, load.signal);
+        await enter(planned.need, { model, onlyIfFree, field: DRAFT_FIELD });
+        return await loadDraft(planned, target, serving, load);
+      });
+      if (resident.isLeaving) {
+        await new Shared(() => resident.gone).wait(signal);
+        continue;
+      }
+      using scope = new LeaseScope();
+      const { value } = scope.add(await residency.use(resident, signal, keepMs));
+      return scope.handOver({ model: value as DraftModel });
+    }
+  }
+}
