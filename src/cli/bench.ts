@@ -1,17 +1,19 @@
 /** `onpolicy bench`: a model -> tokens per second of one request and of several at once. */
 import type { Runtime } from '../index.ts';
-import { command, type Given, text, wrongUsage } from './arguments.ts';
+import { command, flag, type Given, text, wrongUsage } from './arguments.ts';
 import { COMMON, MODEL, openRuntime } from './model-arguments.ts';
+import { syntheticModel } from './synthetic.ts';
 import { print, printJson, printTable, type Terminal } from './terminal.ts';
 
 const TOKENS = 64;
 const MOST_SEQUENCES = 1024;
 
 const EMBEDDED_NOTE =
-  'This is the embedded model: so small that several requests at once gain little. --model M measures one of yours';
+  'This is the embedded model: so small that several requests at once gain little. --synthetic measures one of real size, --model M one of yours';
 
 const FLAGS = {
   model: MODEL,
+  synthetic: flag("a model of Qwen3-0.6B's shape with random weights, a file of 640 MB that is written once"),
   sequences: text('LIST', 'how many at once (default: 1,8)'),
   ...COMMON,
 } as const;
@@ -28,10 +30,13 @@ async function run({ options }: Given<typeof FLAGS>, terminal: Terminal): Promis
     throw wrongUsage(
       `--sequences: expected integers up to ${MOST_SEQUENCES}, like 1,8, got ${options.sequences}`,
     );
-  await using runtime = await openRuntime(options, terminal);
-  await measure(runtime, options.model, 1); // loads the model
+  if (options.synthetic && options.model !== undefined)
+    throw wrongUsage('--synthetic: expected without --model, whose model it replaces');
+  const model = options.synthetic ? await syntheticModel() : options.model;
+  await using runtime = await openRuntime({ ...options, model }, terminal);
+  await measure(runtime, model, 1); // loads the model
   const results = [];
-  for (const count of counts) results.push(await measure(runtime, options.model, count));
+  for (const count of counts) results.push(await measure(runtime, model, count));
   if (options.json) return printJson(terminal, results);
   printTable(terminal, [
     ['at once', 'tokens/s', 'first token'],
@@ -41,7 +46,9 @@ async function run({ options }: Given<typeof FLAGS>, terminal: Terminal): Promis
       `${first_token_ms.toFixed(0)} ms`,
     ]),
   ]);
-  if (options.model === undefined) print(terminal, EMBEDDED_NOTE);
+  if (model === undefined) print(terminal, EMBEDDED_NOTE);
+  if (options.synthetic)
+    print(terminal, `The model: ${model}. Another run finds it there; delete it when you are done`);
 }
 
 async function measure(runtime: Runtime, model: string | undefined, sequences: number) {
