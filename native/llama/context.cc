@@ -89,10 +89,20 @@ Status Context::Create(std::shared_ptr<Model> model, const ContextOptions& optio
   created->kv_tokens_ = api.llama_n_ctx(created->context_);
   created->params_ = params;
   if (options.has_draft_head) created->SetHead(DraftHead::CreateOwn(created->AsTarget()));
+  created->KeepWindows(options);
   created->rollback_.Begin(options.max_sequences, api.llama_n_rs_seq(created->context_));
   api.llama_attach_threadpool(created->context_, created->pool_->get(), created->pool_->get());
   *context = std::move(created);
   return Status::Ok();
+}
+
+void Context::KeepWindows(const ContextOptions& options) {
+  const int32_t window = Api().llama_model_n_swa(model_->get());
+  // Cells of a sequence's own are taken in their order, up to its end: none is handed out again.
+  const bool are_kept = options.is_window_cache_full && !is_recurrent_ &&
+                        (!is_kv_unified_ || options.max_sequences <= WindowGuard::kMostSequences);
+  window_tokens_ = are_kept ? 0 : window;
+  guard_.Begin(context_, are_kept && is_kv_unified_ ? window : 0, options.max_sequences);
 }
 
 DraftTarget Context::AsTarget() { return {*model_, context_, params_, *pool_, rows_.vocab_size(), threads_}; }
@@ -177,7 +187,7 @@ Status Context::EditSequence(const int32_t* edit) {
   }
   if (is_recurrent_ && from > 0) return CutState(sequence, from);
   rollback_.Replace(sequence);
-  Api().llama_memory_seq_rm(memory, sequence, from, to);
+  guard_.Remove(sequence, from, to);
   return Status::Ok();
 }
 
@@ -194,6 +204,7 @@ void Context::CopySequence(int32_t from, int32_t to, int32_t start, int32_t end)
     Api().llama_memory_seq_cp(memory, from, to, -1, -1);
   } else if (is_kv_unified_) {
     Api().llama_memory_seq_cp(memory, from, to, start, end);
+    guard_.Guard(to);
   } else {  // only whole sequences can be copied: the tail is cut off afterwards
     Api().llama_memory_seq_cp(memory, from, to, -1, -1);
     if (end >= 0) Api().llama_memory_seq_rm(memory, to, end, -1);
@@ -241,6 +252,8 @@ Status Context::DecodeBatch(llama_batch batch, const int32_t* sequences) {
   const CatchFatal catching;
   const int32_t result = Api().llama_decode(context_, batch);
   if (is_recurrent_) rollback_.Pass(sequences, count);
+  for (size_t i = 0; i < count; ++i)
+    if (i + 1 == count || sequences[i] != sequences[i + 1]) guard_.Guard(sequences[i]);
   if (result == 0) return Status::Ok();
   if (result == 1) return Status::Fail("KV_FULL", "the KV cache has no room for this step");
   if (result == 2) return Status::Fail("ABORTED", "the step was aborted");
@@ -411,10 +424,9 @@ Status Context::KeepAhead() {
 Status Context::EndAhead(const std::vector<int32_t>& used) {
   if (is_recurrent_) return KeepAhead();
   const StepInput& next = next_.input();
-  llama_memory_t memory = Api().llama_get_memory(context_);
   for (size_t i = 0, at = 0; i < next.tokens.size(); ++i) {
     if (at < used.size() && static_cast<size_t>(used[at]) == i) ++at;
-    else Api().llama_memory_seq_rm(memory, next.sequences[i], next.positions[i], -1);
+    else guard_.Remove(next.sequences[i], next.positions[i], -1);
   }
   next_.Clear();
   is_next_computed_ = false;
@@ -503,8 +515,11 @@ Status Context::LoadSequence(const std::vector<int32_t>& edits, int32_t sequence
   } catch (const std::exception&) {
     read = 0;
   }
-  if (read == state.size()) return Status::Ok();
-  Api().llama_memory_seq_rm(Api().llama_get_memory(context_), sequence, -1, -1);
+  if (read == state.size()) {
+    guard_.Guard(sequence);
+    return Status::Ok();
+  }
+  guard_.Remove(sequence, -1, -1);
   return Status::Fail("KV_FULL", "the saved cache does not fit into this context");
 }
 

@@ -19,6 +19,7 @@
 #include "llama/step-input.h"
 #include "llama/thread-budget.h"
 #include "llama/thread-pool.h"
+#include "llama/window-guard.h"
 
 namespace onpolicy {
 
@@ -112,6 +113,8 @@ class Context {
 
   uint32_t kv_tokens() const { return kv_tokens_; }
   uint32_t rollback_tokens() const { return rollback_.most(); }
+  // Tokens of a sequence, the last ones, whose cells it keeps; 0: all.
+  int32_t window_tokens() const { return window_tokens_; }
   const DraftHead* head() const { return head_.get(); }
   // Of the last pass.
   int threads() const { return share_.last(); }
@@ -138,6 +141,7 @@ class Context {
   bool StateAt(int32_t place, float* state) const;
   void SetHead(std::unique_ptr<DraftHead> head);
   DraftTarget AsTarget();
+  void KeepWindows(const ContextOptions& options);
   // The rows with an impossible logit for each id that the model lacks.
   void PadRows(std::vector<const float*>* rows);
   // Forgets what RunAhead did, but for the tokens at `used`, ascending; with recurrent state, keeps its rows.
@@ -175,6 +179,8 @@ class Context {
   };
 
   Rollback rollback_;  // of recurrent state
+  WindowGuard guard_;
+  int32_t window_tokens_ = 0;
   Checkpoints checkpoints_;
   std::vector<KeptRow> kept_;
   bool must_finish_ = false;  // the running pass is not aborted
