@@ -18,7 +18,7 @@ const parts = values.only?.split(',') ?? Object.keys(PARTS);
 
 const work = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-newcomer-'));
 try {
-  const project = newProject(work, positionals[0]);
+  const project = await newProject(work, positionals[0]);
   for (const part of parts) {
     console.log(`== ${part}`);
     await PARTS[part](project);

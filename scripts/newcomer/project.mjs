@@ -8,14 +8,40 @@ import { fileURLToPath } from 'node:url';
 export const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 const MODEL = path.join(ROOT, 'models', 'onpolicy-tiny.gguf');
 
-/** Makes the project in a folder of `work`. Without a tarball the repository is packed. */
-export function newProject(work, tarball = pack(work)) {
+const MOST_SECONDS = 20;
+/** Prints the processor time of an import. */
+const IMPORT = `const before = process.cpuUsage();
+await import('onpolicy');
+const { user, system } = process.cpuUsage(before);
+console.log(Math.round((user + system) / 1000));
+`;
+
+/** Makes the project in a folder of `work`, and asks the embedded model. Without a tarball the repository is packed. */
+export async function newProject(work, tarball = pack(work)) {
   const folder = path.join(work, 'app');
   fs.mkdirSync(folder);
   fs.writeFileSync(path.join(folder, 'package.json'), '{ "private": true, "type": "module" }\n');
   const project = new Project(folder);
+  const startMs = performance.now();
   const ms = project.install(tarball);
+  const { stdout } = await project.command(
+    'onpolicy',
+    'complete',
+    'What is the capital of Peru?',
+    '--temperature',
+    '0',
+  );
+  const seconds = (performance.now() - startMs) / 1000;
+  const imported = await project.node(project.write('import.mjs', IMPORT));
   console.log(`install: ${(ms / 1000).toFixed(1)} s, ${Math.round(project.installedMiB())} MiB`);
+  console.log(`first answer in an empty folder: ${seconds.toFixed(1)} s`);
+  console.log(`import: ${imported.stdout.trim()} ms of processor time`);
+  const isAnswer = stdout === 'The capital of Peru is Lima.\n';
+  project.check(
+    `the first answer takes less than ${MOST_SECONDS} s`,
+    isAnswer && seconds < MOST_SECONDS,
+    stdout,
+  );
   return project;
 }
 

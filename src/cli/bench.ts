@@ -18,6 +18,8 @@ const FLAGS = {
   ...COMMON,
 } as const;
 
+type Question = { readonly seed: number; readonly content: string };
+
 /** Measures tokens per second and time to the first token. */
 export const bench = command(
   { name: 'bench', about: 'how fast this machine answers one request, and several at once', options: FLAGS },
@@ -34,9 +36,12 @@ async function run({ options }: Given<typeof FLAGS>, terminal: Terminal): Promis
     throw wrongUsage('--synthetic: expected without --model, whose model it replaces');
   const model = options.synthetic ? await syntheticModel() : options.model;
   await using runtime = await openRuntime({ ...options, model }, terminal);
-  await measure(runtime, model, 1); // loads the model
+  let asked = 0;
+  const question = () => ({ seed: ++asked, content: `Tell me story number ${asked}.` });
+  await measure(runtime, model, [question()]); // loads the model
   const results = [];
-  for (const count of counts) results.push(await measure(runtime, model, count));
+  for (const count of counts)
+    results.push(await measure(runtime, model, Array.from({ length: count }, question)));
   if (options.json) return printJson(terminal, results);
   printTable(terminal, [
     ['at once', 'tokens/s', 'first token'],
@@ -51,26 +56,28 @@ async function run({ options }: Given<typeof FLAGS>, terminal: Terminal): Promis
     print(terminal, `The model: ${model}. Another run finds it there; delete it when you are done`);
 }
 
-async function measure(runtime: Runtime, model: string | undefined, sequences: number) {
+/** Questions are different ones, so that none is answered out of a cache, nor by drafts from the answer to the same one. */
+async function measure(runtime: Runtime, model: string | undefined, questions: readonly Question[]) {
   const startMs = performance.now();
   let firstMs = 0;
   let tokenCount = 0;
-  const answer = async (seed: number) => {
+  const answer = async ({ seed, content }: Question) => {
     const stream = await runtime.createCompletion({
       model,
-      messages: [{ role: 'user', content: 'Tell me a story.' }],
+      messages: [{ role: 'user', content }],
       max_completion_tokens: TOKENS,
       ignore_eos: true,
       seed,
       stream: true,
+      return_token_ids: true,
       stream_options: { include_usage: true },
     });
-    for await (const { usage } of stream) {
-      firstMs ||= performance.now() - startMs;
+    for await (const { choices, usage } of stream) {
+      if (choices[0]?.token_ids?.length) firstMs ||= performance.now() - startMs; // a stream opens before its first token
       tokenCount += usage?.completion_tokens ?? 0;
     }
   };
-  await Promise.all(Array.from({ length: sequences }, (_, seed) => answer(seed)));
+  await Promise.all(questions.map(answer));
   const seconds = (performance.now() - startMs) / 1000;
-  return { sequences, tokens_per_second: tokenCount / seconds, first_token_ms: firstMs };
+  return { sequences: questions.length, tokens_per_second: tokenCount / seconds, first_token_ms: firstMs };
 }
