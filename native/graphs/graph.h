@@ -98,6 +98,7 @@ class TensorFormulas : public TensorViews {
   Tensor RmsNormBack(Tensor gradient, Tensor x, float epsilon) {
     return api_.ggml_rms_norm_back(context_, gradient, x, epsilon);
   }
+  Tensor Relu(Tensor x) { return api_.ggml_relu(context_, x); }
   Tensor Gelu(Tensor x) { return api_.ggml_gelu(context_, x); }
   Tensor Silu(Tensor x) { return api_.ggml_silu(context_, x); }
   Tensor SiluBack(Tensor gradient, Tensor x) { return api_.ggml_silu_back(context_, gradient, x); }

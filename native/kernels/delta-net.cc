@@ -233,8 +233,8 @@ void DeltaNetBackward(const DeltaNetRow& row, const DeltaNetInputs& inputs, int6
     std::fill_n(gradients.query + key, row.size, 0.0f);
     std::fill_n(gradients.key + key, row.size, 0.0f);
   }
-  for (int64_t head = key_head; head < row.value_heads; head += row.key_heads)
-    Head(row, inputs, key_head, head, static_cast<float*>(work), gradients).Run();
+  for (int64_t head = 0; head < row.value_heads; ++head)
+    if (row.KeyHead(head) == key_head) Head(row, inputs, key_head, head, static_cast<float*>(work), gradients).Run();
 }
 
 }  // namespace onpolicy::training

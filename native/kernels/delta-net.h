@@ -17,8 +17,11 @@ struct DeltaRun {
 
 struct DeltaNetRow {
   int64_t size, key_heads, value_heads, tokens;
+  bool is_grouped;  // heads of values that read the same head of keys lie side by side; otherwise head h reads head h % key_heads
   const DeltaRun* runs;  // parents before their children
   int64_t run_count;
+
+  int64_t KeyHead(int64_t value_head) const { return is_grouped ? value_head / (value_heads / key_heads) : value_head % key_heads; }
 };
 
 // (size, key heads, tokens) query, key; (size, value heads, tokens) value, output; (value heads, tokens) decay, beta

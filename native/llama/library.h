@@ -167,6 +167,7 @@ namespace onpolicy {
   X(ggml_soft_max_ext)                                                                                         \
   X(ggml_soft_max_ext_back)                                                                                    \
   X(ggml_soft_max_add_sinks)                                                                                   \
+  X(ggml_relu)                                                                                                 \
   X(ggml_gelu)                                                                                                 \
   X(ggml_silu)                                                                                                 \
   X(ggml_silu_back)                                                                                            \

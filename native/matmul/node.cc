@@ -1,6 +1,7 @@
 #include "matmul/node.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "matmul/experts.h"
@@ -120,6 +121,8 @@ class ExpertMatmuls : public ggml::cpu::tensor_traits {
 }  // namespace
 
 const Format* PackedFormat(const ggml_tensor* weights) {
+  // A vector that scales what a matmul gives: the loader asks for it as if it were multiplied.
+  if (std::string_view(weights->name).ends_with(".scale")) return nullptr;
   const ggml_tensor* whole = weights->view_src;
   const bool has_all_rows = !whole || (weights->op == GGML_OP_RESHAPE && weights->ne[0] == whole->ne[0] && weights->ne[1] == whole->ne[1]);
   return has_all_rows && weights->ne[0] % kBlock == 0 ? FormatOf(weights->type) : nullptr;

@@ -161,6 +161,7 @@ Napi::Value OpenTrainer(const Napi::CallbackInfo& info) {
                          .rank = given.Integer<int64_t>("rank", 1, 4096),
                          .alpha = given.Number("alpha"),
                          .modules = given.Texts("modules"),
+                         .context = static_cast<int64_t>(given.Number("contextSize")),
                          .memory_budget = static_cast<size_t>(given.Number("memoryBudget")),
                          .wide = given.Flag("isWide")};
   RequireLibrary(info.Env());

@@ -60,7 +60,7 @@ void ForwardShare(Tensor output, int, int, void* data) {
       rows.state_stride = square;
       rows.y_token = static_cast<size_t>(row.value_heads) * size;
       for (int64_t first = 0; first < run.count; first += rows.tokens, rows.from = state) {
-        const int64_t token = run.start + first, key_head = head % row.key_heads;
+        const int64_t token = run.start + first, key_head = row.KeyHead(head);
         rows.tokens = static_cast<int>(std::min<int64_t>(attention::kDeltaTokens, run.count - first));
         rows.after = run.count - first - rows.tokens;
         rows.q = at(1, token, row.key_heads, key_head, row.size);
@@ -97,13 +97,15 @@ class DeltaNetMixer : public Mixer {
         norms_(parts.graph, parts.linears, parts.weights.shape) {}
 
   void Forward(const MixerInputs& inputs, Tensor mixed) override {
-    const StateInputs x = ToState(inputs, graph_.Silu(Convolve(inputs)));
+    StateInputs x = ToState(inputs, graph_.Silu(Convolve(inputs)));
     Tensor output = graph_.Reshape(mixed, shape_.size, shape_.value_heads, parts_.row.size);
     if (parts_.linears.is_on_cpu() && HasServingKernels()) {
       graph_.Add(graph_.Custom(output, {x.query, x.key, x.value, x.decay, x.beta}, ForwardShare,
                                graph_.Keep(DeltaNetNode{Row(), graph_.Counter()})));
       return;
     }
+    x.query = Repeated(x.query);
+    x.key = Repeated(x.key);
     const StatePlan& plan = parts_.row.states;
     std::vector<Tensor> states;  // after each run
     Tensor zeros = graph_.At(parts_.row.zeros, GGML_TYPE_F32, {shape_.size, shape_.size, shape_.value_heads});
@@ -140,12 +142,35 @@ class DeltaNetMixer : public Mixer {
     mixed_gradient = ConvolvedBack(graph_, graph_.SiluBack(mixed_gradient, convolved), parts_.layer.convolution, parts_.row.states.previous);
     // beta = sigmoid(b); decay = softplus(alpha + bias) a
     Tensor beta_gradient = graph_.Times(gradients.beta, graph_.Minus(x.beta, graph_.Square(x.beta)));
-    Tensor slope = graph_.Times(graph_.Sigmoid(graph_.Plus(inputs[kAlpha], parts_.layer.alpha_bias)), parts_.layer.decay);
-    return {mixed_gradient, Flat(gate_gradient), beta_gradient, graph_.Times(gradients.decay, slope)};
+    Tensor slope = graph_.Times(graph_.Sigmoid(graph_.Plus(AlphaOf(inputs), parts_.layer.alpha_bias)), parts_.layer.decay);
+    Tensor alpha_gradient = graph_.Times(gradients.decay, slope);
+    if (!parts_.layer.beta_alpha.weight) return {mixed_gradient, Flat(gate_gradient), beta_gradient, alpha_gradient};
+    const auto by_key = [&](Tensor t) { return graph_.Reshape(t, shape_.values_per_key(), shape_.key_heads, parts_.row.size); };
+    return {mixed_gradient, Flat(gate_gradient), Flat(graph_.Concat(by_key(beta_gradient), by_key(alpha_gradient), 0))};
   }
 
  private:
-  enum { kMixed, kGate, kBeta, kAlpha };  // of the inputs
+  enum { kMixed, kGate, kBeta, kAlpha };  // of the inputs; the last two may be one, of both
+
+  // (value heads, row)
+  Tensor BetaOf(const MixerInputs& inputs) { return parts_.layer.beta_alpha.weight ? Half(inputs, 0) : inputs[kBeta]; }
+  Tensor AlphaOf(const MixerInputs& inputs) { return parts_.layer.beta_alpha.weight ? Half(inputs, 1) : inputs[kAlpha]; }
+  Tensor Half(const MixerInputs& inputs, int64_t index) {
+    const int64_t count = shape_.values_per_key();
+    Tensor by_key = graph_.Reshape(inputs[kBeta], 2 * count, shape_.key_heads, parts_.row.size);
+    return Flat(graph_.Contiguous(graph_.Slice(by_key, 0, index * count, count)));
+  }
+
+  // (size, key heads, row) -> as the engine's own function takes it, which reads head h % heads
+  Tensor Repeated(Tensor x) {
+    if (!shape_.is_grouped) return x;
+    Tensor parts = nullptr;
+    for (int64_t head = 0; head < shape_.value_heads; ++head) {
+      Tensor part = graph_.Slice(x, 1, head / shape_.values_per_key(), 1);
+      parts = parts ? graph_.Concat(parts, part, 1) : part;
+    }
+    return parts;
+  }
 
   Tensor Convolve(const MixerInputs& inputs) {
     return Convolved(graph_, inputs[kMixed], parts_.layer.convolution, parts_.row.states.previous);
@@ -153,12 +178,12 @@ class DeltaNetMixer : public Mixer {
 
   StateInputs ToState(const MixerInputs& inputs, Tensor active) {
     const float epsilon = parts_.weights.shape.norm_epsilon;
-    Tensor rate = graph_.SoftPlus(graph_.Plus(inputs[kAlpha], parts_.layer.alpha_bias));
+    Tensor rate = graph_.SoftPlus(graph_.Plus(AlphaOf(inputs), parts_.layer.alpha_bias));
     return {.query = graph_.L2Norm(HeadsAt(active, 0, shape_.key_heads), epsilon),
             .key = graph_.L2Norm(HeadsAt(active, shape_.key_width(), shape_.key_heads), epsilon),
             .value = HeadsAt(active, 2 * shape_.key_width(), shape_.value_heads),
             .decay = graph_.Times(rate, parts_.layer.decay),
-            .beta = graph_.Sigmoid(inputs[kBeta])};
+            .beta = graph_.Sigmoid(BetaOf(inputs))};
   }
 
   StateInputs StateBack(const StateInputs& x, Tensor output_gradient) {
@@ -176,7 +201,8 @@ class DeltaNetMixer : public Mixer {
 
   DeltaNetRow Row() const {
     const StatePlan& plan = parts_.row.states;
-    return {shape_.size, shape_.key_heads, shape_.value_heads, parts_.row.size, plan.runs.data(), static_cast<int64_t>(plan.runs.size())};
+    return {shape_.size,       shape_.key_heads, shape_.value_heads, parts_.row.size,
+            shape_.is_grouped, plan.runs.data(), static_cast<int64_t>(plan.runs.size())};
   }
 
   bool HasServingKernels() const {

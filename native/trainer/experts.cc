@@ -32,6 +32,7 @@ Tensor Experts::WeightsOf(const Routing& routing) {
 
 Tensor Experts::Matmul(const Linear& linear, Tensor x, const Routing& routing) {
   Tensor y = matmuls_.ForwardOf(linear.weight, x, routing.selected);
+  if (linear.scale) y = graph_.Times(y, ScalesOf(linear, routing));
   return linear.bias ? graph_.PlusOf(y, linear.bias, routing.selected) : y;
 }
 
@@ -47,6 +48,7 @@ Tensor Experts::GatherBack(const Linear& linear, Tensor gradient, Tensor hidden,
                            Tensor* scores_gradient) {
   Tensor each = graph_.Reshape(gradient, gradient->ne[0], 1, gradient->ne[1]);
   Tensor unweighted = matmuls_.BackwardOf(linear, each, routing.selected);
+  if (linear.scale) unweighted = graph_.Times(unweighted, ScalesOf(linear, routing));
   Tensor weights_gradient = graph_.SumRows(graph_.Times(hidden, unweighted));
   if (linear.bias) {
     Tensor biases = graph_.Reshape(RowsOfSelected(linear.bias, routing), linear.out(), shape_.experts_used, gradient->ne[1]);
@@ -61,12 +63,24 @@ Tensor Experts::GatherBack(const Linear& linear, Tensor gradient, Tensor hidden,
   return graph_.Times(unweighted, WeightsOf(routing));
 }
 
-Tensor Experts::SpreadBack(Tensor gate_gradient, Tensor up_gradient, Tensor scores_gradient, const Routing& routing) {
-  const int64_t used = shape_.experts_used, rows = scores_gradient->ne[1];
-  Tensor parts = graph_.Plus(matmuls_.BackwardOf(layer_.gate, gate_gradient, routing.selected),
-                             matmuls_.BackwardOf(layer_.up, up_gradient, routing.selected));
-  Tensor directions = graph_.Reshape(RowsOfSelected(layer_.router.weight, routing), shape_.width, used, rows);
-  return Sum(graph_.Plus(parts, graph_.Times(directions, PerExpert(scores_gradient))));
+Tensor Experts::MatmulBack(const Linear& linear, Tensor gradient, const Routing& routing) {
+  if (linear.scale) gradient = graph_.Times(gradient, ScalesOf(linear, routing));
+  return matmuls_.BackwardOf(linear, gradient, routing.selected);
+}
+
+Tensor Experts::SpreadBack(Tensor gate_gradient, Tensor up_gradient, const Routing& routing) {
+  if (layer_.gate_up.weight) return MatmulBack(layer_.gate_up, graph_.Concat(gate_gradient, up_gradient, 0), routing);
+  return graph_.Plus(MatmulBack(layer_.gate, gate_gradient, routing), MatmulBack(layer_.up, up_gradient, routing));
+}
+
+Tensor Experts::RouteBack(Tensor scores_gradient, const Routing& routing) {
+  Tensor directions = graph_.Reshape(RowsOfSelected(layer_.router.weight, routing), shape_.width, shape_.experts_used, scores_gradient->ne[1]);
+  return graph_.Times(directions, PerExpert(scores_gradient));
+}
+
+Tensor Experts::ScalesOf(const Linear& linear, const Routing& routing) {
+  Tensor table = graph_.Reshape(linear.scale, 1, linear.experts());
+  return graph_.Reshape(RowsOfSelected(table, routing), 1, shape_.experts_used, routing.selected->ne[1]);
 }
 
 Tensor Experts::RowsOfSelected(Tensor table, const Routing& routing) {

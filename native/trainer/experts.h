@@ -27,18 +27,24 @@ class Experts {
 
   // Gradient of the sum, (width, row) -> gradient of `hidden`. Fills the gradient of the router's scores, (used, row).
   Tensor GatherBack(const Linear& linear, Tensor gradient, Tensor hidden, const Routing& routing, Tensor* scores_gradient);
-  // Gradients of both matmuls that were spread, (hidden, used, row), and of the scores -> gradient of x, (width, row)
-  Tensor SpreadBack(Tensor gate_gradient, Tensor up_gradient, Tensor scores_gradient, const Routing& routing);
+  // Gradients of both matmuls that were spread, (hidden, used, row) -> what each adds to the gradient of x, (width, used, row)
+  Tensor SpreadBack(Tensor gate_gradient, Tensor up_gradient, const Routing& routing);
+  // Gradient of the scores -> what each adds to the gradient of what the router reads, (width, used, row)
+  Tensor RouteBack(Tensor scores_gradient, const Routing& routing);
+  // (width, used, row) -> (width, row)
+  Tensor Sum(Tensor parts);
 
  private:
   // (1, used, row)
   Tensor WeightsOf(const Routing& routing);
   // x: (in, 1 or used, row) -> (out, used, row)
   Tensor Matmul(const Linear& linear, Tensor x, const Routing& routing);
+  // Gradient of a matmul that was spread -> what each expert adds to that of x, (in, used, row)
+  Tensor MatmulBack(const Linear& linear, Tensor gradient, const Routing& routing);
   // (size, experts) -> (size, used x row), the row of each selected expert
   Tensor RowsOfSelected(Tensor table, const Routing& routing);
-  // (width, used, row) -> (width, row)
-  Tensor Sum(Tensor parts);
+  // (1, used, row)
+  Tensor ScalesOf(const Linear& linear, const Routing& routing);
   // (used, row) -> (1, used, row)
   Tensor PerExpert(Tensor x) { return graph_.Reshape(x, 1, x->ne[0], x->ne[1]); }
 

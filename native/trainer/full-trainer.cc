@@ -115,7 +115,7 @@ void FullTrainer::Build(Graph& graph, FullLinears& linears, const PackedRow& row
     inputs.push_back(stream);
     kept[i].mixed = graph.At(layers_[i].mixed, GGML_TYPE_F32, {layer.mixed_width(), row.size()});
     parts[i].Mix(stream, kept[i]);
-    kept[i].middle = parts[i].Middle(stream, kept[i]);
+    kept[i].middle = parts[i].Middle(kept[i]);
     parts[i].FeedForward(kept[i]);
     stream = graph.Add(parts[i].Output(kept[i]));
   }

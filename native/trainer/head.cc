@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "kernels/head-rows.h"
-#include "trainer/norms.h"
+#include "trainer/streams.h"
 
 namespace onpolicy::training {
 namespace {
@@ -116,8 +116,9 @@ Scores HeadForward(Device* device, const Weights& weights, const RowMemory& memo
     const int64_t count = std::min(chunk, targets - start);
     Graph graph(256);
     Matmuls matmuls(graph, *device);
-    Tensor stream = graph.At(memory.Residual(shape.layers), GGML_TYPE_F32, {shape.width, size});
+    Tensor stream = graph.At(memory.Residual(shape.layers), GGML_TYPE_F32, {shape.stream_width(), size});
     Tensor rows = graph.Rows(stream, graph.At(Advance(memory.logit_rows, start), GGML_TYPE_I32, {count}));
+    if (shape.streams > 1) rows = MergeStreams(graph, matmuls, weights, rows);
     Tensor normed = graph.Times(Normed(graph, shape, rows), weights.output_norm);
     Tensor logits = matmuls.Forward(weights.head.weight, normed);
     if (weights.head.bias) logits = graph.Plus(logits, weights.head.bias);
@@ -156,10 +157,13 @@ void HeadBackward(Device* device, const Weights& weights, const RowMemory& memor
   for (float& value : negative) value = -value;
   Api().ggml_backend_tensor_set(weight_of_target, negative.data(), 0, negative.size() * sizeof(float));
   Tensor ids = graph.At(memory.logit_rows, GGML_TYPE_I32, {targets});
-  Tensor stream = graph.At(memory.Residual(shape.layers), GGML_TYPE_F32, {shape.width, size});
+  Tensor stream = graph.At(memory.Residual(shape.layers), GGML_TYPE_F32, {shape.stream_width(), size});
   Tensor errors = graph.At(memory.head_errors, GGML_TYPE_F32, {shape.width, targets});
   Tensor normed_gradient = graph.Times(graph.Times(errors, weight_of_target), weights.output_norm);
-  Tensor rows_gradient = NormedBack(graph, shape, normed_gradient, graph.Rows(stream, ids));
+  Tensor rows = graph.Rows(stream, ids);
+  Matmuls matmuls(graph, *device);
+  Tensor rows_gradient = NormedBack(graph, shape, normed_gradient, shape.streams > 1 ? MergeStreams(graph, matmuls, weights, rows) : rows);
+  if (shape.streams > 1) rows_gradient = MergeStreamsBack(graph, matmuls, weights, rows_gradient, rows);
   graph.Add(graph.Pin(graph.ScatterRows(rows_gradient, ids, stream), memory.gradients[0]));
   device->Run(graph);
 }

@@ -6,6 +6,8 @@ namespace onpolicy::training {
 namespace {
 
 constexpr float kClampedSlope = 1.702f, kClampLimit = 7;
+// Standard deviations above the mean of what nineteen in twenty normal numbers are below.
+constexpr float kSparseCut = 1.6448533535003662f;
 
 }  // namespace
 
@@ -17,7 +19,8 @@ LayerGraph::LayerGraph(Graph& graph, Linears& linears, const Weights& weights, c
       layer_(layer),
       row_(row),
       norms_(graph, linears, weights.shape),
-      experts_(graph, linears.matmuls(), weights.shape, layer) {
+      experts_(graph, linears.matmuls(), weights.shape, layer),
+      streams_(graph, linears, weights.shape, layer) {
   const MixerParts parts{graph, linears, weights, layer, row};
   mixer_ = layer.shape.mixer == MixerKind::kDeltaNet      ? NewDeltaNet(parts)
            : layer.shape.mixer == MixerKind::kConvolution ? NewConvolution(parts)
@@ -37,9 +40,17 @@ Tensor LayerGraph::BranchBack(Tensor gradient, Tensor post_norm, Compute x) {
   return post_norm ? norms_.Backward(gradient, x(), post_norm) : gradient;
 }
 
-void LayerGraph::Mix(Tensor x, Activations& kept) {
+void LayerGraph::Begin(Tensor x) {
   input_ = x;
-  Tensor normed = norms_.Forward(x, layer_.attention_norm);
+  if (weights_.shape.streams == 1) return;
+  given_ = SplitStreams(graph_, weights_.shape, x);
+  predictions_ = streams_.Predict(given_);
+  input_ = predictions_[0];
+}
+
+void LayerGraph::Mix(Tensor x, Activations& kept) {
+  Begin(x);
+  Tensor normed = norms_.Forward(input_, layer_.attention_norm);
   for (const Linear* linear : layer_.mixer_inputs()) kept.inputs.push_back(linears_.Forward(*linear, normed));
   mixer_->Forward(kept.inputs, kept.mixed);
 }
@@ -48,22 +59,61 @@ Tensor LayerGraph::MixerOutput(const Activations& kept) {
   return linears_.Forward(layer_.output, mixer_->Output(kept.inputs, kept.mixed));
 }
 
-Tensor LayerGraph::Middle(Tensor x, const Activations& kept) {
-  return graph_.Plus(x, Branch(MixerOutput(kept), layer_.attention_post_norm));
+Tensor LayerGraph::Middle(const Activations& kept) {
+  Tensor sum = graph_.Plus(input_, Branch(MixerOutput(kept), layer_.attention_post_norm));
+  if (!layer_.laurel_left.weight) return sum;
+  return graph_.Scale(graph_.Plus(sum, Laurel(norms_.Forward(input_, layer_.attention_norm))), std::sqrt(0.5f));
+}
+
+Tensor LayerGraph::Laurel(Tensor normed) {
+  Tensor low = linears_.Forward(layer_.laurel_left, normed);
+  return graph_.Plus(norms_.Forward(linears_.Forward(layer_.laurel_right, low), layer_.laurel_norm), normed);
+}
+
+Tensor LayerGraph::LaurelBack(Tensor gradient, Tensor normed) {
+  Tensor low = linears_.Forward(layer_.laurel_left, normed);
+  Tensor of_right = norms_.Backward(gradient, linears_.Forward(layer_.laurel_right, low), layer_.laurel_norm);
+  return graph_.Plus(linears_.Backward(layer_.laurel_left, normed, linears_.Backward(layer_.laurel_right, low, of_right)), gradient);
 }
 
 Tensor LayerGraph::FeedForwardInput(const Activations& kept) {
   return weights_.shape.is_parallel ? norms_.Forward(input_, layer_.attention_norm) : norms_.Forward(kept.middle, layer_.ffn_norm);
 }
 
+Tensor LayerGraph::ExpertInput(const Activations& kept) {
+  return layer_.expert_norm ? norms_.Forward(kept.middle, layer_.expert_norm) : FeedForwardInput(kept);
+}
+
+Tensor LayerGraph::RouterInput(const Activations& kept) {
+  if (!layer_.router_scale) return ExpertInput(kept);
+  const float scale = 1 / std::sqrt(static_cast<float>(weights_.shape.width));
+  return graph_.Times(graph_.Scale(Normed(graph_, weights_.shape, kept.middle), scale), layer_.router_scale);
+}
+
+Tensor LayerGraph::RouterInputBack(Tensor gradient, const Activations& kept) {
+  const float scale = 1 / std::sqrt(static_cast<float>(weights_.shape.width));
+  return NormedBack(graph_, weights_.shape, graph_.Scale(graph_.Times(gradient, layer_.router_scale), scale), kept.middle);
+}
+
 void LayerGraph::FeedForward(Activations& kept) {
-  Tensor normed = FeedForwardInput(kept);
   if (has_experts()) {
+    Tensor normed = ExpertInput(kept);
     const Routing& routing = RoutingOf(kept);
     const int64_t width = layer_.hidden_width(weights_.shape);
-    kept.gate = graph_.Reshape(experts_.Spread(layer_.gate, normed, routing), width, row_.size);
-    kept.up = graph_.Reshape(experts_.Spread(layer_.up, normed, routing), width, row_.size);
-  } else if (layer_.gate_up.weight) {
+    const auto flat = [&](Tensor x) { return graph_.Reshape(x, width, row_.size); };
+    if (layer_.gate_up.weight) {
+      Tensor both = experts_.Spread(layer_.gate_up, normed, routing);
+      const int64_t hidden = layer_.down.in();
+      kept.gate = flat(Share(both, 0, hidden));
+      kept.up = flat(Share(both, hidden, hidden));
+    } else {
+      kept.gate = flat(experts_.Spread(layer_.gate, normed, routing));
+      kept.up = flat(experts_.Spread(layer_.up, normed, routing));
+    }
+    return;
+  }
+  Tensor normed = FeedForwardInput(kept);
+  if (layer_.gate_up.weight) {
     Tensor both = linears_.Forward(layer_.gate_up, normed);
     const int64_t hidden = layer_.down.in();
     kept.gate = Share(both, 0, hidden);
@@ -75,7 +125,7 @@ void LayerGraph::FeedForward(Activations& kept) {
 }
 
 const Routing& LayerGraph::RoutingOf(const Activations& kept) {
-  if (!routing_.selected) routing_ = experts_.Route(FeedForwardInput(kept));
+  if (!routing_.selected) routing_ = experts_.Route(RouterInput(kept));
   return routing_;
 }
 
@@ -83,7 +133,23 @@ Tensor LayerGraph::PerExpert(Tensor x) {
   return has_experts() ? graph_.Reshape(x, layer_.down.in(), weights_.shape.experts_used, row_.size) : x;
 }
 
-Tensor LayerGraph::Hidden(const Pair& x) {
+Tensor LayerGraph::Sparse(Tensor gate) {
+  const auto count = static_cast<float>(gate->ne[0]);
+  Tensor centered = Centered(graph_, gate);
+  // The length of what is centered over the root of one less than there are.
+  Tensor deviation = graph_.SumRows(graph_.Times(centered, graph_.RmsNorm(centered, 0)));
+  return graph_.Relu(graph_.Minus(centered, graph_.Scale(deviation, kSparseCut / std::sqrt(count * (count - 1)))));
+}
+
+Tensor LayerGraph::SparseBack(Tensor gradient, Tensor gate) {
+  const auto count = static_cast<float>(gate->ne[0]);
+  Tensor of_cut = graph_.Times(gradient, graph_.Step(Sparse(gate)));
+  Tensor of_deviation = graph_.Scale(graph_.SumRows(of_cut), kSparseCut / std::sqrt(count * (count - 1)));
+  return Centered(graph_, graph_.Minus(of_cut, graph_.Times(graph_.RmsNorm(Centered(graph_, gate), 0), of_deviation)));
+}
+
+Tensor LayerGraph::Hidden(const Pair& given) {
+  const Pair x = {is_sparse() ? Sparse(given.gate) : given.gate, given.up};
   switch (weights_.shape.activation) {
     case Activation::kSilu:
       return graph_.SwiGlu(x.gate, x.up);
@@ -108,11 +174,36 @@ LayerGraph::Gelu LayerGraph::GeluOf(Tensor x) {
 
 Tensor LayerGraph::FeedForwardOutput(Tensor hidden, const Activations& kept) {
   if (!has_experts()) return linears_.Forward(layer_.down, hidden);
-  Tensor sum = experts_.Gather(layer_.down, PerExpert(hidden), RoutingOf(kept));
-  return layer_.shared_down.weight ? graph_.Plus(sum, SharedOutput(FeedForwardInput(kept))) : sum;
+  Tensor sum = norms_.Forward(ExpertOutput(hidden, kept), layer_.expert_post_norm);
+  if (!layer_.shared_down.weight) return sum;
+  return graph_.Plus(sum, norms_.Forward(SharedOutput(FeedForwardInput(kept)), layer_.shared_post_norm));
 }
 
-Tensor LayerGraph::Output(const Activations& kept) { return OwnInputOutput(FeedForwardStream(kept)); }
+Tensor LayerGraph::ExpertOutput(Tensor hidden, const Activations& kept) {
+  return experts_.Gather(layer_.down, PerExpert(hidden), RoutingOf(kept));
+}
+
+Tensor LayerGraph::Output(const Activations& kept) {
+  Tensor made = FeedForwardStream(kept);
+  return predictions_.empty() ? OwnInputOutput(made) : StreamsOutput(made);
+}
+
+Tensor LayerGraph::StreamsOutput(Tensor made) {
+  StreamParts corrected = streams_.Correct(predictions_, made);
+  Tensor added = OwnInputPart(graph_.Times(corrected[0], layer_.stream_scale));
+  for (size_t i = 1; i < corrected.size(); ++i) corrected[i] = graph_.Plus(corrected[i], added);
+  return JoinStreams(graph_, corrected);
+}
+
+Tensor LayerGraph::StreamsBack(Tensor gradient, Tensor made) {
+  StreamParts gradients = SplitStreams(graph_, weights_.shape, gradient);
+  Tensor of_added = nullptr, of_made = nullptr;
+  for (size_t i = 1; i < gradients.size(); ++i) of_added = of_added ? graph_.Plus(of_added, gradients[i]) : gradients[i];
+  Tensor scaled = graph_.Times(streams_.Correct(predictions_, made)[0], layer_.stream_scale);
+  gradients[0] = graph_.Plus(gradients[0], graph_.Times(OwnInputPartBack(of_added, scaled), layer_.stream_scale));
+  of_predictions_ = streams_.CorrectBack(gradients, predictions_, made, &of_made);
+  return of_made;
+}
 
 Tensor LayerGraph::OwnInput() {
   const Shape& shape = weights_.shape;
@@ -124,22 +215,27 @@ Tensor LayerGraph::Activated(Tensor x) {
   return weights_.shape.activation == Activation::kGelu ? graph_.Gelu(x) : graph_.Times(x, GeluOf(x).share);
 }
 
+Tensor LayerGraph::OwnInputPart(Tensor x) {
+  Tensor gated = graph_.Times(Activated(linears_.Forward(layer_.input_gate, x)), OwnInput());
+  return norms_.Forward(linears_.Forward(layer_.input_output, gated), layer_.input_norm);
+}
+
+Tensor LayerGraph::OwnInputPartBack(Tensor gradient, Tensor x) {
+  Tensor gate = linears_.Forward(layer_.input_gate, x), input = OwnInput();
+  Tensor gated = graph_.Times(Activated(gate), input);
+  Tensor of_output = norms_.Backward(gradient, linears_.Forward(layer_.input_output, gated), layer_.input_norm);
+  Tensor of_gated = graph_.Times(linears_.Backward(layer_.input_output, gated, of_output), input);
+  return linears_.Backward(layer_.input_gate, x, graph_.Times(of_gated, GeluOf(gate).derivative));
+}
+
 Tensor LayerGraph::OwnInputOutput(Tensor x) {
-  if (layer_.input_gate.weight) {
-    Tensor gated = graph_.Times(Activated(linears_.Forward(layer_.input_gate, x)), OwnInput());
-    x = graph_.Plus(x, norms_.Forward(linears_.Forward(layer_.input_output, gated), layer_.input_norm));
-  }
+  if (layer_.input_gate.weight) x = graph_.Plus(x, OwnInputPart(x));
   return layer_.output_scale ? graph_.Times(x, layer_.output_scale) : x;
 }
 
 Tensor LayerGraph::OwnInputBack(Tensor gradient, Tensor x) {
   if (layer_.output_scale) gradient = graph_.Times(gradient, layer_.output_scale);
-  if (!layer_.input_gate.weight) return gradient;
-  Tensor gate = linears_.Forward(layer_.input_gate, x), input = OwnInput();
-  Tensor gated = graph_.Times(Activated(gate), input);
-  Tensor of_output = norms_.Backward(gradient, linears_.Forward(layer_.input_output, gated), layer_.input_norm);
-  Tensor of_gated = graph_.Times(linears_.Backward(layer_.input_output, gated, of_output), input);
-  return graph_.Plus(gradient, linears_.Backward(layer_.input_gate, x, graph_.Times(of_gated, GeluOf(gate).derivative)));
+  return layer_.input_gate.weight ? graph_.Plus(gradient, OwnInputPartBack(gradient, x)) : gradient;
 }
 
 Tensor LayerGraph::FeedForwardStream(const Activations& kept) {
@@ -172,10 +268,16 @@ Tensor LayerGraph::SharedBack(Tensor gradient, Tensor input) {
 }
 
 Tensor LayerGraph::SharedScore(Tensor input) {
-  return linears_.matmuls().Multiply(graph_.Reshape(layer_.shared_weight, weights_.shape.width, 1), input);
+  return linears_.matmuls().Forward(graph_.Reshape(layer_.shared_weight, weights_.shape.width, 1), input);
 }
 
-LayerGraph::Pair LayerGraph::HiddenBack(Tensor gradient, const Pair& x) {
+LayerGraph::Pair LayerGraph::HiddenBack(Tensor gradient, const Pair& given) {
+  if (!is_sparse()) return ActivationBack(gradient, given);
+  const Pair gradients = ActivationBack(gradient, {Sparse(given.gate), given.up});
+  return {SparseBack(gradients.gate, given.gate), gradients.up};
+}
+
+LayerGraph::Pair LayerGraph::ActivationBack(Tensor gradient, const Pair& x) {
   Tensor of_activation = graph_.Times(gradient, x.up);
   if (weights_.shape.activation == Activation::kSilu)
     return {graph_.SiluBack(of_activation, x.gate), graph_.Times(gradient, graph_.Silu(x.gate))};
@@ -197,44 +299,70 @@ LayerGraph::Pair LayerGraph::ClampedBack(Tensor gradient, const Pair& given) {
 }
 
 Tensor LayerGraph::FeedForwardBack(Tensor gradient, Tensor hidden, const Activations& kept) {
-  const Pair parts = {kept.gate, kept.up};
+  if (has_experts()) return ExpertsBack(gradient, hidden, kept);
   Tensor input = FeedForwardInput(kept);
-  if (has_experts()) {
-    const Routing& routing = RoutingOf(kept);
-    Tensor scores_gradient = nullptr;
-    Tensor of_hidden = experts_.GatherBack(layer_.down, gradient, PerExpert(hidden), routing, &scores_gradient);
-    auto [gate, up] = HiddenBack(graph_.Reshape(of_hidden, layer_.hidden_width(weights_.shape), row_.size), parts);
-    Tensor sum = experts_.SpreadBack(PerExpert(gate), PerExpert(up), scores_gradient, routing);
-    return layer_.shared_down.weight ? graph_.Plus(sum, SharedBack(gradient, input)) : sum;
+  auto [gate, up] = HiddenBack(linears_.Backward(layer_.down, hidden, gradient), {kept.gate, kept.up});
+  if (layer_.gate_up.weight) return InputBack(linears_.Backward(layer_.gate_up, input, graph_.Concat(gate, up, 0)), kept);
+  return InputBack(graph_.Plus(linears_.Backward(layer_.gate, input, gate), linears_.Backward(layer_.up, input, up)), kept);
+}
+
+Tensor LayerGraph::InputBack(Tensor gradient, const Activations& kept) {
+  return weights_.shape.is_parallel ? gradient : norms_.Backward(gradient, kept.middle, layer_.ffn_norm);
+}
+
+Tensor LayerGraph::ExpertsBack(Tensor gradient, Tensor hidden, const Activations& kept) {
+  const Routing& routing = RoutingOf(kept);
+  const auto normed_back = [&](Tensor norm, auto x) { return norm ? norms_.Backward(gradient, x(), norm) : gradient; };
+  Tensor of_sum = normed_back(layer_.expert_post_norm, [&] { return ExpertOutput(hidden, kept); });
+  Tensor scores_gradient = nullptr;
+  Tensor of_hidden = experts_.GatherBack(layer_.down, of_sum, PerExpert(hidden), routing, &scores_gradient);
+  auto [gate, up] = HiddenBack(graph_.Reshape(of_hidden, layer_.hidden_width(weights_.shape), row_.size), {kept.gate, kept.up});
+  Tensor parts = experts_.SpreadBack(PerExpert(gate), PerExpert(up), routing), of_router = experts_.RouteBack(scores_gradient, routing);
+  Tensor shared = nullptr;
+  if (layer_.shared_down.weight) {
+    Tensor input = FeedForwardInput(kept);
+    shared = SharedBack(normed_back(layer_.shared_post_norm, [&] { return SharedOutput(input); }), input);
   }
-  auto [gate, up] = HiddenBack(linears_.Backward(layer_.down, hidden, gradient), parts);
-  if (layer_.gate_up.weight) return linears_.Backward(layer_.gate_up, input, graph_.Concat(gate, up, 0));
-  return graph_.Plus(linears_.Backward(layer_.gate, input, gate), linears_.Backward(layer_.up, input, up));
+  if (!layer_.expert_norm) {
+    Tensor sum = experts_.Sum(graph_.Plus(parts, of_router));
+    return InputBack(shared ? graph_.Plus(sum, shared) : sum, kept);
+  }
+  Tensor of_experts = norms_.Backward(experts_.Sum(parts), kept.middle, layer_.expert_norm);
+  return graph_.Plus(graph_.Plus(InputBack(shared, kept), of_experts), RouterInputBack(experts_.Sum(of_router), kept));
 }
 
 Tensor LayerGraph::Backward(Tensor x, const Activations& kept, Tensor gradient, const LayerScratch& scratch,
                             bool needs_input_gradient) {
-  input_ = x;
-  if (layer_.input_gate.weight || layer_.output_scale)
+  Begin(x);
+  if (!predictions_.empty())
+    gradient = StreamsBack(gradient, FeedForwardStream(kept));
+  else if (layer_.input_gate.weight || layer_.output_scale)
     gradient = OwnInputBack(gradient, layer_.input_gate.weight ? FeedForwardStream(kept) : nullptr);
   Tensor hidden = Hidden({kept.gate, kept.up});
   Tensor down_gradient = BranchBack(gradient, layer_.ffn_post_norm, [&] { return FeedForwardOutput(hidden, kept); });
   Tensor ffn_gradient = FeedForwardBack(down_gradient, hidden, kept);
   const bool is_parallel = weights_.shape.is_parallel;
-  Tensor middle_gradient = is_parallel ? gradient : graph_.Plus(gradient, norms_.Backward(ffn_gradient, kept.middle, layer_.ffn_norm));
+  Tensor middle_gradient = is_parallel ? gradient : graph_.Plus(gradient, ffn_gradient);
+  if (layer_.laurel_left.weight) middle_gradient = graph_.Scale(middle_gradient, std::sqrt(0.5f));
 
   Tensor output_gradient =
       BranchBack(middle_gradient, layer_.attention_post_norm, [&] { return MixerOutput(kept); });
   Tensor of_mixer = linears_.Backward(layer_.output, mixer_->Output(kept.inputs, kept.mixed), output_gradient);
   const MixerInputs gradients = mixer_->Backward(kept.inputs, kept.mixed, of_mixer, scratch);
-  Tensor sum = InputsBack(x, gradients, needs_input_gradient);
+  Tensor sum = InputsBack(gradients, needs_input_gradient);
+  Tensor of_laurel = nullptr;
+  if (layer_.laurel_left.weight) of_laurel = LaurelBack(middle_gradient, norms_.Forward(input_, layer_.attention_norm));
   if (!sum) return nullptr;
   if (is_parallel) sum = graph_.Plus(sum, ffn_gradient);
-  return graph_.Plus(middle_gradient, norms_.Backward(sum, x, layer_.attention_norm));
+  if (of_laurel) sum = graph_.Plus(sum, of_laurel);
+  Tensor input_gradient = graph_.Plus(middle_gradient, norms_.Backward(sum, input_, layer_.attention_norm));
+  if (predictions_.empty()) return input_gradient;
+  of_predictions_[0] = graph_.Plus(of_predictions_[0], input_gradient);
+  return JoinStreams(graph_, streams_.PredictBack(of_predictions_, given_));
 }
 
-Tensor LayerGraph::InputsBack(Tensor x, const MixerInputs& gradients, bool needs_input_gradient) {
-  Tensor input = norms_.Forward(x, layer_.attention_norm), sum = nullptr;
+Tensor LayerGraph::InputsBack(const MixerInputs& gradients, bool needs_input_gradient) {
+  Tensor input = norms_.Forward(input_, layer_.attention_norm), sum = nullptr;
   const std::vector<const Linear*> linears = layer_.mixer_inputs();
   for (size_t i = 0; i < linears.size(); ++i) {
     Tensor part = linears_.Backward(*linears[i], input, gradients[i], needs_input_gradient);

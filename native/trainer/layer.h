@@ -2,6 +2,7 @@
 #pragma once
 #include "trainer/experts.h"
 #include "trainer/mixer.h"
+#include "trainer/streams.h"
 
 namespace onpolicy::training {
 
@@ -18,14 +19,14 @@ class LayerGraph {
  public:
   LayerGraph(Graph& graph, Linears& linears, const Weights& weights, const Layer& layer, const RowInputs& row);
 
-  // Fills `kept.mixed`, which must have its place; computes the mixer's inputs. x: (width, row)
+  // Fills `kept.mixed`, which must have its place; computes the mixer's inputs. x: (stream width, row)
   void Mix(Tensor x, Activations& kept);
-  Tensor Middle(Tensor x, const Activations& kept);  // (width, row), from what was mixed
+  Tensor Middle(const Activations& kept);  // (width, row), from what was mixed
   void FeedForward(Activations& kept);
-  // (width, row)
+  // (stream width, row)
   Tensor Output(const Activations& kept);
 
-  // Gradient of the output, (width, row) -> gradient of the input; null when nobody needs it.
+  // Gradient of the output, (stream width, row) -> gradient of the input; null when nobody needs it.
   Tensor Backward(Tensor x, const Activations& kept, Tensor gradient, const LayerScratch& scratch,
                   bool needs_input_gradient);
 
@@ -39,6 +40,8 @@ class LayerGraph {
     Tensor derivative;  // gelu'(x)
   };
 
+  // Takes the layer's input.
+  void Begin(Tensor x);
   // What a part of the layer adds to the stream.
   Tensor Branch(Tensor x, Tensor post_norm);
   // Its gradient -> that of x, which is computed only where it is needed.
@@ -46,23 +49,44 @@ class LayerGraph {
   Tensor BranchBack(Tensor gradient, Tensor post_norm, Compute x);
   Tensor MixerOutput(const Activations& kept);
   // The way back from the mixer's inputs to the normed stream, null when nobody needs it.
-  Tensor InputsBack(Tensor x, const MixerInputs& gradients, bool needs_input_gradient);
+  Tensor InputsBack(const MixerInputs& gradients, bool needs_input_gradient);
   // (hidden, ...) -> (width, row)
   Tensor FeedForwardOutput(Tensor hidden, const Activations& kept);
-  // Its gradient -> that of the feed-forward part's normed input.
+  // Its gradient -> that of what the feed-forward part reads: the stream, or the layer's normed input where both parts read that.
   Tensor FeedForwardBack(Tensor gradient, Tensor hidden, const Activations& kept);
+  // Gradient of the normed input -> that of what FeedForwardBack says.
+  Tensor InputBack(Tensor gradient, const Activations& kept);
   // Of the row that `kept` belongs to.
   const Routing& RoutingOf(const Activations& kept);
   bool has_experts() const { return layer_.shape.experts > 0; }
   // The layer's output, made of what leaves its feed-forward part, and the gradient back through that.
   Tensor OwnInputOutput(Tensor x);
   Tensor OwnInputBack(Tensor gradient, Tensor x);
+  // What the own input adds to the stream because of x, and the gradient of that -> of x.
+  Tensor OwnInputPart(Tensor x);
+  Tensor OwnInputPartBack(Tensor gradient, Tensor x);
+  // The output of a layer with several streams; its gradient -> that of what the layer makes of the first one.
+  Tensor StreamsOutput(Tensor made);
+  Tensor StreamsBack(Tensor gradient, Tensor made);
+  // A low-rank matrix beside attention, of the layer's normed input.
+  Tensor Laurel(Tensor normed);
+  Tensor LaurelBack(Tensor gradient, Tensor normed);
+  bool is_sparse() const { return layer_.index < weights_.shape.sparse_layers; }
+  // Gates minus what nineteen in twenty would be below; 0 where that is negative.
+  Tensor Sparse(Tensor gate);
+  Tensor SparseBack(Tensor gradient, Tensor gate);
   Tensor FeedForwardStream(const Activations& kept);
   // Of an activation alone, without an `up` part.
   Tensor Activated(Tensor x);
   Tensor OwnInput();
-  // What the feed-forward part reads, normed.
+  // What the feed-forward part reads, normed; what its experts and their router read.
   Tensor FeedForwardInput(const Activations& kept);
+  Tensor ExpertInput(const Activations& kept);
+  Tensor RouterInput(const Activations& kept);
+  Tensor RouterInputBack(Tensor gradient, const Activations& kept);
+  // What a layer's experts add, in front of their norm.
+  Tensor ExpertOutput(Tensor hidden, const Activations& kept);
+  Tensor ExpertsBack(Tensor gradient, Tensor hidden, const Activations& kept);
   // What the expert that all tokens take adds, and the gradient of that back to its input.
   Pair SharedParts(Tensor input);
   Tensor SharedScore(Tensor input);
@@ -79,6 +103,7 @@ class LayerGraph {
   Tensor Hidden(const Pair& x);
   // Gradient of the hidden activations -> gradients of what they are made of.
   Pair HiddenBack(Tensor gradient, const Pair& x);
+  Pair ActivationBack(Tensor gradient, const Pair& x);
   Graph& graph_;
   Linears& linears_;
   const Weights& weights_;
@@ -87,7 +112,10 @@ class LayerGraph {
   Norms norms_;
   std::unique_ptr<Mixer> mixer_;
   Experts experts_;
-  Tensor input_ = nullptr;  // of the layer
+  Tensor input_ = nullptr;  // of the layer, (width, row)
+  Streams streams_;
+  StreamParts given_, predictions_;  // its streams, and what it predicts of them; empty: there is one
+  StreamParts of_predictions_;       // their gradients
   Routing routing_;         // once it is known
 };
 

@@ -1,14 +1,10 @@
 #include "trainer/norms.h"
 
 namespace onpolicy::training {
-namespace {
 
-// x minus the mean of its numbers.
 Tensor Centered(Graph& graph, Tensor x) {
   return graph.Minus(x, graph.Scale(graph.SumRows(x), 1 / static_cast<float>(x->ne[0])));
 }
-
-}  // namespace
 
 Tensor Normed(Graph& graph, const Shape& shape, Tensor x) {
   return shape.is_norm_centered ? graph.Norm(x, shape.norm_epsilon) : graph.RmsNorm(x, shape.norm_epsilon);

@@ -9,6 +9,9 @@ Tensor Normed(Graph& graph, const Shape& shape, Tensor x);
 // Gradient of that -> that of x.
 Tensor NormedBack(Graph& graph, const Shape& shape, Tensor gradient, Tensor x);
 
+// x minus the mean of its numbers.
+Tensor Centered(Graph& graph, Tensor x);
+
 class Norms {
  public:
   Norms(Graph& graph, Linears& linears, const Shape& shape) : graph_(graph), linears_(linears), shape_(shape) {}

@@ -60,9 +60,9 @@ size_t RowMemory::FixedBytes(const Weights& weights, const Need& need) {
   const Shape& shape = weights.shape;
   const Widths widths = WidthsOf(weights);
   const int64_t residuals = need.gradients ? shape.layers + 1 : 2;
-  size_t bytes = Floats(residuals * shape.width + widths.mixed + CommonWidth(shape, need.gradients), need.size) + Floats(widths.state, 1) + need.mask_values * sizeof(float);
+  size_t bytes = Floats(residuals * shape.stream_width() + widths.mixed + CommonWidth(shape, need.gradients), need.size) + Floats(widths.state, 1) + need.mask_values * sizeof(float);
   if (need.gradients)
-    bytes += Floats(2 * shape.width + widths.query + 2 * widths.kv, need.size) + Floats(shape.width, need.targets);
+    bytes += Floats(2 * shape.stream_width() + widths.query + 2 * widths.kv, need.size) + Floats(shape.width, need.targets);
   return bytes;
 }
 
@@ -87,7 +87,7 @@ std::unique_ptr<RowMemory> RowMemory::Create(Device* device, const Weights& weig
   memory->flat_targets = reserve(1, need.targets);
   memory->head_stats = reserve(2, need.targets);
   const int64_t residuals = need.gradients ? shape.layers + 1 : 2;
-  for (int64_t i = 0; i < residuals; ++i) memory->residuals_.push_back(reserve(shape.width, need.size));
+  for (int64_t i = 0; i < residuals; ++i) memory->residuals_.push_back(reserve(shape.stream_width(), need.size));
   const Widths widths = WidthsOf(weights);
   memory->zeros = reserve(widths.state, 1);
   memory->own_inputs = reserve(shape.input_width * shape.layers, need.size);
@@ -104,7 +104,7 @@ std::unique_ptr<RowMemory> RowMemory::Create(Device* device, const Weights& weig
   if (need.gradients) {
     memory->head_gradient = reserve(1, need.targets);
     memory->head_errors = reserve(shape.width, need.targets);
-    for (Slot& slot : memory->gradients) slot = reserve(shape.width, need.size);
+    for (Slot& slot : memory->gradients) slot = reserve(shape.stream_width(), need.size);
     memory->layer_scratch = {reserve(widths.query, need.size), reserve(widths.kv, need.size), reserve(widths.kv, need.size)};
     for (int64_t i = 0; i < need.kept_layers; ++i) {
       const Layer& layer = weights.layers[static_cast<size_t>(i)];

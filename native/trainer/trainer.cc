@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "trainer/fused-attention.h"
+#include "trainer/streams.h"
 
 namespace onpolicy::training {
 namespace {
@@ -22,7 +23,7 @@ std::unique_ptr<Trainer> Trainer::Open(const TrainerOptions& options) {
   trainer->options_ = options;
   trainer->device_ = Device::Open(options.device, options.threads);
   Device* device = trainer->device_.get();
-  trainer->weights_ = Weights::Load(device, options.model);
+  trainer->weights_ = Weights::Load(device, options.model, options.context);
   if (options.wide) trainer->weights_->Widen(device);
   trainer->adapter_ = Adapter::Create(device, trainer->weights_.get(), options.modules, options.rank, options.alpha);
   return trainer;
@@ -135,11 +136,11 @@ Scores Trainer::Forward(PackedRow row, bool gradients, bool adapter_off) {
   Graph graph(64);
   Tensor tokens = graph.At(memory_->tokens, GGML_TYPE_I32, {row_.size});
   // The embedding stays with the CPU on every device.
-  Tensor stream = graph.At(memory_->Residual(0), GGML_TYPE_F32, {shape().width, row_.size});
+  Tensor stream = graph.At(memory_->Residual(0), GGML_TYPE_F32, {shape().stream_width(), row_.size});
   Tensor embedded = weights_->Embed(graph, tokens);
-  graph.Add(graph.Copy(embedded, stream));
+  Matmuls matmuls(graph, *device_);
+  graph.Add(graph.Copy(shape().streams > 1 ? SpreadStreams(graph, matmuls, *weights_, embedded) : embedded, stream));
   if (shape().input_width > 0) {
-    Matmuls matmuls(graph, *device_);
     Tensor own = graph.At(memory_->own_inputs, GGML_TYPE_F32, {shape().input_width, shape().layers, row_.size});
     graph.Add(graph.Copy(weights_->OwnInputs(graph, matmuls, tokens, embedded), own));
   }
@@ -157,11 +158,11 @@ void Trainer::ForwardLayer(int64_t index, const Adapter* adapter) {
   Linears linears(graph, *device_, adapter, nullptr);
   const Layer& layer = weights_->layers[static_cast<size_t>(index)];
   LayerGraph part(graph, linears, *weights_, layer, row_);
-  Tensor x = graph.At(memory_->Residual(index), GGML_TYPE_F32, {shape().width, row_.size});
+  Tensor x = graph.At(memory_->Residual(index), GGML_TYPE_F32, {shape().stream_width(), row_.size});
   Activations kept;
   kept.mixed = graph.At(slots.mixed, GGML_TYPE_F32, {layer.mixed_width(), row_.size});
   part.Mix(x, kept);
-  kept.middle = part.Middle(x, kept);
+  kept.middle = part.Middle(kept);
   part.FeedForward(kept);
   if (is_kept) {
     for (size_t i = 0; i < kept.inputs.size(); ++i) graph.Pin(kept.inputs[i], slots.inputs[i]);
@@ -218,7 +219,7 @@ void Trainer::BackwardLayer(int64_t index, Slot gradient_slot, Slot input_gradie
   Linears linears(graph, *device_, adapter_.get(), memory_->gradient_outputs());
   LayerGraph part(graph, linears, *weights_, layer, row_);
   auto at = [&](Slot slot, int64_t rows) { return graph.At(slot, GGML_TYPE_F32, {rows, row_.size}); };
-  Tensor x = at(memory_->Residual(index), shape().width);
+  Tensor x = at(memory_->Residual(index), shape().stream_width());
   Activations kept;
   kept.mixed = at(slots.mixed, layer.mixed_width());
   if (is_kept) {
@@ -229,12 +230,12 @@ void Trainer::BackwardLayer(int64_t index, Slot gradient_slot, Slot input_gradie
     kept.up = at(slots.up, layer.hidden_width(shape()));
   } else {
     part.Mix(x, kept);
-    kept.middle = part.Middle(x, kept);
+    kept.middle = part.Middle(kept);
     part.FeedForward(kept);
   }
   const bool is_first = index == 0;
   Tensor input_gradient =
-      part.Backward(x, kept, at(gradient_slot, shape().width), memory_->layer_scratch, !is_first);
+      part.Backward(x, kept, at(gradient_slot, shape().stream_width()), memory_->layer_scratch, !is_first);
   if (input_gradient) graph.Add(graph.Pin(input_gradient, input_gradient_slot));
   device_->Run(graph);
 

@@ -18,6 +18,7 @@ struct TrainerOptions {
   int64_t rank = 8;
   double alpha = 16;
   std::vector<std::string> modules;
+  int64_t context = 0;  // as Weights::Load takes it
   // Bytes for training beside the weights. 0: activations of a fixed size are stored, however large the model.
   size_t memory_budget = 0;
   // Multiplies in float32 whatever the weights' type: no rounding of activations.

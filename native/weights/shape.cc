@@ -11,6 +11,8 @@ namespace onpolicy::training {
 namespace {
 
 constexpr int64_t kMostLayers = 4096;
+// As the engine has them, for models with several streams.
+constexpr int64_t kStreams = 4, kSparseLayers = 10, kLaurelRank = 64, kOwnInputWidth = 256, kLayersWithKeys = 20;
 constexpr int64_t kLogisticGating = 2;      // as files number it
 constexpr int64_t kLargestDeltaNet = 4096;  // of each of its sizes
 
@@ -138,11 +140,9 @@ Rotation ReadRotation(const Metadata& metadata, const Traits& traits, const Shap
   const std::string scaling = metadata.Text("rope.scaling.type");
   if (factor > 0 && scaling != "none") rotation.scale = static_cast<float>(1 / factor);
   if (scaling == "yarn") ReadYarn(metadata, traits, &rotation);
-  else if (!scaling.empty() && scaling != "none" && scaling != "linear")
+  else if (!scaling.empty() && scaling != "none" && scaling != "linear" && scaling != "longrope")
     Unsupported("training supports no rope scaling of type " + scaling);
   rotation.magnitude *= metadata.Float("rope.scaling.attn_factor", 1);
-  if (scaling != "yarn" && rotation.magnitude != 1)
-    Unsupported("training supports no rope scaling with a factor of attention (LongRoPE)");
   return rotation;
 }
 
@@ -174,7 +174,8 @@ std::vector<bool> ReadDeltaNets(const Metadata& metadata, const Traits& traits, 
   net = {.key_heads = metadata.Integer("ssm.group_count", 0),
          .value_heads = metadata.Integer("ssm.time_step_rank", 0),
          .size = metadata.Integer("ssm.state_size", 0),
-         .kernel = metadata.Integer("ssm.conv_kernel", 0)};
+         .kernel = metadata.Integer("ssm.conv_kernel", 0),
+         .is_grouped = traits.is_delta_net_grouped};
   const auto is_size = [](int64_t value) { return value > 0 && value <= kLargestDeltaNet; };
   if (!is_size(net.key_heads) || !is_size(net.value_heads) || !is_size(net.size) || !is_size(net.kernel) ||
       net.value_heads % net.key_heads != 0 || metadata.Integer("ssm.inner_size", 0) != net.value_width())
@@ -229,13 +230,14 @@ void ReadLocal(const Metadata& metadata, const Traits& traits, const Shape& shap
   attention->head_size = metadata.Integer("attention.key_length_swa", static_cast<double>(attention->head_size));
   rotation.size = static_cast<int>(metadata.Integer("rope.dimension_count_swa", rotation.size));
   if (attention->head_size <= 0 || rotation.size < 2 || rotation.size > attention->head_size ||
-      metadata.Integer("attention.value_length_swa", 0) != attention->head_size)
+      metadata.Integer("attention.value_length_swa", static_cast<double>(shape.head_size)) != attention->head_size)
     Unsupported("training needs keys and values of one size in layers with a window");
 }
 
 // The last layers may read the keys and values of the last one of their kind before them.
 void ReadSharedKeys(const Metadata& metadata, const Traits& traits, Shape* shape) {
-  const int64_t shared = traits.has_own_inputs ? metadata.Integer("attention.shared_kv_layers", 0) : 0;
+  int64_t shared = traits.has_own_inputs ? metadata.Integer("attention.shared_kv_layers", 0) : 0;
+  if (traits.has_streams) shared = std::max<int64_t>(0, shape->layers - kLayersWithKeys);
   for (int64_t i = shape->layers - shared; i < shape->layers; ++i) {
     AttentionShape& reader = shape->of_layer[static_cast<size_t>(i)].attention;
     const int64_t from = shape->layers - shared - (reader.window > 0 ? 2 : 1);
@@ -257,6 +259,12 @@ void ReadLayers(const Metadata& metadata, const Traits& traits, Shape* shape) {
   const std::vector<int64_t> kv_heads = ReadKvHeads(metadata, *shape);
   const std::vector<int64_t> hidden = metadata.List("feed_forward_length", shape->layers);
   if (traits.has_own_inputs) shape->input_width = metadata.Integer("embedding_length_per_layer_input", 0);
+  if (traits.has_streams) {
+    shape->streams = kStreams;
+    shape->sparse_layers = kSparseLayers;
+    shape->laurel_rank = kLaurelRank;
+    shape->input_width = kOwnInputWidth;
+  }
   for (int64_t i = 0; i < shape->layers; ++i) {
     const auto index = static_cast<size_t>(i);
     LayerShape layer{.attention = attention, .experts = i < shape->dense_layers ? 0 : shape->experts};
@@ -289,6 +297,7 @@ Shape ReadShape(gguf_context* gguf) {
   shape.is_gate_fused = traits.is_gate_fused;
   shape.has_input_norms = traits.has_input_norms;
   shape.is_parallel = traits.is_parallel;
+  shape.has_dense_beside = traits.has_dense_beside;
   shape.has_fixed_outputs = traits.has_fixed_outputs;
   shape.ffn_norm = traits.ffn_norm;
   shape.output_norm = traits.output_norm;

@@ -56,13 +56,16 @@ struct AttentionShape {
   int64_t kv_width() const { return kv_heads * head_size; }
 };
 
-// A layer's gated delta net. Head h of values takes head h % key_heads of queries and keys.
+// A layer's gated delta net.
 struct DeltaNetShape {
   int64_t key_heads = 0;  // of queries, too
   int64_t value_heads = 0;
   int64_t size = 0;    // of a head: its state is a square of it
   int64_t kernel = 0;  // tokens that the convolution sees
+  // Heads of values that take the same head of queries and keys lie side by side; otherwise head h takes head h % key_heads.
+  bool is_grouped = false;
 
+  int64_t values_per_key() const { return value_heads / key_heads; }
   int64_t key_width() const { return key_heads * size; }
   int64_t value_width() const { return value_heads * size; }
   int64_t width() const { return 2 * key_width() + value_width(); }  // of what is convolved
@@ -87,6 +90,9 @@ struct Shape {
   int64_t vocabulary = 0;
   int64_t width = 0;  // of the residual stream
   int64_t layers = 0;
+  int64_t streams = 1;        // residual streams of a token
+  int64_t sparse_layers = 0;  // the first ones, of whose gates only those far above their mean count
+  int64_t laurel_rank = 0;    // of a low-rank matrix beside each layer's attention; 0: there is none
   int64_t heads = 0;     // of attention; so are the next two
   int64_t kv_heads = 0;
   int64_t head_size = 0;
@@ -98,6 +104,7 @@ struct Shape {
   int64_t experts_used = 1;  // of each token
   int64_t expert_hidden = 0;
   int64_t shared_hidden = 0;  // of the expert that all tokens take; 0: there is none
+  bool has_dense_beside = false;  // what all tokens take is the feed-forward part of layers without experts; both have norms of their own
   int64_t dense_layers = 0;   // the first ones, which have no experts
   RoutingKind routing = RoutingKind::kSoftMax;
   float expert_scale = 1;  // of the weights
@@ -124,6 +131,7 @@ struct Shape {
   void MakeExact() {
     if (activation == Activation::kGelu) activation = Activation::kExactGelu;
   }
+  int64_t stream_width() const { return streams * width; }
   bool has_delta_nets() const { return delta_net.size > 0; }
   bool is_recurrent() const { return has_delta_nets() || convolution_kernel > 0; }
 };

@@ -15,6 +15,7 @@ struct Traits {
   int sections_mode = 0;  // of a file with sections of positions; 0: the engine takes none
   Experts experts = Experts::kNone;
   bool has_shared_expert = false;  // which all tokens take
+  bool has_dense_beside = false;   // layers with experts also have the feed-forward part of others, each with norms of its own
   bool is_router_logistic = false;  // scores are independent of each other, not a softmax
   bool has_head_norms = false;
   bool are_head_norms_wide = false;  // over all heads at once
@@ -36,6 +37,7 @@ struct Traits {
   double attention_cap = 0, logit_cap = 0;  // unless the file says otherwise
   int64_t unrotated_step = 0;               // one layer in so many is not rotated; 0: all are
   int64_t delta_net_step = 0;               // all but one layer in so many have a gated delta net, unless the file says otherwise
+  bool is_delta_net_grouped = false;        // as DeltaNetShape has it
   const char* ffn_norm = "ffn_norm";
   const char* output_norm = "output_norm";
   int64_t layers_of_largest = 0;  // the model of so many layers scales attention by the width of its heads' share
@@ -43,6 +45,7 @@ struct Traits {
   bool reads_yarn = false;  // the file says more of YaRN than its factor
   Activation activation = Activation::kSilu;
   bool has_own_inputs = false;   // each layer has a further input of a token, if the file says so
+  bool has_streams = false;      // as gemma3n, whose numbers of them and of layers with keys are the engine's
   bool is_attention_unscaled = false, are_values_normed = false;
 };
 

@@ -37,6 +37,8 @@ class Finder {
     result.name = name;
     result.weight = Find(name + ".weight", {in, out, experts}, true);
     result.bias = Floats(name + ".bias", {out, experts, 1}, false);
+    if (experts == 1) Refuse(name + ".scale", "a scale of a matrix");
+    else result.scale = Floats(name + ".scale", {experts, 1, 1}, false);
     return result;
   }
 
@@ -74,10 +76,15 @@ void FindAttention(Finder& find, const std::string& prefix, const Shape& shape, 
 
 void FindDeltaNet(Finder& find, const std::string& prefix, const Shape& shape, Layer* layer) {
   const DeltaNetShape& net = shape.delta_net;
+  find.Refuse(prefix + "ssm_in.weight", "an older form of attn_qkv and attn_gate");
   layer->query_key_value = find.Matrix(prefix + "attn_qkv", shape.width, net.width());
   layer->output_gate = find.Matrix(prefix + "attn_gate", shape.width, net.value_width());
-  layer->beta = find.Matrix(prefix + "ssm_beta", shape.width, net.value_heads);
-  layer->alpha = find.Matrix(prefix + "ssm_alpha", shape.width, net.value_heads);
+  if (net.is_grouped) {
+    layer->beta_alpha = find.Matrix(prefix + "ssm_ba", shape.width, 2 * net.value_heads);
+  } else {
+    layer->beta = find.Matrix(prefix + "ssm_beta", shape.width, net.value_heads);
+    layer->alpha = find.Matrix(prefix + "ssm_alpha", shape.width, net.value_heads);
+  }
   layer->convolution = find.Floats(prefix + "ssm_conv1d.weight", {net.kernel, net.width(), 1}, true);
   layer->alpha_bias = find.Vector(prefix + "ssm_dt.bias", net.value_heads, true);
   layer->decay = find.Vector(prefix + "ssm_a", net.value_heads, true);
@@ -93,11 +100,25 @@ void FindConvolution(Finder& find, const std::string& prefix, const Shape& shape
 
 void FindExperts(Finder& find, const std::string& prefix, const Shape& shape, Layer* layer) {
   const int64_t hidden = shape.expert_hidden, shared = shape.shared_hidden;
-  layer->router = find.Matrix(prefix + "ffn_gate_inp", shape.width, shape.experts);
+  layer->router.weight = find.Find(prefix + "ffn_gate_inp.weight", {shape.width, shape.experts, 1}, true);
+  layer->router.bias = find.Vector(prefix + "ffn_gate_inp.bias", shape.experts, false);
   layer->router_preference = find.Vector(prefix + "exp_probs_b.bias", shape.experts, false);
-  layer->gate = find.Matrix(prefix + "ffn_gate_exps", shape.width, hidden, shape.experts);
-  layer->up = find.Matrix(prefix + "ffn_up_exps", shape.width, hidden, shape.experts);
+  if (find.Named(prefix + "ffn_gate_up_exps.weight")) {
+    layer->gate_up = find.Matrix(prefix + "ffn_gate_up_exps", shape.width, 2 * hidden, shape.experts);
+  } else {
+    layer->gate = find.Matrix(prefix + "ffn_gate_exps", shape.width, hidden, shape.experts);
+    layer->up = find.Matrix(prefix + "ffn_up_exps", shape.width, hidden, shape.experts);
+  }
   layer->down = find.Matrix(prefix + "ffn_down_exps", hidden, shape.width, shape.experts);
+  if (shape.has_dense_beside) {
+    layer->router_scale = find.Vector(prefix + "ffn_gate_inp.scale", shape.width, true);
+    layer->expert_norm = find.Vector(prefix + "pre_ffw_norm_2.weight", shape.width, true);
+    layer->expert_post_norm = find.Vector(prefix + "post_ffw_norm_2.weight", shape.width, true);
+    layer->shared_post_norm = find.Vector(prefix + "post_ffw_norm_1.weight", shape.width, true);
+    layer->shared_gate = find.Matrix(prefix + "ffn_gate", shape.width, layer->shape.hidden);
+    layer->shared_up = find.Matrix(prefix + "ffn_up", shape.width, layer->shape.hidden);
+    layer->shared_down = find.Matrix(prefix + "ffn_down", layer->shape.hidden, shape.width);
+  }
   if (shared == 0) return;
   layer->shared_weight = find.Vector(prefix + "ffn_gate_inp_shexp.weight", shape.width, false);
   layer->shared_gate = find.Matrix(prefix + "ffn_gate_shexp", shape.width, shared);
@@ -106,6 +127,7 @@ void FindExperts(Finder& find, const std::string& prefix, const Shape& shape, La
 }
 
 void FindFeedForward(Finder& find, const std::string& prefix, const Shape& shape, Layer* layer) {
+  if (shape.has_dense_beside && !find.Named(prefix + "ffn_gate_inp.weight")) layer->shape.experts = 0;
   if (layer->shape.experts > 0) return FindExperts(find, prefix, shape, layer);
   if (shape.is_gate_fused) {
     layer->gate_up = find.Matrix(prefix + "ffn_up", shape.width, 2 * layer->shape.hidden);
@@ -114,6 +136,17 @@ void FindFeedForward(Finder& find, const std::string& prefix, const Shape& shape
     layer->up = find.Matrix(prefix + "ffn_up", shape.width, layer->shape.hidden);
   }
   layer->down = find.Matrix(prefix + "ffn_down", layer->shape.hidden, shape.width);
+}
+
+void FindStreams(Finder& find, const std::string& prefix, const Shape& shape, Layer* layer) {
+  layer->laurel_left = find.Matrix(prefix + "laurel_l", shape.width, shape.laurel_rank);
+  layer->laurel_right = find.Matrix(prefix + "laurel_r", shape.laurel_rank, shape.width);
+  layer->laurel_norm = find.Vector(prefix + "laurel_post_norm.weight", shape.width, true);
+  layer->stream_norm = find.Vector(prefix + "altup_router_norm.weight", shape.width, true);
+  layer->stream_router = find.Find(prefix + "altup_router.weight", {shape.width, shape.streams, 1}, true);
+  layer->stream_prediction = find.Find(prefix + "altup_predict_coef.weight", {shape.streams, shape.streams * shape.streams, 1}, true);
+  layer->stream_correction = find.Find(prefix + "altup_correct_coef.weight", {shape.streams, shape.streams, 1}, true);
+  layer->stream_scale = find.Vector(prefix + "altup_correct_scale.weight", shape.width, true);
 }
 
 void FindOwnInput(Finder& find, const std::string& prefix, const Shape& shape, Layer* layer) {
@@ -138,10 +171,10 @@ Weights::~Weights() {
   if (gguf_) Api().gguf_free(gguf_);
 }
 
-std::unique_ptr<Weights> Weights::Load(Device* device, const std::string& path) {
+std::unique_ptr<Weights> Weights::Load(Device* device, const std::string& path, int64_t context) {
   auto loaded = std::unique_ptr<Weights>(new Weights);
   loaded->file_ = FileMap::Open(path);
-  loaded->ReadHeader(path);
+  loaded->ReadHeader(path, context);
   loaded->Place(device);
   return loaded;
 }
@@ -149,19 +182,19 @@ std::unique_ptr<Weights> Weights::Load(Device* device, const std::string& path) 
 std::string Weights::WhyNot(const std::string& path) {
   Weights weights;
   try {
-    weights.ReadHeader(path);
+    weights.ReadHeader(path, /*context=*/0);
   } catch (const Failure& failure) {
     return failure.what();
   }
   return "";
 }
 
-void Weights::ReadHeader(const std::string& path) {
+void Weights::ReadHeader(const std::string& path, int64_t context) {
   path_ = path;
   gguf_ = Api().gguf_init_from_file(path.c_str(), {.no_alloc = true, .ctx = &tensors_});
   if (!gguf_) throw Failure("MODEL_INVALID", path + " is no readable GGUF file");
   shape = ReadShape(gguf_);
-  FindTensors();
+  FindTensors(context);
   for (Linear* linear : AllLinears()) RequireReadable(linear->weight->type);
 }
 
@@ -179,7 +212,7 @@ Tensor Weights::OwnInputs(Graph& graph, Matmuls& matmuls, Tensor tokens, Tensor 
   return graph.Scale(graph.Plus(of_stream, of_token), 1 / std::sqrt(2.0f));
 }
 
-void Weights::FindTensors() {
+void Weights::FindTensors(int64_t context) {
   Finder find(tensors_, path_);
   const Tensor table = TensorNamed(tensors_, "token_embd.weight");
   if (!table) throw Failure("MODEL_INVALID", path_ + ": the tensor token_embd.weight is missing");
@@ -189,8 +222,9 @@ void Weights::FindTensors() {
   int rotated = 0;
   for (const LayerShape& layer : shape.of_layer)
     if (layer.attention.rotation.has_factors) rotated = std::max(rotated, layer.attention.rotation.size);
-  rope_factors = find.Vector("rope_freqs.weight", rotated / 2, false);
-  find.Refuse("rope_factors_long.weight", "LongRoPE");
+  const bool is_long = context > shape.of_layer[0].attention.rotation.original_context;
+  const char* long_factors = is_long ? "rope_factors_long.weight" : "rope_factors_short.weight";
+  rope_factors = find.Vector(find.Named("rope_freqs.weight") ? "rope_freqs.weight" : long_factors, rotated / 2, false);
   head.name = "output";
   head.weight = find.Find("output.weight", {shape.width, shape.vocabulary, 1}, false);
   if (!head.weight) head.weight = embedding;
@@ -199,6 +233,10 @@ void Weights::FindTensors() {
     inputs_table = find.Find("per_layer_token_embd.weight", {all, shape.vocabulary, 1}, true);
     inputs_of_stream = find.Matrix("per_layer_model_proj", shape.width, all);
     inputs_norm = find.Vector("per_layer_proj_norm.weight", shape.input_width, true);
+  }
+  if (shape.streams > 1) {
+    stream_in = find.Find("altup_proj.weight", {shape.width, shape.width, shape.streams - 1}, true);
+    stream_out = find.Find("altup_unembd_proj.weight", {shape.width, shape.width, shape.streams - 1}, true);
   }
   for (int64_t i = 0; i < shape.layers; ++i) {
     const std::string prefix = "blk." + std::to_string(i) + ".";
@@ -218,6 +256,7 @@ void Weights::FindTensors() {
     find_mixer(find, prefix, shape, &layer);
     FindFeedForward(find, prefix, shape, &layer);
     if (shape.of_layer[0].attention.are_values_normed) FindOwnInput(find, prefix, shape, &layer);
+    if (shape.streams > 1) FindStreams(find, prefix, shape, &layer);
     layers.push_back(std::move(layer));
   }
 }

@@ -18,6 +18,7 @@ struct Linear {
   std::string name;  // "blk.0.attn_q"
   Tensor weight = nullptr;  // (in, out), or (in, out, experts)
   Tensor bias = nullptr;    // (out), or (out, experts), or null
+  Tensor scale = nullptr;   // (1, experts), of what each expert's matrix gives, or null
   Slot transposed;          // (out, in), or (out, in, experts)
   ggml_type transposed_type = GGML_TYPE_F32;
   bool is_transposed_packed = false;  // in panels of native/matmul
@@ -43,6 +44,7 @@ struct Layer {
   Linear query, key, value;
   Linear convolved;  // of a short convolution: what it reads
   Linear output_gate, beta, alpha;  // of a delta net
+  Linear beta_alpha;                // one matrix in place of the last two: those of each head of keys side by side
   Tensor convolution = nullptr;     // (kernel, channels), of it or of a delta net
   Tensor alpha_bias = nullptr;      // (value heads), of a delta net; so are the next two
   Tensor decay = nullptr;           // (value heads), below 0
@@ -50,19 +52,31 @@ struct Layer {
   Linear output;
   Linear router;   // of experts
   Tensor router_preference = nullptr;  // (experts), or null: added to scores for the choice alone
+  Tensor router_scale = nullptr;       // (width), of a norm of the stream that the router reads; null: it reads what the experts do
   Linear gate_up;  // one matrix in place of the next two
   Linear gate, up, down;
   Linear input_gate, input_output;  // of the layer's own input: what gates it, and what adds it to the stream
   Tensor input_norm = nullptr;      // (width), of what it adds
   Tensor output_scale = nullptr;    // (1), of the whole layer, or null
+  // Of a layer with several streams.
+  Linear laurel_left, laurel_right;    // a low-rank matrix beside attention
+  Tensor laurel_norm = nullptr;        // (width)
+  Tensor stream_norm = nullptr;        // (width), of what the router reads
+  Tensor stream_router = nullptr;      // (width, streams)
+  Tensor stream_prediction = nullptr;  // (streams, streams x streams)
+  Tensor stream_correction = nullptr;  // (streams, streams)
+  Tensor stream_scale = nullptr;       // (width), of the first stream where its own input gates it
   Linear shared_gate, shared_up, shared_down;  // of the expert that all tokens take
   Tensor shared_weight = nullptr;              // (width), or null: its logistic weight
+  Tensor expert_norm = nullptr;                // (width), of what experts read, or null: what the one of all tokens reads
+  Tensor expert_post_norm = nullptr;           // (width), of what experts add, or null
+  Tensor shared_post_norm = nullptr;           // (width), of what the one of all tokens adds, or null
 
   std::vector<Tensor*> norms() {
     return {&attention_norm, &attention_post_norm, &ffn_norm, &ffn_post_norm, &query_norm, &key_norm};
   }
   // What reads the normed stream in front of the mixer, in the order of its inputs.
-  std::vector<Linear*> mixer_inputs() { return Present({&convolved, &query_key_value, &query, &key, &value, &output_gate, &beta, &alpha}); }
+  std::vector<Linear*> mixer_inputs() { return Present({&convolved, &query_key_value, &query, &key, &value, &output_gate, &beta, &alpha, &beta_alpha}); }
   std::vector<const Linear*> mixer_inputs() const {
     auto list = const_cast<Layer*>(this)->mixer_inputs();
     return {list.begin(), list.end()};
@@ -70,7 +84,7 @@ struct Layer {
   // Those that the layer has, but for the router.
   std::vector<Linear*> linears() {
     std::vector<Linear*> list = mixer_inputs();
-    for (Linear* linear : Present({&output, &gate_up, &gate, &up, &down, &shared_gate, &shared_up, &shared_down, &input_gate, &input_output})) list.push_back(linear);
+    for (Linear* linear : Present({&output, &gate_up, &gate, &up, &down, &shared_gate, &shared_up, &shared_down, &input_gate, &input_output, &laurel_left, &laurel_right})) list.push_back(linear);
     return list;
   }
   // Numbers per token that the mixer makes of its inputs.
@@ -87,7 +101,8 @@ struct Layer {
 
 class Weights {
  public:
-  static std::unique_ptr<Weights> Load(Device* device, const std::string& path);
+  // `context`: cells that a sequence of the engine may have; more than the file's original context: LongRoPE's factors are those of long texts.
+  static std::unique_ptr<Weights> Load(Device* device, const std::string& path, int64_t context = 0);
   // Why a file cannot be trained, by its header; empty: it can.
   static std::string WhyNot(const std::string& path);
   ~Weights();
@@ -99,6 +114,7 @@ class Weights {
   Tensor inputs_table = nullptr;  // (input width x layers, vocabulary), in memory that the CPU reads, or null
   Linear inputs_of_stream;        // what the embedding adds to it
   Tensor inputs_norm = nullptr;   // (input width), of that
+  Tensor stream_in = nullptr, stream_out = nullptr;  // (width, width, streams - 1), of an embedding -> the others, and back; or null
   Linear head;
   std::vector<Layer> layers;
 
@@ -121,8 +137,8 @@ class Weights {
 
  private:
   Weights() = default;
-  void ReadHeader(const std::string& path);
-  void FindTensors();
+  void ReadHeader(const std::string& path, int64_t context);
+  void FindTensors(int64_t context);
   void Place(Device* device);
   std::vector<Linear*> TransposedLinears();
   static ggml_type TransposedType(const Linear& linear);

@@ -498,8 +498,26 @@ const eagle3 = (plain, width) => ({
   layers: 1,
 });
 
-/** Models that do not answer by themselves, or with a part that drafts. */
-const DRAFTING = {
+/** Models that do not answer by themselves, with a part that drafts, or of another kind of their architecture. */
+const FURTHER = {
+  /** Without shared caches: rounding of so few layers is small. */
+  'gemma3n-short': (sizes) => ({ ...ARCHITECTURES.gemma3n(sizes), architecture: 'gemma3n', layers: 2 }),
+  /** With experts beside the feed-forward part, and no inputs of each layer's own. */
+  'gemma4-moe': (sizes) => {
+    const { keys, ...row } = ARCHITECTURES.gemma4(sizes);
+    return {
+      ...row,
+      architecture: 'gemma4',
+      keys: { ...keys, ...sizes.moe, embedding_length_per_layer_input: 0, 'attention.shared_kv_layers': 0 },
+      optional: () => [
+        'layer_output_scale.weight',
+        'ffn_gate_inp.weight',
+        'ffn_gate_up_exps.weight',
+        'ffn_down_exps.scale',
+      ],
+      layers: 3,
+    };
+  },
   'qwen35-mtp': withHead('qwen35'),
   'qwen35moe-mtp': withHead('qwen35moe'),
   'glm4moe-mtp': withHead('glm4moe'),
@@ -593,9 +611,9 @@ export const REAL_SHAPES = {
 /** A model's description: its architecture, keys, the tensors that it has though it need not, its vocabulary. */
 export function describe(name, width) {
   const real = REAL_SHAPES[name];
-  const toRow = ARCHITECTURES[real?.architecture ?? name] ?? DRAFTING[name];
+  const toRow = ARCHITECTURES[real?.architecture ?? name] ?? FURTHER[name];
   if (!toRow) {
-    const names = [ARCHITECTURES, DRAFTING, REAL_SHAPES].flatMap(Object.keys);
+    const names = [ARCHITECTURES, FURTHER, REAL_SHAPES].flatMap(Object.keys);
     throw new Error(`name: expected one of ${names.join(', ')}, got ${name}`);
   }
   const tiny = { ...tinySizes(width), ...real?.sizes };

@@ -205,6 +205,12 @@ export class Engine {
     return this.#backend.rollbackTokens !== Infinity || this.#backend.windowTokens > 0;
   }
 
+  /** Cells that the cache of one sequence may have, as the engine counts them: all where sequences share them. */
+  get sequenceCells(): number {
+    const { kvTokens, slotCount, isKvUnified } = this.#backend;
+    return isKvUnified ? kvTokens : Math.floor(kvTokens / slotCount);
+  }
+
   /** CPU threads of the last step. */
   get threads(): number {
     return this.#backend.threads;

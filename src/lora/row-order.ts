@@ -9,6 +9,9 @@ export function hasPairedRows(architecture: string): boolean {
   return PAIRED.has(architecture);
 }
 
+/** Architectures whose GGUF files have heads of values that read the same head of keys one round after the other. */
+const TILED = new Set(['qwen35', 'qwen35moe']);
+
 /** Heads of a gated delta net: of queries and keys, and of values. */
 export type DeltaNetHeads = { readonly keyHeads: number; readonly valueHeads: number };
 
@@ -33,7 +36,7 @@ export function rowPlaces(kind: string, rows: number, model: Model): Int32Array 
   const { architecture, headCount, kvHeadCount, deltaNet } = model;
   if (hasPairedRows(architecture) && kind === 'attn_q') return pairedPlaces(rows, headCount);
   if (hasPairedRows(architecture) && kind === 'attn_k') return pairedPlaces(rows, kvHeadCount);
-  if (!deltaNet) return null;
+  if (!deltaNet || !TILED.has(architecture)) return null;
   if (kind === 'attn_gate' || kind === 'ssm_alpha' || kind === 'ssm_beta')
     return tiledPlaces(0, rows, deltaNet);
   const { keyHeads, valueHeads } = deltaNet;
@@ -43,8 +46,12 @@ export function rowPlaces(kind: string, rows: number, model: Model): Int32Array 
 }
 
 /** The same of columns. */
-export function columnPlaces(kind: string, columns: number, { deltaNet }: Model): Int32Array | null {
-  return deltaNet && kind === 'ssm_out' ? tiledPlaces(0, columns, deltaNet) : null;
+export function columnPlaces(
+  kind: string,
+  columns: number,
+  { architecture, deltaNet }: Model,
+): Int32Array | null {
+  return deltaNet && TILED.has(architecture) && kind === 'ssm_out' ? tiledPlaces(0, columns, deltaNet) : null;
 }
 
 /**

@@ -108,6 +108,7 @@ export type TrainerAddon = {
     rank: number;
     alpha: number;
     modules: readonly string[];
+    contextSize: number;
     memoryBudget: number;
     isWide: boolean;
   }): Promise<NativeTrainer>;

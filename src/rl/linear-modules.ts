@@ -7,6 +7,7 @@ export const LINEAR_MODULES = [
   'attn_gate',
   'ssm_beta',
   'ssm_alpha',
+  'ssm_ba',
   'attn_output',
   'shortconv.in_proj',
   'shortconv.out_proj',
@@ -19,4 +20,6 @@ export const LINEAR_MODULES = [
   'ffn_down_shexp',
   'inp_gate',
   'proj',
+  'laurel_l',
+  'laurel_r',
 ] as const;

@@ -94,6 +94,7 @@ export async function openTrainer(options: TrainerOptions): Promise<Trainer> {
       rank,
       alpha: plainAlpha({ alpha, rank, rslora }),
       modules: settings.modules ?? LINEAR_MODULES,
+      contextSize: settings.contextSize ?? 0,
       memoryBudget: settings.memoryBudget ?? 0,
       isWide: settings.arithmetic === 'exact',
     })

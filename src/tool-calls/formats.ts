@@ -1,4 +1,5 @@
 /** The table of tool-call formats: one row each, which parser, grammar and detection read. */
+import { atemCalls } from './atem-calls.ts';
 import { dsmlCalls, inSection, JSON_OBJECT, NAMED, PYTHON_CALL, QWEN_PARAMETERS } from './format-parts.ts';
 import type { FormatRow } from './format-row.ts';
 import { gemmaCalls } from './gemma-calls.ts';
@@ -77,6 +78,21 @@ const FORMATS = {
     },
     seenBy: [['<|tool_call_begin|>']],
   },
+  kimi_k3: {
+    reads: xmlCalls({
+      sections: { begins: ['<|open|>tools<|sep|>'], ends: ['<|close|>tools<|sep|>'] },
+      callBegin: '<|open|>call tool="',
+      nameEnd: '"',
+      attributesEnd: '<|sep|>',
+      callEnd: '<|close|>call<|sep|>',
+      parameterBegin: '<|open|>argument key="',
+      keyEnd: '"',
+      typeAttribute: { end: '<|sep|>', string: '"string"' },
+      valueEnds: ['<|close|>argument<|sep|>'],
+    }),
+    seenBy: [['<|open|>', '<|end_of_msg|>']],
+  },
+  muse_glimmer: { reads: atemCalls(), seenBy: [['<atem:function_calls>', '<|message|>']] },
   solar: {
     reads: namedJson({
       callBegin: '<|tool_call:begin|>',

@@ -1,11 +1,20 @@
 /** Model files -> opened trainers: one per file, open for a while after its last use for the next one. */
+import type { RunningModel } from '../models/index.ts';
 import { openTrainer, type Trainer, type TrainerOptions } from '../rl/index.ts';
 
 /** How trainers are opened. */
 export type TrainerSettings = Pick<
   TrainerOptions,
-  'rank' | 'alpha' | 'rslora' | 'modules' | 'memoryBudget' | 'gpu' | 'threads'
+  'rank' | 'alpha' | 'rslora' | 'modules' | 'memoryBudget' | 'gpu' | 'threads' | 'contextSize'
 >;
+
+/** Those that depend on the model that samples. */
+export function settingsOf({
+  threads,
+  engine,
+}: RunningModel): Pick<TrainerSettings, 'threads' | 'contextSize'> {
+  return { threads, contextSize: engine.sequenceCells };
+}
 
 /** Whose state a trainer has between its uses. */
 export interface Resident {

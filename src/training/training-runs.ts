@@ -23,13 +23,13 @@ import type { Store } from '../store/index.ts';
 import { probeCheckpoint } from './probe.ts';
 import { sampleOf } from './run-sample.ts';
 import { StepRun } from './step-run.ts';
-import type { TrainerSettings, Trainers } from './trainers.ts';
+import { settingsOf, type TrainerSettings, type Trainers } from './trainers.ts';
 
 /** What runs are made with. */
 export type TrainingRunsContext = {
   readonly models: Models;
   readonly store: () => Store;
-  readonly settings: Omit<TrainerSettings, 'threads'>;
+  readonly settings: Omit<TrainerSettings, 'threads' | 'contextSize'>;
   readonly trainers: Trainers;
   readonly queue: Queue;
   readonly lossPool: () => LossPool;
@@ -244,7 +244,7 @@ export class TrainingRuns implements TrainingRunsResource {
         `the file ${base.path} is not the one that the training run began with`,
       );
     return await queue.run(base.path, () =>
-      trainers.use(base.path, { ...settings, rank, alpha, threads: base.threads }, run, (trainer) =>
+      trainers.use(base.path, { ...settings, rank, alpha, ...settingsOf(base) }, run, (trainer) =>
         work(trainer, base),
       ),
     );

@@ -29,7 +29,7 @@ import { createChatTokenizer } from './chat-tokenizer.ts';
 import { probeCheckpoint } from './probe.ts';
 import { RunningJob } from './running-job.ts';
 import { requireTrainable, type TrainableModel } from './trainable.ts';
-import { type TrainerSettings, Trainers } from './trainers.ts';
+import { settingsOf, type TrainerSettings, Trainers } from './trainers.ts';
 import { TrainingRuns, type TrainingRunsContext } from './training-runs.ts';
 
 /** What training works with. */
@@ -37,7 +37,7 @@ export type TrainingContext = {
   readonly models: Models;
   /** Throws when the runtime is closed. */
   readonly store: () => Store;
-  readonly settings: Omit<TrainerSettings, 'threads'> & {
+  readonly settings: Omit<TrainerSettings, 'threads' | 'contextSize'> & {
     /** Bytes of trajectories that the run of a model keeps. */
     readonly trajectoryBytes?: number | undefined;
   };
@@ -180,7 +180,7 @@ export class Training {
     const lossPool = this.#openLossPool();
     const { id, step, metrics } = await this.#trainers.use(
       base.path,
-      { ...settings, threads: base.threads },
+      { ...settings, ...settingsOf(base) },
       null,
       (trainer) =>
         work({

@@ -97,81 +97,88 @@ describe.each([4128, 4136, 4160])('a vocabulary of %i tokens', (vocabularySize) 
   });
 });
 
-describe.each(['qwen3', 'gemma3', 'qwen35', 'lfm2', 'gpt-oss', 'gemma4'])(
-  'a shared prompt, %s',
-  (architecture) => {
-    let model: string;
-    beforeAll(async () => {
-      model = path.join(folder, `shared-${architecture}.gguf`);
-      if (architecture === 'qwen3' || architecture === 'gemma3')
-        await writeTinyModel(model, { architecture, type: 'f32' });
-      else model = architectureFiles([architecture])[architecture]!;
-    });
+describe.each([
+  'qwen3',
+  'gemma3',
+  'qwen35',
+  'qwen3next',
+  'lfm2',
+  'gpt-oss',
+  'gemma3n',
+  'gemma4',
+  'gemma4-moe',
+])('a shared prompt, %s', (architecture) => {
+  let model: string;
+  beforeAll(async () => {
+    model = path.join(folder, `shared-${architecture}.gguf`);
+    if (architecture === 'qwen3' || architecture === 'gemma3')
+      await writeTinyModel(model, { architecture, type: 'f32' });
+    else model = architectureFiles([architecture])[architecture]!;
+  });
 
-    const promptSize = 45;
-    const answerSizes = [70, 33, 150, 1, 64];
-    /** Whether the row's target `i` belongs to answer `group`. */
-    const isOf = (group: number, i: number) => {
-      const before = answerSizes.slice(0, group - 1).reduce((sum, size) => sum + size, 0);
-      return i >= before && i < before + answerSizes[group - 1]!;
+  const promptSize = 45;
+  const answerSizes = [70, 33, 150, 1, 64];
+  /** Whether the row's target `i` belongs to answer `group`. */
+  const isOf = (group: number, i: number) => {
+    const before = answerSizes.slice(0, group - 1).reduce((sum, size) => sum + size, 0);
+    return i >= before && i < before + answerSizes[group - 1]!;
+  };
+
+  /** The answer's own row: its prompt and itself alone. */
+  const alone = (shared: PackedRow, group: number): PackedRow => {
+    const places = [...shared.groupIds.keys()].filter((i) => [0, group].includes(shared.groupIds[i]!));
+    const targets = [...shared.logitRows.keys()].filter((i) => isOf(group, i));
+    return {
+      tokens: Int32Array.from(places, (i) => shared.tokens[i]!),
+      positions: Int32Array.from(places, (i) => shared.positions[i]!),
+      groupIds: new Int32Array(places.length),
+      parentIds: new Int32Array(places.length),
+      logitRows: Int32Array.from(targets, (i) => places.indexOf(shared.logitRows[i]!)),
+      targetTokens: Int32Array.from(targets, (i) => shared.targetTokens[i]!),
     };
+  };
 
-    /** The answer's own row: its prompt and itself alone. */
-    const alone = (shared: PackedRow, group: number): PackedRow => {
-      const places = [...shared.groupIds.keys()].filter((i) => [0, group].includes(shared.groupIds[i]!));
-      const targets = [...shared.logitRows.keys()].filter((i) => isOf(group, i));
-      return {
-        tokens: Int32Array.from(places, (i) => shared.tokens[i]!),
-        positions: Int32Array.from(places, (i) => shared.positions[i]!),
-        groupIds: new Int32Array(places.length),
-        parentIds: new Int32Array(places.length),
-        logitRows: Int32Array.from(targets, (i) => places.indexOf(shared.logitRows[i]!)),
-        targetTokens: Int32Array.from(targets, (i) => shared.targetTokens[i]!),
-      };
-    };
-
-    it('gives answers of any length what separate rows give, on the way there and back', async () => {
-      await using trainer = await openTrainer({ model, gpu: false, threads: 2, arithmetic: 'exact' });
-      await trainer.loadAdapter(randomAdapter(trainer, normal, 0.02));
-      const shared = packAnswers(promptSize, answerSizes);
-      const gradient = Float32Array.from(shared.targetTokens, () => normal() / 32);
-      const { logprobs } = await trainer.forward(shared);
-      const together = await gradientsOf(trainer, shared, gradient);
-      const sums = Object.fromEntries(
-        Object.entries(together).map(([name, { a, b }]) => [name, { a: a.map(() => 0), b: b.map(() => 0) }]),
-      );
-      for (const group of [1, 2, 3, 4, 5]) {
-        const one = alone(shared, group);
-        const mine = (_: number, i: number) => isOf(group, i);
-        const own = await trainer.forward(one);
-        for (const [i, expected] of logprobs.filter(mine).entries())
-          expect(Math.abs(own.logprobs[i]! - expected)).toBeLessThan(1e-4);
-        for (const [name, factors] of Object.entries(await gradientsOf(trainer, one, gradient.filter(mine))))
-          for (const factor of ['a', 'b'] as const)
-            factors[factor].forEach((value, i) => {
-              sums[name]![factor][i]! += value;
-            });
+  it('gives answers of any length what separate rows give, on the way there and back', async () => {
+    await using trainer = await openTrainer({ model, gpu: false, threads: 2, arithmetic: 'exact' });
+    await trainer.loadAdapter(randomAdapter(trainer, normal, 0.02));
+    const shared = packAnswers(promptSize, answerSizes);
+    const gradient = Float32Array.from(shared.targetTokens, () => normal() / 32);
+    const { logprobs } = await trainer.forward(shared);
+    const together = await gradientsOf(trainer, shared, gradient);
+    const sums = Object.fromEntries(
+      Object.entries(together).map(([name, { a, b }]) => [name, { a: a.map(() => 0), b: b.map(() => 0) }]),
+    );
+    for (const group of [1, 2, 3, 4, 5]) {
+      const one = alone(shared, group);
+      const mine = (_: number, i: number) => isOf(group, i);
+      const own = await trainer.forward(one);
+      for (const [i, expected] of logprobs.filter(mine).entries())
+        expect(Math.abs(own.logprobs[i]! - expected)).toBeLessThan(1e-4);
+      for (const [name, factors] of Object.entries(await gradientsOf(trainer, one, gradient.filter(mine))))
+        for (const factor of ['a', 'b'] as const)
+          factors[factor].forEach((value, i) => {
+            sums[name]![factor][i]! += value;
+          });
+    }
+    for (const [name, factors] of Object.entries(together))
+      for (const factor of ['a', 'b'] as const) {
+        const error = Math.hypot(...factors[factor].map((value, i) => value - sums[name]![factor][i]!));
+        expect(error / Math.hypot(...factors[factor]), `${name}.${factor}`).toBeLessThan(1e-4);
       }
-      for (const [name, factors] of Object.entries(together))
-        for (const factor of ['a', 'b'] as const) {
-          const error = Math.hypot(...factors[factor].map((value, i) => value - sums[name]![factor][i]!));
-          expect(error / Math.hypot(...factors[factor]), `${name}.${factor}`).toBeLessThan(1e-4);
-        }
-    });
+  });
 
-    it('gives a row the same whatever rows came before it', async () => {
-      await using fresh = await openTrainer({ model, gpu: false, threads: 1 });
-      await using used = await openTrainer({ model, gpu: false, threads: 1 });
-      const weights = randomAdapter(fresh, normal, 0.02);
-      for (const trainer of [fresh, used]) await trainer.loadAdapter(weights);
-      const long = packAnswers(promptSize, answerSizes);
-      await gradientsOf(used, long, new Float32Array(long.targetTokens.length).fill(1));
-      await used.forward(packAnswers(3, [5]), { gradients: false });
-      expect(await gradientsOf(used)).toEqual(await gradientsOf(fresh));
-      expect(used.memory().bytes).toBeGreaterThan(fresh.memory().bytes);
-    });
-  },
-);
+  it('gives a row the same whatever rows came before it', async () => {
+    await using fresh = await openTrainer({ model, gpu: false, threads: 1 });
+    await using used = await openTrainer({ model, gpu: false, threads: 1 });
+    const weights = randomAdapter(fresh, normal, 0.02);
+    for (const trainer of [fresh, used]) await trainer.loadAdapter(weights);
+    const long = packAnswers(promptSize, answerSizes);
+    await gradientsOf(used, long, new Float32Array(long.targetTokens.length).fill(1));
+    await used.forward(packAnswers(3, [5]), { gradients: false });
+    expect(await gradientsOf(used)).toEqual(await gradientsOf(fresh));
+    expect(used.memory().bytes).toBeGreaterThan(fresh.memory().bytes);
+  });
+});
 
 describe('a row of a model with recurrent layers', () => {
   it('must be made of sequences', async () => {

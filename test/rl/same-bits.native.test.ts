@@ -135,10 +135,13 @@ describe.skipIf(KERNELS === undefined)('log-probabilities of samples and of the 
     await compare(file, answers);
   });
 
-  it.each(['qwen35', 'lfm2', 'gpt-oss'])('%s: equal to the bit', async (name) => {
-    const file = architectureFiles([name], 'q8_0')[name]!;
-    await compare(file, await sample(file, { deterministic: true }));
-  });
+  it.each(['qwen35', 'qwen35moe', 'qwen3next', 'lfm2', 'gpt-oss', 'glm4moe'])(
+    '%s: equal to the bit',
+    async (name) => {
+      const file = architectureFiles([name], 'q8_0')[name]!;
+      await compare(file, await sample(file, { deterministic: true }));
+    },
+  );
 
   it.each([
     ['qwen3', 4],

@@ -22,7 +22,7 @@ export type TinyModel = {
   readonly isTied?: boolean;
   /** Matrices of the feed-forward part, two of which a token takes. */
   readonly experts?: number;
-  /** Further metadata, and tensors of 8 numbers. */
+  /** Further metadata, and tensors of 8 numbers around 2. */
   readonly metadata?: Metadata;
   readonly tensors?: readonly string[];
   /** In place of its byte-level vocabulary. */
@@ -191,7 +191,7 @@ export async function writeTinyModel(file: string, model: TinyModel): Promise<vo
       for (const part of ['attn_q_norm', 'attn_k_norm'])
         add(name(`${part}.weight`), [headSize], 0.1, 'f32', 1);
   }
-  for (const name of model.tensors ?? []) add(name, [8], 1);
+  for (const name of model.tensors ?? []) add(name, [8], 0.2, 'f32', 2);
   if (model.headRows) {
     const { bytes, type: kind } = tensors.find(({ name }) => name === 'output.weight')!;
     const rowBytes = bytes.length / vocabulary;

@@ -18,6 +18,7 @@ import {
   type TextCompletion,
   type TextCompletionRequest,
   type TrainingRunInfo,
+  type TranscriptionRequest,
   toDataUri,
   validateCheckpointDeleteRequest,
   validateJobListQuery,
@@ -34,12 +35,14 @@ import type {
   TrainingJob,
   TrainingJobsResource,
   TrainingRunsResource,
+  TranscriptionAnswer,
 } from '../../service.ts';
 import { BACKGROUND_HEADER } from '../headers.ts';
 import { type ClientSettings, checkConnectOptions } from './connect-options.ts';
 import { fromEventStream } from './event-stream.ts';
 import { textOf } from './http-client.ts';
 import { type RemoteCall, RetryingClient } from './retrying-client.ts';
+import { askTranscription } from './transcriptions.ts';
 
 /**
  * Returns the service of a server: vLLM, another process with this library, or any server with these endpoints. Requests are validated
@@ -104,6 +107,11 @@ class RemoteService extends CheckedTrainingService implements ConnectedService {
     const [body, headers] = [JSON.stringify(request), headersOf(options)];
     const { signal } = options;
     return this.#client.json({ method: 'POST', path, body, headers, signal, isRepeatable: true });
+  }
+
+  /** @internal Asks the server's endpoint of transcripts. */
+  transcription(request: TranscriptionRequest, options: CallOptions): Promise<TranscriptionAnswer | null> {
+    return askTranscription(this.#client, request, options, headersOf(options));
   }
 
   async #complete<Whole, Stream>(

@@ -11,6 +11,7 @@ import type { Service } from '../../service.ts';
 import { readJson } from './body.ts';
 import { type EndpointHandler, type RequestContext, tooMany, unsupported } from './context.ts';
 import type { HandlerSettings } from './handler-options.ts';
+import { listJobEvents } from './job-event-endpoint.ts';
 import { jobQuery, listQuery } from './list-query.ts';
 import { renameOldSettings } from './old-names.ts';
 import { json } from './wire.ts';
@@ -91,10 +92,8 @@ export const listTrainingJobs: EndpointHandler = async (context) =>
 export const retrieveTrainingJob: EndpointHandler = async (context) =>
   json(await preview(context, 'trainingJobs').retrieve(context.id, context.call));
 
-export const listTrainingJobEvents: EndpointHandler = async (context) => {
-  const { after, limit } = listQuery(context);
-  return json(await preview(context, 'trainingJobs').events(context.id, { after, limit }, context.call));
-};
+export const listTrainingJobEvents: EndpointHandler = async (context) =>
+  listJobEvents(context, preview(context, 'trainingJobs'));
 
 export const cancelTrainingJob: EndpointHandler = async (context) =>
   json(await preview(context, 'trainingJobs').cancel(context.id, context.call));

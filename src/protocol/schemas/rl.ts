@@ -259,6 +259,13 @@ export const rlDefinitions: Definitions = {
         ...ref('Gpu'),
       },
       threads,
+      contextSize: {
+        description:
+          "With LongRoPE: cells that one sequence of the sampling engine may use, `stats().kvTokens` where sequences share them. If they are more than the model's original context, the engine takes the factors for long texts, and so does the trainer. Default: those for short texts.",
+        type: 'integer',
+        minimum: 1,
+        maximum: 2 ** 31 - 1,
+      },
       arithmetic: oneOf(
         '`exact` multiplies in 32-bit floats with what quantized weights stand for. `engine`: matmuls as the engine computes them, so that log-probabilities agree with it; these round activations too. `exact` takes 4 bytes a weight.',
         ['engine', 'exact'],
