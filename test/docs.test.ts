@@ -21,6 +21,7 @@ const documents = [
     .filter((file) => file.endsWith('.md'))
     .map((file) => `docs/${file}`),
   'models/README.md',
+  'examples/README.md',
   ...['native', ...folders('native').map((name) => `native/${name}`)]
     .map((folder) => `${folder}/README.md`)
     .filter((file) => fs.existsSync(path.join(ROOT, file))),
