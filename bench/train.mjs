@@ -1,5 +1,5 @@
 // The trainer on the 0.6B shape -> tokens per second against this machine's matrix product, shared prompts, memory.
-// Each part trains real rows in its own process and takes minutes. Parts: --only speed,shared,memory,job,round
+// Each part trains real rows in its own process and takes minutes. Parts: --only speed,shared,memory,job,round,wire
 import { inProcess, median, result, waitUntilQuiet } from './measure.mjs';
 import { ensureModel } from './model/make.mjs';
 
@@ -69,6 +69,16 @@ const PARTS = {
     return [
       result(`${label}: sampled and trained on`, 'ms', roundMs),
       result(`${label}: share of the time outside engine and trainer`, '', outsideShare),
+    ];
+  },
+  wire: async (settings) => {
+    const { directMs, remoteMs, isSame, answers, tokens } = await inProcess('train/wire.mjs', settings);
+    if (!isSame) throw new Error('a training run over HTTP computed other bits than one in process');
+    const label = `a step on ${answers} answers of ${tokens} tokens`;
+    const ratio = median(remoteMs.map((value, i) => value / directMs[i]));
+    return [
+      result(`${label}: in process`, 'ms', directMs),
+      result(`${label}: over HTTP`, 'ms', remoteMs, { 'in process, median of pairs': ratio }),
     ];
   },
 };

@@ -21,13 +21,14 @@ const NEEDED = [
   'dist/report/page/page.html',
   'dist/cli/index.js',
   'models/onpolicy-tiny.gguf',
+  'bench/model/make.mjs',
   'models/seeing/onpolicy-seeing.gguf',
   'models/seeing/mmproj-onpolicy-seeing.gguf',
   'native/include/llama.h',
   ...['onpolicy', 'grammar', 'decoder'].map((name) => `${prebuilds}/${name}.node`),
 ];
 const UNWANTED =
-  /^(src|test|bench\/(?!results\/decode\.)|scripts\/(?!build-addon\.mjs$)|native\/build|node_modules|dist\/demo)|testing\.node$/;
+  /^(src|test|bench\/(?!results\/decode\.|progress|model\/)|scripts\/(?!build-addon\.mjs$)|native\/build|node_modules|dist\/demo)|testing\.node$/;
 const COMPILERS = [
   'cc',
   'gcc',

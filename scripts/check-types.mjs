@@ -1,12 +1,12 @@
-// The types of `dist` as a user's project meets them: every entry and the README's program, in strict TypeScript without skipLibCheck,
-// over three ways to resolve modules; and what the compiler says about a mistake.
+// The types of `dist` as a user's project meets them: every entry, in strict TypeScript without skipLibCheck, over three ways to resolve
+// modules; the programs and fragments of the docs; and what the compiler says about a mistake.
 // Words: paths of `tsc` of other releases of TypeScript, in place of the one here.
-import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { docPrograms } from './doc-programs.mjs';
+import { compile, compilePages } from './doc-types.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const modules = path.join(root, 'node_modules');
@@ -18,11 +18,6 @@ const RESOLUTIONS = [
   ['--module', 'node16'],
   ['--module', 'esnext', '--moduleResolution', 'bundler'],
 ];
-/** As `tsc --init` writes them, but for skipLibCheck. */
-const STRICT =
-  '--noEmit --target es2022 --skipLibCheck false --strict --noUncheckedIndexedAccess --exactOptionalPropertyTypes'.split(
-    ' ',
-  );
 const ENTRIES = ['onpolicy', 'onpolicy/rl', 'onpolicy/template', 'onpolicy/structured', 'onpolicy/http'];
 /** A mistake -> what the one error about it has. */
 const MISTAKES = [
@@ -32,9 +27,8 @@ const MISTAKES = [
 
 const app = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-types-'));
 try {
-  fs.mkdirSync(path.join(app, 'node_modules'));
-  fs.symlinkSync(root, path.join(app, 'node_modules', 'onpolicy'), 'junction');
-  fs.symlinkSync(path.join(modules, '@types'), path.join(app, 'node_modules', '@types'), 'junction');
+  link(root, 'onpolicy');
+  link(path.join(modules, '@types'), '@types');
   fs.writeFileSync(path.join(app, 'package.json'), '{ "type": "module" }');
   const entries = ENTRIES.map((name, i) => `import * as entry${i} from '${name}';\nvoid entry${i};\n`).join(
     '',
@@ -51,25 +45,29 @@ try {
   });
   for (const compiler of compilers) {
     for (const resolution of RESOLUTIONS) {
-      expect('', compile(compiler, resolution, ['entries.ts', 'readme.ts']));
+      const options = [...resolution, '--skipLibCheck', 'false'];
+      expect('', compile(app, options, ['entries.ts', 'readme.ts'], compiler));
     }
-    const errors = compile(compiler, RESOLUTIONS[0], mistakes).split(/^(?=\S)/m);
+    const errors = compile(app, RESOLUTIONS[0], mistakes, compiler).split(/^(?=\S)/m);
     for (const [i, [, expected]] of MISTAKES.entries()) {
       const [error = '', ...more] = errors.filter((line) => line.startsWith(mistakes[i]));
       if (more.length > 0 || error.split('\n').length > 2 || !error.includes(expected))
         expect(expected, [error, ...more].join(''));
     }
   }
+  const provide = (names) => {
+    for (const name of names) link(path.join(modules, name), name);
+  };
+  expect('', compilePages(app, provide, compilers[0]));
 } finally {
   fs.rmSync(app, { recursive: true, force: true });
 }
 
-/** What a compiler says. */
-function compile(compiler, options, files) {
-  return spawnSync(process.execPath, [compiler, ...STRICT, ...options, ...files], {
-    cwd: app,
-    encoding: 'utf8',
-  }).stdout;
+/** Makes a package one of the project's. */
+function link(folder, name) {
+  const place = path.join(app, 'node_modules', name);
+  fs.mkdirSync(path.dirname(place), { recursive: true });
+  fs.symlinkSync(folder, place, 'junction');
 }
 
 function expect(wanted, got) {

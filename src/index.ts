@@ -82,6 +82,7 @@ export {
   registerLogitsProcessor,
 } from './sampling/index.ts';
 export type {
+  AdapterLoader,
   Answer,
   CallOptions,
   CheckpointsResource,

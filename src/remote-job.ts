@@ -1,4 +1,4 @@
-/** The id of a training job at a server -> the job with its events and its end, by polling. */
+/** The id of a training job -> the job with its events and its end, by polling. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ErrorCode, errorCodes, OnpolicyError } from './errors.ts';
 import type {
@@ -7,7 +7,7 @@ import type {
   TrainingJobStatus,
   TrainingResult,
 } from './protocol/index.ts';
-import type { Service, TrainingJob } from './service.ts';
+import type { Service, TrainingJob, TrainingJobsResource } from './service.ts';
 
 /** Most entries of one request. */
 const PAGE = 100;
@@ -35,17 +35,11 @@ export class RemoteJob implements TrainingJob {
 
   /** Polls for events until the job has ended and all were returned. */
   async *events(): AsyncGenerator<TrainingJobEvent> {
-    for (let after: string | null = null; ; ) {
-      const { status } = await this.#poll(); // before the events: none follow its end
-      for (let hasMore = true; hasMore; ) {
-        const page = await this.#service.trainingJobs.events(this.id, { after, limit: PAGE });
-        yield* page.data;
-        after = page.last_id ?? after;
-        hasMore = page.has_more;
-      }
-      if (isEnded(status)) return;
-      await sleep(this.#pollMs);
-    }
+    const { trainingJobs } = this.#service;
+    const onStatus = (status: TrainingJobStatus): void => {
+      this.#status = status;
+    };
+    yield* jobEvents(trainingJobs, this.id, { after: null, pollMs: this.#pollMs, onStatus });
   }
 
   /** The first access starts to poll. */
@@ -89,6 +83,36 @@ export class RemoteJob implements TrainingJob {
       if (!page.has_more) throw new OnpolicyError('NOT_FOUND', `checkpoint ${step} was deleted`);
       after = page.last_id;
     }
+  }
+}
+
+/** How the events of a job are polled. */
+type EventPolling = {
+  /** The id of the last event that is known. */
+  readonly after: string | null;
+  readonly pollMs: number;
+  readonly signal?: AbortSignal;
+  readonly onStatus?: (status: TrainingJobStatus) => void;
+};
+
+/** Events of a job as they come, until it has ended. */
+export async function* jobEvents(
+  jobs: TrainingJobsResource,
+  id: string,
+  { after, pollMs, signal, onStatus }: EventPolling,
+): AsyncGenerator<TrainingJobEvent> {
+  const options = signal ? { signal } : {};
+  for (let last = after; ; ) {
+    const { status } = await jobs.retrieve(id, options); // before the events: none follow its end
+    onStatus?.(status);
+    for (let hasMore = true; hasMore; ) {
+      const page = await jobs.events(id, { after: last, limit: PAGE }, options);
+      yield* page.data;
+      last = page.last_id ?? last;
+      hasMore = page.has_more;
+    }
+    if (isEnded(status)) return;
+    await sleep(pollMs, undefined, options).catch(() => signal?.throwIfAborted());
   }
 }
 

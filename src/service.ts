@@ -169,15 +169,8 @@ export interface Transcribe {
   (request: TranscriptionRequest, options?: CallOptions): Promise<TranscriptionAnswer>;
 }
 
-/** The service of a server, which can also load LoRA adapters. */
-export interface ConnectedService extends Service {
-  /** Starts a supervised training job on a registered model. Calls `POST /v1/preview/sft-training-jobs`. */
-  sft(request: SftRequest, options?: CallOptions): Promise<TrainingJob>;
-  /** Opens a training run whose steps the caller makes: on a model, or again by its id. */
-  openTraining(
-    target: TrainingRunRequest | { readonly run: string },
-    options?: CallOptions,
-  ): Promise<TrainingRun>;
+/** Loads LoRA adapters that checkpoints of another process are. */
+export interface AdapterLoader {
   /**
    * Loads an adapter from a PEFT folder that the server can read. Requests then use its name as their `model`. Calls vLLM's `POST
    * /v1/load_lora_adapter`.
@@ -191,8 +184,22 @@ export interface ConnectedService extends Service {
   unloadAdapter(name: string, options?: CallOptions): Promise<void>;
 }
 
-/** Several services as one. */
-export interface PooledService extends Service {
+/** The service of a server, which can also load LoRA adapters. */
+export interface ConnectedService extends Service, AdapterLoader {
+  /** Starts a supervised training job on a registered model. Calls `POST /v1/preview/sft-training-jobs`. */
+  sft(request: SftRequest, options?: CallOptions): Promise<TrainingJob>;
+  /** Opens a training run whose steps the caller makes: on a model, or again by its id. */
+  openTraining(
+    target: TrainingRunRequest | { readonly run: string },
+    options?: CallOptions,
+  ): Promise<TrainingRun>;
+}
+
+/**
+ * Several services as one. Adapters are loaded at every member that can load them; requests for one go to the members that have it, so an
+ * unreachable member does not matter if another one has loaded it.
+ */
+export interface PooledService extends Service, AdapterLoader {
   /** Adds a member, which gets requests from now on. Closing the pool closes it, too. */
   add(service: Service | Completions): void;
 }

@@ -21,6 +21,7 @@ const documents = [
     .filter((file) => file.endsWith('.md'))
     .map((file) => `docs/${file}`),
   'models/README.md',
+  'examples/README.md',
   ...['native', ...folders('native').map((name) => `native/${name}`)]
     .map((folder) => `${folder}/README.md`)
     .filter((file) => fs.existsSync(path.join(ROOT, file))),
@@ -50,13 +51,26 @@ describe('the README', () => {
     const speed = readme.slice(readme.indexOf('## Speed'), readme.indexOf('## What it refuses'));
     const [, chart] = /\]\((\S+)\.svg\)/.exec(speed)!;
     const { results } = JSON.parse(read(`${chart}.json`)) as {
-      results: { name: string; ratios?: Record<string, number> }[];
+      results: { name: string; median: number; ratios?: Record<string, number> }[];
     };
     const rows = results.filter(({ name }) => name.endsWith(': onpolicy'));
     for (const peer of ['node-llama-cpp', 'bare llama_decode'])
       expect(speed.replaceAll('\n', ' ')).toContain(
         `: ${rows.map(({ ratios }) => ratios![peer]!.toFixed(2)).join(', ')}.`,
       );
+    const at = (count: string, engine: string): string =>
+      results.find(({ name }) => name === `${count}: ${engine}`)!.median.toFixed(0);
+    for (const [row, engine] of Object.entries({
+      '**onpolicy**': 'onpolicy',
+      'node-llama-cpp': 'node-llama-cpp',
+      "llama.cpp's server": 'llama-server',
+    })) {
+      const [, figures] = new RegExp(
+        `^\\| ${row.replaceAll('*', '\\*')} \\|[^|]+\\| ([\\d, ]+) \\|`,
+        'm',
+      ).exec(readme)!;
+      expect(figures, row).toBe(`${at('1 sequence', engine)}, ${at('32 sequences', engine)}`);
+    }
   });
 });
 
@@ -82,7 +96,7 @@ it('docs/errors.md says when each code comes, and its status', () => {
   expect(listed).toEqual(errorCodes.map((code) => `${code} ${new OnpolicyError(code, '').status}`));
 });
 
-it('the package holds what its README links to', () => {
+it('the package holds what its pages link to', () => {
   const npm = spawnSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
     cwd: ROOT,
     encoding: 'utf8',
@@ -92,10 +106,17 @@ it('the package holds what its README links to', () => {
     { files: { path: string }[] },
   ];
   const packed = files.map((file) => file.path);
-  const links = [...readme.matchAll(/\]\(([^)#:\s]+)(?:#[^)]*)?\)/g)].map(([, link]) => link!);
   const isPacked = (link: string): boolean =>
     packed.some((file) => file === link || file.startsWith(link.replace(/\/?$/, '/')));
-  expect(links.filter((link) => !isPacked(link))).toEqual([]);
+  const pages = packed.filter((file) => file.endsWith('.md'));
+  expect(pages).toContain('docs/architecture.md');
+  const dead = pages.flatMap((page) =>
+    [...read(page).matchAll(/\]\(([^)#:\s]+)(?:#[^)]*)?\)/g)]
+      .map(([, link]) => path.posix.join(path.posix.dirname(page), link!))
+      .filter((link) => !isPacked(link))
+      .map((link) => `${page}: ${link}`),
+  );
+  expect(dead).toEqual([]);
 });
 
 describe('docs/from-node-llama-cpp.md', () => {
@@ -136,6 +157,32 @@ it('docs/choosing-a-model.md computes the KV cache right', () => {
     const [layers, kvHeads, headSize, kib] = numbers!.split(' | ').slice(1).map(Number);
     expect((layers! * kvHeads! * 2 * headSize! * 2) / 1024, line).toBe(kib);
   }
+});
+
+it('docs/choosing-a-model.md names files that fit, and what works with them', () => {
+  const measured = new Map(
+    [...read('docs/architectures.md').matchAll(/^\| `(.+)` \| (.+) \|$/gm)].map(([, name, cells]) => [
+      name!,
+      cells!.split(' | '), // answers, turns, drafts, kernels, deterministic, trainable
+    ]),
+  );
+  const page = read('docs/choosing-a-model.md');
+  const files = [
+    ...page.matchAll(/^\| ([^|]+) \| ((?:(?:-|\S+ \S+, [\d.]+) \| ){3}(?:-|\S+ \S+, [\d.]+)) \|$/gm),
+  ];
+  const works = [...page.matchAll(/^\| ([^|]+) \| `([\w-]+)` \| (.+) \| [^|]* \|$/gm)];
+  expect(works.length).toBeGreaterThan(10);
+  expect(files.map(([, family]) => family)).toEqual(works.map(([, family]) => family));
+  for (const [row, , architecture, columns] of works) {
+    const [, , drafts, , deterministic, trainable] = measured.get(architecture!)!;
+    expect(columns, row).toBe([drafts, deterministic, trainable].join(' | '));
+  }
+  for (const [row, , columns] of files)
+    for (const [i, file] of columns!.split(' | ').entries()) {
+      if (file === '-') continue;
+      const [, size] = /^\S+ (?:I?Q|MXFP)\d\S*, ([\d.]+)$/.exec(file)!;
+      expect(Number(size) / 2 ** (i + 3), row).toBeLessThan(0.77); // of 8, 16, 32, 64 GB
+    }
 });
 
 it('docs/dependencies.md names every package', () => {

@@ -157,3 +157,11 @@ export function int32Array(raw) {
   const count = Number(raw.readBigUInt64LE(8));
   return Int32Array.from({ length: count }, (_, i) => raw.readInt32LE(16 + 4 * i));
 }
+
+/** A raw array of texts or int32 numbers with `itemsOf(count, first)` behind it, so that it has `size` items. */
+export function extended(raw, size, itemsOf) {
+  const count = Number(raw.readBigUInt64LE(8));
+  const isText = raw.readUInt32LE(4) === VALUE.string;
+  const items = itemsOf(size - count, count).map((item) => (isText ? string(item) : uint32(item)));
+  return Buffer.concat([raw.subarray(0, 8), uint64(size), raw.subarray(16), ...items]);
+}

@@ -6,7 +6,7 @@ import { progressBar } from '../progress.mjs';
 import { copyingChunks } from './copying.mjs';
 import { int32Array, readKeyValues, TENSOR_TYPES, writeGguf } from './gguf.mjs';
 import { metadataOf, SHAPES, tensorsOf } from './shapes.mjs';
-import { extractVocabulary } from './vocabulary.mjs';
+import { embeddedVocabulary, extractVocabulary } from './vocabulary.mjs';
 import { oneChunks, randomChunks, withFaintRows } from './weights.mjs';
 
 export const MODELS_FOLDER = fileURLToPath(new URL('../models/', import.meta.url));
@@ -15,8 +15,17 @@ const LOGIT_DEVIATION = 2.5;
 const NORMAL_TOKEN = 1;
 const MATRIX_TYPES = ['f32', 'f16', 'q8_0'];
 
-/** Path of the model, written if absent. `type`: that of the matrices: q8_0, f16 or f32. */
-export function ensureModel({ shape: name = 'qwen3-0.6b', type = 'q8_0', out, force = false } = {}) {
+/**
+ * Path of the model, written if absent. `type`: that of the matrices: q8_0, f16 or f32. `vocabulary`: `real`, of llama.cpp's sources, which
+ * a clone has; or `embedded`, the embedded model's with unused tokens added.
+ */
+export function ensureModel({
+  shape: name = 'qwen3-0.6b',
+  type = 'q8_0',
+  out,
+  vocabulary: source = 'real',
+  force = false,
+} = {}) {
   const shape = SHAPES[name];
   if (!shape) throw new Error(`shape: expected one of ${Object.keys(SHAPES).join(', ')}, got ${name}`);
   if (!MATRIX_TYPES.includes(type))
@@ -24,10 +33,12 @@ export function ensureModel({ shape: name = 'qwen3-0.6b', type = 'q8_0', out, fo
   const file = out ?? path.join(MODELS_FOLDER, `${name}-${type}.gguf`);
   if (shape.copies && type !== 'q8_0') throw new Error(`type: expected q8_0 for ${name}, got ${type}`);
   if (fs.existsSync(file) && !force) return file;
-  fs.mkdirSync(MODELS_FOLDER, { recursive: true });
   fs.mkdirSync(path.dirname(file), { recursive: true });
 
-  const vocabulary = readKeyValues(extractVocabulary(shape.vocabulary, MODELS_FOLDER));
+  const { vocabulary, ids } =
+    source === 'embedded'
+      ? embeddedVocabulary(shape.vocabSize)
+      : { vocabulary: readKeyValues(extractVocabulary(shape.vocabulary, MODELS_FOLDER)), ids: {} };
   const tokenTypes = int32Array(vocabulary.get('tokenizer.ggml.token_type')); // (vocabulary)
   if (tokenTypes.length !== shape.vocabSize)
     throw new Error(
@@ -46,8 +57,9 @@ export function ensureModel({ shape: name = 'qwen3-0.6b', type = 'q8_0', out, fo
     const sizes = { rowBytes: (shape.width / blockElements) * blockBytes, keptBytes: blockBytes };
     return { ...tensor, chunks: () => withFaintRows(randomChunks(tensor), sizes, silentTokens) };
   });
-  const bar = progressBar(`writing ${path.relative(process.cwd(), file)}`);
-  writeGguf(file, metadataOf(shape, name, type, vocabulary), tensors, bar.update);
+  const near = path.relative(process.cwd(), file);
+  const bar = progressBar(`writing ${near.startsWith('..') ? file : near}`);
+  writeGguf(file, metadataOf({ ...shape, ...ids }, name, type, vocabulary), tensors, bar.update);
   bar.end();
   return file;
 }

@@ -13,26 +13,6 @@
 #include "llama/planned-graph.h"
 
 namespace onpolicy {
-namespace {
-
-// The place of a token that is not computed yet.
-constexpr int32_t kNoPlace = std::numeric_limits<int32_t>::max();
-// The number of a checkpoint on its way from one sequence to another.
-constexpr int32_t kPassing = -1;
-
-void Apply(const RopeOptions& rope, llama_context_params* params) {
-  params->rope_scaling_type = static_cast<llama_rope_scaling_type>(rope.type);
-  if (rope.factor) params->rope_freq_scale = 1 / *rope.factor;
-  if (rope.base) params->rope_freq_base = *rope.base;
-  if (rope.original_context) params->yarn_orig_ctx = *rope.original_context;
-  if (rope.ext_factor) params->yarn_ext_factor = *rope.ext_factor;
-  if (rope.attn_factor) params->yarn_attn_factor = *rope.attn_factor;
-  if (rope.beta_fast) params->yarn_beta_fast = *rope.beta_fast;
-  if (rope.beta_slow) params->yarn_beta_slow = *rope.beta_slow;
-}
-
-}  // namespace
-
 Context::Context(std::shared_ptr<Model> model, const ContextOptions& options)
     : model_(std::move(model)),
       threads_(options.threads),
@@ -46,30 +26,13 @@ Context::Context(std::shared_ptr<Model> model, const ContextOptions& options)
 Status Context::Create(std::shared_ptr<Model> model, const ContextOptions& options, std::shared_ptr<Context>* context) {
   const Library& api = Api();
   std::shared_ptr<Context> created(new Context(model, options));
-  llama_context_params params = api.llama_context_default_params();
-  params.n_ctx = options.kv_tokens;
-  params.n_batch = std::max(options.batch_tokens, options.whole_rows);
-  params.n_ubatch = std::max(std::min<uint32_t>(options.batch_tokens, 512), options.whole_rows);
-  params.n_seq_max = options.max_sequences;
-  params.n_outputs_max = std::max(options.max_outputs, options.max_sequences);  // the engine requires one per sequence
-  params.n_threads = options.threads;
-  params.n_threads_batch = options.threads;
-  params.kv_unified = options.is_kv_unified;
-  const bool is_wide = options.cache_type == GGML_TYPE_F32 && !model->use_gpu();
-  if (!options.fused_attention) params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
-  else if (is_wide || api.ggml_is_quantized(options.cache_type)) params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_ENABLED;
-  params.type_k = params.type_v = options.cache_type;
-  params.n_rs_seq = std::min(options.rollback_tokens, std::max(params.n_ubatch, 2u) - 2);  // they must fit into one pass
-  Apply(options.rope, &params);
-  params.no_perf = true;
-  params.swa_full = options.is_window_cache_full;
-  params.offload_kqv = model->use_gpu() && options.cache_on_gpu;
-  params.op_offload = model->use_gpu();
+  llama_context_params params = ParamsOf(options, *model);
   params.abort_callback = [](void* data) {
     return static_cast<const Context*>(data)->is_aborted_();
   };
   params.abort_callback_data = created.get();
   bool has_own_attention = false;
+  const bool is_wide = HasWideCells(options, *model);
   const bool may_be_own = is_wide && options.fused_attention && model->has_own_kernels();
   if (may_be_own || options.is_deterministic) {
     const PlannedGraph graph(*model, params, *created->pool_);
@@ -89,7 +52,7 @@ Status Context::Create(std::shared_ptr<Model> model, const ContextOptions& optio
   created->kv_tokens_ = api.llama_n_ctx(created->context_);
   created->params_ = params;
   if (options.has_draft_head) created->SetHead(DraftHead::CreateOwn(created->AsTarget()));
-  created->rollback_.Begin(options.max_sequences, api.llama_n_rs_seq(created->context_));
+  created->cache_.Begin(created->context_, options, *model);
   api.llama_attach_threadpool(created->context_, created->pool_->get(), created->pool_->get());
   *context = std::move(created);
   return Status::Ok();
@@ -100,7 +63,7 @@ DraftTarget Context::AsTarget() { return {*model_, context_, params_, *pool_, ro
 void Context::SetHead(std::unique_ptr<DraftHead> head) {
   head_ = std::move(head);
   rows_.SetHead(head_.get());
-  for (KeptRow& row : kept_) row.state.clear();
+  kept_.ForgetStates();
 }
 
 Status Context::AttachHead(std::shared_ptr<Model> model, std::vector<uint32_t> layers) {
@@ -156,56 +119,10 @@ Status Context::EditMemory(const std::vector<int32_t>& edits, const std::vector<
 }
 
 Status Context::EditSequence(const int32_t* edit) {
-  const auto [kind, sequence, target, from, to] = std::array{edit[0], edit[1], edit[2], edit[3], edit[4]};
-  llama_memory_t memory = Api().llama_get_memory(context_);
   if (head_) head_->Edit(edit);
-  if (kind == kMemoryForget) {
-    checkpoints_.Forget(target);
-    return Status::Ok();
-  }
-  if (kind == kMemoryCopy) {
-    CopySequence(sequence, target, from, to);
-    return Status::Ok();
-  }
-  std::erase_if(kept_, [&](const KeptRow& row) { return row.sequence == sequence && row.position >= from; });
-  if (kind == kMemoryRestore) {
-    rollback_.Replace(sequence);
-    if (!checkpoints_.Restore(context_, sequence, target))
-      return Status::Fail("KV_FULL", "the KV cache has no room for a checkpoint");
-    Api().llama_memory_seq_rm(memory, sequence, from, -1);
-    return Status::Ok();
-  }
-  if (is_recurrent_ && from > 0) return CutState(sequence, from);
-  rollback_.Replace(sequence);
-  Api().llama_memory_seq_rm(memory, sequence, from, to);
-  return Status::Ok();
-}
-
-Status Context::CutState(int32_t sequence, int32_t from) {
-  llama_memory_t memory = Api().llama_get_memory(context_);
-  const int32_t end = Api().llama_memory_seq_pos_max(memory, sequence) + 1;
-  if (rollback_.Cut(sequence, end - from) && Api().llama_memory_seq_rm(memory, sequence, from, -1)) return Status::Ok();
-  return Status::Fail("BACKEND_FAILED", "recurrent state cannot be taken back by " + std::to_string(end - from) + " tokens");
-}
-
-void Context::CopySequence(int32_t from, int32_t to, int32_t start, int32_t end) {
-  llama_memory_t memory = Api().llama_get_memory(context_);
-  if (is_recurrent_) {  // what is copied in part is then restored from a checkpoint, and cut
-    Api().llama_memory_seq_cp(memory, from, to, -1, -1);
-  } else if (is_kv_unified_) {
-    Api().llama_memory_seq_cp(memory, from, to, start, end);
-  } else {  // only whole sequences can be copied: the tail is cut off afterwards
-    Api().llama_memory_seq_cp(memory, from, to, -1, -1);
-    if (end >= 0) Api().llama_memory_seq_rm(memory, to, end, -1);
-  }
-  if (!is_recurrent_) return;
-  rollback_.Share(from);
-  rollback_.Replace(to);
-  // The engine does not copy that a state was taken back.
-  if (rollback_.IsCut(from) && checkpoints_.Save(context_, from, kPassing) > 0) {
-    checkpoints_.Restore(context_, to, kPassing);
-    checkpoints_.Forget(kPassing);
-  }
+  if (edit[0] == kMemoryRemove || edit[0] == kMemoryRestore)
+    kept_.Drop(edit[1], edit[3]);
+  return cache_.Edit(edit);
 }
 
 Status Context::LoadAdapter(const std::string& path, uint32_t* adapter) {
@@ -240,7 +157,7 @@ Status Context::DecodeBatch(llama_batch batch, const int32_t* sequences) {
   const attention::Scope scope(model_->has_own_kernels(), is_kv_unified_ ? &positions_ : nullptr);
   const CatchFatal catching;
   const int32_t result = Api().llama_decode(context_, batch);
-  if (is_recurrent_) rollback_.Pass(sequences, count);
+  cache_.Pass(sequences, count);
   if (result == 0) return Status::Ok();
   if (result == 1) return Status::Fail("KV_FULL", "the KV cache has no room for this step");
   if (result == 2) return Status::Fail("ABORTED", "the step was aborted");
@@ -318,7 +235,7 @@ Status Context::Decode(const StepInput& input, std::vector<int32_t>* places) {
   media_logits_.clear();
   media_states_.clear();
   places->assign(input.tokens.size(), kNoPlace);
-  if (const Status status = TakeKept(input, places); !status.ok()) return status;
+  if (const Status status = kept_.Take(input, places, &media_logits_, &media_states_); !status.ok()) return status;
   const size_t kept = media_logits_.size();
   if (kept == input.tokens.size()) return Status::Ok();
   const ComputeTurns::Step turn(is_aborted_);
@@ -328,27 +245,6 @@ Status Context::Decode(const StepInput& input, std::vector<int32_t>* places) {
   if (!input.media.empty() || kept > 0) return DecodeMixed(input, rows, places);
   std::iota(places->begin(), places->end(), 0);
   return DecodeTokens(input, rows);
-}
-
-Status Context::TakeKept(const StepInput& input, std::vector<int32_t>* places) {
-  for (size_t i = 0; i < input.tokens.size() && !kept_.empty(); ++i) {
-    const auto row = std::find_if(kept_.begin(), kept_.end(), [&](const KeptRow& kept) {
-      return kept.sequence == input.sequences[i] && kept.position == input.positions[i];
-    });
-    if (row == kept_.end()) continue;
-    if (row->token != input.tokens[i])
-      return Status::Fail("BACKEND_FAILED", "another token was computed ahead than a step asks for");
-    media_logits_.push_back(std::move(row->logits));
-    media_states_.push_back(std::move(row->state));
-    (*places)[i] = -static_cast<int32_t>(media_logits_.size());
-    kept_.erase(row);
-  }
-  // Nobody asks any more for rows in front of these tokens: their sequence had ended.
-  for (size_t i = 0; i < input.tokens.size() && !kept_.empty(); ++i)
-    std::erase_if(kept_, [&](const KeptRow& kept) {
-      return kept.sequence == input.sequences[i] && kept.position < input.positions[i];
-    });
-  return Status::Ok();
 }
 
 const float* Context::LogitsAt(int32_t place) {
@@ -397,11 +293,9 @@ Status Context::KeepAhead() {
   for (size_t i = 0; i < next.tokens.size(); ++i) {
     const float* logits = Api().llama_get_logits_ith(context_, static_cast<int32_t>(i));
     if (!logits) return Status::Fail("BACKEND_FAILED", "the engine returned no logits for a row");
-    kept_.push_back({next.sequences[i], next.positions[i], next.tokens[i], {logits, logits + vocab_size()}, {}});
-    if (!head_) continue;
-    std::vector<float>& state = kept_.back().state;
-    state.resize(head_->state_width());
-    if (!head_->StateAt(static_cast<int32_t>(i), state.data())) state.clear();
+    std::vector<float> state(head_ ? head_->state_width() : 0);
+    if (head_ && !head_->StateAt(static_cast<int32_t>(i), state.data())) state.clear();
+    kept_.Add({next.sequences[i], next.positions[i], next.tokens[i], {logits, logits + vocab_size()}, std::move(state)});
   }
   next_.Clear();
   is_next_computed_ = false;
@@ -411,10 +305,9 @@ Status Context::KeepAhead() {
 Status Context::EndAhead(const std::vector<int32_t>& used) {
   if (is_recurrent_) return KeepAhead();
   const StepInput& next = next_.input();
-  llama_memory_t memory = Api().llama_get_memory(context_);
   for (size_t i = 0, at = 0; i < next.tokens.size(); ++i) {
     if (at < used.size() && static_cast<size_t>(used[at]) == i) ++at;
-    else Api().llama_memory_seq_rm(memory, next.sequences[i], next.positions[i], -1);
+    else cache_.Remove(next.sequences[i], next.positions[i], -1);
   }
   next_.Clear();
   is_next_computed_ = false;
@@ -479,33 +372,20 @@ Status Context::Step(const StepInput& input, RowsOutput* output) {
 
 Status Context::SaveCheckpoint(int32_t sequence, int32_t number, size_t* bytes) {
   if (const Status status = EndAhead(); !status.ok()) return status;
-  *bytes = checkpoints_.Save(context_, sequence, number);
+  *bytes = cache_.SaveCheckpoint(sequence, number);
   return Status::Ok();
 }
 
 Status Context::SaveSequence(const std::vector<int32_t>& edits, int32_t sequence, std::vector<uint8_t>* state) {
   if (const Status status = EndAhead(); !status.ok()) return status;
   if (const Status status = EditMemory(edits); !status.ok()) return status;
-  state->resize(Api().llama_state_seq_get_size_ext(context_, sequence, 0));
-  if (state->empty() ||
-      Api().llama_state_seq_get_data_ext(context_, state->data(), state->size(), sequence, 0) != state->size())
-    return Status::Fail("UNSUPPORTED", "the engine cannot save the cache of this model");
-  return Status::Ok();
+  return cache_.Save(sequence, state);
 }
 
 Status Context::LoadSequence(const std::vector<int32_t>& edits, int32_t sequence, const std::vector<uint8_t>& state) {
   if (const Status status = EndAhead(); !status.ok()) return status;
   if (const Status status = EditMemory(edits); !status.ok()) return status;
-  rollback_.Replace(sequence);
-  size_t read = 0;
-  try {
-    read = Api().llama_state_seq_set_data_ext(context_, state.data(), state.size(), sequence, 0);
-  } catch (const std::exception&) {
-    read = 0;
-  }
-  if (read == state.size()) return Status::Ok();
-  Api().llama_memory_seq_rm(Api().llama_get_memory(context_), sequence, -1, -1);
-  return Status::Fail("KV_FULL", "the saved cache does not fit into this context");
+  return cache_.Load(sequence, state);
 }
 
 }  // namespace onpolicy

@@ -4,56 +4,23 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "attention/cell-positions.h"
 #include "llama/adapters.h"
-#include "llama/checkpoints.h"
+#include "llama/context-options.h"
 #include "llama/draft-head.h"
+#include "llama/kept-rows.h"
 #include "llama/model.h"
 #include "llama/next-step.h"
-#include "llama/rollback.h"
+#include "llama/sequence-cache.h"
 #include "llama/step-input.h"
 #include "llama/thread-budget.h"
 #include "llama/thread-pool.h"
 
 namespace onpolicy {
-
-// How positions turn into rotations. What is not set is as the file says.
-struct RopeOptions {
-  int32_t type = LLAMA_ROPE_SCALING_TYPE_UNSPECIFIED;
-  std::optional<float> factor;       // how many times as long the context becomes
-  std::optional<float> base;         // base frequency
-  std::optional<uint32_t> original_context;  // YaRN, as the next ones
-  std::optional<float> ext_factor;
-  std::optional<float> attn_factor;
-  std::optional<float> beta_fast;
-  std::optional<float> beta_slow;
-};
-
-struct ContextOptions {
-  uint32_t kv_tokens = 4096;      // cells of the KV cache
-  // true: all sequences share one pool of cells, and a copied prefix costs nothing. false: each sequence id has a stream of
-  // kv_tokens / max_sequences cells, attention reads only those, and a copied prefix takes cells again.
-  bool is_kv_unified = true;
-  uint32_t batch_tokens = 512;    // tokens of one step at most
-  uint32_t whole_rows = 0;        // rows of the largest non-causal chunk of a medium
-  uint32_t max_sequences = 256;   // sequence ids are 0 to max_sequences - 1
-  uint32_t max_outputs = 64;      // rows of logits in one step at most
-  int32_t sampled_vocab = 0;      // ids that samplers know, where they are those of another model; 0: the model's own
-  int32_t threads = 1;            // at most
-  uint32_t rollback_tokens = 0;   // of a recurrent sequence, that can be taken back: the engine may do so for fewer or none
-  bool has_draft_head = false;    // with the model's own head as a source of drafts, if it has one
-  bool cache_on_gpu = true;       // of the layers on the GPU; false: in the processor's memory, where their attention runs then
-  bool fused_attention = true;    // false: plain matmuls
-  bool is_window_cache_full = true;  // false: layers with a sliding window have cells for the window and a step only
-  bool is_deterministic = false;     // refused where a token's logits may have other bits in another batch
-  ggml_type cache_type = GGML_TYPE_F16;  // of the numbers in the KV cache; quantized ones need fused attention
-  RopeOptions rope;
-};
 
 class Context {
  public:
@@ -111,7 +78,9 @@ class Context {
   void Abort();
 
   uint32_t kv_tokens() const { return kv_tokens_; }
-  uint32_t rollback_tokens() const { return rollback_.most(); }
+  uint32_t rollback_tokens() const { return cache_.rollback_tokens(); }
+  // Tokens of a sequence, the last ones, whose cells it keeps; 0: all.
+  int32_t window_tokens() const { return cache_.window_tokens(); }
   const DraftHead* head() const { return head_.get(); }
   // Of the last pass.
   int threads() const { return share_.last(); }
@@ -147,13 +116,9 @@ class Context {
   Status KeepAhead();
   // Pass with recurrent state.
   Status PassBehindAhead(const StepInput& input, std::vector<int32_t>* places);
-  // Moves kept rows of tokens of this step to media_logits_, and fills their `places`. The others get kNoPlace.
-  Status TakeKept(const StepInput& input, std::vector<int32_t>* places);
   // Edits of the sequences in `except` are left out. Does all of them, and returns the first failure.
   Status EditMemory(const std::vector<int32_t>& edits, const std::vector<int32_t>& except = {});
   Status EditSequence(const int32_t* edit);
-  Status CutState(int32_t sequence, int32_t from);
-  void CopySequence(int32_t from, int32_t to, int32_t start, int32_t end);
 
   std::shared_ptr<Model> model_;
   llama_context* context_ = nullptr;
@@ -168,15 +133,8 @@ class Context {
   const bool is_recurrent_;
   RowSampler rows_;
   std::atomic<bool> abort_{false};
-  // Rows that were computed ahead, and not asked for by the step after.
-  struct KeptRow {
-    int32_t sequence, position, token;
-    std::vector<float> logits, state;
-  };
-
-  Rollback rollback_;  // of recurrent state
-  Checkpoints checkpoints_;
-  std::vector<KeptRow> kept_;
+  SequenceCache cache_;
+  KeptRows kept_;
   bool must_finish_ = false;  // the running pass is not aborted
   NextStep next_;
   bool is_next_computed_ = false;

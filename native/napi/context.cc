@@ -386,6 +386,7 @@ static Napi::Value CreateContext(const Napi::CallbackInfo& info) {
         object.Set("hasDraftHead", head != nullptr);
         object.Set("mostDrafts", head ? head->most_drafts() : 0);
         object.Set("rollbackTokens", (*context)->rollback_tokens());
+        object.Set("windowTokens", (*context)->window_tokens());
         JsContext::Unwrap(object)->Start(std::move(*context), options, vocab_size, row_size);
         return object;
       });

@@ -101,11 +101,13 @@ export type BackendLimits = {
    */
   readonly rollbackTokens: number;
   /**
-   * Tokens that attention sees; 0: all. Once a sequence is this long, the cells of tokens outside its window may be taken
+   * Tokens of a sequence, the last ones, whose cells it keeps; 0: all. Once it is this long, the cells of tokens outside may be taken
    * by others, so its cache can no longer be cut or copied in part. What a step computed last can be cut where all of it was one pass, or
    * but for one token: a pass takes cells outside of the window of its own first token.
    */
   readonly windowTokens: number;
+  /** Tokens, the last ones, whose cells are saved in all layers; 0: all. What is loaded can be cut by one token only. */
+  readonly savedWindow: number;
   /** What drafts from the model's own hidden states; null: nothing does. */
   readonly draftHead: DraftHead | null;
 };

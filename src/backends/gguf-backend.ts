@@ -19,6 +19,7 @@ export class GgufBackend implements Backend {
   readonly slotCount: number;
   readonly rollbackTokens: number;
   readonly windowTokens: number;
+  readonly savedWindow: number;
   draftHead: DraftHead | null;
   readonly isKvUnified: boolean;
   readonly cacheShape: string;
@@ -38,7 +39,8 @@ export class GgufBackend implements Backend {
     this.rowTile = usesGpu ? 1 : CPU_ROW_TILE;
     this.slotCount = limits.slotCount;
     this.rollbackTokens = model.hasRecurrentState ? context.rollbackTokens : Infinity;
-    this.windowTokens = model.slidingWindow;
+    this.windowTokens = context.windowTokens;
+    this.savedWindow = model.slidingWindow;
     this.draftHead = context.hasDraftHead
       ? { kind: 'own', mostDrafts: context.mostDrafts || Infinity }
       : null;

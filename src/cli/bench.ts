@@ -1,20 +1,24 @@
 /** `onpolicy bench`: a model -> tokens per second of one request and of several at once. */
 import type { Runtime } from '../index.ts';
-import { command, type Given, text, wrongUsage } from './arguments.ts';
+import { command, flag, type Given, text, wrongUsage } from './arguments.ts';
 import { COMMON, MODEL, openRuntime } from './model-arguments.ts';
+import { syntheticModel } from './synthetic.ts';
 import { print, printJson, printTable, type Terminal } from './terminal.ts';
 
 const TOKENS = 64;
 const MOST_SEQUENCES = 1024;
 
 const EMBEDDED_NOTE =
-  'This is the embedded model: so small that several requests at once gain little. --model M measures one of yours';
+  'This is the embedded model: so small that several requests at once gain little. --synthetic measures one of real size, --model M one of yours';
 
 const FLAGS = {
   model: MODEL,
+  synthetic: flag("a model of Qwen3-0.6B's shape with random weights, a file of 640 MB that is written once"),
   sequences: text('LIST', 'how many at once (default: 1,8)'),
   ...COMMON,
 } as const;
+
+type Question = { readonly seed: number; readonly content: string };
 
 /** Measures tokens per second and time to the first token. */
 export const bench = command(
@@ -28,10 +32,16 @@ async function run({ options }: Given<typeof FLAGS>, terminal: Terminal): Promis
     throw wrongUsage(
       `--sequences: expected integers up to ${MOST_SEQUENCES}, like 1,8, got ${options.sequences}`,
     );
-  await using runtime = await openRuntime(options, terminal);
-  await measure(runtime, options.model, 1); // loads the model
+  if (options.synthetic && options.model !== undefined)
+    throw wrongUsage('--synthetic: expected without --model, whose model it replaces');
+  const model = options.synthetic ? await syntheticModel() : options.model;
+  await using runtime = await openRuntime({ ...options, model }, terminal);
+  let asked = 0;
+  const question = () => ({ seed: ++asked, content: `Tell me story number ${asked}.` });
+  await measure(runtime, model, [question()]); // loads the model
   const results = [];
-  for (const count of counts) results.push(await measure(runtime, options.model, count));
+  for (const count of counts)
+    results.push(await measure(runtime, model, Array.from({ length: count }, question)));
   if (options.json) return printJson(terminal, results);
   printTable(terminal, [
     ['at once', 'tokens/s', 'first token'],
@@ -41,29 +51,33 @@ async function run({ options }: Given<typeof FLAGS>, terminal: Terminal): Promis
       `${first_token_ms.toFixed(0)} ms`,
     ]),
   ]);
-  if (options.model === undefined) print(terminal, EMBEDDED_NOTE);
+  if (model === undefined) print(terminal, EMBEDDED_NOTE);
+  if (options.synthetic)
+    print(terminal, `The model: ${model}. Another run finds it there; delete it when you are done`);
 }
 
-async function measure(runtime: Runtime, model: string | undefined, sequences: number) {
+/** Questions are different ones, so that none is answered out of a cache, nor by drafts from the answer to the same one. */
+async function measure(runtime: Runtime, model: string | undefined, questions: readonly Question[]) {
   const startMs = performance.now();
   let firstMs = 0;
   let tokenCount = 0;
-  const answer = async (seed: number) => {
+  const answer = async ({ seed, content }: Question) => {
     const stream = await runtime.createCompletion({
       model,
-      messages: [{ role: 'user', content: 'Tell me a story.' }],
+      messages: [{ role: 'user', content }],
       max_completion_tokens: TOKENS,
       ignore_eos: true,
       seed,
       stream: true,
+      return_token_ids: true,
       stream_options: { include_usage: true },
     });
-    for await (const { usage } of stream) {
-      firstMs ||= performance.now() - startMs;
+    for await (const { choices, usage } of stream) {
+      if (choices[0]?.token_ids?.length) firstMs ||= performance.now() - startMs; // a stream opens before its first token
       tokenCount += usage?.completion_tokens ?? 0;
     }
   };
-  await Promise.all(Array.from({ length: sequences }, (_, seed) => answer(seed)));
+  await Promise.all(questions.map(answer));
   const seconds = (performance.now() - startMs) / 1000;
-  return { sequences, tokens_per_second: tokenCount / seconds, first_token_ms: firstMs };
+  return { sequences: questions.length, tokens_per_second: tokenCount / seconds, first_token_ms: firstMs };
 }

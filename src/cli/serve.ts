@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import fs from 'node:fs/promises';
 import { finished } from 'node:stream/promises';
+import { serve as serveRuntime } from '../index.ts';
 import { command, flag, type Given, number, text, texts, wrongUsage } from './arguments.ts';
 import { CONFIG, readConfig } from './config-file.ts';
 import { COMMON, MMPROJ, openRuntime } from './model-arguments.ts';
@@ -47,9 +48,8 @@ async function run(
     { ...options, model: others.length > 0 ? undefined : model, runtime: flagged },
     terminal,
   );
-  const http = await import('../http/index.ts'); // not needed by other commands
   await using log = await openLog(options['access-log'], terminal);
-  const server = await http.serve(runtime, {
+  const server = await serveRuntime(runtime, {
     ...config.server,
     port: options.port ?? config.server.port ?? 8080,
     ...(options.host === undefined ? {} : { host: options.host }),

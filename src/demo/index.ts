@@ -1,7 +1,9 @@
 /**
- * What `npm start` runs: the library's main job, on the embedded model or on the one named on the command line.
- * Plain text when piped; colour on a terminal unless NO_COLOR is set.
+ * What `npm start` runs: the library's main job, on the embedded model or on the one named on the command line; with `--synthetic` how fast
+ * a model of real size is.
+ * Plain text when piped; colour on a terminal unless NO_COLOR is set, or with FORCE_COLOR.
  */
+import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -40,7 +42,8 @@ const PERSON = {
 const LEARNING_ROUNDS = 16;
 const TURNS = ['My name is Omar.', 'What is my name?', 'What color is the sky?'];
 
-const usesColor = process.stdout.isTTY === true && !process.env['NO_COLOR'];
+const { FORCE_COLOR, NO_COLOR } = process.env;
+const usesColor = FORCE_COLOR ? true : process.stdout.isTTY === true && !NO_COLOR;
 const style =
   (code: number) =>
   (text: string): string =>
@@ -51,7 +54,11 @@ const green = style(32);
 
 process.stdout.on('error', () => process.exit(0)); // the reader of the pipe has left
 
-await main(process.argv[2]);
+const [, , named] = process.argv;
+if (named === '--synthetic') {
+  const command = fileURLToPath(new URL('../cli/index.js', import.meta.url));
+  process.exitCode = spawnSync(process.execPath, [command, 'bench', named], { stdio: 'inherit' }).status ?? 1;
+} else await main(named);
 
 async function main(model: string | undefined): Promise<void> {
   await using runtime = await createRuntime(model === undefined ? {} : { model });
@@ -69,7 +76,7 @@ async function main(model: string | undefined): Promise<void> {
   if (model === undefined)
     print(
       dim(
-        'This model is too small to gain by that: npm start -- path/to/model.gguf shows what a real one gains',
+        'This model is too small to gain by that: npm start -- --synthetic shows what one of real size gains',
       ),
     );
 

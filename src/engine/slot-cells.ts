@@ -9,7 +9,7 @@ import type { Group, Sequence } from './sequence.ts';
 /** What the slots depend on of their backend. */
 export type SlotLimits = Pick<
   BackendLimits,
-  'slotCount' | 'kvTokens' | 'batchTokens' | 'rollbackTokens' | 'windowTokens' | 'isKvUnified'
+  'slotCount' | 'kvTokens' | 'batchTokens' | 'rollbackTokens' | 'windowTokens' | 'savedWindow' | 'isKvUnified'
 >;
 
 /** How prefixes are kept. */
@@ -26,8 +26,8 @@ export type PrefixPolicy = {
 export type CellOwner = Pick<Group, 'cacheKey' | 'arrival'>;
 
 /** Whether any tokens of a slot can be copied without those before them. */
-function canMovePieces({ isKvUnified, rollbackTokens, windowTokens }: SlotLimits): boolean {
-  return isKvUnified && rollbackTokens === Infinity && windowTokens === 0;
+function canMovePieces({ isKvUnified, rollbackTokens, savedWindow }: SlotLimits): boolean {
+  return isKvUnified && rollbackTokens === Infinity && savedWindow === 0;
 }
 
 /** The slots of one context. Each is free, runs a sequence, or is cached for its prefix. */
@@ -41,6 +41,7 @@ export class SlotCells {
   protected readonly tree = new PrefixCache();
   protected readonly running = new Map<number, Sequence>(); // by slot
   protected readonly cached = new Set<number>(); // least recently used first
+  protected readonly loaded = new Map<number, number>(); // by slot, where not all cells are: tokens that it cannot be cut below
   protected readonly layouts = new Map<number, MediaLayout>(); // by slot, where its tokens have media
   protected readonly spare: number; // holds a piece of a cache on its way, and nothing between steps; -1: there is none
   protected edits: number[] = []; // for the next step
@@ -82,6 +83,7 @@ export class SlotCells {
   canCut(slot: number, length: number): boolean {
     const { windowTokens } = this.limits;
     const stored = this.ledger.lengthOf(slot);
+    if (length < (this.loaded.get(slot) ?? 0)) return false;
     return !this.hasState && (windowTokens === 0 || stored < windowTokens || stored === length);
   }
 
@@ -95,6 +97,7 @@ export class SlotCells {
     this.cached.delete(slot);
     this.running.delete(slot);
     this.layouts.delete(slot);
+    this.loaded.delete(slot);
     this.tree.remove(slot);
     this.ledger.truncate(slot, 0);
     this.edits.push(MEMORY_REMOVE, slot, 0, -1, -1);
@@ -167,6 +170,8 @@ export class SlotCells {
   }
 
   protected copy(from: number, to: number, length: number): void {
+    const loaded = this.loaded.get(from);
+    if (loaded !== undefined) this.loaded.set(to, loaded);
     this.edits.push(MEMORY_COPY, from, to, 0, length < 0 ? -1 : this.positionOf(from, length));
   }
 

@@ -256,13 +256,15 @@ export class Slots extends SlotCells {
    * if there is no room.
    */
   allocate(group: Group, tokens: Int32Array, used: number): Allocation | null {
-    if (this.hasState && used < tokens.length) return null;
+    const layout = group.media?.layout;
+    const kept = layout?.wholeLength(used) ?? used;
+    const isInPart = this.limits.savedWindow > 0 && tokens.length > this.limits.savedWindow;
+    if ((this.hasState && used < tokens.length) || (isInPart && kept < tokens.length - 1)) return null;
     const slot = this.makeRoom(tokens.length) ? this.takeSlot() : -1;
     if (slot < 0) return null;
     this.ledger.append(slot, tokens.length);
-    const layout = group.media?.layout;
-    const kept = layout?.wholeLength(used) ?? used;
     if (layout) this.layouts.set(slot, layout);
+    if (isInPart) this.loaded.set(slot, kept);
     this.tree.insert(this.treeKey(group), slot, tokens.subarray(0, kept));
     this.cached.add(slot);
     const edits = Int32Array.from(this.takeEdits());

@@ -40,6 +40,11 @@ const POLL_MS = 100;
 export function isolate(runtime: Isolated, options: CheckedOptions): void {
   const places = new Places(options);
   if (places.all.length === 0) return;
+  if (isSingleExecutable())
+    throw new OnpolicyError(
+      'UNSUPPORTED',
+      'isolate: a single executable has no Node to start a process with',
+    );
   const adapters = new Map<string, NamedAdapter>(); // that are loaded elsewhere
   for (const [name, method] of Object.entries(METHODS)) {
     const found = findMethod(runtime, name);
@@ -223,4 +228,10 @@ function pathOfFunction(value: unknown, loc: readonly string[]): readonly string
     if (found) return found;
   }
   return null;
+}
+
+/** Whether this program lies inside of Node's binary, which then starts nothing else. */
+function isSingleExecutable(): boolean {
+  const { isSea } = (process.getBuiltinModule?.('node:sea') ?? {}) as { isSea?: () => boolean };
+  return isSea?.() ?? false;
 }

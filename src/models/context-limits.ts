@@ -13,6 +13,8 @@ const MAX_SCORE_ROWS = 512;
 /** Sequence ids of the engine: running sequences and prefixes kept for later ones. */
 const MAX_SLOTS = 256;
 const PREFIX_SLOTS = 16;
+/** Sequences whose cells stay behind sliding windows. */
+const MOST_KEPT = 128;
 /** The same where each slot has a state, which is large. Checkpoints and slots that nobody runs in hold prefixes as well. */
 const STATE_PREFIX_SLOTS = 4;
 
@@ -48,7 +50,9 @@ export function toLimits(options: ModelOptions, serving: ServingOptions, facts: 
   const isSmall = options.slidingWindow === 'window' && facts.supportsSmallWindow;
   const layOut = serving.deterministic ? ownCells : isSmall ? smallWindows : cacheLayout;
   const prefixSlots = isSmall ? 0 : facts.state.stateBytes > 0 ? STATE_PREFIX_SLOTS : PREFIX_SLOTS;
-  const state = stateLayout(facts.state, Math.min(MAX_SLOTS, maxSequences + prefixSlots), options);
+  const isKept = facts.supportsSmallWindow && !isSmall && maxSequences <= MOST_KEPT;
+  const most = Math.min(isKept ? MOST_KEPT : MAX_SLOTS, maxSequences + prefixSlots);
+  const state = stateLayout(isKept ? { ...facts.state, checkpointSize: 0 } : facts.state, most, options);
   return {
     ...layOut(facts, contextSize, state.slotCount, kvTokens),
     ...state,

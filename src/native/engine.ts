@@ -122,6 +122,7 @@ export type ContextOptions = {
 export type NativeContext = {
   readonly kvTokens: number;
   readonly rollbackTokens: number;
+  readonly windowTokens: number; // last tokens of a sequence whose cells it keeps; 0: all
   readonly hasDraftHead: boolean;
   readonly threads: number; // of the last pass; 0 when it is closed
   readonly mostDrafts: number; // of that head in one step; 0: any number

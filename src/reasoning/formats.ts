@@ -38,6 +38,13 @@ const FORMATS = {
     answerMarkers: ['<|START_RESPONSE|>', '<|END_RESPONSE|>', '<|START_TEXT|>', '<|END_TEXT|>'],
     isRepeatable: true,
   },
+  kimi_k3: {
+    kind: 'tags',
+    name: 'kimi_k3',
+    begin: '<|open|>think<|sep|>',
+    end: '<|close|>think<|sep|>',
+    answerMarkers: ['<|open|>response<|sep|>', '<|close|>response<|sep|>', '<|close|>message<|sep|>'],
+  },
   mistral: { kind: 'tags', name: 'mistral', begin: '[THINK]', end: '[/THINK]', isRepeatable: true },
   seed_oss: { kind: 'tags', name: 'seed_oss', begin: '<seed:think>', end: '</seed:think>' },
   apertus: {
@@ -120,6 +127,8 @@ function isIn(format: ReasoningFormat, text: string): boolean {
   switch (format.name) {
     case 'gemma4':
       return text.includes('<|channel>') && text.includes('<channel|>');
+    case 'kimi_k3': // the template builds them of pieces
+      return text.includes('<|open|>') && text.includes('<|end_of_msg|>');
     case 'think_response': // some templates only describe the tags
       return text.includes('<think></think>') && text.includes('<response></response>');
     case 'think': // some templates only remove old reasoning

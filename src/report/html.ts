@@ -9,7 +9,7 @@ const SCRIPTS = ['elements.js', 'charts.js', 'tables.js', 'conversation.js', 'tr
 
 /** The page of a run. */
 export async function toHtml(data: ReportData, { splits, parts }: Parts): Promise<string> {
-  const page = new URL('./page/', import.meta.url);
+  const page = new URL('../report/page/', import.meta.url);
   const [html, style, ...scripts] = await Promise.all(
     ['page.html', 'style.css', ...SCRIPTS].map((name) => fs.readFile(new URL(name, page), 'utf8')),
   );

@@ -1,6 +1,5 @@
 /** Rows of a step -> their policy losses, computed on worker threads. A worker that dies is replaced and its row redone. */
-
-import { Piscina } from 'piscina';
+import type { Piscina } from 'piscina';
 import { packageFile } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import type { PolicyLossInputs } from '../protocol/index.ts';
@@ -26,18 +25,24 @@ export type LossPoolOptions = {
   readonly workerFile?: string;
 };
 
-/** Starts the workers on first use. */
+/** Starts the workers on first use, and loads what they need: programs that do not train start faster. */
 export function openLossPool(options: LossPoolOptions = {}): LossPool {
   const attempts = options.attempts ?? 3;
-  const pool = new Piscina<LossTask, LossReply>({
-    filename: options.workerFile ?? packageFile('dist/rl/loss-worker.js'),
-    name: 'run',
-    minThreads: 0,
-    maxThreads: options.threads ?? 1,
-    idleTimeout: 30_000,
-    execArgv: [], // flags of the host, such as loaders, are not for this worker
-  });
+  let opened: Promise<Piscina<LossTask, LossReply>> | null = null;
+  const open = async () => {
+    const { Piscina } = await import('piscina');
+    return new Piscina<LossTask, LossReply>({
+      filename: options.workerFile ?? packageFile('dist/rl/loss-worker.js'),
+      name: 'run',
+      minThreads: 0,
+      maxThreads: options.threads ?? 1,
+      idleTimeout: 30_000,
+      execArgv: [], // flags of the host, such as loaders, are not for this worker
+    });
+  };
   async function compute(inputs: PolicyLossInputs, settings: TrainingSettings): Promise<PolicyLoss> {
+    opened ??= open();
+    const pool = await opened;
     for (let attempt = 1; ; attempt++) {
       const reply = await pool
         .run({ inputs, settings })
@@ -50,6 +55,6 @@ export function openLossPool(options: LossPoolOptions = {}): LossPool {
         });
     }
   }
-  const close = () => pool.destroy();
+  const close = async () => (await opened)?.destroy();
   return { compute, close, [Symbol.asyncDispose]: close };
 }

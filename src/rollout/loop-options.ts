@@ -7,21 +7,13 @@ import {
   type Trajectory,
   withDefaults,
 } from '../protocol/index.ts';
-import type { CallOptions, CheckpointsResource, Completions, Service } from '../service.ts';
+import type { AdapterLoader, CheckpointsResource, Completions, Service } from '../service.ts';
 import type { GatherOptions, RolloutContext } from './gather.ts';
 import type { Recorder } from './recorder.ts';
 import { wrongInput } from './wrong-input.ts';
 
-/** Samples on another machine with the adapters it is sent: `connect({ baseUrl })` of vLLM, or of a server of this library. */
-export type SamplerService = Completions & {
-  /** Loads the adapter of a folder and serves it under a name. */
-  loadAdapter(
-    adapter: { readonly name: string; readonly path: string },
-    options?: CallOptions,
-  ): Promise<void>;
-  /** Stops serving an adapter. */
-  unloadAdapter(name: string, options?: CallOptions): Promise<void>;
-};
+/** Samples on other machines with the adapters it is sent: `connect({ baseUrl })` of vLLM or of a server of this library, or a pool. */
+export type SamplerService = Completions & AdapterLoader;
 
 /** What the loop needs of a runtime. */
 export type TrainableService = Service & {

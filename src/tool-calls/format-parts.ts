@@ -50,7 +50,7 @@ export function dsmlCalls(section: string, seenBy: FormatRow['seenBy']): FormatR
       callEnd,
       parameterBegin: '<｜DSML｜parameter name="',
       keyEnd: '"',
-      hasTypeAttribute: true,
+      typeAttribute: { end: '>', string: '"true"' },
       valueEnds: ['</｜DSML｜parameter>'],
     }),
     writes: {

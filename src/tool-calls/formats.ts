@@ -77,6 +77,20 @@ const FORMATS = {
     },
     seenBy: [['<|tool_call_begin|>']],
   },
+  kimi_k3: {
+    reads: xmlCalls({
+      sections: { begins: ['<|open|>tools<|sep|>'], ends: ['<|close|>tools<|sep|>'] },
+      callBegin: '<|open|>call tool="',
+      nameEnd: '"',
+      attributesEnd: '<|sep|>',
+      callEnd: '<|close|>call<|sep|>',
+      parameterBegin: '<|open|>argument key="',
+      keyEnd: '"',
+      typeAttribute: { end: '<|sep|>', string: '"string"' },
+      valueEnds: ['<|close|>argument<|sep|>'],
+    }),
+    seenBy: [['<|open|>', '<|end_of_msg|>']],
+  },
   solar: {
     reads: namedJson({
       callBegin: '<|tool_call:begin|>',

@@ -24,8 +24,10 @@ export type XmlCalls = {
   readonly valueLookahead?: readonly string[];
   /** Whether one line break after the key is not part of the value. */
   readonly hasLineBreak?: boolean;
-  /** Whether `string="true"` or `string="false"` follows the key, up to `>`. */
-  readonly hasTypeAttribute?: boolean;
+  /** What follows the key, up to `end`, says with `string` whether the value is a string. */
+  readonly typeAttribute?: { readonly end: string; readonly string: string };
+  /** Attributes follow the name, up to this. */
+  readonly attributesEnd?: string;
   /** Whether values may be CDATA blocks. */
   readonly hasCdata?: boolean;
 };
@@ -45,6 +47,7 @@ export function xmlCalls(calls: XmlCalls): Family {
         calls.parameterBegin,
         calls.keyEnd,
         calls.valueBegin ?? '',
+        calls.attributesEnd ?? '',
       ],
       ...calls.valueEnds,
     ].filter((literal) => literal !== ''),
@@ -65,6 +68,7 @@ function* readCall(context: CallContext, calls: XmlCalls): Reading {
   const { reader, sink } = context;
   const { name, end } = yield* readName(reader, [calls.nameEnd, ...(calls.nameLookahead ?? [])]);
   if (end !== calls.nameEnd) reader.giveBack(end);
+  if (calls.attributesEnd !== undefined) yield* reader.until([calls.attributesEnd], () => {});
   sink.start(name);
   let separator = '{';
   for (;;) {
@@ -87,14 +91,14 @@ function* readParameter({ reader, sink }: CallContext, calls: XmlCalls, paramete
     yield* expect(reader, calls.valueBegin);
   }
   let types = parameterTypes(parameters, name);
-  if (calls.hasTypeAttribute) {
+  if (calls.typeAttribute) {
     let attribute = '';
-    yield* reader.until(['>'], (text) => {
+    yield* reader.until([calls.typeAttribute.end], (text) => {
       attribute += text;
     });
     // The attribute decides only if the schema allows strings and other types.
     const isOpen = types === null || (types.has('string') && !isStringOnly(types));
-    if (isOpen) types = attribute.includes('"true"') ? new Set(['string']) : null;
+    if (isOpen) types = attribute.includes(calls.typeAttribute.string) ? new Set(['string']) : null;
   }
   if (calls.hasLineBreak) yield* reader.takes('\n');
   const isCdata = calls.hasCdata && (yield* reader.takes(CDATA));

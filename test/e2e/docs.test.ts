@@ -33,7 +33,10 @@ const PRINTS: Readonly<Record<string, RegExp>> = {
 };
 
 const SCRIPT = '../../scripts/doc-programs.mjs';
-const { docPrograms } = (await import(SCRIPT)) as { docPrograms(): Map<string, string> };
+const { docPrograms, localProgram } = (await import(SCRIPT)) as {
+  docPrograms(): Map<string, string>;
+  localProgram(program: string, local: { model: string; port: number }): string;
+};
 const programs = docPrograms();
 
 let folder: string;
@@ -52,9 +55,7 @@ it('every page with a program is listed', () => {
 });
 
 it.each([...programs])('%s', async (page, program) => {
-  const source = program
-    .replaceAll(/'hf:[^']+'/g, "'./downloaded.gguf'")
-    .replaceAll('8080', String(await freePort()));
+  const source = localProgram(program, { model: './downloaded.gguf', port: await freePort() });
   for (const [, name] of source.matchAll(/'(\.\/[^']+\.gguf)'/g))
     fs.copyFileSync(path.join(ROOT, 'models', 'onpolicy-tiny.gguf'), path.join(folder, name!));
   const file = path.join(folder, `${path.basename(page, '.md')}.mjs`);

@@ -52,6 +52,15 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
   '15-rerank.mjs': {
     prints: /^(0\.\d{3} {2}[A-Z].*\.\n){3}Lima: 0\.\d{3} as a city, 0\.\d{3} as a fruit\n$/,
   },
+  '16-references.mjs': {
+    mostLines: 120,
+    prints:
+      /^step 0: 0\.[01]\d right, \d\.\d calls\n(step \d+: .*\n)*step \d+: (0\.9[5-9]|1\.00) right, 3\.\d calls\n$/,
+  },
+  '17-distillation.mjs': {
+    mostLines: 90,
+    prints: /^teacher (0\.9\d|1\.00); student 0\.[0-2]\d, off policy 0\.\d\d, on policy (0\.[89]\d|1\.00)\n$/,
+  },
 };
 
 let workplace: string;

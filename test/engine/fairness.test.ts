@@ -12,6 +12,7 @@ const LIMITS = {
   rowTile: 4,
   rollbackTokens: Infinity,
   windowTokens: 0,
+  savedWindow: 0,
   isKvUnified: false,
 };
 

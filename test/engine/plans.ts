@@ -13,6 +13,7 @@ export const LIMITS: SchedulerLimits = {
   rowTile: 1,
   rollbackTokens: Infinity,
   windowTokens: 0,
+  savedWindow: 0,
   isKvUnified: true,
 };
 

@@ -189,7 +189,7 @@ describe.skipIf(why !== null).each(MODELS)('%s', (name, takesBack, hasState) => 
         before = text.length + answer!.tokens.length - 1;
         const [again] = await run.ask(text, 5, { checkpoints: places });
         check(text, again!);
-        expect(again!.cached).toBe(text.length - 3);
+        expect(again!.cached).toBe(text.length - (isKvUnified && !hasState ? 1 : 3)); // cells of a pool stay behind a window
         const edited = [...text.slice(0, -20), ...prompt(10)];
         const [other] = await run.ask(edited, 5);
         check(edited, other!);

@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Engine } from '../../src/engine/engine.ts';
+import type { Group } from '../../src/engine/sequence.ts';
 import { CheckingBackend, type CheckingOptions } from '../fakes/checking-backend.ts';
 import { expected, type Request, run, turns, VOCAB_SIZE } from '../fakes/engine-requests.ts';
 
@@ -33,6 +34,13 @@ const simple = (prompt: number[], more: Partial<Request> = {}): Request => ({
   delay: 0,
   ...more,
 });
+
+const GROUP: Omit<Group, 'prompt'> = {
+  adapter: 0,
+  cacheKey: '0 k',
+  priority: 0,
+  arrival: 0,
+};
 
 /** A text that all requests begin with in part. */
 const TEXT = Array.from({ length: 200 }, (_, i) => (i * 7) % VOCAB_SIZE);
@@ -160,6 +168,28 @@ describe('the engine on caches that cannot be cut everywhere', () => {
     expect(await computed(simple([...other, 1], { outputTokens: 1 }))).toBe(91);
     expect(await computed(simple([...other, 2], { outputTokens: 1 }))).toBe(91);
     expect(await computed(simple([...other, 3], { outputTokens: 1 }))).toBe(1);
+    await engine.close();
+  });
+
+  it('cuts no cache that was loaded, where only the cells of a window are saved', async () => {
+    const backend = new CheckingBackend({ ...OPTIONS, rollbackTokens: Infinity, savedWindow: 40 });
+    const engine = new Engine(backend, { maxRunning: 4, policy: 'fcfs', prefixCache: true });
+    const prompt = Int32Array.from(TEXT.slice(0, 100));
+    const state = Uint8Array.from([...prompt].flatMap((id) => [id, 0]));
+    await engine.adopt({ ...GROUP, prompt }, prompt, state);
+    await expect(engine.adopt({ ...GROUP, prompt: prompt.subarray(0, 60) }, prompt, state)).resolves.toBe(
+      undefined,
+    );
+    const computed = async (given: number[], arrival: number): Promise<number> => {
+      const before = backend.computedTokens;
+      const request = simple(given, { outputTokens: 1, salt: 'k' });
+      expect(await run(engine, request, arrival)).toEqual([expected(request, VOCAB_SIZE)]);
+      return backend.computedTokens - before;
+    };
+    expect(await computed([...prompt], 0)).toBe(1);
+    expect(await computed([...prompt.subarray(0, 80), 7, 7], 1)).toBe(82);
+    expect(await computed([...prompt, 8, 8], 2)).toBe(2);
+    expect(await computed([...prompt.subarray(0, 70), 9], 3)).toBe(1); // cut from the one that was computed here
     await engine.close();
   });
 });

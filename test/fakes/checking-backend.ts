@@ -29,6 +29,8 @@ export type CheckingOptions = {
   readonly isKvUnified: boolean;
   readonly rollbackTokens: number;
   readonly windowTokens: number;
+  /** Default: the same. */
+  readonly savedWindow?: number;
   readonly rowTile: number;
   readonly vocabSize: number;
   /** Whether a step that may be followed by a run-ahead step is, where that cannot be taken back. */
@@ -62,6 +64,7 @@ export class CheckingBackend implements Backend {
   readonly rollbackTokens: number;
   readonly draftHead = null;
   readonly windowTokens: number;
+  readonly savedWindow: number;
   readonly rowTile: number;
   readonly threads = 1;
   steps = 0;
@@ -97,6 +100,7 @@ export class CheckingBackend implements Backend {
     this.isKvUnified = options.isKvUnified;
     this.rollbackTokens = options.rollbackTokens;
     this.windowTokens = options.windowTokens;
+    this.savedWindow = options.savedWindow ?? options.windowTokens;
     this.rowTile = options.rowTile;
     this.#slots = Array.from({ length: options.slotCount }, () => []);
     this.#states = this.#slots.map(() => ({ cells: [], left: 0, lost: 0 }));
@@ -164,12 +168,12 @@ export class CheckingBackend implements Backend {
     if (cells.length !== position)
       throw new Error(`slot ${slot} holds ${cells.length} tokens, not ${position}`);
     const state = this.#states[slot]!;
-    const reads = this.windowTokens > 0 ? this.windowTokens - 1 : this.#hasState ? cells.length : 0;
+    const reads = this.savedWindow > 0 ? this.savedWindow - 1 : this.#hasState ? cells.length : 0;
     const [held, wanted] = [state.cells, cells].map((each) => each.slice(cells.length - reads));
     const outside = this.#outside(position);
     if (state.lost > outside)
       throw new Error(`slot ${slot} reads a token at ${outside}, whose cell was taken`);
-    if (!isBehind || !this.isKvUnified) state.lost = outside; // each pass takes cells outside of its window
+    if (this.windowTokens > 0 && (!isBehind || !this.isKvUnified)) state.lost = outside; // each pass takes cells outside of its window
     if (reads > 0 && JSON.stringify(held) !== JSON.stringify(wanted))
       throw new Error(`slot ${slot} continues from another state than that of its tokens`);
     cells.push(cell);
@@ -179,7 +183,7 @@ export class CheckingBackend implements Backend {
 
   /** Tokens in front of the window of the one at a position. */
   #outside(position: number): number {
-    return this.windowTokens > 0 ? Math.max(0, position + 1 - this.windowTokens) : 0;
+    return this.savedWindow > 0 ? Math.max(0, position + 1 - this.savedWindow) : 0;
   }
 
   /** The token that was computed ahead is the one that the step asks for. */
@@ -296,7 +300,7 @@ export class CheckingBackend implements Backend {
       return token === HOLE.token ? HOLE : { token, adapter };
     });
     const cells = this.#slots[slot]!.slice();
-    this.#states[slot] = { cells, left: 0, lost: this.#outside(cells.length) };
+    this.#states[slot] = { cells, left: 0, lost: this.#outside(cells.length - 1) };
     this.#checkCapacity();
   }
 

@@ -324,6 +324,40 @@ it('training stays with one member', async () => {
   expect(() => plain.models).toThrow(expect.objectContaining({ code: 'UNSUPPORTED' }));
 });
 
+describe('adapters', () => {
+  const adapter = { name: 'step-1', path: '/step-1' };
+  /** A member that notes its calls and fails them all with a code. */
+  function loader(code: OnpolicyError['code'] | null, calls: string[]) {
+    const note = async (what: string): Promise<void> => {
+      calls.push(what);
+      if (code) throw new OnpolicyError(code, 'not here');
+    };
+    return Object.assign(createMemoryService(), {
+      loadAdapter: ({ name }: { readonly name: string }) => note(`load ${name}`),
+      unloadAdapter: (name: string) => note(`unload ${name}`),
+    });
+  }
+
+  it.each([
+    { codes: [null, null], throws: null },
+    { codes: [null, 'NETWORK_FAILED'], throws: null },
+    { codes: [null, 'NOT_FOUND'], throws: null },
+    { codes: [null, 'INVALID_REQUEST'], throws: 'INVALID_REQUEST' },
+    { codes: ['NETWORK_FAILED', 'NETWORK_FAILED'], throws: 'NETWORK_FAILED' },
+    { codes: ['NETWORK_FAILED', 'INVALID_REQUEST'], throws: 'INVALID_REQUEST' },
+    { codes: [], throws: 'UNSUPPORTED' },
+  ] as const)('are loaded at all members that can: $codes', async ({ codes, throws }) => {
+    const calls: string[] = [];
+    const pool = createPool([createMemoryService(), ...codes.map((code) => loader(code, calls))]);
+    for (const call of [() => pool.loadAdapter(adapter), () => pool.unloadAdapter(adapter.name)])
+      if (throws) await expect(call()).rejects.toMatchObject({ code: throws });
+      else await call();
+    expect(calls).toEqual([...codes.map(() => 'load step-1'), ...codes.map(() => 'unload step-1')]);
+    await pool.close();
+    await expect(pool.loadAdapter(adapter)).rejects.toMatchObject({ code: 'CLOSED' });
+  });
+});
+
 it('options that are wrong are named', () => {
   const member = createMemoryService();
   for (const [members, options, param] of [

@@ -60,6 +60,13 @@ const ROWS: [ReasoningFormat, string, boolean, string, string][] = [
     'Why?',
     'So.',
   ],
+  [
+    F.kimi_k3,
+    'Why?<|close|>think<|sep|><|open|>response<|sep|>So.<|close|>response<|sep|><|close|>message<|sep|>',
+    true,
+    'Why?',
+    'So.',
+  ],
   [F.granite, 'Here is my thought process: Why? Here is my response: So.', false, ' Why? ', ' So.'],
   [F.think_response, '<think>Why?</think><response>So.</response>', false, 'Why?', 'So.'],
   [F.apriel, 'Why?\n[BEGIN FINAL RESPONSE]\nSo.', true, 'Why?\n', '\nSo.'],

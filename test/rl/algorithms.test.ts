@@ -125,3 +125,9 @@ describe('distillation', () => {
     expect(() => distillationAdvantages([-1, -2], [-1])).toThrow('teacher: expected 2 entries, got 1');
   });
 });
+
+it('docs/algorithms.md has a curve of each', () => {
+  const page = fs.readFileSync(new URL('../../docs/algorithms.md', import.meta.url), 'utf8');
+  const named = [...page.matchAll(/^\| `(\w+)` \|.*\(curves\/.*\.svg\) \|$/gm)].map(([, name]) => name);
+  expect(named).toEqual(Object.keys(algorithms));
+});

@@ -1,9 +1,9 @@
-/** A loop whose rollouts are sampled by a server of this library, through vLLM's endpoints. */
+/** A loop whose rollouts are sampled by two servers of this library, through vLLM's endpoints. */
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, expect, it } from 'vitest';
-import { connect, createRuntime, serve } from '../../src/index.ts';
+import { connect, createPool, createRuntime, serve } from '../../src/index.ts';
 import type { LoopContext } from '../../src/rollout/loop-options.ts';
 import { trainLoop } from '../../src/rollout/train-loop.ts';
 
@@ -17,12 +17,15 @@ async function rollout(animal: string, { record, attempt, signal }: LoopContext)
   return recorder.finish({ reward: attempt });
 }
 
-it('samples at a server and trains here: each step goes there, and the log-probabilities agree', async () => {
+it('samples at two servers and trains here: each step goes there, and the log-probabilities agree', async () => {
   const home = path.join(folder, 'home');
   await using runtime = await createRuntime({ home, gpu: false, threads: 1 });
   await using other = await createRuntime({ home: path.join(folder, 'other'), gpu: false, threads: 1 });
-  const server = await serve(other, { tokens: ['secret'], adapterFolders: [home] });
-  await using sampler = connect({ baseUrl: server.url, apiKey: 'secret' });
+  await using third = await createRuntime({ home: path.join(folder, 'third'), gpu: false, threads: 1 });
+  const others = [other, third];
+  const options = { tokens: ['secret'], adapterFolders: [home] };
+  const servers = await Promise.all(others.map((one) => serve(one, options)));
+  await using sampler = createPool(servers.map(({ url }) => connect({ baseUrl: url, apiKey: 'secret' })));
   const { id } = await runtime.models.create({ base_model: 'onpolicy-tiny' });
   const correlations: number[] = [];
   const { step } = await trainLoop({
@@ -47,10 +50,13 @@ it('samples at a server and trains here: each step goes there, and the log-proba
   expect(kept.map(([made]) => made)).toEqual([1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3]);
   for (const [, age] of kept) expect([0, 1]).toContain(age);
   expect(runtime.stats().generatedTokens).toBe(3); // the probe of each checkpoint
-  expect(other.adapters.list().map(({ name }) => name)).toEqual([`${id}-step-3`]);
+  for (const one of others) {
+    expect(one.adapters.list().map(({ name }) => name)).toEqual([`${id}-step-3`]);
+    expect(one.stats().generatedTokens).toBeGreaterThan(0);
+  }
   const request = { messages: [{ role: 'user' as const, content: 'Hi' }], temperature: 0, max_tokens: 8 };
   const here = await runtime.createCompletion({ ...request, model: id, stream: false });
   const there = await sampler.createCompletion({ ...request, model: `${id}-step-3`, stream: false });
   expect(there.choices[0]?.message.content).toBe(here.choices[0]?.message.content);
-  await server.close();
+  await Promise.all(servers.map((server) => server.close()));
 });

@@ -95,6 +95,13 @@ const dsml = (name: string, parameters: Record<string, unknown>): string =>
         : `<｜DSML｜parameter name="${key}" string="false">${JSON.stringify(value)}</｜DSML｜parameter>\n`,
     )
     .join('')}</｜DSML｜invoke>\n`;
+const kimi3 = (name: string, index: number, parameters: Record<string, unknown>): string =>
+  `<|open|>call tool="${name}" index="${index}"<|sep|>${Object.entries(parameters)
+    .map(
+      ([key, value]) =>
+        `<|open|>argument key="${key}" type="${typeof value}"<|sep|>${typeof value === 'string' ? value : JSON.stringify(value)}<|close|>argument<|sep|>`,
+    )
+    .join('')}<|close|>call<|sep|>`;
 const minimax = `<invoke name="get_weather">\n${tagged((key) => `<parameter name="${key}">`, '</parameter>\n')}</invoke>\n`;
 const minicpm = `<function name="get_weather">${tagged((key) => `<param name="${key}"><![CDATA[`, ']]></param>')}</function>`;
 const glm = `<tool_call>get_weather\n${tagged((key) => `<arg_key>${key}</arg_key>\n<arg_value>`, '</arg_value>\n')}</tool_call>`;
@@ -252,6 +259,13 @@ export const FAMILY_ROWS: readonly FamilyRow[] = [
     two: `<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>${W}<|tool_call_end|><|tool_call_begin|>functions.get_time:1<|tool_call_argument_begin|>${T}<|tool_call_end|><|tool_calls_section_end|>`,
     malformed: '<|tool_calls_section_begin|>get_weather<|tool_calls_section_end|>',
     nameEnd: '<|tool_call_argument_begin|>',
+  },
+  {
+    format: 'kimi_k3',
+    one: `<|open|>tools<|sep|>${kimi3('get_weather', 1, WEATHER)}<|close|>tools<|sep|>`,
+    two: `<|open|>tools<|sep|>${kimi3('get_weather', 1, WEATHER)}${kimi3('get_time', 2, TIME)}<|close|>tools<|sep|>`,
+    malformed: '<|open|>tools<|sep|>get_weather<|close|>tools<|sep|>',
+    nameEnd: 'get_weather"',
   },
   {
     format: 'solar',

@@ -24,7 +24,7 @@ const SHOWS_NONE = [
   'microsoft-Phi-3.5-mini-instruct',
 ];
 /** Formats that nobody reads yet: docs/tool-calls.md names them. */
-const NOT_READ = ['Kimi-K3', 'muse-glimmer'];
+const NOT_READ = ['muse-glimmer'];
 /** Templates that fail in transformers, too, and why. */
 const FAILS: Readonly<Record<string, string>> = {
   'CohereForAI-c4ai-command-r-plus-tool_use': "'dict object' has no attribute 'additionalProperties'",

@@ -195,6 +195,7 @@ class OnnxBackend implements Backend {
   readonly rollbackTokens = Infinity;
   readonly draftHead = null;
   readonly windowTokens = 0;
+  readonly savedWindow = 0;
   readonly rowTile = 1;
   readonly threads: number;
   readonly isKvUnified = false;

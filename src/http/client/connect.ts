@@ -19,6 +19,7 @@ import {
   type TextCompletion,
   type TextCompletionRequest,
   type TrainingRunInfo,
+  type TranscriptionRequest,
   toDataUri,
   validateCheckpointDeleteRequest,
   validateJobListQuery,
@@ -35,12 +36,14 @@ import type {
   TrainingJob,
   TrainingJobsResource,
   TrainingRunsResource,
+  TranscriptionAnswer,
 } from '../../service.ts';
 import { BACKGROUND_HEADER } from '../headers.ts';
 import { type ClientSettings, checkConnectOptions } from './connect-options.ts';
 import { fromEventStream } from './event-stream.ts';
 import { textOf } from './http-client.ts';
 import { type OpenResponse, type RemoteCall, RetryingClient } from './retrying-client.ts';
+import { askTranscription } from './transcriptions.ts';
 
 /**
  * Returns the service of a server: vLLM, another process with this library, or any server with these endpoints. Requests are validated
@@ -117,6 +120,11 @@ class RemoteService extends CheckedTrainingService implements ConnectedService {
     if (!request.stream) return await this.#client.json<TextCompletion>(call);
     const open = await this.#openStream(call);
     return new TextCompletionStream(fromEventStream(open), stopOf(open));
+  }
+
+  /** @internal Asks the server's endpoint of transcripts. */
+  transcription(request: TranscriptionRequest, options: CallOptions): Promise<TranscriptionAnswer | null> {
+    return askTranscription(this.#client, request, options, headersOf(options));
   }
 
   /** A response that is a stream. */

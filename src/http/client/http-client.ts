@@ -8,8 +8,8 @@ export type HttpRequest = {
   /** Below the server's base URL, with its query. */
   readonly path: string;
   readonly method: string;
-  /** JSON text. */
-  readonly body: string | undefined;
+  /** JSON text, or bytes whose type is in the headers. */
+  readonly body: string | Uint8Array<ArrayBuffer> | undefined;
   /** Of this request alone, with names in lower case. */
   readonly headers?: Headers | undefined;
 };
@@ -65,7 +65,7 @@ export function nodeClient(baseUrl: string, { 'content-length': _ours, ...header
   const basePath = url.pathname.replace(/\/$/, '');
   return {
     send: ({ path, method, body, headers: own = {} }) => {
-      const list = (body === undefined ? bareHeaders : bodyHeaders).slice();
+      const list = (typeof body === 'string' ? bodyHeaders : bareHeaders).slice();
       if (body !== undefined || method === 'POST')
         list.push('content-length', `${Buffer.byteLength(body ?? '')}`);
       list.push(...Object.entries(own).flat());
@@ -150,7 +150,7 @@ export function fetchClient(baseUrl: string, headers: Headers, fetch: typeof glo
       const controller = new AbortController();
       const { signal } = controller;
       const sent = {
-        ...(body === undefined ? {} : JSON_BODY),
+        ...(typeof body === 'string' ? JSON_BODY : {}),
         ...headers,
         ...own,
       };

@@ -12,6 +12,7 @@ import {
 import { OnpolicyError } from '../../errors.ts';
 import { checkArguments, fault, type PoolOptions, throwFaults, withDefaults } from '../../protocol/index.ts';
 import type {
+  AdapterLoader,
   CallOptions,
   CheckpointsResource,
   Completions,
@@ -43,7 +44,7 @@ export function createPool(
 }
 
 type Member = {
-  readonly service: Completions & Partial<Service>;
+  readonly service: Completions & Partial<Service & AdapterLoader>;
   readonly inner: InnerService;
   /** Requests under way. */
   active: number;
@@ -150,6 +151,29 @@ class Pool extends CheckedTrainingService implements PooledService {
   add(service: Service | Completions): void {
     this.enter();
     this.#members.push(memberOf(service));
+  }
+
+  async loadAdapter(
+    adapter: { readonly name: string; readonly path: string },
+    options?: CallOptions,
+  ): Promise<void> {
+    await this.#atAll((loader) => loader.loadAdapter?.(adapter, options));
+  }
+
+  async unloadAdapter(name: string, options?: CallOptions): Promise<void> {
+    await this.#atAll((loader) => loader.unloadAdapter?.(name, options));
+  }
+
+  /** At all members that can. One that is unreachable, or joined later, does not have the adapter: others answer in its place. */
+  async #atAll(change: (member: Partial<AdapterLoader>) => Promise<void> | undefined): Promise<void> {
+    this.enter();
+    const calls = this.#members.flatMap(({ service }) => change(service) ?? []);
+    if (calls.length === 0) throw new OnpolicyError('UNSUPPORTED', 'no member of the pool loads adapters');
+    const ends = await Promise.allSettled(calls);
+    const failures = ends.flatMap((end) => (end.status === 'rejected' ? [end.reason] : []));
+    const isMissing = (error: unknown) => error instanceof OnpolicyError && error.code === 'NOT_FOUND';
+    const refused = failures.filter((error) => !isUnreachable(error) && !isMissing(error));
+    if (refused.length > 0 || failures.length === ends.length) throw refused[0] ?? failures[0];
   }
 
   protected enter(): void {

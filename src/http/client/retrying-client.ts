@@ -18,8 +18,8 @@ export type RemoteCall = {
   readonly method: 'GET' | 'POST' | 'DELETE';
   /** Below the base URL, with its query. */
   readonly path: string;
-  /** JSON text. */
-  readonly body?: string;
+  /** JSON text, or bytes whose type is in the headers. */
+  readonly body?: string | Uint8Array<ArrayBuffer>;
   readonly signal?: AbortSignal | undefined;
   /** Of this call alone, with names in lower case. */
   readonly headers?: Readonly<Record<string, string>>;

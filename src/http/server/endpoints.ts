@@ -26,6 +26,7 @@ import { createCompletion, renderPrompt } from './chat-endpoints.ts';
 import { type EndpointHandler, type RequestContext, tooMany, unsupported } from './context.ts';
 import { createEmbeddings } from './embedding-endpoints.ts';
 import type { HandlerSettings } from './handler-options.ts';
+import { listJobEvents } from './job-event-endpoint.ts';
 import { jobQuery, listQuery } from './list-query.ts';
 import { countTokens, createMessage } from './message-endpoints.ts';
 import { listServedModels, retrieveServedModel } from './model-list.ts';
@@ -166,10 +167,7 @@ export const endpointHandlers: Readonly<Record<EndpointName, EndpointHandler>> =
     json(await preview(context, 'trainingJobs').list(jobQuery(context), context.call)),
   retrieveTrainingJob: async (context) =>
     json(await preview(context, 'trainingJobs').retrieve(context.id, context.call)),
-  listTrainingJobEvents: async (context) => {
-    const { after, limit } = listQuery(context);
-    return json(await preview(context, 'trainingJobs').events(context.id, { after, limit }, context.call));
-  },
+  listTrainingJobEvents: async (context) => listJobEvents(context, preview(context, 'trainingJobs')),
   cancelTrainingJob: async (context) =>
     json(await preview(context, 'trainingJobs').cancel(context.id, context.call)),
   createSftJob: async ({ request, settings, service, call }) => {

@@ -1,7 +1,6 @@
 /** A multipart body -> its fields, and its file passed on as it arrives. */
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { Busboy } from '@fastify/busboy';
 import { messageOf, OnpolicyError } from '../../errors.ts';
 import { limitTime } from '../time-limits.ts';
 import type { HandlerSettings } from './handler-options.ts';
@@ -32,6 +31,7 @@ export async function readUpload<Kept>(
     throw invalid(
       `Content-Type: expected multipart/form-data with a boundary, got ${type.slice(0, 100) || 'nothing'}`,
     );
+  const { Busboy } = await import('@fastify/busboy'); // needed by few programs
   const fields = new Map<string, string>();
   const stop = new AbortController();
   let file: { readonly filename: string; readonly kept: Promise<Kept> } | null = null;

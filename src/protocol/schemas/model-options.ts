@@ -140,7 +140,7 @@ export const modelOptionDefinitions: Definitions = {
         { maximum: MAX_DRAFTS },
       ),
       checkpointBytes: integer(
-        "Bytes that checkpoints may take: copies of what cannot be cut of a prompt's cache, of models with recurrent state or sliding windows. From there a later prompt goes on that begins like it. 0 keeps none. Default: 256 MiB, or what 8 take if that is more.",
+        "Bytes that checkpoints may take: copies of what cannot be cut of a prompt's cache, of models with recurrent state or `slidingWindow: 'window'`. From there a later prompt goes on that begins like it. 0 keeps none. Default: 256 MiB, or what 8 take if that is more.",
         0,
       ),
       rope: ref('RopeOptions', 'How a GGUF model counts positions: for longer contexts than its file says.'),

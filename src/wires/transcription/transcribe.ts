@@ -21,6 +21,8 @@ import { type Heard, hearWindows } from './windows.ts';
 export type HearingService = Pick<Completions, 'createCompletion'> & {
   /** Windows of a long sound, as files. Absent: it is heard as a whole. */
   soundWindows?(file: string | Uint8Array): Promise<Uint8Array[]>;
+  /** Transcripts of a server's own endpoint; null: it has none. Absent: a chat completion is asked. */
+  transcription?(request: TranscriptionRequest, options: CallOptions): Promise<TranscriptionAnswer | null>;
 };
 
 /** Answers a request by a service. */
@@ -32,6 +34,8 @@ export async function transcribe(
 ): Promise<TranscriptionAnswer> {
   const request = checkRequest('TranscriptionRequest', input, validation);
   checkFurther(request);
+  const there = await service.transcription?.(request, options);
+  if (there != null) return there;
   const { file, chunking_strategy: chunking, response_format: format } = request;
   if (chunking === 'auto' && service.soundWindows) {
     const windows = await service.soundWindows(file);

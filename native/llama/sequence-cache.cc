@@ -1,0 +1,113 @@
+#include "llama/sequence-cache.h"
+
+#include <array>
+#include <exception>
+#include <string>
+
+#include "llama/library.h"
+
+namespace onpolicy {
+namespace {
+
+// The number of a checkpoint on its way from one sequence to another.
+constexpr int32_t kPassing = -1;
+
+}  // namespace
+
+void SequenceCache::Begin(llama_context* context, const ContextOptions& options, const Model& model) {
+  context_ = context;
+  is_kv_unified_ = options.is_kv_unified;
+  is_recurrent_ = model.is_recurrent();
+  rollback_.Begin(options.max_sequences, Api().llama_n_rs_seq(context));
+  // Cells of a sequence's own are taken in their order, up to its end: none is handed out again.
+  const bool are_kept = options.is_window_cache_full && !is_recurrent_ &&
+                        (!is_kv_unified_ || options.max_sequences <= WindowGuard::kMostSequences);
+  const int32_t window = Api().llama_model_n_swa(model.get());
+  window_tokens_ = are_kept ? 0 : window;
+  guard_.Begin(context, are_kept && is_kv_unified_ ? window : 0, options.max_sequences);
+}
+
+Status SequenceCache::Edit(const int32_t* edit) {
+  const auto [kind, sequence, target, from, to] = std::array{edit[0], edit[1], edit[2], edit[3], edit[4]};
+  if (kind == kMemoryForget) {
+    checkpoints_.Forget(target);
+    return Status::Ok();
+  }
+  if (kind == kMemoryCopy) {
+    Copy(sequence, target, from, to);
+    return Status::Ok();
+  }
+  if (kind == kMemoryRestore) {
+    rollback_.Replace(sequence);
+    if (!checkpoints_.Restore(context_, sequence, target))
+      return Status::Fail("KV_FULL", "the KV cache has no room for a checkpoint");
+    Api().llama_memory_seq_rm(Api().llama_get_memory(context_), sequence, from, -1);
+    return Status::Ok();
+  }
+  if (is_recurrent_ && from > 0) return CutState(sequence, from);
+  rollback_.Replace(sequence);
+  Remove(sequence, from, to);
+  return Status::Ok();
+}
+
+void SequenceCache::Remove(int32_t sequence, int32_t from, int32_t to) { guard_.Remove(sequence, from, to); }
+
+void SequenceCache::Pass(const int32_t* sequences, size_t count) {
+  if (is_recurrent_) rollback_.Pass(sequences, count);
+  for (size_t i = 0; i < count; ++i)
+    if (i + 1 == count || sequences[i] != sequences[i + 1]) guard_.Guard(sequences[i]);
+}
+
+Status SequenceCache::CutState(int32_t sequence, int32_t from) {
+  llama_memory_t memory = Api().llama_get_memory(context_);
+  const int32_t end = Api().llama_memory_seq_pos_max(memory, sequence) + 1;
+  if (rollback_.Cut(sequence, end - from) && Api().llama_memory_seq_rm(memory, sequence, from, -1)) return Status::Ok();
+  return Status::Fail("BACKEND_FAILED", "recurrent state cannot be taken back by " + std::to_string(end - from) + " tokens");
+}
+
+void SequenceCache::Copy(int32_t from, int32_t to, int32_t start, int32_t end) {
+  llama_memory_t memory = Api().llama_get_memory(context_);
+  if (is_recurrent_) {  // what is copied in part is then restored from a checkpoint, and cut
+    Api().llama_memory_seq_cp(memory, from, to, -1, -1);
+  } else if (is_kv_unified_) {
+    Api().llama_memory_seq_cp(memory, from, to, start, end);
+    guard_.Guard(to);
+  } else {  // only whole sequences can be copied: the tail is cut off afterwards
+    Api().llama_memory_seq_cp(memory, from, to, -1, -1);
+    if (end >= 0) Api().llama_memory_seq_rm(memory, to, end, -1);
+  }
+  if (!is_recurrent_) return;
+  rollback_.Share(from);
+  rollback_.Replace(to);
+  // The engine does not copy that a state was taken back.
+  if (rollback_.IsCut(from) && checkpoints_.Save(context_, from, kPassing) > 0) {
+    checkpoints_.Restore(context_, to, kPassing);
+    checkpoints_.Forget(kPassing);
+  }
+}
+
+Status SequenceCache::Save(int32_t sequence, std::vector<uint8_t>* state) const {
+  state->resize(Api().llama_state_seq_get_size_ext(context_, sequence, 0));
+  if (state->empty() ||
+      Api().llama_state_seq_get_data_ext(context_, state->data(), state->size(), sequence, 0) != state->size())
+    return Status::Fail("UNSUPPORTED", "the engine cannot save the cache of this model");
+  return Status::Ok();
+}
+
+Status SequenceCache::Load(int32_t sequence, const std::vector<uint8_t>& state) {
+  rollback_.Replace(sequence);
+  size_t read = 0;
+  try {
+    read = Api().llama_state_seq_set_data_ext(context_, state.data(), state.size(), sequence, 0);
+  } catch (const std::exception&) {
+    read = 0;
+  }
+  if (read == state.size()) {
+    guard_.Guard(sequence);
+    return Status::Ok();
+  }
+  guard_.Remove(sequence, -1, -1);
+  return Status::Fail("KV_FULL", "the saved cache does not fit into this context");
+}
+
+}  // namespace onpolicy

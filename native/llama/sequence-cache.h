@@ -1,0 +1,50 @@
+// Edits of the KV cache and the states of sequences -> which cells they have, and what of them can be taken back, kept and loaded.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "base/status.h"
+#include "llama/checkpoints.h"
+#include "llama/context-options.h"
+#include "llama/rollback.h"
+#include "llama/step-input.h"
+#include "llama/window-guard.h"
+
+namespace onpolicy {
+
+// Of one context, which must outlive it. Only between passes.
+class SequenceCache {
+ public:
+  void Begin(llama_context* context, const ContextOptions& options, const Model& model);
+
+  // An edit of a step: kind, sequence, target, from, to.
+  Status Edit(const int32_t* edit);
+  // Removes the cells at [from, to) of a sequence; below 0: without a bound.
+  void Remove(int32_t sequence, int32_t from, int32_t to);
+  // A pass has computed tokens of these sequences, (count).
+  void Pass(const int32_t* sequences, size_t count);
+
+  // Returns the bytes of the checkpoint; 0: the engine cannot save it.
+  size_t SaveCheckpoint(int32_t sequence, int32_t number) { return checkpoints_.Save(context_, sequence, number); }
+  // The whole cache of a sequence as bytes, and back into an empty one.
+  Status Save(int32_t sequence, std::vector<uint8_t>* state) const;
+  Status Load(int32_t sequence, const std::vector<uint8_t>& state);
+
+  // Last tokens of a recurrent sequence that can be taken back.
+  uint32_t rollback_tokens() const { return rollback_.most(); }
+  // Tokens of a sequence, the last ones, whose cells it keeps; 0: all.
+  int32_t window_tokens() const { return window_tokens_; }
+
+ private:
+  Status CutState(int32_t sequence, int32_t from);
+  void Copy(int32_t from, int32_t to, int32_t start, int32_t end);
+
+  llama_context* context_ = nullptr;
+  bool is_kv_unified_ = false, is_recurrent_ = false;
+  int32_t window_tokens_ = 0;
+  Rollback rollback_;  // of recurrent state
+  Checkpoints checkpoints_;
+  WindowGuard guard_;
+};
+
+}  // namespace onpolicy

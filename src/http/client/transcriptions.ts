@@ -1,0 +1,144 @@
+/** A request for a transcript -> a form for a server with OpenAI's endpoint of transcripts -> a text, a transcript or events. */
+import { TranscriptionStream } from '../../answer/index.ts';
+import { OnpolicyError } from '../../errors.ts';
+import type {
+  Transcription,
+  TranscriptionEvent,
+  TranscriptionRequest,
+  TranscriptionUsage,
+} from '../../protocol/index.ts';
+import type { CallOptions, TranscriptionAnswer } from '../../service.ts';
+import { fromEventStream } from './event-stream.ts';
+import { textOf } from './http-client.ts';
+import type { OpenResponse, RetryingClient } from './retrying-client.ts';
+
+const PATH = '/v1/audio/transcriptions';
+/** Codes of servers that have no such endpoint, or no such model there. */
+const LACKING: readonly string[] = ['MODEL_NOT_FOUND', 'NOT_FOUND', 'UNSUPPORTED'];
+
+/** What servers send: this library's and OpenAI's events, or vLLM's chunks. */
+type Sent = {
+  readonly type?: string;
+  readonly text?: string;
+  readonly delta?: string;
+  readonly choices?: readonly { readonly delta?: { readonly content?: string | null } }[];
+  readonly usage?: { readonly type?: string } | null;
+  readonly finish_reason?: Transcription['finish_reason'];
+  readonly logprobs?: Transcription['logprobs'];
+};
+
+/** Asks the endpoint. Null: the server has none, or no such model there. */
+export async function askTranscription(
+  client: RetryingClient,
+  request: TranscriptionRequest,
+  { signal }: CallOptions,
+  headers: Readonly<Record<string, string>>,
+): Promise<TranscriptionAnswer | null> {
+  const form = new Response(await toForm(request));
+  const body = new Uint8Array(await form.arrayBuffer());
+  const isStream = request.stream === true;
+  const sent = { ...headers, 'content-type': form.headers.get('content-type')! };
+  const call = {
+    method: 'POST',
+    path: PATH,
+    body,
+    headers: sent,
+    signal,
+    isRepeatable: true,
+    isStream,
+  } as const;
+  let open: OpenResponse;
+  try {
+    open = await client.open(call);
+  } catch (error) {
+    if (error instanceof OnpolicyError && LACKING.includes(error.code)) return null;
+    throw error;
+  }
+  if (open.response.header('content-type')?.startsWith('text/event-stream'))
+    return new TranscriptionStream(eventsOf(fromEventStream<Sent>(open)), () =>
+      open.stop(new OnpolicyError('ABORTED', 'the stream was aborted')),
+    );
+  const whole = toTranscription(await textAt(open));
+  if (isStream) return new TranscriptionStream(eventsOf([whole][Symbol.iterator]()), () => {});
+  return request.response_format === 'text' ? whole.text : whole;
+}
+
+async function textAt({ response, toError, end }: OpenResponse): Promise<string> {
+  try {
+    return await textOf(response.body);
+  } catch (error) {
+    throw toError(error);
+  } finally {
+    end();
+  }
+}
+
+/** Fields that were given. The sound's name says what it is: some servers ask the name. */
+async function toForm({ file, include, adapters, ...fields }: TranscriptionRequest): Promise<FormData> {
+  const form = new FormData();
+  const bytes = await bytesOf(file);
+  form.append('file', new Blob([bytes]), `sound.${kindOf(bytes)}`);
+  for (const [name, value] of Object.entries(fields)) if (value != null) form.append(name, String(value));
+  for (const name of include ?? []) form.append('include[]', name);
+  if (adapters && adapters.length > 0) form.append('adapters', JSON.stringify(adapters));
+  return form;
+}
+
+async function bytesOf(file: string | Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
+  if (typeof file !== 'string') return new Uint8Array(file);
+  if (!file.startsWith('data:')) return new Uint8Array(Buffer.from(file, 'base64'));
+  return new Uint8Array(await (await fetch(file)).arrayBuffer());
+}
+
+function kindOf(bytes: Uint8Array): string {
+  const start = Buffer.from(bytes.subarray(0, 4)).toString('latin1');
+  return { RIFF: 'wav', fLaC: 'flac' }[start] ?? 'mp3';
+}
+
+/** JSON with a text, or the text itself. */
+function toTranscription(body: string): Transcription {
+  let sent: Sent = { text: body };
+  try {
+    const parsed = JSON.parse(body) as Sent | null;
+    if (typeof parsed?.text === 'string') sent = parsed;
+  } catch {
+    // It is the text.
+  }
+  const { logprobs } = sent;
+  return { ...endOf(sent, sent.text!.trim()), ...(logprobs ? { logprobs } : {}) };
+}
+
+async function* eventsOf(sent: AsyncIterator<Sent> | Iterator<Sent>): AsyncGenerator<TranscriptionEvent> {
+  let text = '';
+  let last: Sent = {};
+  try {
+    for (let item = await sent.next(); item.done !== true; item = await sent.next()) {
+      const { value } = item;
+      const delta = value.delta ?? value.choices?.[0]?.delta?.content;
+      if (delta) {
+        text += delta;
+        yield { type: 'transcript.text.delta', delta };
+      }
+      last = value;
+      if (value.text !== undefined) break;
+    }
+  } finally {
+    await sent.return?.();
+  }
+  if (text === '' && last.text) yield { type: 'transcript.text.delta', delta: last.text };
+  yield { type: 'transcript.text.done', ...endOf(last, last.text ?? text.trim()) };
+}
+
+/** What a transcript has beside its text. A server that counts seconds, or nothing, has no tokens. */
+function endOf({ usage, finish_reason }: Sent, text: string): Transcription {
+  const counted = usage?.type === 'tokens' ? (usage as TranscriptionUsage) : null;
+  return { text, usage: counted ?? NO_TOKENS, finish_reason: finish_reason ?? 'stop' };
+}
+
+const NO_TOKENS: TranscriptionUsage = {
+  type: 'tokens',
+  input_tokens: 0,
+  output_tokens: 0,
+  total_tokens: 0,
+  input_token_details: { audio_tokens: 0, text_tokens: 0 },
+};
