@@ -14,7 +14,8 @@ import {
   totalBytes,
 } from './models/index.ts';
 import { type Device, devices, loadAddon, onDisk } from './native/index.ts';
-import { checkArguments, type InspectOptions, type ModelOptions } from './protocol/index.ts';
+import { checkArguments, type InspectOptions, type ModelOptions, withDefaults } from './protocol/index.ts';
+import { trainingBytes } from './rl/index.ts';
 import { checkOptions } from './runtime-options.ts';
 
 /** The result of {@link inspectModel}. */
@@ -45,7 +46,15 @@ export type ModelInspection = {
   readonly fit: Fit;
   readonly placement: Placement;
   /** Whether an adapter of it can be trained, and if not, why. */
-  readonly training: { readonly isSupported: boolean; readonly reason: string | null };
+  readonly training: {
+    readonly isSupported: boolean;
+    readonly reason: string | null;
+    /**
+     * Bytes that an adapter of rank 8 takes beside the weights while it is trained on rows of `trainingTokens` tokens, at least: a
+     * `memoryBudget` of as much suffices. Null: it cannot be trained.
+     */
+    readonly bytes: number | null;
+  };
   /** Processors and GPUs that the engine found. */
   readonly devices: readonly Device[];
 };
@@ -57,19 +66,22 @@ export type ModelInspection = {
  * model
  */
 export async function inspectModel(file: string, options: InspectOptions = {}): Promise<ModelInspection> {
-  const { cacheType, slidingWindow, ...limits } = checkArguments('InspectOptions', options);
+  const checked = checkArguments('InspectOptions', options);
+  const { cacheType, slidingWindow, trainingTokens: _, ...limits } = checked;
+  const { trainingTokens } = withDefaults('InspectOptions', checked);
   const own = { cacheType, slidingWindow };
   const serving = { ...checkOptions({ ...limits, model: { path: file, ...own } }), notice: () => {} };
   if (isOnnxModel(file))
     throw new OnpolicyError('UNSUPPORTED', `${file}: expected a GGUF file, got an ONNX model`);
   const { signal } = new AbortController();
   const local = await localFile(file, serving, signal);
-  if (local !== null) return await inspect(file, local, own, serving);
+  if (local !== null) return await inspect(file, local, own, serving, trainingTokens);
   try {
     const choose = chooseFitting(serving);
     const found = await findRemote(file, { hub: serving.hub, signal, field: 'file', choose });
     await using remote = await openRemoteModel(found, serving.hub, signal);
-    return await inspect(uriOf(found.reference, found.model.files[0]!.path), remote.file, own, serving);
+    const name = uriOf(found.reference, found.model.files[0]!.path);
+    return await inspect(name, remote.file, own, serving, trainingTokens);
   } catch (cause) {
     throw downloadFailed(file, 'file', cause);
   }
@@ -92,6 +104,7 @@ async function inspect(
   file: string,
   own: Omit<ModelOptions, 'path'>,
   serving: ServingOptions,
+  trainingTokens: number,
 ): Promise<ModelInspection> {
   const [header] = await readHeaders(file);
   const plan = await planLoad(file, { path: file, ...own }, serving, new AbortController().signal);
@@ -111,7 +124,11 @@ async function inspect(
     memory: { weights, cache, compute, checkpoints, total: totalBytes(need) },
     fit: fitOf(need, placement),
     placement,
-    training: { isSupported: reason === '', reason: reason || null },
+    training: {
+      isSupported: reason === '',
+      reason: reason || null,
+      bytes: reason === '' ? await trainingBytes(file, trainingTokens, serving.gpu) : null,
+    },
     devices: devices(),
   };
 }

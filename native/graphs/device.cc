@@ -94,6 +94,15 @@ void Device::Run(Graph& graph) {
   if (!is_done) throw Failure("BACKEND_FAILED", name_ + " failed to compute a training graph" + reason);
 }
 
+size_t Device::MeasureScratch(Graph& graph) const {
+  const Library& api = Api();
+  const ggml_gallocr_t measure = api.ggml_gallocr_new(memory_);
+  size_t bytes = 0;
+  api.ggml_gallocr_reserve_n_size(measure, graph.get(), nullptr, nullptr, &bytes);
+  api.ggml_gallocr_free(measure);
+  return bytes;
+}
+
 size_t Device::scratch_bytes() const {
   size_t bytes = 0;
   for (ggml_backend_t backend : backends_)

@@ -30,6 +30,7 @@ class Arena {
   // Gives up all slots.
   void Clear() { bytes_ = 0; }
   size_t allocated_bytes() const { return allocated_bytes_; }
+  size_t reserved_bytes() const { return bytes_; }
   ggml_backend_buffer_t buffer() const { return buffer_; }
   void* AddressOf(size_t offset) const;
 
@@ -63,6 +64,8 @@ class Device {
   // Allocates and runs a graph. Fails with ABORTED once `Abort` was called.
   void Run(Graph& graph);
   size_t scratch_bytes() const;
+  // What the temporary results of a graph would take, whose slots may be of arenas without memory.
+  size_t MeasureScratch(Graph& graph) const;
 
   void Abort() { aborted_ = true; }
   void ClearAbort() { aborted_ = false; }

@@ -32,7 +32,10 @@ Tensor Graph::At(Slot slot, ggml_type type, std::initializer_list<int64_t> shape
 
 Tensor Graph::Pin(Tensor tensor, Slot slot) {
   Tensor owner = tensor->view_src ? tensor->view_src : tensor;
-  api_.ggml_backend_tensor_alloc(slot.arena->buffer(), owner, slot.arena->AddressOf(slot.offset));
+  if (slot.arena && slot.arena->buffer())
+    api_.ggml_backend_tensor_alloc(slot.arena->buffer(), owner, slot.arena->AddressOf(slot.offset));
+  else
+    owner->data = owner;  // of a graph that is only measured: somewhere
   return tensor;
 }
 
@@ -56,7 +59,7 @@ void Zero(Slot slot, int64_t count) {
 void Upload(Slot slot, ggml_type type, const void* values, size_t count) {
   Graph graph(1);
   const auto size = static_cast<int64_t>(count);
-  Api().ggml_backend_tensor_set(graph.At(slot, type, {size}), values, 0, count * 4);
+  Api().ggml_backend_tensor_set(graph.At(slot, type, {size}), values, 0, Api().ggml_row_size(type, size));
 }
 
 }  // namespace onpolicy::training

@@ -197,7 +197,7 @@ class Graph : public TensorFormulas {
 // Sets `count` numbers in `slot` to 0.
 void Zero(Slot slot, int64_t count);
 
-// Copies `count` numbers of four bytes into `slot`.
+// Copies `count` numbers of `type` into `slot`.
 void Upload(Slot slot, ggml_type type, const void* values, size_t count);
 
 }  // namespace onpolicy::training

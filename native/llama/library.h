@@ -168,6 +168,9 @@ namespace onpolicy {
   X(ggml_soft_max_ext_back)                                                                                    \
   X(ggml_soft_max_add_sinks)                                                                                   \
   X(ggml_relu)                                                                                                 \
+  X(ggml_gallocr_new)                                                                                          \
+  X(ggml_gallocr_reserve_n_size)                                                                               \
+  X(ggml_gallocr_free)                                                                                         \
   X(ggml_gelu)                                                                                                 \
   X(ggml_silu)                                                                                                 \
   X(ggml_silu_back)                                                                                            \

@@ -152,22 +152,33 @@ Napi::Value ToJavaScript(Napi::Env env, const SharedTrainer& handle) {
   return object;
 }
 
+training::TrainerOptions TrainerOptionsOf(const Fields& given) {
+  return {.model = given.Text("model"),
+          .device = given.Text("device"),
+          .threads = given.Integer("threads", 1, 512),
+          .rank = given.Integer<int64_t>("rank", 1, 4096),
+          .alpha = given.Number("alpha"),
+          .modules = given.Texts("modules"),
+          .context = static_cast<int64_t>(given.Number("contextSize")),
+          .memory_budget = static_cast<size_t>(given.Number("memoryBudget")),
+                         .wide = given.Flag("isWide")};
+}
+
 // openTrainer(options) -> Promise<trainer>
 Napi::Value OpenTrainer(const Napi::CallbackInfo& info) {
-  const Fields given(info[0]);
-  training::TrainerOptions options{.model = given.Text("model"),
-                         .device = given.Text("device"),
-                         .threads = given.Integer("threads", 1, 512),
-                         .rank = given.Integer<int64_t>("rank", 1, 4096),
-                         .alpha = given.Number("alpha"),
-                         .modules = given.Texts("modules"),
-                         .context = static_cast<int64_t>(given.Number("contextSize")),
-                         .memory_budget = static_cast<size_t>(given.Number("memoryBudget")),
-                         .wide = given.Flag("isWide")};
   RequireLibrary(info.Env());
   return AsyncTask::Run(
-      info.Env(), [options] { return OpenHandle<Trainer>(options); },
+      info.Env(), [options = TrainerOptionsOf(Fields(info[0]))] { return OpenHandle<Trainer>(options); },
       [](Napi::Env env, const SharedTrainer& handle) { return ToJavaScript(env, handle); });
+}
+
+// trainingBytes(options, tokens) -> Promise<number>: as Trainer::Measure
+Napi::Value TrainingBytes(const Napi::CallbackInfo& info) {
+  RequireLibrary(info.Env());
+  return AsyncTask::Run(
+      info.Env(),
+      [options = TrainerOptionsOf(Fields(info[0])), tokens = info[1].ToNumber().Int64Value()] { return Trainer::Measure(options, tokens); },
+      [](Napi::Env env, size_t bytes) -> Napi::Value { return Napi::Number::New(env, static_cast<double>(bytes)); });
 }
 
 // whyNotTrainable(model) -> Promise<string>, empty where it can be trained
@@ -257,6 +268,7 @@ Napi::Value QuantizeModel(const Napi::CallbackInfo& info) {
 
 void RegisterTrainer(Napi::Env env, Napi::Object exports) {
   exports.Set("openTrainer", Napi::Function::New(env, OpenTrainer, "openTrainer"));
+  exports.Set("trainingBytes", Napi::Function::New(env, TrainingBytes, "trainingBytes"));
   exports.Set("whyNotTrainable", Napi::Function::New(env, WhyNotTrainable, "whyNotTrainable"));
   exports.Set("appendTensors", Napi::Function::New(env, AppendTensors, "appendTensors"));
   exports.Set("mergeModel", Napi::Function::New(env, MergeModel, "mergeModel"));

@@ -30,7 +30,7 @@ void Parameter::Resize(size_t count) {
 }
 
 std::unique_ptr<Adapter> Adapter::Create(Device* device, Weights* weights, const std::vector<std::string>& modules, int64_t rank,
-                                         double alpha) {
+                                         double alpha, bool is_measured) {
   auto adapter = std::unique_ptr<Adapter>(new Adapter);
   adapter->rank_ = rank;
   adapter->scale_ = static_cast<float>(alpha) / static_cast<float>(rank);
@@ -46,8 +46,8 @@ std::unique_ptr<Adapter> Adapter::Create(Device* device, Weights* weights, const
       module.in = linear->in();
       module.out = linear->out();
       module.rank = rank;
-      module.a.Resize(static_cast<size_t>(module.in * rank));
-      module.b.Resize(static_cast<size_t>(module.out * rank));
+      if (!is_measured) module.a.Resize(static_cast<size_t>(module.in * rank));
+      if (!is_measured) module.b.Resize(static_cast<size_t>(module.out * rank));
       for (Slot* slot : {&module.a_rows, &module.a_columns})
         *slot = {adapter->arena_.get(), adapter->arena_->Reserve(module.a.value.size() * sizeof(float))};
       for (Slot* slot : {&module.b_rows, &module.b_columns})
@@ -56,7 +56,7 @@ std::unique_ptr<Adapter> Adapter::Create(Device* device, Weights* weights, const
     }
   if (adapter->modules_.empty())
     throw Failure("INVALID_REQUEST", "modules: none of the names is a linear layer of this model");
-  adapter->arena_->Allocate();
+  if (!is_measured) adapter->arena_->Allocate();
   return adapter;
 }
 

@@ -33,9 +33,9 @@ struct Module {
 class Adapter {
  public:
   // `modules`: kinds such as "attn_q" or full names such as "blk.0.attn_q". Marks the linears that they are; those of experts
-  // have no adapter.
+  // have no adapter. `is_measured`: without memory, for graphs that do not run.
   static std::unique_ptr<Adapter> Create(Device* device, Weights* weights, const std::vector<std::string>& modules, int64_t rank,
-                                         double alpha);
+                                         double alpha, bool is_measured = false);
 
   std::vector<Module>& modules() { return modules_; }
   const Module& module(int index) const { return modules_[static_cast<size_t>(index)]; }

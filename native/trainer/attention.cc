@@ -12,7 +12,7 @@ class Block {
         const QueryBlock& block)
       : graph_(graph), matmuls_(matmuls), shape_(shape), sinks_(sinks), block_(block) {
     const size_t first = block.mask_offset + (shape.window > 0 ? attention.plan.first_local_mask : 0);
-    mask_ = graph.At({attention.masks.arena, attention.masks.offset + first * sizeof(float)}, GGML_TYPE_F32,
+    mask_ = graph.At({attention.masks.arena, attention.masks.offset + first * sizeof(uint16_t)}, GGML_TYPE_F16,
                       {block.key_count, block.count});
   }
 

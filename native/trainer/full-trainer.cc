@@ -78,7 +78,7 @@ void FullTrainer::Prepare(const PackedRow& row, const std::vector<float>& target
   const auto& masks = row_.attention.plan.masks;
   tokens_ = reserve(1, row.size());
   row_.positions = reserve(kPositions, row.size());
-  row_.attention.masks = reserve(1, static_cast<int64_t>(masks.size()));
+  row_.attention.masks = reserve(1, static_cast<int64_t>(masks.size() + 1) / 2);
   logit_rows_ = reserve(1, row.targets());
   stats_ = reserve(2, row.targets());
   target_weights_ = reserve(1, row.targets());
@@ -94,7 +94,7 @@ void FullTrainer::Prepare(const PackedRow& row, const std::vector<float>& target
   Upload(tokens_, GGML_TYPE_I32, row.tokens.data(), row.tokens.size());
   const std::vector<int32_t> positions = row.AllPositions();
   Upload(row_.positions, GGML_TYPE_I32, positions.data(), positions.size());
-  Upload(row_.attention.masks, GGML_TYPE_F32, masks.data(), masks.size());
+  Upload(row_.attention.masks, GGML_TYPE_F16, masks.data(), masks.size());
   Upload(logit_rows_, GGML_TYPE_I32, row.logit_rows.data(), row.logit_rows.size());
   std::vector<int32_t> pairs(2 * row.target_tokens.size());
   for (size_t i = 0; i < row.target_tokens.size(); ++i) pairs[2 * i] = row.target_tokens[i];

@@ -38,6 +38,7 @@ std::unique_ptr<FullWeights> FullWeights::Create(Device* device, Weights* weight
     FullParameter& parameter = full->Own(linear->weight);
     linear->weight = parameter.matmul;
     linear->transposed_type = parameter.transposed->type;
+    linear->is_transposed_packed = false;
     linear->transposed = {full->arena_.get(), static_cast<size_t>(static_cast<char*>(parameter.transposed->data) -
                                                                   static_cast<char*>(full->arena_->AddressOf(0)))};
   }

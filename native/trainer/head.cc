@@ -91,6 +91,54 @@ int64_t HeadChunk(const Weights& weights) {
   return std::clamp<int64_t>(fitting, 1, kChunkTargets);
 }
 
+namespace {
+
+// Scores a chunk of targets, and fills their `head_errors` where the memory is for gradients.
+void AddHeadChunk(Graph& graph, const Device& device, const Weights& weights, const RowMemory& memory, int64_t size, const Chunk& range) {
+  const Shape& shape = weights.shape;
+  Matmuls matmuls(graph, device);
+  Tensor stream = graph.At(memory.Residual(shape.layers), GGML_TYPE_F32, {shape.stream_width(), size});
+  Tensor rows = graph.Rows(stream, graph.At(Advance(memory.logit_rows, range.start), GGML_TYPE_I32, {range.count}));
+  if (shape.streams > 1) rows = MergeStreams(graph, matmuls, weights, rows);
+  Tensor normed = graph.Times(Normed(graph, shape, rows), weights.output_norm);
+  Tensor logits = matmuls.Forward(weights.head.weight, normed);
+  if (weights.head.bias) logits = graph.Plus(logits, weights.head.bias);
+  const Logits bounded = BoundLogits(graph, shape, logits);
+  const bool is_fused = device.is_cpu();
+  Tensor moved = is_fused ? ErrorsOnCpu(graph, memory, range, bounded.values) : ProbabilitiesOnDevice(graph, memory, range, bounded.values);
+  if (!memory.need().gradients) return;
+  Tensor ids = graph.At(Advance(memory.target_tokens, range.start), GGML_TYPE_I32, {range.count});
+  Tensor flat_ids = graph.At(Advance(memory.flat_targets, range.start), GGML_TYPE_I32, {range.count});
+  Tensor errors = InputErrors(graph, matmuls, weights, moved, bounded.slope, is_fused, ids, flat_ids);
+  if (shape.logit_scale != 1) errors = graph.Scale(errors, shape.logit_scale);
+  graph.Add(graph.Pin(errors, Advance(memory.head_errors, range.start * shape.width)));
+}
+
+// The gradient of the last residual stream.
+void AddHeadBack(Graph& graph, const Device& device, const Weights& weights, const RowMemory& memory, int64_t size, int64_t targets) {
+  const Shape& shape = weights.shape;
+  Tensor weight_of_target = graph.At(memory.head_gradient, GGML_TYPE_F32, {1, targets});
+  Tensor ids = graph.At(memory.logit_rows, GGML_TYPE_I32, {targets});
+  Tensor stream = graph.At(memory.Residual(shape.layers), GGML_TYPE_F32, {shape.stream_width(), size});
+  Tensor errors = graph.At(memory.head_errors, GGML_TYPE_F32, {shape.width, targets});
+  Tensor normed_gradient = graph.Times(graph.Times(errors, weight_of_target), weights.output_norm);
+  Tensor rows = graph.Rows(stream, ids);
+  Matmuls matmuls(graph, device);
+  Tensor rows_gradient = NormedBack(graph, shape, normed_gradient, shape.streams > 1 ? MergeStreams(graph, matmuls, weights, rows) : rows);
+  if (shape.streams > 1) rows_gradient = MergeStreamsBack(graph, matmuls, weights, rows_gradient, rows);
+  graph.Add(graph.Pin(graph.ScatterRows(rows_gradient, ids, stream), memory.gradients[0]));
+}
+
+}  // namespace
+
+size_t MeasureHead(const Device& device, const Weights& weights, const RowMemory& memory) {
+  const RowMemory::Need& need = memory.need();
+  Graph forward(256), back(256);
+  AddHeadChunk(forward, device, weights, memory, need.size, {0, std::min(HeadChunk(weights), need.targets), need.targets});
+  AddHeadBack(back, device, weights, memory, need.size, need.targets);
+  return std::max(device.MeasureScratch(forward), device.MeasureScratch(back));
+}
+
 void PutTargets(const Device& device, const Weights& weights, const RowMemory& memory,
                 const std::vector<int32_t>& targets) {
   const auto put = [](Slot slot, const std::vector<int32_t>& values) {
@@ -110,30 +158,10 @@ void PutTargets(const Device& device, const Weights& weights, const RowMemory& m
 
 Scores HeadForward(Device* device, const Weights& weights, const RowMemory& memory, int64_t size, int64_t targets) {
   const Library& api = Api();
-  const Shape& shape = weights.shape;
   const int64_t chunk = HeadChunk(weights);
   for (int64_t start = 0; start < targets; start += chunk) {
-    const int64_t count = std::min(chunk, targets - start);
     Graph graph(256);
-    Matmuls matmuls(graph, *device);
-    Tensor stream = graph.At(memory.Residual(shape.layers), GGML_TYPE_F32, {shape.stream_width(), size});
-    Tensor rows = graph.Rows(stream, graph.At(Advance(memory.logit_rows, start), GGML_TYPE_I32, {count}));
-    if (shape.streams > 1) rows = MergeStreams(graph, matmuls, weights, rows);
-    Tensor normed = graph.Times(Normed(graph, shape, rows), weights.output_norm);
-    Tensor logits = matmuls.Forward(weights.head.weight, normed);
-    if (weights.head.bias) logits = graph.Plus(logits, weights.head.bias);
-    const Logits bounded = BoundLogits(graph, shape, logits);
-    const Chunk range{start, count, targets};
-    const bool is_fused = device->is_cpu();
-    Tensor moved = is_fused ? ErrorsOnCpu(graph, memory, range, bounded.values)
-                            : ProbabilitiesOnDevice(graph, memory, range, bounded.values);
-    if (memory.need().gradients) {
-      Tensor ids = graph.At(Advance(memory.target_tokens, start), GGML_TYPE_I32, {count});
-      Tensor flat_ids = graph.At(Advance(memory.flat_targets, start), GGML_TYPE_I32, {count});
-      Tensor errors = InputErrors(graph, matmuls, weights, moved, bounded.slope, is_fused, ids, flat_ids);
-      if (shape.logit_scale != 1) errors = graph.Scale(errors, shape.logit_scale);
-      graph.Add(graph.Pin(errors, Advance(memory.head_errors, start * shape.width)));
-    }
+    AddHeadChunk(graph, *device, weights, memory, size, {start, std::min(chunk, targets - start), targets});
     device->Run(graph);
   }
   std::vector<float> stats(static_cast<size_t>(2 * targets));
@@ -149,22 +177,11 @@ Scores HeadForward(Device* device, const Weights& weights, const RowMemory& memo
 }
 
 void HeadBackward(Device* device, const Weights& weights, const RowMemory& memory, int64_t size, const std::vector<float>& gradient) {
-  const Shape& shape = weights.shape;
-  const auto targets = static_cast<int64_t>(gradient.size());
-  Graph graph(256);
-  Tensor weight_of_target = graph.At(memory.head_gradient, GGML_TYPE_F32, {1, targets});
   std::vector<float> negative = gradient;  // the errors are softmax - onehot, the gradient is their negative
   for (float& value : negative) value = -value;
-  Api().ggml_backend_tensor_set(weight_of_target, negative.data(), 0, negative.size() * sizeof(float));
-  Tensor ids = graph.At(memory.logit_rows, GGML_TYPE_I32, {targets});
-  Tensor stream = graph.At(memory.Residual(shape.layers), GGML_TYPE_F32, {shape.stream_width(), size});
-  Tensor errors = graph.At(memory.head_errors, GGML_TYPE_F32, {shape.width, targets});
-  Tensor normed_gradient = graph.Times(graph.Times(errors, weight_of_target), weights.output_norm);
-  Tensor rows = graph.Rows(stream, ids);
-  Matmuls matmuls(graph, *device);
-  Tensor rows_gradient = NormedBack(graph, shape, normed_gradient, shape.streams > 1 ? MergeStreams(graph, matmuls, weights, rows) : rows);
-  if (shape.streams > 1) rows_gradient = MergeStreamsBack(graph, matmuls, weights, rows_gradient, rows);
-  graph.Add(graph.Pin(graph.ScatterRows(rows_gradient, ids, stream), memory.gradients[0]));
+  Upload(memory.head_gradient, GGML_TYPE_F32, negative.data(), negative.size());
+  Graph graph(256);
+  AddHeadBack(graph, *device, weights, memory, size, static_cast<int64_t>(gradient.size()));
   device->Run(graph);
 }
 

@@ -28,6 +28,9 @@ int64_t HeadChunk(const Weights& weights);
 void PutTargets(const Device& device, const Weights& weights, const RowMemory& memory,
                 const std::vector<int32_t>& targets);
 
+// What the temporary results of the next two take, in a memory that is planned at least.
+size_t MeasureHead(const Device& device, const Weights& weights, const RowMemory& memory);
+
 // Of each target.
 struct Scores {
   std::vector<float> logprobs, entropies;

@@ -42,30 +42,6 @@ size_t RowMemory::KeptBytes(const Weights& weights, const Layer& layer, int64_t 
   return Floats(InputsWidth(layer) + layer.mixed_width() + weights.shape.width + 2 * layer.hidden_width(weights.shape), size);
 }
 
-size_t RowMemory::MostKeptBytes(const Weights& weights, int64_t size) {
-  size_t most = 0;
-  for (const Layer& layer : weights.layers) most = std::max(most, KeptBytes(weights, layer, size));
-  return most;
-}
-
-// Numbers per token that all layers have in common: their own inputs, and keys that several read, with or without gradients.
-int64_t CommonWidth(const Shape& shape, bool gradients) {
-  int64_t width = shape.input_width * shape.layers;
-  for (const LayerShape& layer : shape.of_layer)
-    if (layer.attention.is_kv_read) width += (gradients ? 4 : 2) * layer.attention.kv_width();
-  return width;
-}
-
-size_t RowMemory::FixedBytes(const Weights& weights, const Need& need) {
-  const Shape& shape = weights.shape;
-  const Widths widths = WidthsOf(weights);
-  const int64_t residuals = need.gradients ? shape.layers + 1 : 2;
-  size_t bytes = Floats(residuals * shape.stream_width() + widths.mixed + CommonWidth(shape, need.gradients), need.size) + Floats(widths.state, 1) + need.mask_values * sizeof(float);
-  if (need.gradients)
-    bytes += Floats(2 * shape.stream_width() + widths.query + 2 * widths.kv, need.size) + Floats(shape.width, need.targets);
-  return bytes;
-}
-
 std::unique_ptr<RowMemory> RowMemory::Create(Device* device, const Weights& weights, size_t gradient_bytes, const Need& need,
                                              std::unique_ptr<RowMemory> former) {
   auto memory = std::make_unique<RowMemory>();
@@ -74,25 +50,43 @@ std::unique_ptr<RowMemory> RowMemory::Create(Device* device, const Weights& weig
   memory->gradient_outputs_ = former ? std::move(former->gradient_outputs_) : std::make_unique<Arena>(device);
   memory->arena_->Clear();
   memory->gradient_outputs_->Clear();
-  Arena* arena = memory->arena_.get();
+  memory->Reserve(weights, gradient_bytes);
+  memory->arena_->Allocate();
+  memory->gradient_outputs_->Allocate();
+  Zero(memory->zeros, WidthsOf(weights).state);
+  return memory;
+}
+
+std::unique_ptr<RowMemory> RowMemory::Plan(Device* device, const Weights& weights, size_t gradient_bytes, const Need& need) {
+  auto memory = std::make_unique<RowMemory>();
+  memory->need_ = need;
+  memory->arena_ = std::make_unique<Arena>(device);
+  memory->gradient_outputs_ = std::make_unique<Arena>(device);
+  memory->Reserve(weights, gradient_bytes);
+  return memory;
+}
+
+void RowMemory::Reserve(const Weights& weights, size_t gradient_bytes) {
+  const Need& need = need_;
+  Arena* arena = arena_.get();
   auto reserve = [arena](int64_t rows, int64_t columns) {
     return Slot{arena, arena->Reserve(Floats(rows, columns))};
   };
   const Shape& shape = weights.shape;
-  memory->tokens = reserve(1, need.size);
-  memory->positions = reserve(kPositions, need.size);
-  memory->masks = reserve(1, static_cast<int64_t>(need.mask_values));
-  memory->logit_rows = reserve(1, need.targets);
-  memory->target_tokens = reserve(1, need.targets);
-  memory->flat_targets = reserve(1, need.targets);
-  memory->head_stats = reserve(2, need.targets);
+  tokens = reserve(1, need.size);
+  positions = reserve(kPositions, need.size);
+  masks = reserve(1, static_cast<int64_t>(need.mask_values + 1) / 2);  // of two bytes each
+  logit_rows = reserve(1, need.targets);
+  target_tokens = reserve(1, need.targets);
+  flat_targets = reserve(1, need.targets);
+  head_stats = reserve(2, need.targets);
   const int64_t residuals = need.gradients ? shape.layers + 1 : 2;
-  for (int64_t i = 0; i < residuals; ++i) memory->residuals_.push_back(reserve(shape.stream_width(), need.size));
+  for (int64_t i = 0; i < residuals; ++i) residuals_.push_back(reserve(shape.stream_width(), need.size));
   const Widths widths = WidthsOf(weights);
-  memory->zeros = reserve(widths.state, 1);
-  memory->own_inputs = reserve(shape.input_width * shape.layers, need.size);
+  zeros = reserve(widths.state, 1);
+  own_inputs = reserve(shape.input_width * shape.layers, need.size);
   for (const LayerShape& layer : shape.of_layer) {
-    SharedKeys& keys = memory->shared_keys.emplace_back();
+    SharedKeys& keys = shared_keys.emplace_back();
     if (!layer.attention.is_kv_read) continue;
     const int64_t width = layer.attention.kv_width();
     keys.key = reserve(width, need.size);
@@ -100,12 +94,12 @@ std::unique_ptr<RowMemory> RowMemory::Create(Device* device, const Weights& weig
     if (need.gradients) keys.key_gradient = reserve(width, need.size);
     if (need.gradients) keys.value_gradient = reserve(width, need.size);
   }
-  memory->scratch.mixed = reserve(widths.mixed, need.size);
+  scratch.mixed = reserve(widths.mixed, need.size);
   if (need.gradients) {
-    memory->head_gradient = reserve(1, need.targets);
-    memory->head_errors = reserve(shape.width, need.targets);
-    for (Slot& slot : memory->gradients) slot = reserve(shape.stream_width(), need.size);
-    memory->layer_scratch = {reserve(widths.query, need.size), reserve(widths.kv, need.size), reserve(widths.kv, need.size)};
+    head_gradient = reserve(1, need.targets);
+    head_errors = reserve(shape.width, need.targets);
+    for (Slot& slot : gradients) slot = reserve(shape.stream_width(), need.size);
+    layer_scratch = {reserve(widths.query, need.size), reserve(widths.kv, need.size), reserve(widths.kv, need.size)};
     for (int64_t i = 0; i < need.kept_layers; ++i) {
       const Layer& layer = weights.layers[static_cast<size_t>(i)];
       ActivationSlots slots;
@@ -114,14 +108,10 @@ std::unique_ptr<RowMemory> RowMemory::Create(Device* device, const Weights& weig
       slots.middle = reserve(shape.width, need.size);
       slots.gate = reserve(layer.hidden_width(shape), need.size);
       slots.up = reserve(layer.hidden_width(shape), need.size);
-      memory->kept.push_back(std::move(slots));
+      kept.push_back(std::move(slots));
     }
-    memory->gradient_outputs_->Reserve(gradient_bytes);
+    gradient_outputs_->Reserve(gradient_bytes);
   }
-  memory->arena_->Allocate();
-  memory->gradient_outputs_->Allocate();
-  Zero(memory->zeros, widths.state);
-  return memory;
 }
 
 }  // namespace onpolicy::training

@@ -28,14 +28,14 @@ class RowMemory {
   // Reuses the memory of `former`, which may be null.
   static std::unique_ptr<RowMemory> Create(Device* device, const Weights& weights, size_t gradient_bytes, const Need& need,
                                            std::unique_ptr<RowMemory> former);
-  // Activations of one layer, and the most of any.
+  // The same without memory, for graphs that are only measured.
+  static std::unique_ptr<RowMemory> Plan(Device* device, const Weights& weights, size_t gradient_bytes, const Need& need);
+  // Activations of one layer.
   static size_t KeptBytes(const Weights& weights, const Layer& layer, int64_t size);
-  static size_t MostKeptBytes(const Weights& weights, int64_t size);
-  // Everything but kept activations.
-  static size_t FixedBytes(const Weights& weights, const Need& need);
 
   const Need& need() const { return need_; }
   size_t bytes() const { return arena_->allocated_bytes() + gradient_outputs_->allocated_bytes(); }
+  size_t planned_bytes() const { return arena_->reserved_bytes() + gradient_outputs_->reserved_bytes(); }
   // Residual stream before layer `index`; after the last one for `index` = layers.
   Slot Residual(int64_t index) const {
     return residuals_[need_.gradients ? static_cast<size_t>(index) : static_cast<size_t>(index % 2)];
@@ -57,6 +57,8 @@ class RowMemory {
   const Arena* gradient_outputs() const { return gradient_outputs_.get(); }
 
  private:
+  void Reserve(const Weights& weights, size_t gradient_bytes);
+
   Need need_;
   std::unique_ptr<Arena> arena_;
   std::unique_ptr<Arena> gradient_outputs_;

@@ -7,6 +7,8 @@
 namespace onpolicy::training {
 namespace {
 
+constexpr uint16_t kMinusInfinity = 0xFC00;  // as a 16-bit float
+
 bool IsNear(const PackedRow& row, int64_t i, int64_t j, int64_t window) {
   return row.positions[static_cast<size_t>(i)] - row.positions[static_cast<size_t>(j)] < window;
 }
@@ -100,7 +102,7 @@ AttentionPlan PlanAttention(const PackedRow& row, int64_t window, int64_t most_q
       for (int64_t i = block.start; i < block.start + block.count; ++i)
         for (const KeyRange& range : block.keys)
           for (int64_t j = range.start; j < range.start + range.count; ++j)
-            plan.masks.push_back(sees(i, j) ? 0.0f : -std::numeric_limits<float>::infinity());
+            plan.masks.push_back(sees(i, j) ? 0 : kMinusInfinity);
   };
   size_t offset = 0;
   for (QueryBlock& block : plan.blocks) {

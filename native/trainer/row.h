@@ -40,7 +40,7 @@ struct QueryBlock {
 
 struct AttentionPlan {
   std::vector<QueryBlock> blocks;
-  std::vector<float> masks;  // 0: seen; -infinity: not. Those of layers with a window follow the others.
+  std::vector<uint16_t> masks;  // as 16-bit floats. 0: seen; -infinity: not. Those of layers with a window follow the others.
   size_t first_local_mask = 0;
 };
 

@@ -35,21 +35,58 @@ size_t Trainer::memory_bytes() const {
   return bytes;
 }
 
-// Temporary results of a layer take about as much as stored ones, twice that in the backward pass; then a chunk of logits and its copy.
-size_t Trainer::LeastBytes(const RowMemory::Need& need) const {
-  return weights_->transposed_bytes() + RowMemory::FixedBytes(*weights_, need) + 3 * RowMemory::MostKeptBytes(*weights_, need.size) +
-         2 * sizeof(float) * static_cast<size_t>(HeadChunk(*weights_) * shape().vocabulary);
+size_t Trainer::Measure(const TrainerOptions& options, int64_t tokens) {
+  Trainer trainer;
+  trainer.options_ = options;
+  trainer.device_ = Device::Open(options.device, 1);
+  trainer.weights_ = Weights::Describe(*trainer.device_, options.model, options.context);
+  trainer.adapter_ = Adapter::Create(trainer.device_.get(), trainer.weights_.get(), options.modules, options.rank, options.alpha, /*is_measured=*/true);
+  PackedRow row;
+  for (int32_t i = 0; i < tokens; ++i) row.positions.push_back(i);
+  row.tokens.resize(row.positions.size());
+  row.group_ids = row.parent_ids = row.logit_rows = row.target_tokens = row.tokens;
+  row.Pad(kRowMultiple);
+  return trainer.LeastBytes(row);
 }
 
-int64_t Trainer::LayersToKeep(const RowMemory::Need& need) const {
-  size_t available = kDefaultKeptBytes;
-  if (options_.memory_budget > 0) {
-    RequireMemory(need);
-    available = options_.memory_budget - LeastBytes(need);
+size_t Trainer::LeastBytes(const PackedRow& row) const {
+  RowInputs inputs = PlanRow(row, true);
+  const auto memory = RowMemory::Plan(device_.get(), *weights_, GradientBytes(), NeedOf(row, inputs, true));
+  Bind(*memory, &inputs);
+  size_t scratch = MeasureHead(*device_, *weights_, *memory);
+  const auto measure = [&](auto add) {
+    Graph graph;
+    Linears linears(graph, *device_, adapter_.get(), memory->gradient_outputs());
+    add(graph, linears);
+    scratch = std::max(scratch, device_->MeasureScratch(graph));
+  };
+  measure([&](Graph& graph, Linears&) { AddEmbedding(graph, *memory, row.size()); });
+  std::vector<const Layer*> measured;
+  for (const Layer& layer : weights_->layers) {
+    // The second of a kind: nothing is passed on below the first layer.
+    const auto is_alike = [&](const Layer* other) { return layer.index > 1 && other->index > 0 && other->IsLike(layer); };
+    if (std::any_of(measured.begin(), measured.end(), is_alike)) continue;
+    measured.push_back(&layer);
+    measure([&](Graph& graph, Linears& linears) { AddLayer(graph, linears, *memory, inputs, layer.index); });
+    measure([&](Graph& graph, Linears& linears) {
+      AddLayerBack(graph, linears, *memory, inputs, layer.index, memory->gradients[0], memory->gradients[1]);
+    });
   }
+  return weights_->transposed_bytes() + memory->planned_bytes() + scratch;
+}
+
+size_t Trainer::GradientBytes() const {
+  size_t bytes = 0;
+  for (const Layer& layer : weights_->layers) bytes = std::max(bytes, Linears::GradientBytes(layer, *adapter_));
+  return bytes;
+}
+
+int64_t Trainer::LayersToKeep(const PackedRow& row) const {
+  size_t available = kDefaultKeptBytes;
+  if (options_.memory_budget > 0) available = options_.memory_budget - RequireMemory(row);
   int64_t count = 0;
   for (const Layer& layer : weights_->layers) {
-    const size_t bytes = RowMemory::KeptBytes(*weights_, layer, need.size);
+    const size_t bytes = RowMemory::KeptBytes(*weights_, layer, row.size());
     if (bytes > available) break;
     available -= bytes;
     ++count;
@@ -57,64 +94,76 @@ int64_t Trainer::LayersToKeep(const RowMemory::Need& need) const {
   return count;
 }
 
-void Trainer::RequireMemory(const RowMemory::Need& need) const {
-  const size_t budget = options_.memory_budget;
-  if (budget == 0 || LeastBytes(need) <= budget) return;
+size_t Trainer::RequireMemory(const PackedRow& row) const {
+  const size_t budget = options_.memory_budget, least = LeastBytes(row);
+  if (least <= budget) return least;
   const auto mebibytes = [](size_t bytes) { return std::to_string((bytes >> 20) + 1) + " MiB"; };
-  RowMemory::Need fitting = need;
-  while (fitting.size > 0 && LeastBytes(fitting) > budget) {
-    fitting.size -= kRowMultiple;
-    const double part = static_cast<double>(fitting.size) / static_cast<double>(need.size);
-    fitting.targets = static_cast<int64_t>(static_cast<double>(need.targets) * part);
-    fitting.mask_values = static_cast<size_t>(static_cast<double>(need.mask_values) * part * part);
-  }
-  const std::string rows = fitting.size > 0 ? "about " + std::to_string(fitting.size) + " tokens fit into" : "no row fits into";
-  throw Failure("OUT_OF_MEMORY", "memoryBudget: a row of " + std::to_string(need.size) + " tokens needs " +
-                                     mebibytes(LeastBytes(need)) + " beside the weights; " + rows + " the " + mebibytes(budget));
+  // All but the weights grows with the row, nearly.
+  const size_t fixed = weights_->transposed_bytes();
+  const double share = budget > fixed ? static_cast<double>(budget - fixed) / static_cast<double>(least - fixed) : 0;
+  const auto fitting = static_cast<int64_t>(share * static_cast<double>(row.size())) / kRowMultiple * kRowMultiple;
+  const std::string rows = fitting > 0 ? "about " + std::to_string(fitting) + " tokens fit into" : "no row fits into";
+  throw Failure("OUT_OF_MEMORY", "memoryBudget: a row of " + std::to_string(row.size()) + " tokens needs " + mebibytes(least) +
+                                     " beside the weights; " + rows + " the " + mebibytes(budget));
 }
 
 void Trainer::CheckMemory(PackedRow row) const {
   if (options_.memory_budget == 0) return;
   row.Check(shape().vocabulary);
   row.Pad(kRowMultiple);
-  RequireMemory({.size = row.size(),
-                 .targets = row.targets(),
-                 .mask_values = PlanAttention(row, shape().window).masks.size(),
-                 .gradients = true});
+  RequireMemory(row);
+}
+
+RowInputs Trainer::PlanRow(const PackedRow& row, bool gradients) const {
+  RowInputs inputs;
+  inputs.size = row.size();
+  if (HasFusedAttention(*device_, shape())) inputs.attention.runs = TokenRunsOf(row, shape().window);
+  if (shape().is_recurrent()) inputs.states = PlanStates(row);
+  // The way back is made of matmuls.
+  if (gradients || inputs.attention.runs.empty()) inputs.attention.plan = PlanAttention(row, shape().window);
+  return inputs;
+}
+
+RowMemory::Need Trainer::NeedOf(const PackedRow& row, const RowInputs& inputs, bool gradients) {
+  return {.size = row.size(), .targets = row.targets(), .mask_values = inputs.attention.plan.masks.size(), .gradients = gradients};
+}
+
+void Trainer::Bind(const RowMemory& memory, RowInputs* inputs) {
+  inputs->positions = memory.positions;
+  inputs->attention.masks = memory.masks;
+  inputs->zeros = memory.zeros;
+  inputs->own_inputs = memory.own_inputs;
+  inputs->shared_keys = memory.shared_keys;
 }
 
 void Trainer::PrepareRow(const PackedRow& row, bool gradients) {
-  row_.size = row.size();
   device_->UseThreads(row.size() * shape().width * weights_->layers.back().hidden_width(shape()) >= kSharedWork);
-  row_.attention.runs.clear();
-  if (HasFusedAttention(*device_, shape())) row_.attention.runs = TokenRunsOf(row, shape().window);
-  if (shape().is_recurrent()) row_.states = PlanStates(row);
-  row_.attention.plan = {};  // the way back is made of matmuls
-  if (gradients || row_.attention.runs.empty()) row_.attention.plan = PlanAttention(row, shape().window);
+  row_ = PlanRow(row, gradients);
   targets_ = row.targets();
-  RowMemory::Need need{.size = row.size(),
-                       .targets = targets_,
-                       .mask_values = row_.attention.plan.masks.size(),
-                       .gradients = gradients};
-  if (gradients) need.kept_layers = LayersToKeep(need);
-  if (!memory_ || !need.FitsInto(memory_->need())) {
-    size_t gradient_bytes = 0;
-    for (const Layer& layer : weights_->layers)
-      gradient_bytes = std::max(gradient_bytes, Linears::GradientBytes(layer, *adapter_));
-    memory_ = RowMemory::Create(device_.get(), *weights_, gradient_bytes, need, std::move(memory_));
-  }
-  row_.positions = memory_->positions;
-  row_.attention.masks = memory_->masks;
-  row_.zeros = memory_->zeros;
-  row_.own_inputs = memory_->own_inputs;
-  row_.shared_keys = memory_->shared_keys;
+  RowMemory::Need need = NeedOf(row, row_, gradients);
+  if (gradients) need.kept_layers = LayersToKeep(row);
+  if (!memory_ || !need.FitsInto(memory_->need()))
+    memory_ = RowMemory::Create(device_.get(), *weights_, gradients ? GradientBytes() : 0, need, std::move(memory_));
+  Bind(*memory_, &row_);
   Upload(memory_->tokens, GGML_TYPE_I32, row.tokens.data(), row.tokens.size());
   const std::vector<int32_t> positions = row.AllPositions();
   Upload(memory_->positions, GGML_TYPE_I32, positions.data(), positions.size());
   if (const auto& masks = row_.attention.plan.masks; !masks.empty())
-    Upload(memory_->masks, GGML_TYPE_F32, masks.data(), masks.size());
+    Upload(memory_->masks, GGML_TYPE_F16, masks.data(), masks.size());
   Upload(memory_->logit_rows, GGML_TYPE_I32, row.logit_rows.data(), row.logit_rows.size());
   PutTargets(*device_, *weights_, *memory_, row.target_tokens);
+}
+
+void Trainer::AddEmbedding(Graph& graph, const RowMemory& memory, int64_t size) const {
+  Tensor tokens = graph.At(memory.tokens, GGML_TYPE_I32, {size});
+  // The embedding stays with the CPU on every device.
+  Tensor stream = graph.At(memory.Residual(0), GGML_TYPE_F32, {shape().stream_width(), size});
+  Tensor embedded = weights_->Embed(graph, tokens);
+  Matmuls matmuls(graph, *device_);
+  graph.Add(graph.Copy(shape().streams > 1 ? SpreadStreams(graph, matmuls, *weights_, embedded) : embedded, stream));
+  if (shape().input_width == 0) return;
+  Tensor own = graph.At(memory.own_inputs, GGML_TYPE_F32, {shape().input_width, shape().layers, size});
+  graph.Add(graph.Copy(weights_->OwnInputs(graph, matmuls, tokens, embedded), own));
 }
 
 Scores Trainer::Forward(PackedRow row, bool gradients, bool adapter_off) {
@@ -133,17 +182,8 @@ Scores Trainer::Forward(PackedRow row, bool gradients, bool adapter_off) {
   if (gradients) weights_->Transpose(device_.get());
   PrepareRow(row, gradients);
 
-  Graph graph(64);
-  Tensor tokens = graph.At(memory_->tokens, GGML_TYPE_I32, {row_.size});
-  // The embedding stays with the CPU on every device.
-  Tensor stream = graph.At(memory_->Residual(0), GGML_TYPE_F32, {shape().stream_width(), row_.size});
-  Tensor embedded = weights_->Embed(graph, tokens);
-  Matmuls matmuls(graph, *device_);
-  graph.Add(graph.Copy(shape().streams > 1 ? SpreadStreams(graph, matmuls, *weights_, embedded) : embedded, stream));
-  if (shape().input_width > 0) {
-    Tensor own = graph.At(memory_->own_inputs, GGML_TYPE_F32, {shape().input_width, shape().layers, row_.size});
-    graph.Add(graph.Copy(weights_->OwnInputs(graph, matmuls, tokens, embedded), own));
-  }
+  Graph graph;
+  AddEmbedding(graph, *memory_, row_.size);
   device_->Run(graph);
   for (int64_t i = 0; i < shape().layers; ++i) ForwardLayer(i, adapter_off ? nullptr : adapter_.get());
   Scores scores = HeadForward(device_.get(), *weights_, *memory_, row_.size, targets_);
@@ -152,15 +192,20 @@ Scores Trainer::Forward(PackedRow row, bool gradients, bool adapter_off) {
 }
 
 void Trainer::ForwardLayer(int64_t index, const Adapter* adapter) {
-  const bool is_kept = index < static_cast<int64_t>(memory_->kept.size());
-  const ActivationSlots& slots = is_kept ? memory_->kept[static_cast<size_t>(index)] : memory_->scratch;
   Graph graph;
   Linears linears(graph, *device_, adapter, nullptr);
+  AddLayer(graph, linears, *memory_, row_, index);
+  device_->Run(graph);
+}
+
+void Trainer::AddLayer(Graph& graph, Linears& linears, const RowMemory& memory, const RowInputs& row, int64_t index) const {
+  const bool is_kept = index < static_cast<int64_t>(memory.kept.size());
+  const ActivationSlots& slots = is_kept ? memory.kept[static_cast<size_t>(index)] : memory.scratch;
   const Layer& layer = weights_->layers[static_cast<size_t>(index)];
-  LayerGraph part(graph, linears, *weights_, layer, row_);
-  Tensor x = graph.At(memory_->Residual(index), GGML_TYPE_F32, {shape().stream_width(), row_.size});
+  LayerGraph part(graph, linears, *weights_, layer, row);
+  Tensor x = graph.At(memory.Residual(index), GGML_TYPE_F32, {shape().stream_width(), row.size});
   Activations kept;
-  kept.mixed = graph.At(slots.mixed, GGML_TYPE_F32, {layer.mixed_width(), row_.size});
+  kept.mixed = graph.At(slots.mixed, GGML_TYPE_F32, {layer.mixed_width(), row.size});
   part.Mix(x, kept);
   kept.middle = part.Middle(kept);
   part.FeedForward(kept);
@@ -170,8 +215,7 @@ void Trainer::ForwardLayer(int64_t index, const Adapter* adapter) {
     graph.Pin(kept.gate, slots.gate);
     graph.Pin(kept.up, slots.up);
   }
-  graph.Add(graph.Pin(part.Output(kept), memory_->Residual(index + 1)));
-  device_->Run(graph);
+  graph.Add(graph.Pin(part.Output(kept), memory.Residual(index + 1)));
 }
 
 void Trainer::Backward(const std::vector<float>& gradient) {
@@ -210,16 +254,33 @@ void Trainer::BackwardLayers(const std::vector<float>& gradient) {
 }
 
 void Trainer::BackwardLayer(int64_t index, Slot gradient_slot, Slot input_gradient_slot) {
-  const bool is_kept = index < static_cast<int64_t>(memory_->kept.size());
-  const ActivationSlots& slots = is_kept ? memory_->kept[static_cast<size_t>(index)] : memory_->scratch;
   const Layer& layer = weights_->layers[static_cast<size_t>(index)];
   const int64_t zeroed = layer.shape.attention.kv_width() * row_.size;
   for (Slot slot : {memory_->layer_scratch.key_gradient, memory_->layer_scratch.value_gradient}) Zero(slot, zeroed);
   Graph graph;
   Linears linears(graph, *device_, adapter_.get(), memory_->gradient_outputs());
-  LayerGraph part(graph, linears, *weights_, layer, row_);
-  auto at = [&](Slot slot, int64_t rows) { return graph.At(slot, GGML_TYPE_F32, {rows, row_.size}); };
-  Tensor x = at(memory_->Residual(index), shape().stream_width());
+  AddLayerBack(graph, linears, *memory_, row_, index, gradient_slot, input_gradient_slot);
+  device_->Run(graph);
+
+  const Library& api = Api();
+  std::vector<float> a, b;
+  for (const GradientOutput& output : linears.outputs()) {
+    a.resize(static_cast<size_t>(api.ggml_nelements(output.a)));
+    b.resize(static_cast<size_t>(api.ggml_nelements(output.b_transposed)));
+    api.ggml_backend_tensor_get(output.a, a.data(), 0, a.size() * sizeof(float));
+    api.ggml_backend_tensor_get(output.b_transposed, b.data(), 0, b.size() * sizeof(float));
+    adapter_->Accumulate(output.module, gradient_scale_, a.data(), b.data());
+  }
+}
+
+void Trainer::AddLayerBack(Graph& graph, Linears& linears, const RowMemory& memory, const RowInputs& row, int64_t index, Slot gradient_slot,
+                           Slot input_gradient_slot) const {
+  const bool is_kept = index < static_cast<int64_t>(memory.kept.size());
+  const ActivationSlots& slots = is_kept ? memory.kept[static_cast<size_t>(index)] : memory.scratch;
+  const Layer& layer = weights_->layers[static_cast<size_t>(index)];
+  LayerGraph part(graph, linears, *weights_, layer, row);
+  auto at = [&](Slot slot, int64_t rows) { return graph.At(slot, GGML_TYPE_F32, {rows, row.size}); };
+  Tensor x = at(memory.Residual(index), shape().stream_width());
   Activations kept;
   kept.mixed = at(slots.mixed, layer.mixed_width());
   if (is_kept) {
@@ -235,19 +296,8 @@ void Trainer::BackwardLayer(int64_t index, Slot gradient_slot, Slot input_gradie
   }
   const bool is_first = index == 0;
   Tensor input_gradient =
-      part.Backward(x, kept, at(gradient_slot, shape().stream_width()), memory_->layer_scratch, !is_first);
+      part.Backward(x, kept, at(gradient_slot, shape().stream_width()), memory.layer_scratch, !is_first);
   if (input_gradient) graph.Add(graph.Pin(input_gradient, input_gradient_slot));
-  device_->Run(graph);
-
-  const Library& api = Api();
-  std::vector<float> a, b;
-  for (const GradientOutput& output : linears.outputs()) {
-    a.resize(static_cast<size_t>(api.ggml_nelements(output.a)));
-    b.resize(static_cast<size_t>(api.ggml_nelements(output.b_transposed)));
-    api.ggml_backend_tensor_get(output.a, a.data(), 0, a.size() * sizeof(float));
-    api.ggml_backend_tensor_get(output.b_transposed, b.data(), 0, b.size() * sizeof(float));
-    adapter_->Accumulate(output.module, gradient_scale_, a.data(), b.data());
-  }
 }
 
 StepResult Trainer::Step(const OptimizerOptions& options) {

@@ -29,6 +29,9 @@ class Trainer {
  public:
   static std::unique_ptr<Trainer> Open(const TrainerOptions& options);
 
+  // What training on a row of so many tokens takes beside the weights, if no activations are kept. Reads the file's header.
+  static size_t Measure(const TrainerOptions& options, int64_t tokens);
+
   const Shape& shape() const { return weights_->shape; }
   const std::string& device_name() const { return device_->name(); }
   // Bytes allocated beside the weights.
@@ -56,10 +59,20 @@ class Trainer {
  private:
   Trainer() = default;
   void PrepareRow(const PackedRow& row, bool gradients);
+  RowInputs PlanRow(const PackedRow& row, bool gradients) const;
+  static RowMemory::Need NeedOf(const PackedRow& row, const RowInputs& inputs, bool gradients);
+  static void Bind(const RowMemory& memory, RowInputs* inputs);
+  // Of the layer whose modules have most.
+  size_t GradientBytes() const;
   // Without activations that are kept.
-  size_t LeastBytes(const RowMemory::Need& need) const;
-  void RequireMemory(const RowMemory::Need& need) const;
-  int64_t LayersToKeep(const RowMemory::Need& need) const;
+  size_t LeastBytes(const PackedRow& row) const;
+  // The same, where the budget has as much.
+  size_t RequireMemory(const PackedRow& row) const;
+  int64_t LayersToKeep(const PackedRow& row) const;
+  void AddEmbedding(Graph& graph, const RowMemory& memory, int64_t size) const;
+  void AddLayer(Graph& graph, Linears& linears, const RowMemory& memory, const RowInputs& row, int64_t index) const;
+  void AddLayerBack(Graph& graph, Linears& linears, const RowMemory& memory, const RowInputs& row, int64_t index, Slot gradient,
+                    Slot input_gradient) const;
   void ForwardLayer(int64_t index, const Adapter* adapter);
   void BackwardLayer(int64_t index, Slot gradient, Slot input_gradient);
   void BackwardLayers(const std::vector<float>& gradient);

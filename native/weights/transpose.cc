@@ -131,9 +131,17 @@ void Weights::Widen(Device* device) {
     api.ggml_backend_tensor_get(from, bytes.data(), 0, bytes.size());
     std::vector<float> values(static_cast<size_t>(api.ggml_nelements(from)));
     api.ggml_get_type_traits(from->type)->to_float(bytes.data(), values.data(), api.ggml_nelements(from));
-    linear->is_read_back = false;
     linear->weight = wide_tensors_->At({widened_.get(), offset}, GGML_TYPE_F32, {from->ne[0], from->ne[1], from->ne[2]});
     api.ggml_backend_tensor_set(linear->weight, values.data(), 0, values.size() * sizeof(float));
+  }
+  PlanTransposed(*device);
+}
+
+void Weights::PlanTransposed(const Device& device) {
+  for (Linear* linear : AllLinears()) {
+    linear->is_read_back = device.is_cpu() && linear->experts() > 1 && Matmuls::CanReadBack(linear->weight->type);
+    linear->transposed_type = TransposedType(*linear);
+    linear->is_transposed_packed = device.is_cpu() && CanPackTransposed(*linear);
   }
 }
 
@@ -148,11 +156,7 @@ void Weights::Transpose(Device* device) {
   if (transposed_) return;
   auto arena = std::make_unique<Arena>(device);
   std::vector<Linear*> list = TransposedLinears();
-  for (Linear* linear : list) {
-    linear->transposed_type = TransposedType(*linear);
-    linear->is_transposed_packed = device->is_cpu() && CanPackTransposed(*linear);
-    linear->transposed = {arena.get(), arena->Reserve(TransposedBytes(*linear))};
-  }
+  for (Linear* linear : list) linear->transposed = {arena.get(), arena->Reserve(TransposedBytes(*linear))};
   arena->Allocate();
   for (Linear* linear : list) {
     if (device->aborted()) throw Failure("ABORTED", "training was aborted");

@@ -179,6 +179,15 @@ std::unique_ptr<Weights> Weights::Load(Device* device, const std::string& path, 
   return loaded;
 }
 
+std::unique_ptr<Weights> Weights::Describe(const Device& device, const std::string& path, int64_t context) {
+  auto described = std::unique_ptr<Weights>(new Weights);
+  described->ReadHeader(path, context);
+  for (Tensor tensor = Api().ggml_get_first_tensor(described->tensors_); tensor; tensor = Api().ggml_get_next_tensor(described->tensors_, tensor))
+    tensor->data = tensor;
+  described->PlanTransposed(device);
+  return described;
+}
+
 std::string Weights::WhyNot(const std::string& path) {
   Weights weights;
   try {
@@ -269,8 +278,7 @@ void Weights::Place(Device* device) {
   mapped_ = api.ggml_backend_cpu_buffer_from_ptr(file_->data(), file_->size());
   api.ggml_backend_buffer_set_usage(mapped_, GGML_BACKEND_BUFFER_USAGE_WEIGHTS);
   const bool is_host = device->is_cpu();
-  for (Linear* linear : AllLinears())
-    linear->is_read_back = is_host && linear->experts() > 1 && Matmuls::CanReadBack(linear->weight->type);
+  PlanTransposed(*device);
   std::vector<std::pair<Tensor, size_t>> uploads;
   on_device_ = std::make_unique<Arena>(device);
   for (int64_t i = 0; i < api.gguf_get_n_tensors(gguf_); ++i) {

@@ -87,6 +87,13 @@ struct Layer {
     for (Linear* linear : Present({&output, &gate_up, &gate, &up, &down, &shared_gate, &shared_up, &shared_down, &input_gate, &input_output, &laurel_left, &laurel_right})) list.push_back(linear);
     return list;
   }
+  // Whether its graphs are those of the other.
+  bool IsLike(const Layer& other) const {
+    const AttentionShape &own = shape.attention, &theirs = other.shape.attention;
+    return shape.mixer == other.shape.mixer && shape.experts == other.shape.experts && shape.hidden == other.shape.hidden &&
+           own.head_size == theirs.head_size && own.kv_heads == theirs.kv_heads && own.window == theirs.window &&
+           (own.kv_layer < 0) == (theirs.kv_layer < 0) && own.is_kv_read == theirs.is_kv_read;
+  }
   // Numbers per token that the mixer makes of its inputs.
   int64_t mixed_width() const { return output.in(); }
   // Numbers per token between the matrices of the feed-forward part.
@@ -103,6 +110,8 @@ class Weights {
  public:
   // `context`: cells that a sequence of the engine may have; more than the file's original context: LongRoPE's factors are those of long texts.
   static std::unique_ptr<Weights> Load(Device* device, const std::string& path, int64_t context = 0);
+  // With the sizes of its tensors and none of their numbers: for graphs that are only measured.
+  static std::unique_ptr<Weights> Describe(const Device& device, const std::string& path, int64_t context);
   // Why a file cannot be trained, by its header; empty: it can.
   static std::string WhyNot(const std::string& path);
   ~Weights();
@@ -140,6 +149,7 @@ class Weights {
   void ReadHeader(const std::string& path, int64_t context);
   void FindTensors(int64_t context);
   void Place(Device* device);
+  void PlanTransposed(const Device& device);
   std::vector<Linear*> TransposedLinears();
   static ggml_type TransposedType(const Linear& linear);
   static size_t TransposedBytes(const Linear& linear);

@@ -38,4 +38,5 @@ export type {
   NativeParameter,
   NativeStep,
   NativeTrainer,
+  NativeTrainerOptions,
 } from './trainer.ts';

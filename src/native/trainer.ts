@@ -98,20 +98,25 @@ export type NativeFullTrainer = {
   close(): void;
 };
 
+/** How a trainer is opened. */
+export type NativeTrainerOptions = {
+  readonly model: string;
+  readonly device: string;
+  readonly threads: number;
+  readonly rank: number;
+  readonly alpha: number;
+  readonly modules: readonly string[];
+  readonly contextSize: number;
+  readonly memoryBudget: number;
+  readonly isWide: boolean;
+};
+
 /** The trainer's part of the addon. */
 export type TrainerAddon = {
   openFullTrainer(options: { model: string; threads: number; isNarrow: boolean }): Promise<NativeFullTrainer>;
-  openTrainer(options: {
-    model: string;
-    device: string;
-    threads: number;
-    rank: number;
-    alpha: number;
-    modules: readonly string[];
-    contextSize: number;
-    memoryBudget: number;
-    isWide: boolean;
-  }): Promise<NativeTrainer>;
+  openTrainer(options: NativeTrainerOptions): Promise<NativeTrainer>;
+  /** What training on a row of so many tokens takes beside the weights, if no activations are kept. Reads the file's header. */
+  trainingBytes(options: NativeTrainerOptions, tokens: number): Promise<number>;
   /** Why a GGUF file cannot be trained; empty where it can. */
   whyNotTrainable(model: string): Promise<string>;
   /**

@@ -12,4 +12,5 @@ export type { SftExample } from './sft.ts';
 export { type SftRequest, validateSftRequest } from './sft-request.ts';
 export { type JobEvent, Steps } from './steps.ts';
 export { diverged, sft, type TrainResult, type TrainTools, train } from './train.ts';
+export { trainingBytes } from './trainer.ts';
 export { idsFromLogprobs, isChoice, type TrajectoryChoice } from './trajectory.ts';

@@ -10,6 +10,7 @@ import type {
   ModelFacts,
   NativeColumn,
   NativeTrainer,
+  NativeTrainerOptions,
 } from '../native/index.ts';
 import { defaultThreads, devices, loadAddon, onDisk, openLibraries } from '../native/index.ts';
 import {
@@ -85,25 +86,38 @@ export async function openTrainer(options: TrainerOptions): Promise<Trainer> {
   const { model, rank, alpha, rslora } = settings;
   checkTensorTypes(await readHeader(model)); // the trainer reads sizes itself
   await openLibraries(settings.gpu ?? 'auto');
-  const gpu = settings.gpu === false ? undefined : devices().find((device) => device.kind === 'gpu');
   const native = await loadAddon()
-    .openTrainer({
-      model: onDisk(model),
-      device: gpu?.name ?? '',
-      threads: settings.threads ?? defaultThreads(),
-      rank,
-      alpha: plainAlpha({ alpha, rank, rslora }),
-      modules: settings.modules ?? LINEAR_MODULES,
-      contextSize: settings.contextSize ?? 0,
-      memoryBudget: settings.memoryBudget ?? 0,
-      isWide: settings.arithmetic === 'exact',
-    })
+    .openTrainer(nativeOptions(settings))
     .catch((error: unknown) => {
       throw fromNative(error);
     });
   const trainer = new GgufTrainer(native, { rank, alpha, rslora }, settings.seed);
   await trainer.reset();
   return trainer;
+}
+
+/**
+ * Bytes that training on a row of so many tokens takes beside the weights, by the file's header: without activations that are kept. The
+ * engine's libraries are open.
+ */
+export function trainingBytes(model: string, tokens: number, gpu: TrainerOptions['gpu']): Promise<number> {
+  const settings = withDefaults('TrainerOptions', { model, gpu });
+  return loadAddon().trainingBytes(nativeOptions(settings), tokens);
+}
+
+function nativeOptions(settings: ReturnType<typeof withDefaults<'TrainerOptions'>>): NativeTrainerOptions {
+  const gpu = settings.gpu === false ? undefined : devices().find((device) => device.kind === 'gpu');
+  return {
+    model: onDisk(settings.model),
+    device: gpu?.name ?? '',
+    threads: settings.threads ?? defaultThreads(),
+    rank: settings.rank,
+    alpha: plainAlpha(settings),
+    modules: settings.modules ?? LINEAR_MODULES,
+    contextSize: settings.contextSize ?? 0,
+    memoryBudget: settings.memoryBudget ?? 0,
+    isWide: settings.arithmetic === 'exact',
+  };
 }
 
 class GgufTrainer implements Trainer {

@@ -2,12 +2,13 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { inspectModel } from '../../src/inspect-model.ts';
 import type { AdapterWeights } from '../../src/native/index.ts';
 import type { PackedRow } from '../../src/protocol/index.ts';
 import { openTrainer, type Trainer } from '../../src/rl/trainer.ts';
 import { architectureFiles } from '../architectures/files.ts';
 import { randomAdapter } from './random-adapter.ts';
-import { normals, packAnswers, sharedPromptRow as row, writeTinyModel } from './tiny-model.ts';
+import { normals, packAnswers, packSequence, sharedPromptRow as row, writeTinyModel } from './tiny-model.ts';
 
 const TYPES = 'f32 f16 bf16 q8_0 q4_0 q4_1 q5_0 q5_1 q2_K q3_K q4_K q5_K q6_K iq4_nl iq4_xs'.split(' ');
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-gradients-'));
@@ -230,6 +231,25 @@ describe('a memory budget', () => {
     expect(tight.memory().bytes).toBeLessThan(free.memory().bytes);
     expect(tight.memory().bytes).toBeLessThanOrEqual(memoryBudget);
   });
+});
+
+describe('the memory that a row is said to take', () => {
+  it.each(['qwen3', 'qwen35', 'qwen3next', 'lfm2', 'gpt-oss', 'gemma3n-short', 'gemma4', 'gemma4-moe'])(
+    '%s: within 5 percent',
+    async (name) => {
+      const model = architectureFiles([name], 'q8_0')[name]!;
+      const size = 384;
+      const { training } = await inspectModel(model, { gpu: false, trainingTokens: size });
+      const memoryBudget = training.bytes!;
+      await using trainer = await openTrainer({ model, gpu: false, threads: 1, memoryBudget });
+      const long = packSequence(Int32Array.from({ length: size }, (_, i) => (i * 37) % 250));
+      await gradientsOf(trainer, long, new Float32Array(size - 1).fill(1 / size));
+      const { bytes, keptLayers } = trainer.memory();
+      expect(keptLayers).toBe(0);
+      expect(bytes).toBeLessThanOrEqual(memoryBudget);
+      expect(bytes).toBeGreaterThan(0.95 * memoryBudget);
+    },
+  );
 });
 
 describe('an unfit model', () => {

@@ -215,6 +215,13 @@ export const runtimeDefinitions: Definitions = {
       maxBatchTokens,
       cacheType: cacheType!,
       slidingWindow: slidingWindow!,
+      trainingTokens: {
+        description: 'Tokens of a row for which `training.bytes` is said.',
+        type: 'integer',
+        default: 2048,
+        minimum: 1,
+        maximum: 32_768,
+      },
       hub: ref('HubOptions', 'Where a model named by an `hf:` URI is looked for. Only headers are read.', {
         default: {},
       }),
