@@ -134,14 +134,12 @@ function isIn(format: ReasoningFormat, text: string): boolean {
   switch (format.name) {
     case 'gemma4':
       return text.includes('<|channel>') && text.includes('<channel|>');
-    case 'kimi_k3': // the template builds them of pieces
-      return text.includes('<|open|>') && text.includes('<|end_of_msg|>');
-    case 'muse_glimmer':
-      return text.includes('<atem:function_calls>') && text.includes('to=self');
     case 'think_response': // some templates only describe the tags
       return text.includes('<think></think>') && text.includes('<response></response>');
     case 'think': // some templates only remove old reasoning
       return text.includes('<think>') || text.includes('</think>');
+    case 'kimi_k3': // its own template builds the markers of pieces
+      return text.includes('<|open|>') && (text.includes('<|end_of_msg|>') || text.includes(format.end));
     default:
       return text.includes(format.begin) && text.includes(format.end);
   }
