@@ -59,10 +59,15 @@ function algorithmRow(name) {
   return `| ${code} | ${differs} | ${take} | ${cell(early)} | ${cell(last)} | ![${title}](${file}) |`;
 }
 
+/** Right stories in the second half of the runs. */
 function ageRow(age) {
-  const cells = Object.keys(CORRECTIONS).map((correction) =>
-    cell(pointsOf(staleName(age, correction)).at(-1)),
-  );
+  const cells = Object.keys(CORRECTIONS).map((correction) => {
+    const shares = Object.values(runs[staleName(age, correction)]).map(({ points }) => {
+      const late = points.slice(points.length >> 1);
+      return late.reduce((sum, { value }) => sum + value, 0) / late.length;
+    });
+    return cell(meanAndRange(shares.map((value) => [{ step: 0, value }]))[0]);
+  });
   return `| ${age} | ${cells.join(' | ')} |`;
 }
 

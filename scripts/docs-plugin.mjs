@@ -12,7 +12,7 @@ function headingOf(text) {
 
 /** Headings of the pages that a part of the README links to. */
 function pagesIn(text) {
-  const pages = [...text.matchAll(/\]\(((?:docs|native|models)\/[^)#]*\.md|[A-Z]+\.md)\)/g)];
+  const pages = [...text.matchAll(/\]\(((?:docs|native|models|examples)\/[^)#]*\.md|[A-Z]+\.md)\)/g)];
   return new Set(pages.map(([, page]) => headingOf(fs.readFileSync(path.join(root, page), 'utf8'))));
 }
 
