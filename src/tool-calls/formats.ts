@@ -3,7 +3,7 @@ import { atemCalls } from './atem-calls.ts';
 import { dsmlCalls, inSection, JSON_OBJECT, NAMED, PYTHON_CALL, QWEN_PARAMETERS } from './format-parts.ts';
 import type { FormatRow } from './format-row.ts';
 import { gemmaCalls } from './gemma-calls.ts';
-import { HARMONY, harmonyCalls } from './harmony-calls.ts';
+import { harmonyRow } from './harmony-calls.ts';
 import { bareJsonCalls, jsonCalls, readJsonCalls } from './json-calls.ts';
 import { llamaCalls } from './llama-calls.ts';
 import { functionaryCalls, mistralCalls, namedJson, splitIndexedName } from './named-json.ts';
@@ -16,23 +16,7 @@ import { xmlCalls } from './xml-calls.ts';
  * of: specific rows come before general ones.
  */
 const FORMATS = {
-  harmony: {
-    reads: harmonyCalls(),
-    writes: {
-      ...NAMED,
-      thoughts: {
-        begin: `${HARMONY.channel}analysis${HARMONY.message}`,
-        end: HARMONY.end,
-        next: `${HARMONY.start}assistant`,
-      },
-      begin: `${HARMONY.channel}commentary to=functions.`,
-      middle: [` ${HARMONY.constrain}json${HARMONY.message}`],
-      end: '', // `<|call|>` ends the answer
-      separator: null,
-      trigger: null,
-    },
-    seenBy: [['<|channel|>', '<|message|>']],
-  },
+  harmony: harmonyRow,
   gemma4: {
     reads: gemmaCalls('<|tool_call>', '<tool_call|>', '<|"|>'),
     writes: {

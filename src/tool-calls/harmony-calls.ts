@@ -1,5 +1,7 @@
 /** harmony messages to `functions.NAME` -> calls. The reasoning parser has handled all other messages. */
 import { type Family, NOT_A_CALL, readArgumentsToEnd, takeEnd } from './context.ts';
+import { NAMED } from './format-parts.ts';
+import type { FormatRow } from './format-row.ts';
 
 /** Texts with a meaning in harmony. */
 export const HARMONY = {
@@ -21,7 +23,7 @@ export function harmonyRecipient(header: string): string | null {
 }
 
 /** Calls as messages with a tool as recipient. */
-export function harmonyCalls(): Family {
+function harmonyCalls(): Family {
   return {
     markers: [`${HARMONY.start}assistant`, HARMONY.channel],
     literals: Object.values(HARMONY),
@@ -44,3 +46,22 @@ export function harmonyCalls(): Family {
     },
   };
 }
+
+/** The row of the format. */
+export const harmonyRow: FormatRow = {
+  reads: harmonyCalls(),
+  writes: {
+    ...NAMED,
+    thoughts: {
+      begin: `${HARMONY.channel}analysis${HARMONY.message}`,
+      end: HARMONY.end,
+      next: `${HARMONY.start}assistant`,
+    },
+    begin: `${HARMONY.channel}commentary to=functions.`,
+    middle: [` ${HARMONY.constrain}json${HARMONY.message}`],
+    end: '', // `<|call|>` ends the answer
+    separator: null,
+    trigger: null,
+  },
+  seenBy: [['<|channel|>', '<|message|>']],
+};
