@@ -289,13 +289,13 @@ export class GgufModel implements LoadedModel {
 }
 
 /**
- * Whether weights are packed: a private copy, which the system cannot drop as it can drop pages of the file. Small matrices of floats
- * beside quantized ones are packed, too, so that no matmul depends on the batch.
+ * Whether weights are packed: a private copy, which the system cannot drop as it can drop pages of the file. Of a model in F32 alone
+ * log-probabilities are those of the engine, unless it is asked for.
  */
 function packs(options: GgufOptions, shape: ModelShape): boolean {
   const bytes = weightBytes(shape) + (options.reservedBytes ?? 0);
   if (options.kernels === 'plain' || PACKED_SHARE * process.availableMemory() <= bytes) return false;
-  return options.kernels === 'batch' || shape.isQuantized;
+  return options.kernels === 'batch' || !shape.isF32;
 }
 
 /** Loads a GGUF file. Fails with `MODEL_NOT_FOUND`, `MODEL_INVALID`, `UNSUPPORTED`, `OUT_OF_MEMORY` or `ABORTED`. */

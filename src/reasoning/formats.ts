@@ -45,6 +45,13 @@ const FORMATS = {
     end: '<|close|>think<|sep|>',
     answerMarkers: ['<|open|>response<|sep|>', '<|close|>response<|sep|>', '<|close|>message<|sep|>'],
   },
+  muse_glimmer: {
+    kind: 'tags',
+    name: 'muse_glimmer',
+    begin: 'to=self<|message|>',
+    end: '<|eom|>',
+    answerMarkers: ['<|start|>assistant to=user<|message|>', 'to=user<|message|>'],
+  },
   mistral: { kind: 'tags', name: 'mistral', begin: '[THINK]', end: '[/THINK]', isRepeatable: true },
   seed_oss: { kind: 'tags', name: 'seed_oss', begin: '<seed:think>', end: '</seed:think>' },
   apertus: {
@@ -127,12 +134,12 @@ function isIn(format: ReasoningFormat, text: string): boolean {
   switch (format.name) {
     case 'gemma4':
       return text.includes('<|channel>') && text.includes('<channel|>');
-    case 'kimi_k3': // the template builds them of pieces
-      return text.includes('<|open|>') && text.includes('<|end_of_msg|>');
     case 'think_response': // some templates only describe the tags
       return text.includes('<think></think>') && text.includes('<response></response>');
     case 'think': // some templates only remove old reasoning
       return text.includes('<think>') || text.includes('</think>');
+    case 'kimi_k3': // its own template builds the markers of pieces
+      return text.includes('<|open|>') && (text.includes('<|end_of_msg|>') || text.includes(format.end));
     default:
       return text.includes(format.begin) && text.includes(format.end);
   }

@@ -1,4 +1,5 @@
 /** The table of tool-call formats: one row each, which parser, grammar and detection read. */
+import { atemCalls } from './atem-calls.ts';
 import { dsmlCalls, inSection, JSON_OBJECT, NAMED, PYTHON_CALL, QWEN_PARAMETERS } from './format-parts.ts';
 import type { FormatRow } from './format-row.ts';
 import { gemmaCalls } from './gemma-calls.ts';
@@ -91,6 +92,7 @@ const FORMATS = {
     }),
     seenBy: [['<|open|>', '<|end_of_msg|>']],
   },
+  muse_glimmer: { reads: atemCalls(), seenBy: [['<atem:function_calls>', '<|message|>']] },
   solar: {
     reads: namedJson({
       callBegin: '<|tool_call:begin|>',

@@ -20,7 +20,7 @@ const open: Runtime[] = [];
 
 /** A runtime on one thread, without drafts, whose rounding depends on how long steps take; `kvTokens` chooses the layout. Closed by {@link closeRuntimes}. */
 export async function openRuntime(
-  model: string,
+  model: NonNullable<RuntimeOptions['model']>,
   kvTokens: number | undefined,
   options: RuntimeOptions = {},
 ): Promise<Runtime> {

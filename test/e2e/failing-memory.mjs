@@ -62,6 +62,7 @@ const openTrainer = () =>
     alpha: 8,
     modules,
     memoryBudget: 0,
+    contextSize: 0,
     isWide: false,
   });
 const trainer = await openTrainer();

@@ -26,7 +26,7 @@ const loaded = new Map<string, Promise<GgufModel>>();
 function model(file: string): Promise<GgufModel> {
   let found = loaded.get(file);
   if (!found) {
-    found = loadGguf({ path: file, gpu: false });
+    found = loadGguf({ path: file, gpu: false, kernels: 'plain' }); // the bare engine's bits
     loaded.set(file, found);
     cleanup.push(async () => (await found!).close());
   }

@@ -208,7 +208,8 @@ describe.skipIf(BEST === undefined)('deterministic', () => {
   );
 
   it('has other bits in company without it', async () => {
-    await using runtime = await open(fileOf('f16'), { deterministic: false });
+    const model = { path: fileOf('f16'), kernels: 'plain' } as const;
+    await using runtime = await open('', { model, deterministic: false });
     const alone = await runtime.createCompletion(ask(1));
     const beside = await Promise.all(upTo(8).map((i) => runtime.createCompletion(ask(i))));
     expect(bits(beside[1]!)).not.toBe(bits(alone));

@@ -67,6 +67,13 @@ const ROWS: [ReasoningFormat, string, boolean, string, string][] = [
     'Why?',
     'So.',
   ],
+  [
+    F.muse_glimmer,
+    ' to=self<|message|>Why?<|eom|><|start|>assistant to=user<|message|>So.',
+    false,
+    'Why?',
+    'So.',
+  ],
   [F.granite, 'Here is my thought process: Why? Here is my response: So.', false, ' Why? ', ' So.'],
   [F.think_response, '<think>Why?</think><response>So.</response>', false, 'Why?', 'So.'],
   [F.apriel, 'Why?\n[BEGIN FINAL RESPONSE]\nSo.', true, 'Why?\n', '\nSo.'],

@@ -102,6 +102,13 @@ const kimi3 = (name: string, index: number, parameters: Record<string, unknown>)
         `<|open|>argument key="${key}" type="${typeof value}"<|sep|>${typeof value === 'string' ? value : JSON.stringify(value)}<|close|>argument<|sep|>`,
     )
     .join('')}<|close|>call<|sep|>`;
+const atem = (name: string, parameters: Record<string, unknown>): string =>
+  `<atem:function_calls>\n<atem:invoke name="${name}">\n${Object.entries(parameters)
+    .map(
+      ([key, value]) =>
+        `<atem:parameter name="${key}">${typeof value === 'string' ? value : JSON.stringify(value)}</atem:parameter>\n`,
+    )
+    .join('')}</atem:invoke>\n</atem:function_calls>`;
 const minimax = `<invoke name="get_weather">\n${tagged((key) => `<parameter name="${key}">`, '</parameter>\n')}</invoke>\n`;
 const minicpm = `<function name="get_weather">${tagged((key) => `<param name="${key}"><![CDATA[`, ']]></param>')}</function>`;
 const glm = `<tool_call>get_weather\n${tagged((key) => `<arg_key>${key}</arg_key>\n<arg_value>`, '</arg_value>\n')}</tool_call>`;
@@ -266,6 +273,14 @@ export const FAMILY_ROWS: readonly FamilyRow[] = [
     two: `<|open|>tools<|sep|>${kimi3('get_weather', 1, WEATHER)}${kimi3('get_time', 2, TIME)}<|close|>tools<|sep|>`,
     malformed: '<|open|>tools<|sep|>get_weather<|close|>tools<|sep|>',
     nameEnd: 'get_weather"',
+  },
+  {
+    format: 'muse_glimmer',
+    one: `<|start|>assistant to=get_weather<|message|>${atem('get_weather', WEATHER)}`,
+    two: `<|start|>assistant to=get_weather<|message|>${atem('get_weather', WEATHER)}<|eom|><|start|>assistant to=get_time<|message|>${atem('get_time', TIME)}`,
+    malformed:
+      '<|start|>assistant to=get_weather<|message|><atem:function_calls>\nget_weather</atem:function_calls>',
+    nameEnd: 'get_weather">',
   },
   {
     format: 'solar',
