@@ -28,7 +28,10 @@ describe.skipIf(missing !== null)('prompt_logprobs against one plain forward pas
   )(
     '%s: the log-softmax at every position, within 1e-4 (%s, %s, batches of %i, %s, %s, prefix cache %s)',
     async (_, model, precision, maxBatchTokens, __, kvTokens, prefixCache) => {
-      const runtime = await openRuntime({ path: model, kernels: 'plain' }, kvTokens, { prefixCache, maxBatchTokens });
+      const runtime = await openRuntime({ path: model, kernels: 'plain' }, kvTokens, {
+        prefixCache,
+        maxBatchTokens,
+      });
       await runtime.createCompletion(ask(QUESTION, { max_tokens: 2 })); // what a cache could give is there
       const answer = await runtime.createCompletion(
         ask(QUESTION, { prompt_logprobs: 5, return_token_ids: true, max_tokens: 2 }),
