@@ -17,7 +17,7 @@ import {
 } from './answer/index.ts';
 import { atField, LeaseScope, lease, limitedSignal } from './common/index.ts';
 import { KV_TRANSFER_FOLDER } from './engine/index.ts';
-import { fromNative, OnpolicyError } from './errors.ts';
+import { failIfAborted, fromNative } from './errors.ts';
 import {
   type EmbeddingModel,
   type FindRegistered,
@@ -149,8 +149,7 @@ export class Answering {
     { signal: given }: CallOptions,
     ask: (model: EmbeddingModel, valid: Valid, signal: AbortSignal | undefined) => Promise<Answer>,
   ): Promise<Answer> {
-    if (given?.aborted)
-      throw new OnpolicyError('ABORTED', 'the request was aborted', { cause: given.reason });
+    failIfAborted(given);
     const { models } = this.#settings;
     using leases = new LeaseScope();
     leases.add(models.arrive(valid.model));
@@ -200,8 +199,7 @@ export class Answering {
     ask: (leased: ModelLease, request: ValidChatRequest, context: AnswerContext) => Promise<Answer>,
   ): Promise<Answer> {
     const { models, options, requireOpen } = this.#settings;
-    if (given?.aborted)
-      throw new OnpolicyError('ABORTED', 'the request was aborted', { cause: given.reason });
+    failIfAborted(given);
     using leases = new LeaseScope();
     const { signal } = leases.add(limitedSignal(given, valid.timeout_ms));
     leases.add(models.arrive(valid.model));

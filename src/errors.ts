@@ -112,6 +112,18 @@ export function errorAt(param: string, code: ErrorCode, reason: string, cause?: 
   });
 }
 
+/** The error of work whose signal has fired; of a time limit that itself. */
+export function abortedBy(signal: AbortSignal | null | undefined, what = 'the request'): OnpolicyError {
+  const cause: unknown = signal?.reason;
+  if (cause instanceof OnpolicyError && cause.code === 'TIMEOUT') return cause;
+  return new OnpolicyError('ABORTED', `${what} was aborted`, { cause });
+}
+
+/** Throws it. */
+export function failIfAborted(signal: AbortSignal | null | undefined, what?: string): void {
+  if (signal?.aborted) throw abortedBy(signal, what);
+}
+
 /** Tokens of a request that do not fit into a context: of its prompt, of the context, and of the answer, where the request says how many. */
 export type ContextUse = {
   readonly prompt_tokens: number;

@@ -1,6 +1,6 @@
 /** A training run of a service -> a method per step, sent in the order of the calls. */
 import { randomUUID } from 'node:crypto';
-import { OnpolicyError } from './errors.ts';
+import { failIfAborted, OnpolicyError } from './errors.ts';
 import {
   type AdamParams,
   type CallOptions,
@@ -189,8 +189,3 @@ export class TrainingRun implements AsyncDisposable {
 
 /** Errors of calls that may have reached the run, or may yet. */
 const ON_ITS_WAY: readonly string[] = ['NETWORK_FAILED', 'ABORTED', 'TIMEOUT'];
-
-function failIfAborted(signal: AbortSignal | undefined): void {
-  if (signal?.aborted)
-    throw new OnpolicyError('ABORTED', 'the request was aborted', { cause: signal.reason });
-}

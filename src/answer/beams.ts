@@ -2,7 +2,7 @@
 
 import type { Engine, Listener } from '../engine/index.ts';
 import { type Group, Sequence } from '../engine/index.ts';
-import { OnpolicyError } from '../errors.ts';
+import { errorAt, OnpolicyError } from '../errors.ts';
 import {
   grammarAddon,
   type Handle,
@@ -62,10 +62,10 @@ export class BeamRun {
     this.#options = options;
     const { engine, group, sampler, rules } = options;
     if (options.width > engine.maxRunning)
-      throw new OnpolicyError(
+      throw errorAt(
+        'n',
         'INVALID_REQUEST',
-        `n: expected at most the ${engine.maxRunning} beams that can run at the same time, got ${options.width}`,
-        { param: 'n' },
+        `expected at most the ${engine.maxRunning} beams that can run at the same time, got ${options.width}`,
       );
     this.#search = new BeamSearch<BeamExpansion>({
       width: options.width,

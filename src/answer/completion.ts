@@ -1,7 +1,7 @@
 /** A prepared request -> its choices, sampled together; taken whole, or as events while they come. */
 
 import { type Engine, type Group, type SavedPrompt, Sequence, type Speculation } from '../engine/index.ts';
-import { OnpolicyError } from '../errors.ts';
+import { abortedBy, errorAt, OnpolicyError } from '../errors.ts';
 import type { MessagePlan } from '../models/index.ts';
 import type { Handle, SamplerHandle } from '../native/index.ts';
 import type { PromptLogprobs } from '../protocol/index.ts';
@@ -63,7 +63,7 @@ export class Completion {
   readonly #choices: Choice[];
   readonly #prepared: PreparedCompletion;
   readonly #run: Run;
-  readonly #onAbort = (): void => this.stop(abortError(this.#prepared.signal));
+  readonly #onAbort = (): void => this.stop(abortedBy(this.#prepared.signal));
   #open: number; // choices that have not ended
   readonly #touched = new Set<Choice>(); // those with news since the reader looked: there may be thousands that wait
   #lease: Disposable | null = null; // of what the engine needs until all choices have ended
@@ -73,7 +73,7 @@ export class Completion {
   constructor(prepared: PreparedCompletion) {
     this.#prepared = prepared;
     const { samplers, signal, lengthPenalty } = prepared;
-    if (signal?.aborted) throw abortError(signal);
+    if (signal?.aborted) throw abortedBy(signal);
     const onChange = (choice: Choice): void => this.#onChange(choice);
     const rules = lengthPenalty === null ? prepared.rules : reportRules(prepared.rules);
     const droppedTokens = prepared.shift?.dropped ?? 0;
@@ -202,10 +202,10 @@ export class Completion {
     const { samplers, rules, matchers, coversReasoning } = this.#prepared;
     const matcher = matchers[0] ?? null;
     if (matcher && !coversReasoning && this.#choices[0]!.message.isReasoning)
-      throw new OnpolicyError(
+      throw errorAt(
+        'use_beam_search',
         'UNSUPPORTED',
-        'use_beam_search: a constraint that begins after reasoning cannot be searched with beams',
-        { param: 'use_beam_search' },
+        'a constraint that begins after reasoning cannot be searched with beams',
       );
     return new BeamRun({
       ...this.#prepared,
@@ -281,9 +281,4 @@ function runSamplers(prepared: PreparedCompletion, choices: readonly Choice[]): 
       for (const run of runs) run.stop();
     },
   };
-}
-
-function abortError(signal: AbortSignal | undefined): OnpolicyError {
-  if (signal?.reason instanceof OnpolicyError && signal.reason.code === 'TIMEOUT') return signal.reason;
-  return new OnpolicyError('ABORTED', 'the request was aborted', { cause: signal?.reason });
 }

@@ -1,6 +1,6 @@
 /** What a request constrains -> one matcher per choice: structured outputs, or the calls that `tool_choice` demands. */
 import type { LoadedModel } from '../backends/index.ts';
-import { OnpolicyError } from '../errors.ts';
+import { errorAt } from '../errors.ts';
 import type { MessageFormat } from '../models/index.ts';
 import { grammarAddon, type Handle } from '../native/index.ts';
 import { CUSTOM_INPUT, type ValidChatRequest } from '../protocol/index.ts';
@@ -63,13 +63,7 @@ export function planConstraint(request: ValidChatRequest, format: MessageFormat)
     return { constraint: own && { spec: own, paths }, coversReasoning: false, format, unused };
   }
   if (own !== null)
-    throw new OnpolicyError(
-      'INVALID_REQUEST',
-      'tool_choice: a forced call cannot be held to structured outputs too',
-      {
-        param: 'tool_choice',
-      },
-    );
+    throw errorAt('tool_choice', 'INVALID_REQUEST', 'a forced call cannot be held to structured outputs too');
   const tag = toolCallStructuralTag(format.tools, tools, choice, parallel, { specialTokens });
   const coversReasoning = formatRow(format.tools).writes?.thoughts !== undefined;
   if (tag) return { constraint: calls(tag), coversReasoning, format, unused: null };

@@ -1,6 +1,6 @@
 /** Media parts of messages -> markers in the rendered prompt, and the prompt split at them. */
 import { randomBytes } from 'node:crypto';
-import { OnpolicyError } from '../errors.ts';
+import { errorAt, type OnpolicyError } from '../errors.ts';
 import type { MediaPart } from '../media/index.ts';
 
 /**
@@ -78,7 +78,5 @@ export class MediaMarkers {
 }
 
 function misplaced({ path }: MediaPart, where: string): OnpolicyError {
-  return new OnpolicyError('TEMPLATE_FAILED', `${path}: the chat template writes this part ${where}`, {
-    param: path,
-  });
+  return errorAt(path, 'TEMPLATE_FAILED', `the chat template writes this part ${where}`);
 }

@@ -1,6 +1,6 @@
 /** A request's messages -> rendered text -> token ids that fit the context. */
 import { atField } from '../common/index.ts';
-import { contextOverflow, errorAt, OnpolicyError } from '../errors.ts';
+import { contextOverflow, errorAt } from '../errors.ts';
 import { type MediaModel, type MediaPart, type PlacedMedia, refuse } from '../media/index.ts';
 import type { ValidChatRequest } from '../protocol/index.ts';
 import type { ReasoningFormat } from '../reasoning/index.ts';
@@ -106,15 +106,13 @@ function fitContext(
   if (!request.context_shift)
     return { ids, media, maxTokens: outputLimit(request, field, ids.length, contextSize), shift: null };
   if (media.length > 0)
-    throw new OnpolicyError('UNSUPPORTED', 'context_shift: not for a prompt with pictures or sounds', {
-      param: 'context_shift',
-    });
+    throw errorAt('context_shift', 'UNSUPPORTED', 'not for a prompt with pictures or sounds');
   const most = Math.floor(contextSize / 2);
   if ((request.n_keep ?? 0) > most)
-    throw new OnpolicyError(
+    throw errorAt(
+      'n_keep',
       'INVALID_REQUEST',
-      `n_keep: expected at most ${most}, half the tokens of the context, got ${request.n_keep}`,
-      { param: 'n_keep' },
+      `expected at most ${most}, half the tokens of the context, got ${request.n_keep}`,
     );
   const keep = request.n_keep ?? Math.min(head, most);
   const dropped = tokensToDrop(ids.length, { keep, contextSize });
@@ -162,13 +160,7 @@ export function renderMessages(
   const text = render(request, { ...context, reasoning: null }, markers);
   if (markers.count === 0) return text;
   const { path, part } = firstPart(markers.split(text));
-  throw new OnpolicyError(
-    'UNSUPPORTED',
-    `${path}: training takes text only, got a part of type ${part.kind}`,
-    {
-      param: path,
-    },
-  );
+  throw errorAt(path, 'UNSUPPORTED', `training takes text only, got a part of type ${part.kind}`);
 }
 
 function firstPart(parts: readonly (string | MediaPart)[]): MediaPart {
@@ -231,10 +223,10 @@ function truncate(
   const asked = request.truncate_prompt_tokens;
   if (asked === null) return prompt;
   if (asked > contextSize)
-    throw new OnpolicyError(
+    throw errorAt(
+      'truncate_prompt_tokens',
       'INVALID_REQUEST',
-      `truncate_prompt_tokens: expected at most the ${contextSize} tokens of the context, got ${asked}`,
-      { param: 'truncate_prompt_tokens' },
+      `expected at most the ${contextSize} tokens of the context, got ${asked}`,
     );
   const kept = Math.max(0, asked === -1 ? contextSize - (request.max_completion_tokens ?? 0) : asked);
   if (ids.length <= kept) return prompt;
@@ -244,10 +236,10 @@ function truncate(
   for (const span of media)
     if (span.start < start + before && start < span.start + span.count) start = span.start + span.count;
   if (ids.length - start < Math.max(Math.min(1, kept), before))
-    throw new OnpolicyError(
+    throw errorAt(
+      'truncate_prompt_tokens',
       'INVALID_REQUEST',
-      `truncate_prompt_tokens: the prompt ends with a medium of more than ${kept} tokens, which cannot be cut`,
-      { param: 'truncate_prompt_tokens' },
+      `the prompt ends with a medium of more than ${kept} tokens, which cannot be cut`,
     );
   const cut = ids.slice(start);
   cut.set(ids.subarray(0, before));
@@ -264,7 +256,7 @@ function outputLimit(
 ): number {
   if (promptTokens === 0) {
     const param = request.truncate_prompt_tokens === 0 ? 'truncate_prompt_tokens' : field;
-    throw new OnpolicyError('INVALID_REQUEST', `${param}: the prompt is empty`, { param });
+    throw errorAt(param, 'INVALID_REQUEST', 'the prompt is empty');
   }
   const left = contextSize - promptTokens;
   const use = { prompt_tokens: promptTokens, max_model_len: contextSize };
@@ -292,10 +284,10 @@ function outputLimit(
     );
   const maxTokens = wanted ?? left;
   if (request.min_tokens > maxTokens)
-    throw new OnpolicyError(
+    throw errorAt(
+      'min_tokens',
       'INVALID_REQUEST',
-      `min_tokens: expected at most the ${maxTokens} tokens that may be generated, got ${request.min_tokens}`,
-      { param: 'min_tokens' },
+      `expected at most the ${maxTokens} tokens that may be generated, got ${request.min_tokens}`,
     );
   return maxTokens;
 }

@@ -1,7 +1,7 @@
 /** `speculation` and `prediction` of a request -> what drafts for each of its choices. */
 import { atField } from '../common/index.ts';
 import { type Engine, type Group, Speculation } from '../engine/index.ts';
-import { OnpolicyError } from '../errors.ts';
+import { errorAt } from '../errors.ts';
 import { type DraftSources, type Handle, loadAddon } from '../native/index.ts';
 import type { ValidChatRequest, ValidSpeculation } from '../protocol/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
@@ -47,10 +47,10 @@ export async function planSpeculation(
   const { method, maxTokens, minMatch } = given === 'auto' ? AUTO : given;
   const head = draftModel === null ? engine.draftHead : null;
   if (method === 'mtp' && head?.kind !== 'own')
-    throw new OnpolicyError(
+    throw errorAt(
+      'speculation.method',
       'UNSUPPORTED',
-      'speculation.method: mtp needs a model with layers for multi-token prediction, which this one lacks',
-      { param: 'speculation.method' },
+      'mtp needs a model with layers for multi-token prediction, which this one lacks',
     );
   const prediction = await atField('prediction', () =>
     tokenizer.encode(request.prediction, { addSpecial: false, parseSpecial: false }),

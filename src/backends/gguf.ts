@@ -2,7 +2,7 @@
 import os from 'node:os';
 import path from 'node:path';
 import { mib } from '../common/index.ts';
-import { fromNative, OnpolicyError } from '../errors.ts';
+import { errorAt, fromNative, OnpolicyError } from '../errors.ts';
 import {
   type ContextOptions,
   type EmbedderOptions,
@@ -216,7 +216,7 @@ export class GgufModel implements LoadedModel {
       return projector;
     } catch (cause) {
       const { code, message } = fromNative(cause);
-      throw new OnpolicyError(code, `model.mmproj: ${file}: ${message}`, { cause, param: 'model.mmproj' });
+      throw errorAt('model.mmproj', code, `${file}: ${message}`, cause);
     }
   }
 
@@ -266,11 +266,11 @@ export class GgufModel implements LoadedModel {
       { cacheType: this.cacheType, fusedAttention: this.#fusedAttention },
     );
     if (bytes > os.totalmem())
-      throw new OnpolicyError(
+      throw errorAt(
+        'kvTokens',
         'OUT_OF_MEMORY',
-        `kvTokens: a cache of ${limits.kvTokens} tokens takes ${mib(bytes)}; ` +
+        `a cache of ${limits.kvTokens} tokens takes ${mib(bytes)}; ` +
           `this machine has ${mib(os.totalmem())}`,
-        { param: 'kvTokens' },
       );
     return {
       isWindowCacheFull: true,

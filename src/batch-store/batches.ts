@@ -1,7 +1,7 @@
 /** Batches of clients -> runs, one after the other, whose records outlive the process. */
 import path from 'node:path';
 import { type AnswerRow, createBatch } from '../batch/index.ts';
-import { fromNative, messageOf, OnpolicyError } from '../errors.ts';
+import { errorAt, fromNative, messageOf, OnpolicyError } from '../errors.ts';
 import type {
   BatchObject,
   BatchProgress,
@@ -56,7 +56,7 @@ export class Batches {
   ): Promise<BatchObject> {
     const { input_file_id, endpoint, completion_window, metadata } = request;
     await this.#files.retrieve(input_file_id, asker).catch((error: unknown) => {
-      throw new OnpolicyError('NOT_FOUND', `input_file_id: ${messageOf(error)}`, { param: 'input_file_id' });
+      throw errorAt('input_file_id', 'NOT_FOUND', messageOf(error));
     });
     const stored: Stored = {
       id: this.#records.newId(),

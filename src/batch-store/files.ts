@@ -4,7 +4,7 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { ifMissing, writing } from '../common/index.ts';
-import { OnpolicyError } from '../errors.ts';
+import { errorAt } from '../errors.ts';
 import type { FileObject, Page, ValidListQuery } from '../protocol/index.ts';
 import { type Asker, type Owned, Records } from './records.ts';
 
@@ -47,8 +47,7 @@ export class Files {
       let bytes = 0;
       for await (const part of parts) {
         bytes += part.length;
-        if (bytes > maxBytes)
-          throw new OnpolicyError('TOO_LARGE', `file: expected at most ${maxBytes} bytes`, { param: 'file' });
+        if (bytes > maxBytes) throw errorAt('file', 'TOO_LARGE', `expected at most ${maxBytes} bytes`);
         yield part;
       }
     }

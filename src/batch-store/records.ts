@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { ifMissing, readText, replaceFile } from '../common/index.ts';
+import { ifMissing, parseJson, readText, replaceFile } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import type { Page, ValidListQuery } from '../protocol/index.ts';
 
@@ -84,11 +84,7 @@ export class Records<Value extends { readonly id: string }> {
   /** Null: there is none, or it is damaged. */
   async #read(id: string): Promise<(Value & Owned) | null> {
     const text = await readText(this.path(id, 'json'));
-    try {
-      return text === null ? null : (JSON.parse(text) as Value & Owned);
-    } catch {
-      return null;
-    }
+    return text === null ? null : (parseJson(text, null) as (Value & Owned) | null);
   }
 
   #isId(text: string): boolean {

@@ -9,11 +9,12 @@ import {
   ifMissing,
   LineWriter,
   lockForWriting,
+  parseJson,
   replaceFile,
   type WriterLock,
   writing,
 } from '../common/index.ts';
-import { OnpolicyError } from '../errors.ts';
+import { errorAt, OnpolicyError } from '../errors.ts';
 import type { BatchRow } from '../protocol/index.ts';
 import type { RowPlace } from './row.ts';
 import { RowHashes } from './row-hashes.ts';
@@ -160,12 +161,7 @@ async function readJournal(file: string, facts: RunFacts): Promise<Found> {
 /** Null: the line is damaged, or has no end. */
 function parse({ value, bytes }: SourceItem): object | null {
   const text = String(value);
-  if (Buffer.byteLength(text) === bytes) return null;
-  try {
-    return JSON.parse(text) as object;
-  } catch {
-    return null;
-  }
+  return Buffer.byteLength(text) === bytes ? null : (parseJson(text, null) as object | null);
 }
 
 function compareFacts(old: RunFacts, facts: RunFacts): void {
@@ -183,7 +179,7 @@ async function requireNew({ output, errors }: RunFiles, hasJournal: boolean): Pr
     const why = hasJournal
       ? 'exists; resume goes on with it'
       : 'exists and is not of a batch that can be resumed: its journal is missing';
-    throw new OnpolicyError('CONFLICT', `${param}: ${file} ${why}`, { param });
+    throw errorAt(param, 'CONFLICT', `${file} ${why}`);
   }
 }
 

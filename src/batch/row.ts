@@ -1,6 +1,6 @@
 /** An item of the input -> a row: a request with its id, hash and seed, or a line that is none. */
 import { hash } from 'node:crypto';
-import { seedOf } from '../common/index.ts';
+import { isObject, seedOf } from '../common/index.ts';
 import { messageOf, OnpolicyError } from '../errors.ts';
 import { type BatchUrl, type Complete, fault, throwFaults } from '../protocol/index.ts';
 import type { SourceItem } from './source.ts';
@@ -139,8 +139,4 @@ function parse(text: string): unknown {
 
 function invalid(message: string): OnpolicyError {
   return new OnpolicyError('INVALID_REQUEST', message);
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

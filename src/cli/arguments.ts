@@ -58,15 +58,13 @@ const ABSENT: Readonly<Record<Kind, unknown>> = {
 export class Shown extends Error {}
 
 /** Makes a command. `words`: its positional arguments, as `<file>` or `[model...]`. */
-export function command<const Specs extends OptionSpecs>(
-  spec: {
-    readonly name: string;
-    readonly words?: string;
-    readonly about: string;
-    readonly options: Specs;
-  },
-  run: (given: Given<Specs>, terminal: Terminal, signal: AbortSignal | undefined) => Promise<void>,
-): CliCommand {
+export function command<const Specs extends OptionSpecs>(spec: {
+  readonly name: string;
+  readonly words?: string;
+  readonly about: string;
+  readonly options: Specs;
+  run(given: Given<Specs>, terminal: Terminal, signal: AbortSignal | undefined): Promise<void>;
+}): CliCommand {
   const parser = (terminal: Terminal): Command => {
     const made = quiet(new Command(spec.name), terminal).description(spec.about);
     if (spec.words) made.arguments(spec.words);
@@ -87,7 +85,8 @@ export function command<const Specs extends OptionSpecs>(
       name,
       values[new Option(`--${name}`).attributeName()] ?? ABSENT[kind],
     ]);
-    await run({ options: Object.fromEntries(options), names: parsed.args } as Given<Specs>, terminal, signal);
+    const given = { options: Object.fromEntries(options), names: parsed.args } as Given<Specs>;
+    await spec.run(given, terminal, signal);
   };
   return Object.assign(called, { parser });
 }

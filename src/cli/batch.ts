@@ -43,38 +43,34 @@ const OPTIONS = {
 } as const;
 
 /** Answers the rows of a file. Ctrl+C ends it, and `--resume` goes on. */
-export const batch = command(
-  {
-    name: 'batch',
-    words: '<input> <output>',
-    about: 'answers a file of requests into another; - is the input. More in docs/batch.md',
-    options: FLAGS,
+export const batch = command({
+  name: 'batch',
+  words: '<input> <output>',
+  about: 'answers a file of requests into another; - is the input. More in docs/batch.md',
+  options: FLAGS,
+  async run({ options, names }, terminal) {
+    const [input, output] = names as [string, string];
+    await using service = await openService(options, terminal);
+    const stop = new AbortController();
+    const interrupt = (): void => stop.abort();
+    process.once('SIGINT', interrupt);
+    try {
+      const given = { ...toOptions(options, OPTIONS), output, signal: stop.signal } as BatchOptions;
+      const onProgress = progressOn(terminal, options.json);
+      const started = service.batch(input === '-' ? terminal.input : input, { ...given, onProgress });
+      const summary = await started.done;
+      if (options.json) printJson(terminal, summary);
+      else print(terminal, inWords(summary));
+    } catch (error) {
+      if (!stop.signal.aborted) throw error;
+      throw new OnpolicyError('ABORTED', 'interrupted; the same command with --resume goes on', {
+        cause: error,
+      });
+    } finally {
+      process.off('SIGINT', interrupt);
+    }
   },
-  run,
-);
-
-async function run({ options, names }: Given<typeof FLAGS>, terminal: Terminal): Promise<void> {
-  const [input, output] = names as [string, string];
-  await using service = await openService(options, terminal);
-  const stop = new AbortController();
-  const interrupt = (): void => stop.abort();
-  process.once('SIGINT', interrupt);
-  try {
-    const given = { ...toOptions(options, OPTIONS), output, signal: stop.signal } as BatchOptions;
-    const onProgress = progressOn(terminal, options.json);
-    const started = service.batch(input === '-' ? terminal.input : input, { ...given, onProgress });
-    const summary = await started.done;
-    if (options.json) printJson(terminal, summary);
-    else print(terminal, inWords(summary));
-  } catch (error) {
-    if (!stop.signal.aborted) throw error;
-    throw new OnpolicyError('ABORTED', 'interrupted; the same command with --resume goes on', {
-      cause: error,
-    });
-  } finally {
-    process.off('SIGINT', interrupt);
-  }
-}
+});
 
 /** A server, or a runtime of this process. */
 async function openService(options: Given<typeof FLAGS>['options'], terminal: Terminal): Promise<Service> {

@@ -1,9 +1,9 @@
 /** `onpolicy bench`: a model -> tokens per second of one request and of several at once. */
 import type { Runtime } from '../index.ts';
-import { command, flag, type Given, text, wrongUsage } from './arguments.ts';
+import { command, flag, text, wrongUsage } from './arguments.ts';
 import { COMMON, MODEL, openRuntime } from './model-arguments.ts';
 import { syntheticModel } from './synthetic.ts';
-import { print, printJson, printTable, type Terminal } from './terminal.ts';
+import { print, printJson, printTable } from './terminal.ts';
 
 const TOKENS = 64;
 const MOST_SEQUENCES = 1024;
@@ -11,50 +11,50 @@ const MOST_SEQUENCES = 1024;
 const EMBEDDED_NOTE =
   'This is the embedded model: so small that several requests at once gain little. --synthetic measures one of real size, --model M one of yours';
 
-const FLAGS = {
-  model: MODEL,
-  synthetic: flag("a model of Qwen3-0.6B's shape with random weights, a file of 640 MB that is written once"),
-  sequences: text('LIST', 'how many at once (default: 1,8)'),
-  ...COMMON,
-} as const;
-
 type Question = { readonly seed: number; readonly content: string };
 
 /** Measures tokens per second and time to the first token. */
-export const bench = command(
-  { name: 'bench', about: 'how fast this machine answers one request, and several at once', options: FLAGS },
-  run,
-);
-
-async function run({ options }: Given<typeof FLAGS>, terminal: Terminal): Promise<void> {
-  const counts = (options.sequences ?? '1,8').split(',').map(Number);
-  if (!counts.every((count) => Number.isInteger(count) && count > 0 && count <= MOST_SEQUENCES))
-    throw wrongUsage(
-      `--sequences: expected integers up to ${MOST_SEQUENCES}, like 1,8, got ${options.sequences}`,
-    );
-  if (options.synthetic && options.model !== undefined)
-    throw wrongUsage('--synthetic: expected without --model, whose model it replaces');
-  const model = options.synthetic ? await syntheticModel() : options.model;
-  await using runtime = await openRuntime({ ...options, model }, terminal);
-  let asked = 0;
-  const question = () => ({ seed: ++asked, content: `Tell me story number ${asked}.` });
-  await measure(runtime, model, [question()]); // loads the model
-  const results = [];
-  for (const count of counts)
-    results.push(await measure(runtime, model, Array.from({ length: count }, question)));
-  if (options.json) return printJson(terminal, results);
-  printTable(terminal, [
-    ['at once', 'tokens/s', 'first token'],
-    ...results.map(({ sequences, tokens_per_second, first_token_ms }) => [
-      String(sequences),
-      tokens_per_second.toFixed(1),
-      `${first_token_ms.toFixed(0)} ms`,
-    ]),
-  ]);
-  if (model === undefined) print(terminal, EMBEDDED_NOTE);
-  if (options.synthetic)
-    print(terminal, `The model: ${model}. Another run finds it there; delete it when you are done`);
-}
+export const bench = command({
+  name: 'bench',
+  about: 'how fast this machine answers one request, and several at once',
+  options: {
+    model: MODEL,
+    synthetic: flag(
+      "a model of Qwen3-0.6B's shape with random weights, a file of 640 MB that is written once",
+    ),
+    sequences: text('LIST', 'how many at once (default: 1,8)'),
+    ...COMMON,
+  },
+  async run({ options }, terminal) {
+    const counts = (options.sequences ?? '1,8').split(',').map(Number);
+    if (!counts.every((count) => Number.isInteger(count) && count > 0 && count <= MOST_SEQUENCES))
+      throw wrongUsage(
+        `--sequences: expected integers up to ${MOST_SEQUENCES}, like 1,8, got ${options.sequences}`,
+      );
+    if (options.synthetic && options.model !== undefined)
+      throw wrongUsage('--synthetic: expected without --model, whose model it replaces');
+    const model = options.synthetic ? await syntheticModel() : options.model;
+    await using runtime = await openRuntime({ ...options, model }, terminal);
+    let asked = 0;
+    const question = () => ({ seed: ++asked, content: `Tell me story number ${asked}.` });
+    await measure(runtime, model, [question()]); // loads the model
+    const results = [];
+    for (const count of counts)
+      results.push(await measure(runtime, model, Array.from({ length: count }, question)));
+    if (options.json) return printJson(terminal, results);
+    printTable(terminal, [
+      ['at once', 'tokens/s', 'first token'],
+      ...results.map(({ sequences, tokens_per_second, first_token_ms }) => [
+        String(sequences),
+        tokens_per_second.toFixed(1),
+        `${first_token_ms.toFixed(0)} ms`,
+      ]),
+    ]);
+    if (model === undefined) print(terminal, EMBEDDED_NOTE);
+    if (options.synthetic)
+      print(terminal, `The model: ${model}. Another run finds it there; delete it when you are done`);
+  },
+});
 
 /** Questions are different ones, so that none is answered out of a cache, nor by drafts from the answer to the same one. */
 async function measure(runtime: Runtime, model: string | undefined, questions: readonly Question[]) {

@@ -15,13 +15,15 @@ const COMMANDS = `/system TEXT  another system message, and a new conversation
 /exit         the end; so does Ctrl+D. Ctrl+C stops an answer`;
 
 /** A conversation: a line of input, then an answer, until the input ends. */
-export const chat = command(
-  { name: 'chat', about: 'a conversation on the terminal; /help lists its commands', options: FLAGS },
-  async (given, terminal) => {
-    await using runtime = await openRuntime(given.options, terminal);
-    await converse(runtime, given.options, terminal);
+export const chat = command({
+  name: 'chat',
+  about: 'a conversation on the terminal; /help lists its commands',
+  options: FLAGS,
+  async run({ options }, terminal) {
+    await using runtime = await openRuntime(options, terminal);
+    await converse(runtime, options, terminal);
   },
-);
+});
 
 /** `service` answers. A line that begins with `/` is a command; `//` begins a message with one. */
 export async function converse(

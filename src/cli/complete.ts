@@ -1,33 +1,28 @@
 /** `onpolicy complete`: a prompt -> its answer on the terminal. */
 import fs from 'node:fs/promises';
 import type { ChatCompletionRequest, Service } from '../index.ts';
-import { command, type Given, texts, wrongUsage } from './arguments.ts';
+import { command, texts, wrongUsage } from './arguments.ts';
 import { COMMON, openRuntime, SAMPLING, toRequest } from './model-arguments.ts';
 import { printJson, readAll, type Terminal } from './terminal.ts';
 
-const FLAGS = { ...SAMPLING, image: texts('FILE', 'before the prompt; may be repeated'), ...COMMON } as const;
-
 /** Answers one prompt: the words of the command line, or standard input. */
-export const complete = command(
-  {
-    name: 'complete',
-    words: '[prompt...]',
-    about: 'one answer; without a prompt it is read from the input',
-    options: FLAGS,
+export const complete = command({
+  name: 'complete',
+  words: '[prompt...]',
+  about: 'one answer; without a prompt it is read from the input',
+  options: { ...SAMPLING, image: texts('FILE', 'before the prompt; may be repeated'), ...COMMON },
+  async run({ options, names }, terminal) {
+    const prompt = names.length > 0 ? names.join(' ') : (await readAll(terminal.input)).trim();
+    if (prompt === '') throw wrongUsage('complete: expected a prompt, got nothing', 'onpolicy complete');
+    await using runtime = await openRuntime(options, terminal);
+    const pictures = await Promise.all(options.image.map(toPicture));
+    const content = pictures.length === 0 ? prompt : [...pictures, { type: 'text', text: prompt } as const];
+    const messages = [...systemMessages(options.system), { role: 'user', content }] as const;
+    if (options.json)
+      printJson(terminal, await runtime.createCompletion({ ...toRequest(options), messages }));
+    else await streamAnswer(runtime, { ...toRequest(options), messages }, terminal);
   },
-  run,
-);
-
-async function run({ options, names }: Given<typeof FLAGS>, terminal: Terminal): Promise<void> {
-  const prompt = names.length > 0 ? names.join(' ') : (await readAll(terminal.input)).trim();
-  if (prompt === '') throw wrongUsage('complete: expected a prompt, got nothing', 'onpolicy complete');
-  await using runtime = await openRuntime(options, terminal);
-  const pictures = await Promise.all(options.image.map(toPicture));
-  const content = pictures.length === 0 ? prompt : [...pictures, { type: 'text', text: prompt } as const];
-  const messages = [...systemMessages(options.system), { role: 'user', content }] as const;
-  if (options.json) printJson(terminal, await runtime.createCompletion({ ...toRequest(options), messages }));
-  else await streamAnswer(runtime, { ...toRequest(options), messages }, terminal);
-}
+});
 
 /** A file as a part of a message. */
 async function toPicture(file: string) {

@@ -1,5 +1,7 @@
 /** The file of `--config` -> options of a runtime and of a server. */
+
 import fs from 'node:fs/promises';
+import { isObject } from '../common/index.ts';
 import type { RuntimeOptions, ServeOptions } from '../index.ts';
 import { text, wrongUsage } from './arguments.ts';
 
@@ -17,8 +19,6 @@ export async function readConfig(file: string | undefined): Promise<Config> {
   } catch (cause) {
     throw wrongUsage(`--config: cannot read ${file}: ${(cause as Error).message}`);
   }
-  const isObject = (part: unknown): boolean =>
-    typeof part === 'object' && part !== null && !Array.isArray(part);
   const { runtime = {}, server = {}, ...rest } = (isObject(value) ? value : { '': value }) as Partial<Config>;
   if (Object.keys(rest).length > 0 || !isObject(runtime) || !isObject(server))
     throw wrongUsage(`--config: expected an object with runtime and server in ${file}`);

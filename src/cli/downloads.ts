@@ -3,7 +3,7 @@ import type { WriteStream } from 'node:tty';
 import { barOf, drawnLine, mib } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import type { OnProgress } from '../index.ts';
-import { command, type Given, wrongUsage } from './arguments.ts';
+import { command, wrongUsage } from './arguments.ts';
 import { COMMON, openRuntime } from './model-arguments.ts';
 import { print, printJson, printTable, type Terminal } from './terminal.ts';
 
@@ -11,79 +11,67 @@ import { print, printJson, printTable, type Terminal } from './terminal.ts';
 const LINE_SHARE = 0.1;
 
 /** Downloads models. Ctrl+C pauses: the same command goes on. */
-export const pull = command(
-  {
-    name: 'pull',
-    words: '<uri...>',
-    about: 'downloads models: hf:owner/name, hf:owner/name:Q4_K_M, hf:owner/name/file.gguf',
-    options: COMMON,
+export const pull = command({
+  name: 'pull',
+  words: '<uri...>',
+  about: 'downloads models: hf:owner/name, hf:owner/name:Q4_K_M, hf:owner/name/file.gguf',
+  options: COMMON,
+  async run({ options, names }, terminal, signal) {
+    const stop = new AbortController();
+    const interrupt = (): void => stop.abort();
+    process.once('SIGINT', interrupt);
+    signal?.addEventListener('abort', interrupt, { once: true });
+    try {
+      await using runtime = await openRuntime({ ...options, onProgress: progressOn(terminal) }, terminal);
+      const files: string[] = [];
+      for (const name of names) files.push(await runtime.download(name, { signal: stop.signal }));
+      if (options.json) printJson(terminal, files);
+      else for (const file of files) print(terminal, file);
+    } catch (cause) {
+      if (!stop.signal.aborted) throw cause;
+      throw new OnpolicyError('ABORTED', 'paused; the same command goes on', { cause });
+    } finally {
+      process.off('SIGINT', interrupt);
+    }
   },
-  runPull,
-);
+});
 
 /** Lists, deletes and checks downloads. */
-export const downloads = command(
-  {
-    name: 'downloads',
-    words: '[action] [uri...]',
-    about: 'what was downloaded: list (default), delete URI..., verify [URI...]: computes hashes again',
-    options: COMMON,
+export const downloads = command({
+  name: 'downloads',
+  words: '[action] [uri...]',
+  about: 'what was downloaded: list (default), delete URI..., verify [URI...]: computes hashes again',
+  options: COMMON,
+  async run({ options, names }, terminal) {
+    const [action = 'list', ...uris] = names;
+    await using runtime = await openRuntime(options, terminal);
+    if (action === 'list') {
+      const found = await runtime.downloads.list();
+      if (options.json) return printJson(terminal, found);
+      const rows = found.map(({ model, bytes, state }) => [model, mib(bytes), state]);
+      const together = mib(found.reduce((sum, { bytes }) => sum + bytes, 0));
+      return printTable(terminal, [['model', 'size', 'state'], ...rows, ['together', together]]);
+    }
+    if (action === 'verify') {
+      const checks = [];
+      for (const uri of uris.length === 0 ? [undefined] : uris)
+        checks.push(...(await runtime.downloads.verify(uri)));
+      if (options.json) printJson(terminal, checks);
+      else printTable(terminal, [['model', 'state'], ...checks.map(({ model, state }) => [model, state])]);
+      const damaged = checks.filter(({ state }) => state === 'damaged');
+      if (damaged.length === 0) return;
+      throw new OnpolicyError('MODEL_INVALID', `damaged: ${damaged.map(({ model }) => model).join(', ')}`);
+    }
+    if (action !== 'delete')
+      throw wrongUsage(`downloads: expected list, delete or verify, got ${action}`, 'onpolicy downloads');
+    if (uris.length === 0)
+      throw wrongUsage('downloads delete: expected the URI of a download', 'onpolicy downloads');
+    const freed: Record<string, number> = {};
+    for (const uri of uris) freed[uri] = await runtime.downloads.delete(uri);
+    if (options.json) return printJson(terminal, freed);
+    for (const [uri, bytes] of Object.entries(freed)) print(terminal, `${uri}: ${mib(bytes)} freed`);
   },
-  runDownloads,
-);
-
-async function runPull(
-  { options, names }: Given<typeof COMMON>,
-  terminal: Terminal,
-  signal: AbortSignal | undefined,
-): Promise<void> {
-  const stop = new AbortController();
-  const interrupt = (): void => stop.abort();
-  process.once('SIGINT', interrupt);
-  signal?.addEventListener('abort', interrupt, { once: true });
-  try {
-    await using runtime = await openRuntime({ ...options, onProgress: progressOn(terminal) }, terminal);
-    const files: string[] = [];
-    for (const name of names) files.push(await runtime.download(name, { signal: stop.signal }));
-    if (options.json) printJson(terminal, files);
-    else for (const file of files) print(terminal, file);
-  } catch (cause) {
-    if (!stop.signal.aborted) throw cause;
-    throw new OnpolicyError('ABORTED', 'paused; the same command goes on', { cause });
-  } finally {
-    process.off('SIGINT', interrupt);
-  }
-}
-
-async function runDownloads({ options, names }: Given<typeof COMMON>, terminal: Terminal): Promise<void> {
-  const [action = 'list', ...uris] = names;
-  await using runtime = await openRuntime(options, terminal);
-  if (action === 'list') {
-    const found = await runtime.downloads.list();
-    if (options.json) return printJson(terminal, found);
-    const rows = found.map(({ model, bytes, state }) => [model, mib(bytes), state]);
-    const together = mib(found.reduce((sum, { bytes }) => sum + bytes, 0));
-    return printTable(terminal, [['model', 'size', 'state'], ...rows, ['together', together]]);
-  }
-  if (action === 'verify') {
-    const checks = [];
-    for (const uri of uris.length === 0 ? [undefined] : uris)
-      checks.push(...(await runtime.downloads.verify(uri)));
-    if (options.json) printJson(terminal, checks);
-    else printTable(terminal, [['model', 'state'], ...checks.map(({ model, state }) => [model, state])]);
-    const damaged = checks.filter(({ state }) => state === 'damaged');
-    if (damaged.length === 0) return;
-    throw new OnpolicyError('MODEL_INVALID', `damaged: ${damaged.map(({ model }) => model).join(', ')}`);
-  }
-  if (action !== 'delete')
-    throw wrongUsage(`downloads: expected list, delete or verify, got ${action}`, 'onpolicy downloads');
-  if (uris.length === 0)
-    throw wrongUsage('downloads delete: expected the URI of a download', 'onpolicy downloads');
-  const freed: Record<string, number> = {};
-  for (const uri of uris) freed[uri] = await runtime.downloads.delete(uri);
-  if (options.json) return printJson(terminal, freed);
-  for (const [uri, bytes] of Object.entries(freed)) print(terminal, `${uri}: ${mib(bytes)} freed`);
-}
+});
 
 /** A bar in a terminal; elsewhere a line now and then. */
 function progressOn({ errors }: Terminal): OnProgress {

@@ -1,9 +1,9 @@
 /** `onpolicy inspect`: a model file -> what it is, and what it would take. */
 import { mib } from '../common/index.ts';
 import { inspectModel } from '../index.ts';
-import { command, type Given, number, text, toOptions } from './arguments.ts';
+import { command, number, text, toOptions } from './arguments.ts';
 import { HUB_FLAGS, hubOf, JSON_FLAG } from './model-arguments.ts';
-import { printJson, printTable, type Terminal } from './terminal.ts';
+import { printJson, printTable } from './terminal.ts';
 
 /** Flag -> option of `inspectModel`. */
 const FLAGS = {
@@ -13,50 +13,44 @@ const FLAGS = {
   'sliding-window': 'slidingWindow',
 } as const;
 
-const OPTIONS = {
-  context: number('tokens of a prompt and its answer'),
-  sequences: number('answers at once'),
-  'cache-type': text('T', 'f32, f16, q8_0 or q4_0'),
-  'sliding-window': text('W', 'window: layers with one cache no more than it'),
-  ...HUB_FLAGS,
-  ...JSON_FLAG,
-} as const;
-
 /** Prints facts of a GGUF file, without loading it. */
-export const inspect = command(
-  {
-    name: 'inspect',
-    words: '<model>',
-    about: 'what a file or hf: URI is, and whether it fits into memory; reads headers only',
-    options: OPTIONS,
+export const inspect = command({
+  name: 'inspect',
+  words: '<model>',
+  about: 'what a file or hf: URI is, and whether it fits into memory; reads headers only',
+  options: {
+    context: number('tokens of a prompt and its answer'),
+    sequences: number('answers at once'),
+    'cache-type': text('T', 'f32, f16, q8_0 or q4_0'),
+    'sliding-window': text('W', 'window: layers with one cache no more than it'),
+    ...HUB_FLAGS,
+    ...JSON_FLAG,
   },
-  run,
-);
-
-async function run({ options, names }: Given<typeof OPTIONS>, terminal: Terminal): Promise<void> {
-  const [file] = names as [string];
-  const found = await inspectModel(file, { ...toOptions(options, FLAGS), hub: hubOf(options) });
-  if (options.json) return printJson(terminal, found);
-  const { memory, fit, placement, devices } = found;
-  const gpus = devices.filter(({ kind }) => kind === 'gpu');
-  printTable(terminal, [
-    ['model', found.path],
-    ['architecture', found.architecture],
-    ['name', found.name],
-    ['context', `${found.contextLength} tokens`],
-    ['layers', `${found.layers} of width ${found.embeddingSize}`],
-    ['vocabulary', `${found.vocabularySize} tokens`],
-    ['chat template', found.chatTemplate === '' ? 'none' : `${found.chatTemplate.length} characters`],
-    ['weights', mib(memory.weights)],
-    ['cache', mib(memory.cache)],
-    ['compute', mib(memory.compute)],
-    ['checkpoints', mib(memory.checkpoints)],
-    ['together', mib(memory.total)],
-    ['fits', `${FITS[fit.verdict]}: ${mib(fit.freeBytes)} of ${mib(fit.totalBytes)} are free`],
-    ...gpus.map(({ name, description, freeBytes }) => [name, `${description}, ${mib(freeBytes)} free`]),
-    ['GPU', gpus.length === 0 ? GPU_HINT : `${placement.gpuLayers} of ${placement.layers} layers`],
-  ]);
-}
+  async run({ options, names }, terminal) {
+    const [file] = names as [string];
+    const found = await inspectModel(file, { ...toOptions(options, FLAGS), hub: hubOf(options) });
+    if (options.json) return printJson(terminal, found);
+    const { memory, fit, placement, devices } = found;
+    const gpus = devices.filter(({ kind }) => kind === 'gpu');
+    printTable(terminal, [
+      ['model', found.path],
+      ['architecture', found.architecture],
+      ['name', found.name],
+      ['context', `${found.contextLength} tokens`],
+      ['layers', `${found.layers} of width ${found.embeddingSize}`],
+      ['vocabulary', `${found.vocabularySize} tokens`],
+      ['chat template', found.chatTemplate === '' ? 'none' : `${found.chatTemplate.length} characters`],
+      ['weights', mib(memory.weights)],
+      ['cache', mib(memory.cache)],
+      ['compute', mib(memory.compute)],
+      ['checkpoints', mib(memory.checkpoints)],
+      ['together', mib(memory.total)],
+      ['fits', `${FITS[fit.verdict]}: ${mib(fit.freeBytes)} of ${mib(fit.totalBytes)} are free`],
+      ...gpus.map(({ name, description, freeBytes }) => [name, `${description}, ${mib(freeBytes)} free`]),
+      ['GPU', gpus.length === 0 ? GPU_HINT : `${placement.gpuLayers} of ${placement.layers} layers`],
+    ]);
+  },
+});
 
 const FITS = {
   gpu: 'yes, into the GPU',

@@ -2,35 +2,36 @@
 import { mib } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import type { ResidentModel } from '../index.ts';
-import { command, type Given, text, wrongUsage } from './arguments.ts';
+import { command, text, wrongUsage } from './arguments.ts';
 import { JSON_FLAG } from './model-arguments.ts';
-import { printJson, printTable, type Terminal } from './terminal.ts';
-
-const FLAGS = {
-  url: text('U', 'the server (default: http://127.0.0.1:8080)'),
-  token: text('T', 'its token'),
-  ...JSON_FLAG,
-} as const;
+import { printJson, printTable } from './terminal.ts';
 
 /** Asks a server what it has loaded. */
-export const ps = command({ name: 'ps', about: 'what a server has loaded', options: FLAGS }, run);
-
-async function run({ options }: Given<typeof FLAGS>, terminal: Terminal): Promise<void> {
-  const models = await fetchLoaded(options.url ?? 'http://127.0.0.1:8080', options.token);
-  if (options.json) return printJson(terminal, models);
-  const size = (bytes: number | undefined): string => (bytes === undefined ? '' : mib(bytes));
-  printTable(terminal, [
-    ['model', 'state', 'requests', 'memory', 'weights', 'cache'],
-    ...models.map(({ name, state, progress, requests, memory }) => [
-      name,
-      state === 'loading' ? `${state} ${Math.floor(100 * progress)} %` : state,
-      String(requests),
-      size(memory?.total),
-      size(memory?.weights),
-      size(memory?.cache),
-    ]),
-  ]);
-}
+export const ps = command({
+  name: 'ps',
+  about: 'what a server has loaded',
+  options: {
+    url: text('U', 'the server (default: http://127.0.0.1:8080)'),
+    token: text('T', 'its token'),
+    ...JSON_FLAG,
+  },
+  async run({ options }, terminal) {
+    const models = await fetchLoaded(options.url ?? 'http://127.0.0.1:8080', options.token);
+    if (options.json) return printJson(terminal, models);
+    const size = (bytes: number | undefined): string => (bytes === undefined ? '' : mib(bytes));
+    printTable(terminal, [
+      ['model', 'state', 'requests', 'memory', 'weights', 'cache'],
+      ...models.map(({ name, state, progress, requests, memory }) => [
+        name,
+        state === 'loading' ? `${state} ${Math.floor(100 * progress)} %` : state,
+        String(requests),
+        size(memory?.total),
+        size(memory?.weights),
+        size(memory?.cache),
+      ]),
+    ]);
+  },
+});
 
 async function fetchLoaded(url: string, token: string | undefined): Promise<readonly ResidentModel[]> {
   if (!/^https?:\/\//.test(url))

@@ -1,5 +1,5 @@
 /** `onpolicy models` and `onpolicy checkpoints`: a command -> registered models and checkpoints, listed or changed. */
-import { command, type Given, number, text, wrongUsage } from './arguments.ts';
+import { command, number, text, wrongUsage } from './arguments.ts';
 import { COMMON, findModel, openRuntime } from './model-arguments.ts';
 import { print, printJson, printTable, type Terminal } from './terminal.ts';
 
@@ -9,92 +9,78 @@ const PAGING = {
   order: text('ORDER', 'asc or desc'),
 } as const;
 
-const OF_MODELS = { name: text('NAME', 'of a model that is created'), ...PAGING, ...COMMON } as const;
-const OF_CHECKPOINTS = {
-  keep: number('how many stay when the others are pruned'),
-  metric: text('NAME', 'what the kept ones are best in'),
-  goal: text('GOAL', 'max or min'),
-  ...PAGING,
-  ...COMMON,
-} as const;
-
 /** Lists, shows, registers and deletes models. */
-export const models = command(
-  {
-    name: 'models',
-    words: '[action] [model]',
-    about: 'registered models: list (default), create BASE --name N, show M, delete M',
-    options: OF_MODELS,
+export const models = command({
+  name: 'models',
+  words: '[action] [model]',
+  about: 'registered models: list (default), create BASE --name N, show M, delete M',
+  options: { name: text('NAME', 'of a model that is created'), ...PAGING, ...COMMON },
+  async run({ options, names }, terminal) {
+    await using runtime = await openRuntime(options, terminal);
+    const [action = 'list', argument] = names;
+    if (action === 'list') {
+      const page = await runtime.models.list(toQuery(options));
+      if (options.json) return printJson(terminal, page);
+      const rows = page.data.map(({ id, name, step, base_model }) => [
+        id,
+        name ?? '',
+        String(step),
+        base_model,
+      ]);
+      printTable(terminal, [['id', 'name', 'step', 'base model'], ...rows]);
+      return sayMore(page, terminal);
+    }
+    if (argument === undefined) throw wrongUsage(`models ${action}: expected a model, got nothing`);
+    if (action === 'create') {
+      const name = options.name ?? null;
+      return printJson(terminal, await runtime.models.create({ base_model: argument, name }));
+    }
+    const model = await findModel(runtime, argument);
+    if (action === 'show') return printJson(terminal, model);
+    if (action === 'delete') return printJson(terminal, await runtime.models.delete(model.id));
+    throw wrongUsage(`models: expected list, show, create or delete, got ${action}`);
   },
-  runModels,
-);
+});
 
 /** Lists, deletes and prunes the checkpoints of a model. */
-export const checkpoints = command(
-  {
-    name: 'checkpoints',
-    words: '<model> [action] [step...]',
-    about: 'what training left of a model: list (default), delete STEP..., prune --keep N --metric NAME',
-    options: OF_CHECKPOINTS,
+export const checkpoints = command({
+  name: 'checkpoints',
+  words: '<model> [action] [step...]',
+  about: 'what training left of a model: list (default), delete STEP..., prune --keep N --metric NAME',
+  options: {
+    keep: number('how many stay when the others are pruned'),
+    metric: text('NAME', 'what the kept ones are best in'),
+    goal: text('GOAL', 'max or min'),
+    ...PAGING,
+    ...COMMON,
   },
-  runCheckpoints,
-);
-
-async function runModels({ options, names }: Given<typeof OF_MODELS>, terminal: Terminal): Promise<void> {
-  await using runtime = await openRuntime(options, terminal);
-  const [action = 'list', argument] = names;
-  if (action === 'list') {
-    const page = await runtime.models.list(toQuery(options));
+  async run({ options, names }, terminal) {
+    const [idOrName, action = 'list', ...steps] = names as [string, ...string[]];
+    await using runtime = await openRuntime(options, terminal);
+    const { id } = await findModel(runtime, idOrName);
+    if (action === 'delete')
+      return printJson(terminal, await runtime.checkpoints.delete(id, { steps: steps.map(Number) }));
+    if (action === 'prune') {
+      const { keep, metric, goal } = options;
+      const request = {
+        keep: keep as number, // checked by the runtime
+        ...(metric === undefined ? {} : { metric }),
+        ...(goal === undefined ? {} : { goal: goal as 'max' | 'min' }),
+      };
+      return printJson(terminal, await runtime.checkpoints.prune(id, request));
+    }
+    if (action !== 'list') throw wrongUsage(`checkpoints: expected list, delete or prune, got ${action}`);
+    const page = await runtime.checkpoints.list(id, toQuery(options));
     if (options.json) return printJson(terminal, page);
-    const rows = page.data.map(({ id, name, step, base_model }) => [
-      id,
-      name ?? '',
+    const shown = ['train/reward', 'loss/train', 'loss/entropy', 'train/probs_corr'];
+    const rows = page.data.map(({ step, metrics }) => [
       String(step),
-      base_model,
+      ...shown.map((name) => metrics[name]?.toPrecision(4) ?? ''),
     ]);
-    printTable(terminal, [['id', 'name', 'step', 'base model'], ...rows]);
-    return sayMore(page, terminal);
-  }
-  if (argument === undefined) throw wrongUsage(`models ${action}: expected a model, got nothing`);
-  if (action === 'create') {
-    const name = options.name ?? null;
-    return printJson(terminal, await runtime.models.create({ base_model: argument, name }));
-  }
-  const model = await findModel(runtime, argument);
-  if (action === 'show') return printJson(terminal, model);
-  if (action === 'delete') return printJson(terminal, await runtime.models.delete(model.id));
-  throw wrongUsage(`models: expected list, show, create or delete, got ${action}`);
-}
-
-async function runCheckpoints(
-  { options, names }: Given<typeof OF_CHECKPOINTS>,
-  terminal: Terminal,
-): Promise<void> {
-  const [idOrName, action = 'list', ...steps] = names as [string, ...string[]];
-  await using runtime = await openRuntime(options, terminal);
-  const { id } = await findModel(runtime, idOrName);
-  if (action === 'delete')
-    return printJson(terminal, await runtime.checkpoints.delete(id, { steps: steps.map(Number) }));
-  if (action === 'prune') {
-    const { keep, metric, goal } = options;
-    const request = {
-      keep: keep as number, // checked by the runtime
-      ...(metric === undefined ? {} : { metric }),
-      ...(goal === undefined ? {} : { goal: goal as 'max' | 'min' }),
-    };
-    return printJson(terminal, await runtime.checkpoints.prune(id, request));
-  }
-  if (action !== 'list') throw wrongUsage(`checkpoints: expected list, delete or prune, got ${action}`);
-  const page = await runtime.checkpoints.list(id, toQuery(options));
-  if (options.json) return printJson(terminal, page);
-  const shown = ['train/reward', 'loss/train', 'loss/entropy', 'train/probs_corr'];
-  const rows = page.data.map(({ step, metrics }) => [
-    String(step),
-    ...shown.map((name) => metrics[name]?.toPrecision(4) ?? ''),
-  ]);
-  printTable(terminal, [['step', ...shown], ...rows]);
-  sayMore(page, terminal);
-}
+    printTable(terminal, [['step', ...shown], ...rows]);
+    sayMore(page, terminal);
+  },
+});
 
 type Paging = {
   readonly after: string | undefined;

@@ -1,84 +1,71 @@
 /** `onpolicy rerank`, `score` and `classify`: texts, or the lines of the input -> their scores or labels. */
-import { command, type Given, number, text } from './arguments.ts';
+import { command, number, text } from './arguments.ts';
 import { COMMON, MODEL, openRuntime } from './model-arguments.ts';
 import { printJson, printTable, readAll, type Terminal } from './terminal.ts';
 
 const FLAGS = { model: MODEL, ...COMMON } as const;
 const PAIR_FLAGS = { instruction: text('TEXT', 'what the model is to look for'), ...FLAGS } as const;
-const RERANK_FLAGS = { 'top-n': number('how many are printed'), ...PAIR_FLAGS } as const;
 
 /** Orders texts by how well they fit a query. */
-export const rerank = command(
-  {
-    name: 'rerank',
-    words: '<query> [text...]',
-    about: 'texts, or the lines of the input, by how well they fit a query',
-    options: RERANK_FLAGS,
+export const rerank = command({
+  name: 'rerank',
+  words: '<query> [text...]',
+  about: 'texts, or the lines of the input, by how well they fit a query',
+  options: { 'top-n': number('how many are printed'), ...PAIR_FLAGS },
+  async run({ options, names }, terminal) {
+    const [query, ...texts] = names as [string, ...string[]];
+    const documents = await textsOr(texts, terminal);
+    await using runtime = await openRuntime(options, terminal);
+    const { model, instruction, 'top-n': top_n } = options;
+    const response = await runtime.rerank({ model, instruction, query, documents, top_n });
+    if (options.json) printJson(terminal, response);
+    else
+      printTable(
+        terminal,
+        response.results.map(({ relevance_score, document }) => [shown(relevance_score), document!.text]),
+      );
   },
-  runRerank,
-);
+});
 
 /** Compares a text with others. */
-export const score = command(
-  {
-    name: 'score',
-    words: '<text> [others...]',
-    about: 'how well texts, or the lines of the input, fit one',
-    options: PAIR_FLAGS,
+export const score = command({
+  name: 'score',
+  words: '<text> [others...]',
+  about: 'how well texts, or the lines of the input, fit one',
+  options: PAIR_FLAGS,
+  async run({ options, names }, terminal) {
+    const [text_1, ...texts] = names as [string, ...string[]];
+    const text_2 = await textsOr(texts, terminal);
+    await using runtime = await openRuntime(options, terminal);
+    const { model, instruction } = options;
+    const response = await runtime.score({ model, instruction, text_1, text_2 });
+    if (options.json) printJson(terminal, response);
+    else
+      printTable(
+        terminal,
+        response.data.map((pair) => [shown(pair.score), text_2[pair.index]!]),
+      );
   },
-  runScore,
-);
+});
 
 /** Labels texts. */
-export const classify = command(
-  {
-    name: 'classify',
-    words: '[text...]',
-    about: 'labels of texts, or of the lines of the input',
-    options: FLAGS,
+export const classify = command({
+  name: 'classify',
+  words: '[text...]',
+  about: 'labels of texts, or of the lines of the input',
+  options: FLAGS,
+  async run({ options, names }, terminal) {
+    const input = await textsOr(names, terminal);
+    await using runtime = await openRuntime(options, terminal);
+    const response = await runtime.classify({ model: options.model, input });
+    if (options.json) printJson(terminal, response);
+    else
+      printTable(
+        terminal,
+        response.data.map(({ index, label, probs }) => [label, shown(Math.max(...probs)), input[index]!]),
+      );
   },
-  runClassify,
-);
-
-async function runRerank({ options, names }: Given<typeof RERANK_FLAGS>, terminal: Terminal): Promise<void> {
-  const [query, ...texts] = names as [string, ...string[]];
-  const documents = await textsOr(texts, terminal);
-  await using runtime = await openRuntime(options, terminal);
-  const { model, instruction, 'top-n': top_n } = options;
-  const response = await runtime.rerank({ model, instruction, query, documents, top_n });
-  if (options.json) printJson(terminal, response);
-  else
-    printTable(
-      terminal,
-      response.results.map(({ relevance_score, document }) => [shown(relevance_score), document!.text]),
-    );
-}
-
-async function runScore({ options, names }: Given<typeof PAIR_FLAGS>, terminal: Terminal): Promise<void> {
-  const [text_1, ...texts] = names as [string, ...string[]];
-  const text_2 = await textsOr(texts, terminal);
-  await using runtime = await openRuntime(options, terminal);
-  const { model, instruction } = options;
-  const response = await runtime.score({ model, instruction, text_1, text_2 });
-  if (options.json) printJson(terminal, response);
-  else
-    printTable(
-      terminal,
-      response.data.map((pair) => [shown(pair.score), text_2[pair.index]!]),
-    );
-}
-
-async function runClassify({ options, names }: Given<typeof FLAGS>, terminal: Terminal): Promise<void> {
-  const input = await textsOr(names, terminal);
-  await using runtime = await openRuntime(options, terminal);
-  const response = await runtime.classify({ model: options.model, input });
-  if (options.json) printJson(terminal, response);
-  else
-    printTable(
-      terminal,
-      response.data.map(({ index, label, probs }) => [label, shown(Math.max(...probs)), input[index]!]),
-    );
-}
+});
 
 /** The words of the command line, or the lines of the input. */
 async function textsOr(words: readonly string[], { input }: Terminal): Promise<readonly string[]> {

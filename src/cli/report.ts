@@ -4,58 +4,53 @@ import fs from 'node:fs/promises';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
-import { command, flag, type Given, number, text, wrongUsage } from './arguments.ts';
+import { command, flag, number, text, wrongUsage } from './arguments.ts';
 import { COMMON, findModel, openRuntime } from './model-arguments.ts';
 import { print, printJson, type Terminal } from './terminal.ts';
-
-const FLAGS = {
-  out: text('FILE', 'where the page goes (default: the id of the model)'),
-  csv: flag('prints its metrics'),
-  split: text('S', 'prints its trajectories of a split as JSON lines'),
-  compare: text('M', 'with the curves of another model'),
-  port: number('serves the page, and keeps it up to date'),
-  ...COMMON,
-} as const;
 
 /**
  * Writes the page of a model's run, or with `--csv` its metrics and with `--split` its trajectories. With `--port` it serves the page until
  * the process is interrupted, or `signal` fires.
  */
-export const report = command(
-  { name: 'report', words: '<model>', about: 'the run of a model as a page', options: FLAGS },
-  run,
-);
-
-async function run(
-  { options, names }: Given<typeof FLAGS>,
-  terminal: Terminal,
-  signal: AbortSignal | undefined,
-): Promise<void> {
-  const [idOrName] = names as [string];
-  await using runtime = await openRuntime(options, terminal);
-  const model = await findModel(runtime, idOrName);
-  if (options.csv) {
-    for await (const line of runtime.runs.metricsCsv(model.id)) terminal.output.write(line);
-  } else if (options.split !== undefined) {
-    for await (const line of runtime.runs.trajectories(model.id, options.split))
-      print(terminal, JSON.stringify(line));
-  } else if (options.port !== undefined) {
-    await servePage(
-      () => runtime.report(model.id, { compare: options.compare }),
-      options.port,
-      terminal,
-      signal,
-    );
-  } else {
-    const html = await runtime.report(model.id, { compare: options.compare });
-    const file = path.resolve(options.out ?? `${model.id}.html`);
-    await fs.writeFile(file, html).catch((cause: Error) => {
-      throw wrongUsage(`--out: cannot write ${file}: ${cause.message}`);
-    });
-    if (options.json) printJson(terminal, { file, bytes: Buffer.byteLength(html) });
-    else print(terminal, file);
-  }
-}
+export const report = command({
+  name: 'report',
+  words: '<model>',
+  about: 'the run of a model as a page',
+  options: {
+    out: text('FILE', 'where the page goes (default: the id of the model)'),
+    csv: flag('prints its metrics'),
+    split: text('S', 'prints its trajectories of a split as JSON lines'),
+    compare: text('M', 'with the curves of another model'),
+    port: number('serves the page, and keeps it up to date'),
+    ...COMMON,
+  },
+  async run({ options, names }, terminal, signal) {
+    const [idOrName] = names as [string];
+    await using runtime = await openRuntime(options, terminal);
+    const model = await findModel(runtime, idOrName);
+    if (options.csv) {
+      for await (const line of runtime.runs.metricsCsv(model.id)) terminal.output.write(line);
+    } else if (options.split !== undefined) {
+      for await (const line of runtime.runs.trajectories(model.id, options.split))
+        print(terminal, JSON.stringify(line));
+    } else if (options.port !== undefined) {
+      await servePage(
+        () => runtime.report(model.id, { compare: options.compare }),
+        options.port,
+        terminal,
+        signal,
+      );
+    } else {
+      const html = await runtime.report(model.id, { compare: options.compare });
+      const file = path.resolve(options.out ?? `${model.id}.html`);
+      await fs.writeFile(file, html).catch((cause: Error) => {
+        throw wrongUsage(`--out: cannot write ${file}: ${cause.message}`);
+      });
+      if (options.json) printJson(terminal, { file, bytes: Buffer.byteLength(html) });
+      else print(terminal, file);
+    }
+  },
+});
 
 /** Answers each request with the page as the run is then. Only this machine is answered. */
 async function servePage(

@@ -4,76 +4,66 @@ import { createWriteStream } from 'node:fs';
 import fs from 'node:fs/promises';
 import { finished } from 'node:stream/promises';
 import { serve as serveRuntime } from '../index.ts';
-import { command, flag, type Given, number, text, texts, wrongUsage } from './arguments.ts';
+import { command, flag, number, text, texts, wrongUsage } from './arguments.ts';
 import { CONFIG, readConfig } from './config-file.ts';
 import { COMMON, MMPROJ, openRuntime } from './model-arguments.ts';
 import { SERVE_FLAGS, withFlags } from './serve-flags.ts';
 import { print, printJson, type Terminal } from './terminal.ts';
 
-const FLAGS = {
-  port: number('0: a free one (default: 8080)'),
-  host: text('H', 'the address it listens at (default: 127.0.0.1)'),
-  token: texts('T', 'who may ask; may be repeated'),
-  'token-file': text('FILE', 'the same, a token on each line'),
-  'allow-anonymous': flag('others than this machine need no token'),
-  model: texts('M', 'a model to list; the first is the default; may be repeated'),
-  mmproj: MMPROJ,
-  ...SERVE_FLAGS,
-  'access-log': text('FILE', 'a JSON line for each request; - is the output'),
-  config: CONFIG,
-  ...COMMON,
-} as const;
-
 /** Serves until the process is interrupted, or `signal` fires. */
-export const serve = command(
-  {
-    name: 'serve',
-    about: 'answers over HTTP, as OpenAI, vLLM, Anthropic and Ollama do. More in docs/http.md',
-    options: FLAGS,
+export const serve = command({
+  name: 'serve',
+  about: 'answers over HTTP, as OpenAI, vLLM, Anthropic and Ollama do. More in docs/http.md',
+  options: {
+    port: number('0: a free one (default: 8080)'),
+    host: text('H', 'the address it listens at (default: 127.0.0.1)'),
+    token: texts('T', 'who may ask; may be repeated'),
+    'token-file': text('FILE', 'the same, a token on each line'),
+    'allow-anonymous': flag('others than this machine need no token'),
+    model: texts('M', 'a model to list; the first is the default; may be repeated'),
+    mmproj: MMPROJ,
+    ...SERVE_FLAGS,
+    'access-log': text('FILE', 'a JSON line for each request; - is the output'),
+    config: CONFIG,
+    ...COMMON,
   },
-  run,
-);
-
-async function run(
-  { options }: Given<typeof FLAGS>,
-  terminal: Terminal,
-  signal: AbortSignal | undefined,
-): Promise<void> {
-  const config = await readConfig(options.config);
-  const given = [...options.token, ...(await readTokens(options['token-file']))];
-  const tokens = [...(config.server.tokens ?? []), ...given];
-  const [model, ...others] = options.model;
-  const flagged = withFlags(config.runtime, options, options.model);
-  await using runtime = await openRuntime(
-    { ...options, model: others.length > 0 ? undefined : model, runtime: flagged },
-    terminal,
-  );
-  await using log = await openLog(options['access-log'], terminal);
-  const server = await serveRuntime(runtime, {
-    ...config.server,
-    port: options.port ?? config.server.port ?? 8080,
-    ...(options.host === undefined ? {} : { host: options.host }),
-    tokens,
-    models: [...(config.server.models ?? []), ...options.model],
-    ...(options['allow-anonymous'] ? { allowAnonymous: true } : {}),
-    accessLog: log.write,
-  });
-  if (options.json) printJson(terminal, { url: server.url });
-  else print(terminal, `serving at ${server.url}; press Ctrl+C to end`);
-  const interrupted = new AbortController();
-  const ended = [
-    once(process, 'SIGINT', { signal: interrupted.signal }),
-    once(process, 'SIGTERM', { signal: interrupted.signal }),
-    ...(signal ? [signal.aborted ? [] : once(signal, 'abort', { signal: interrupted.signal })] : []),
-  ];
-  try {
-    await Promise.race(ended);
-  } finally {
-    interrupted.abort();
-    await Promise.allSettled(ended);
-    await server.close();
-  }
-}
+  async run({ options }, terminal, signal) {
+    const config = await readConfig(options.config);
+    const given = [...options.token, ...(await readTokens(options['token-file']))];
+    const tokens = [...(config.server.tokens ?? []), ...given];
+    const [model, ...others] = options.model;
+    const flagged = withFlags(config.runtime, options, options.model);
+    await using runtime = await openRuntime(
+      { ...options, model: others.length > 0 ? undefined : model, runtime: flagged },
+      terminal,
+    );
+    await using log = await openLog(options['access-log'], terminal);
+    const server = await serveRuntime(runtime, {
+      ...config.server,
+      port: options.port ?? config.server.port ?? 8080,
+      ...(options.host === undefined ? {} : { host: options.host }),
+      tokens,
+      models: [...(config.server.models ?? []), ...options.model],
+      ...(options['allow-anonymous'] ? { allowAnonymous: true } : {}),
+      accessLog: log.write,
+    });
+    if (options.json) printJson(terminal, { url: server.url });
+    else print(terminal, `serving at ${server.url}; press Ctrl+C to end`);
+    const interrupted = new AbortController();
+    const ended = [
+      once(process, 'SIGINT', { signal: interrupted.signal }),
+      once(process, 'SIGTERM', { signal: interrupted.signal }),
+      ...(signal ? [signal.aborted ? [] : once(signal, 'abort', { signal: interrupted.signal })] : []),
+    ];
+    try {
+      await Promise.race(ended);
+    } finally {
+      interrupted.abort();
+      await Promise.allSettled(ended);
+      await server.close();
+    }
+  },
+});
 
 type AccessLog = AsyncDisposable & { readonly write: (entry: object) => void };
 

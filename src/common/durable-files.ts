@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { messageOf, OnpolicyError } from '../errors.ts';
+import { errorAt, messageOf, OnpolicyError } from '../errors.ts';
 
 /** Writes a file whole and flushes it. Not for a file that others may be reading: see {@link replaceFile}. */
 export async function writeFlushed(file: string, parts: readonly (string | Uint8Array)[]): Promise<void> {
@@ -73,10 +73,10 @@ export async function ownFolder(folder: string, option: string): Promise<string>
   const { uid, mode } = await fs.stat(real);
   const me = process.getuid?.();
   if (me === undefined || (uid === me && (mode & OTHERS_WRITE) === 0)) return real;
-  throw new OnpolicyError(
+  throw errorAt(
+    option,
     'STORE_FAILED',
-    `${option}: expected a folder of this user (${me}) that only it may write to, got ${real} of user ${uid} with mode ${(mode & 0o777).toString(8)}`,
-    { param: option },
+    `expected a folder of this user (${me}) that only it may write to, got ${real} of user ${uid} with mode ${(mode & 0o777).toString(8)}`,
   );
 }
 

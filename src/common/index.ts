@@ -15,6 +15,7 @@ export {
   writeFlushed,
   writing,
 } from './durable-files.ts';
+export { isObject, parseJson } from './json.ts';
 export { LeaseScope, lease } from './lease.ts';
 export { limitedSignal } from './limited-signal.ts';
 export { LineWriter } from './line-writer.ts';

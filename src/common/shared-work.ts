@@ -1,5 +1,5 @@
 /** One piece of work that several callers wait for. It is stopped only when all of them have given up. */
-import { OnpolicyError } from '../errors.ts';
+import { abortedBy, failIfAborted } from '../errors.ts';
 
 /** Work whose result is shared. */
 export class Shared<T> {
@@ -23,7 +23,7 @@ export class Shared<T> {
 
   /** The result. Rejects with `ABORTED` when `signal` fires first. */
   async wait(signal: AbortSignal | undefined): Promise<T> {
-    if (signal?.aborted) throw abortedBy(signal);
+    failIfAborted(signal);
     this.#waiting += 1;
     let onAbort: (() => void) | undefined;
     try {
@@ -39,9 +39,4 @@ export class Shared<T> {
       if (this.#waiting === 0) this.#controller.abort();
     }
   }
-}
-
-function abortedBy(signal: AbortSignal): OnpolicyError {
-  if (signal.reason instanceof OnpolicyError && signal.reason.code === 'TIMEOUT') return signal.reason;
-  return new OnpolicyError('ABORTED', 'the request was aborted', { cause: signal.reason });
 }

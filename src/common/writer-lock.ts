@@ -8,6 +8,7 @@ import { callbackify } from 'node:util';
 import { lock } from 'proper-lockfile';
 import { OnpolicyError } from '../errors.ts';
 import { ifMissing, makeFolder, readText, rename, writeFlushed } from './durable-files.ts';
+import { parseJson } from './json.ts';
 import { isDead, type ProcessIdentity, thisProcess } from './process-identity.ts';
 
 /** A writer on another machine counts as dead after so long without an update of its lock. */
@@ -121,11 +122,7 @@ function namedLocks(writer: Writer): object {
 
 async function readWriter(folder: string): Promise<Writer | null> {
   const text = await readText(path.join(lockFolder(folder), NAME));
-  try {
-    return text === null ? null : (JSON.parse(text) as Writer);
-  } catch {
-    return null; // another program's file: nobody's name
-  }
+  return text === null ? null : (parseJson(text, null) as Writer | null); // null: another program's file, nobody's name
 }
 
 function lockedBy(what: string, writer: Writer | null, cause: unknown): OnpolicyError {

@@ -5,7 +5,15 @@
 import { randomUUID, webcrypto } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { ifMissing, isMissing, makeFolder, ownFolder, rename, storeFailed } from '../common/index.ts';
+import {
+  ifMissing,
+  isMissing,
+  makeFolder,
+  ownFolder,
+  parseJson,
+  rename,
+  storeFailed,
+} from '../common/index.ts';
 import { type CachePart, endOf } from './names.ts';
 
 /** Who computed caches: nobody else may load them. */
@@ -203,12 +211,8 @@ async function open(content: Buffer, part: CachePart): Promise<Uint8Array> {
   const end = content.subarray(0, HEADER_BYTES).indexOf('\n', MAGIC.length);
   if (content.subarray(0, MAGIC.length).toString() !== MAGIC || end < 0)
     throw new Damaged('this is no cache of a prompt');
-  let header: Partial<Header>;
-  try {
-    header = JSON.parse(content.subarray(MAGIC.length, end).toString()) as Header;
-  } catch {
-    throw new Damaged('the cache is damaged');
-  }
+  const header = parseJson(content.subarray(MAGIC.length, end).toString()) as Header | undefined;
+  if (header === undefined) throw new Damaged('the cache is damaged');
   const { name, from, to } = part;
   const state = content.subarray(end + 1);
   if (header?.name !== name || header.from !== from || header.to !== to)

@@ -1,7 +1,7 @@
 /** A home folder -> `runtime.diskCaches`: the caches of prompts that lie in it. */
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { ifMissing, storeFailed } from '../common/index.ts';
+import { ifMissing, parseJson, storeFailed } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import { cacheFolder, filesIn, folders, OWNER_FILE } from './cache-files.ts';
 
@@ -63,9 +63,5 @@ async function recordOf(folder: string): Promise<DiskCacheRecord> {
 
 async function modelOf(folder: string): Promise<string> {
   const text = await fs.readFile(path.join(folder, OWNER_FILE), 'utf8').catch(ifMissing('{}'));
-  try {
-    return String((JSON.parse(text) as { readonly model?: unknown }).model ?? '');
-  } catch {
-    return '';
-  }
+  return String((parseJson(text) as { readonly model?: unknown } | null | undefined)?.model ?? '');
 }

@@ -1,6 +1,6 @@
 /** The rows of a step -> calls of the listeners of its sequences. A sequence that has ended leaves the scheduler. */
 import type { StepResult } from '../backends/index.ts';
-import { OnpolicyError } from '../errors.ts';
+import { errorAt, OnpolicyError } from '../errors.ts';
 import { ROW_STATUS, type SampledRows } from '../native/index.ts';
 import type { LogitsHook } from '../sampling/index.ts';
 import type { Plan } from './plan.ts';
@@ -133,8 +133,6 @@ function rowError(status: number, hook: LogitsHook | null): OnpolicyError {
   if (status === ROW_STATUS.NO_TOKEN_ALLOWED)
     return new OnpolicyError('NO_ALLOWED_TOKEN', 'the constraints of this request left no token to sample');
   return hook
-    ? new OnpolicyError('INVALID_REQUEST', 'logits_processors: the edited logits hold NaN', {
-        param: 'logits_processors',
-      })
+    ? errorAt('logits_processors', 'INVALID_REQUEST', 'the edited logits hold NaN')
     : new OnpolicyError('BACKEND_FAILED', 'the model produced logits that are not numbers');
 }

@@ -1,5 +1,5 @@
 /** Token sequences of many requests -> one vector each: batches of a model's embedder, one at a time. */
-import { fromNative, OnpolicyError } from '../errors.ts';
+import { abortedBy, fromNative, OnpolicyError } from '../errors.ts';
 import type { NativeEmbedder } from '../native/index.ts';
 
 /** Limits of one batch. */
@@ -46,7 +46,7 @@ export class EmbeddingQueue {
       if (this.#closed) return reject(closed());
       const onAbort = (): void => {
         this.#jobs.delete(job);
-        reject(new OnpolicyError('ABORTED', 'the request was aborted', { cause: signal!.reason }));
+        reject(abortedBy(signal));
       };
       const end = (): void => signal?.removeEventListener('abort', onAbort);
       const job: Job = {

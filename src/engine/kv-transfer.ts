@@ -3,7 +3,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import fs from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { ifMissing, makeFolder, ownFolder, rename, storeFailed } from '../common/index.ts';
+import { ifMissing, makeFolder, ownFolder, parseJson, rename, storeFailed } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import type { JsonObject, ValidChatRequest } from '../protocol/index.ts';
 
@@ -137,12 +137,7 @@ function open(content: Buffer): { header: Header; payload: Buffer } {
   if (content.subarray(0, MAGIC.length).toString() !== MAGIC) throw damaged();
   const end = content.indexOf('\n', MAGIC.length);
   const payload = content.subarray(end + 1);
-  let header: Header;
-  try {
-    header = JSON.parse(content.subarray(MAGIC.length, end).toString()) as Header;
-  } catch {
-    throw damaged();
-  }
+  const header = parseJson(content.subarray(MAGIC.length, end).toString(), {}) as Header;
   const isSound =
     payload.length === header.bytes &&
     Number.isInteger(header.tokens) &&

@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { storeFailed } from '../common/index.ts';
-import { OnpolicyError } from '../errors.ts';
+import { errorAt, OnpolicyError } from '../errors.ts';
 import type { HubOptions } from '../protocol/index.ts';
 import { hashOf } from './download-file.ts';
 import { notesOf, readNote } from './notes.ts';
@@ -103,13 +103,7 @@ function toDownload(root: string, name: string): Download[] {
 function find(hub: HubOptions, model: string): Download[] {
   const found = list(hub).filter((one) => one.model === model);
   if (found.length > 0) return found;
-  throw new OnpolicyError(
-    'MODEL_NOT_FOUND',
-    `model: ${model} is not among the downloads in ${downloadFolder(hub)}`,
-    {
-      param: 'model',
-    },
-  );
+  throw errorAt('model', 'MODEL_NOT_FOUND', `${model} is not among the downloads in ${downloadFolder(hub)}`);
 }
 
 /** Removes a file with the notes beside it. */

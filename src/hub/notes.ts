@@ -1,6 +1,6 @@
 /** What is known of a downloaded file <-> notes beside it: of what the hub said of it, and of the projector in its repository. */
 import fs from 'node:fs';
-import { ifMissing } from '../common/index.ts';
+import { ifMissing, isObject, parseJson } from '../common/index.ts';
 
 /** What a note is about. */
 type Topic = 'hub' | 'projector';
@@ -22,10 +22,10 @@ export function writeNote(file: string, topic: Topic, note: object): void {
 /** Nothing is in it where there is none, or what is there is no note. */
 export function readNote(file: string, topic: Topic): Readonly<Record<string, unknown>> {
   try {
-    const note: unknown = JSON.parse(fs.readFileSync(noteFile(file, topic), 'utf8'));
-    return (note as Record<string, unknown>) ?? {};
+    const note = parseJson(fs.readFileSync(noteFile(file, topic), 'utf8'));
+    return isObject(note) ? note : {};
   } catch (error) {
-    return error instanceof SyntaxError ? {} : ifMissing({})(error);
+    return ifMissing({})(error);
   }
 }
 

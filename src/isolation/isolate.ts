@@ -2,7 +2,7 @@
 import path from 'node:path';
 import { ChatCompletionStream, TextCompletionStream } from '../answer/index.ts';
 import type { CheckedService } from '../checked-service.ts';
-import { errorAt, messageOf, OnpolicyError } from '../errors.ts';
+import { errorAt, failIfAborted, messageOf, OnpolicyError } from '../errors.ts';
 import { type MediaStats, sumMediaStats } from '../media/index.ts';
 import {
   type AdaptersResource,
@@ -19,7 +19,7 @@ import type { CallOptions, Service } from '../service.ts';
 import { type OpenStore, openStore } from '../store/index.ts';
 import { EngineProcess } from './engine-process.ts';
 import { findMethod, type IsolatedMethod, METHODS } from './methods.ts';
-import { aborted, RemoteStream } from './peer.ts';
+import { RemoteStream } from './peer.ts';
 
 /** What of a runtime changes beside `METHODS`. */
 type Isolated = CheckedService &
@@ -188,7 +188,7 @@ async function ask(
   const options = at === undefined ? undefined : (args[at] as CallOptions | undefined);
   checkCallOptions(options);
   const { signal, ...rest } = options ?? {};
-  if (signal?.aborted) throw aborted(signal);
+  failIfAborted(signal);
   const sent = [...args];
   if (at !== undefined) sent[at] = rest;
   const model = readingInput(args, () => {

@@ -1,6 +1,6 @@
 /** Calls of methods <-> messages between two processes, each of which may call the other. */
 import { bufferedIterator } from '../common/index.ts';
-import { type ErrorCode, type ErrorDetail, fromNative, OnpolicyError } from '../errors.ts';
+import { abortedBy, type ErrorCode, type ErrorDetail, fromNative, OnpolicyError } from '../errors.ts';
 
 /** An error as plain data. */
 type PlainError = {
@@ -197,7 +197,7 @@ export class Peer {
       if (isOver) return;
       leave();
       ready = [];
-      failure = aborted(signal);
+      failure = abortedBy(signal);
     };
     this.#calls.set(id, {
       what,
@@ -249,11 +249,6 @@ export class Peer {
 }
 
 const NEVER = new AbortController().signal;
-
-/** The error of a call that its caller aborted. */
-export function aborted(signal: AbortSignal | undefined): OnpolicyError {
-  return new OnpolicyError('ABORTED', 'the request was aborted', signal ? { cause: signal.reason } : {});
-}
 
 function toError({ code, message, ...options }: PlainError, signal: AbortSignal | undefined): OnpolicyError {
   const given = Object.entries(options).filter(([, value]) => value !== undefined);

@@ -1,4 +1,5 @@
 /** The text of `adapter_config.json` -> how the factors of each layer are scaled; what is not served is refused by name. */
+import { parseJson } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 
 /** How PEFT would apply an adapter. */
@@ -92,12 +93,8 @@ function toPattern(key: string, pattern: string): RegExp {
 }
 
 function parse(text: string): Config {
-  try {
-    const config = JSON.parse(text) as unknown;
-    if (typeof config === 'object' && config !== null) return config as Config;
-  } catch {
-    // is none
-  }
+  const config = parseJson(text);
+  if (typeof config === 'object' && config !== null) return config as Config;
   throw new OnpolicyError('MODEL_INVALID', 'adapter_config.json: expected an object of JSON');
 }
 

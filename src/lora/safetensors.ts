@@ -1,5 +1,7 @@
 /** Named float matrices <-> the bytes of a safetensors file. */
+
 import type { FileHandle } from 'node:fs/promises';
+import { isObject, parseJson } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 
 /** One matrix or vector of 32-bit floats. */
@@ -107,9 +109,9 @@ function headerSize(start: Uint8Array, fileBytes: number): number {
 function parseHeader(text: string, dataStart: number, fileBytes: number): Header {
   if (Number.isNaN(dataStart)) fail('its header is damaged');
   const { __metadata__: metadata = {}, ...entries } = parse(text);
-  if (!isRecord(metadata)) fail('its __metadata__ is no object');
+  if (!isObject(metadata)) fail('its __metadata__ is no object');
   const places = Object.entries(entries).map(([name, entry]) => {
-    if (!isRecord(entry)) return fail(`${name} is no tensor`);
+    if (!isObject(entry)) return fail(`${name} is no tensor`);
     const { dtype, shape, data_offsets: offsets } = entry;
     if (
       !isSizes(offsets) ||
@@ -125,22 +127,13 @@ function parseHeader(text: string, dataStart: number, fileBytes: number): Header
   return { places, metadata: metadata as Header['metadata'] };
 }
 
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 function isSizes(value: unknown): value is readonly number[] {
   return Array.isArray(value) && value.every((size) => Number.isSafeInteger(size) && size >= 0);
 }
 
 function parse(text: string): Readonly<Record<string, unknown>> {
-  try {
-    const header = JSON.parse(text) as unknown;
-    if (isRecord(header)) return header;
-  } catch {
-    // is none
-  }
-  return fail('its header is no object of JSON');
+  const header = parseJson(text);
+  return isObject(header) ? header : fail('its header is no object of JSON');
 }
 
 /** Bytes of a number of each type that can be read. */

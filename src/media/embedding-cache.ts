@@ -1,6 +1,6 @@
 /** Chunks of media -> their embeddings: one encode at a time, none for what is cached or under way. */
 import { Shared } from '../common/index.ts';
-import { errorAt, OnpolicyError } from '../errors.ts';
+import { errorAt, failIfAborted } from '../errors.ts';
 import type { Handle, NativeProjector } from '../native/index.ts';
 
 /** What is encoded: a chunk, and a key that chunks of the same content share. */
@@ -81,7 +81,7 @@ export class EmbeddingCache {
       cancelled[0] = 1;
     });
     const encoded = this.#last.then(async () => {
-      if (stop.aborted) throw new OnpolicyError('ABORTED', 'the request was aborted');
+      failIfAborted(stop);
       this.#encodes += 1;
       return await this.#projector.encode(chunk.handle, cancelled);
     });

@@ -1,4 +1,5 @@
 /** Validation of chat completion requests: any input -> a valid request, or one error that lists every fault. */
+import { isObject } from '../common/index.ts';
 import type { ErrorDetail } from '../errors.ts';
 import type { Checked } from './checked.ts';
 import { fault, invalidRequest, throwFaults } from './faults.ts';
@@ -148,8 +149,4 @@ function inProcessFaults(input: unknown): ErrorDetail[] {
   const seed = isObject(input) ? input['seed'] : null;
   if (typeof seed !== 'bigint' || (seed >= INT64_MIN && seed <= INT64_MAX)) return [];
   return [fault(['seed'], 'range', `an integer from ${INT64_MIN} to ${INT64_MAX}`, seed)];
-}
-
-function isObject(input: unknown): input is Record<string, unknown> {
-  return typeof input === 'object' && input !== null && !Array.isArray(input);
 }

@@ -1,6 +1,6 @@
 /** Trajectory groups and settings -> gradient steps on an opened trainer, with events and metrics. */
 import { setImmediate } from 'node:timers/promises';
-import { OnpolicyError } from '../errors.ts';
+import { failIfAborted, OnpolicyError } from '../errors.ts';
 import type { AdapterWeights } from '../native/index.ts';
 import type { PackedRow } from '../protocol/index.ts';
 import { makeBatch } from './batch.ts';
@@ -9,14 +9,7 @@ import type { LossPool } from './loss-pool.ts';
 import type { Metrics } from './metrics.ts';
 import type { TrainingRow } from './pack.ts';
 import { needsReference, type TrainingSettings } from './settings.ts';
-import {
-  failIfAborted,
-  type JobEvent,
-  type PlannedStep,
-  type RowLoss,
-  type Scores,
-  takeSteps,
-} from './steps.ts';
+import { type JobEvent, type PlannedStep, type RowLoss, type Scores, takeSteps } from './steps.ts';
 import type { ChatTokenizer } from './tokens.ts';
 import type { Trainer } from './trainer.ts';
 import type { TrajectoryGroup } from './trajectory.ts';
@@ -54,7 +47,7 @@ export function trainOnGroups(
   return onTrainer(tools, async () => {
     const start = tools.now();
     const pause = async () => {
-      failIfAborted(signal);
+      failIfAborted(signal, 'the training job');
       await setImmediate();
     };
     const batch = await makeBatch(groups, settings, tools.tokenizer, trainer.info.contextSize, pause);
@@ -107,7 +100,7 @@ async function addFixedLogprobs(
   const score = async (adapterOff: boolean) => {
     const scores: Float64Array[] = [];
     for (const { row } of rows) {
-      failIfAborted(signal);
+      failIfAborted(signal, 'the training job');
       const { logprobs } = await trainer.forward(row, { gradients: false, adapterOff });
       scores.push(Float64Array.from(logprobs));
     }

@@ -1,9 +1,11 @@
 /** Conversations with the answers to learn -> gradient steps of cross-entropy on an opened trainer. */
+
 import { setImmediate } from 'node:timers/promises';
+import { failIfAborted } from '../errors.ts';
 import type { Complete, PackedRow } from '../protocol/index.ts';
 import { defaultRowLength, packRows, type WeightedSequence } from './pack.ts';
 import { onTrainer, type StepTools, type WorkDone } from './policy-steps.ts';
-import { failIfAborted, type PlannedStep, type RowLoss, takeSteps } from './steps.ts';
+import { type PlannedStep, type RowLoss, takeSteps } from './steps.ts';
 import { tokensOf } from './tokens.ts';
 import type { TrajectoryMessage } from './trajectory.ts';
 
@@ -103,7 +105,7 @@ async function tokenize(
 ): Promise<WeightedSequence[][]> {
   const sequences: WeightedSequence[][] = [];
   for (const [group, { messages, tools }] of data.entries()) {
-    failIfAborted(signal);
+    failIfAborted(signal, 'the training job');
     await setImmediate();
     const last = messages.findLastIndex(({ role }) => role === 'assistant');
     const isLearned = (i: number) =>

@@ -1,5 +1,5 @@
 /** Rows and their losses -> gradients and optimizer steps on an opened trainer. Jobs and runs of steps are made of them. */
-import { OnpolicyError } from '../errors.ts';
+import { failIfAborted, OnpolicyError } from '../errors.ts';
 import type { PackedRow, StepOptions, TrainingJobEvent } from '../protocol/index.ts';
 import { Averages, type Metrics } from './metrics.ts';
 import type { Trainer } from './trainer.ts';
@@ -94,10 +94,10 @@ export async function takeSteps(
   for (const { rows, lossOf, options } of plan) {
     const averages = new Averages();
     for (const [i, row] of rows.entries()) {
-      failIfAborted(signal);
+      failIfAborted(signal, 'the training job');
       averages.add((await steps.add(row, (scores) => lossOf(scores, i))).metrics);
     }
-    failIfAborted(signal);
+    failIfAborted(signal, 'the training job');
     const { gradNorm, isApplied } = await steps.step(options);
     if (!isApplied) skippedCount++;
     skippedInARow = isApplied ? 0 : skippedInARow + 1;
@@ -113,10 +113,4 @@ export async function takeSteps(
       );
   }
   return { ...overall.read(), 'train/skipped_steps': skippedCount };
-}
-
-/** Throws when the job was cancelled. */
-export function failIfAborted(signal: AbortSignal | undefined): void {
-  if (signal?.aborted)
-    throw new OnpolicyError('ABORTED', 'the training job was aborted', { cause: signal.reason });
 }

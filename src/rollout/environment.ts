@@ -1,5 +1,5 @@
 /** An environment behind HTTP -> a rollout that plays it: observations become messages, answers become actions. */
-import { errorAt, messageOf, OnpolicyError } from '../errors.ts';
+import { errorAt, failIfAborted, messageOf, OnpolicyError } from '../errors.ts';
 import {
   type Arguments,
   type ChatCompletion,
@@ -133,8 +133,7 @@ async function ask(
     if (!response.ok) throw new Error(`status ${response.status}`);
     answer = await response.json();
   } catch (cause) {
-    if (signal.aborted)
-      throw new OnpolicyError('ABORTED', 'the attempt was aborted', { cause: signal.reason });
+    failIfAborted(signal, 'the attempt');
     throw new OnpolicyError('NETWORK_FAILED', `the environment ${at} failed: ${messageOf(cause)}`, { cause });
   }
   const { observation, reward = null, done = false } = (answer ?? {}) as Record<string, unknown>;

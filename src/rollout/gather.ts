@@ -1,7 +1,7 @@
 /** Tasks and a function that attempts one -> groups of attempts. An attempt that fails is kept as an exception of its group. */
 import { setMaxListeners } from 'node:events';
 import { seedOf } from '../common/index.ts';
-import { messageOf, OnpolicyError } from '../errors.ts';
+import { abortedBy, messageOf, OnpolicyError } from '../errors.ts';
 import {
   type Arguments,
   type Complete,
@@ -107,7 +107,7 @@ class Gathering<Task> {
 
   async run(): Promise<GatheredGroup[]> {
     const { signal } = this.#options;
-    const abort = (): void => this.#stop.abort(aborted(signal?.reason));
+    const abort = (): void => this.#stop.abort(abortedBy(signal, 'the rollout'));
     signal?.addEventListener('abort', abort);
     if (signal?.aborted) abort();
     try {
@@ -195,8 +195,4 @@ function exceptionOf(error: unknown): RolloutException {
   const type =
     error instanceof OnpolicyError ? error.code : error instanceof Error ? error.name : typeof error;
   return { type, message: messageOf(error) };
-}
-
-function aborted(reason: unknown): OnpolicyError {
-  return new OnpolicyError('ABORTED', 'the rollouts were aborted', { cause: reason });
 }

@@ -1,4 +1,5 @@
 /** Answered requests -> conversations. Each sampled choice is trained in one of them, and is context in the others. */
+import { parseJson } from '../common/index.ts';
 import type {
   AssistantMessage,
   History,
@@ -113,10 +114,5 @@ function textOf(content: unknown): unknown {
 
 /** Arguments of a call, read if they are JSON: clients write them again in their own way. */
 function json(text: unknown): unknown {
-  if (typeof text !== 'string') return text ?? null;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
+  return typeof text === 'string' ? parseJson(text, text) : (text ?? null);
 }

@@ -1,4 +1,5 @@
 /** Attempts at one task, a rubric and a service -> the same attempts with rewards relative to each other. */
+import { parseJson } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import {
   type Arguments,
@@ -89,12 +90,7 @@ function scoresSchema(count: number): Record<string, unknown> {
 
 /** A score per attempt; null if one is missing or no number from 0 to 1. */
 function readScores({ choices }: ChatCompletion, count: number): number[] | null {
-  let given: unknown;
-  try {
-    given = JSON.parse(choices[0]?.message.content ?? '');
-  } catch {
-    return null;
-  }
+  const given = parseJson(choices[0]?.message.content ?? '');
   if (typeof given !== 'object' || given === null) return null;
   const scores = Array.from(
     { length: count },

@@ -1,5 +1,7 @@
 /** The text of an answer -> what it was worth, from 0 to 1. Small judges of one thing each, and ways to join them. */
+
 import { isDeepStrictEqual } from 'node:util';
+import { parseJson } from '../common/index.ts';
 import { checkArguments } from '../protocol/index.ts';
 import { runTests } from './run-tests.ts';
 import { wrongInput } from './wrong-input.ts';
@@ -38,7 +40,7 @@ export function matches(expression: RegExp): Reward {
 
 /** 1 if the answer is JSON. */
 export function validJson(): Reward {
-  return (answer) => Number(parsed(answer) !== NOT_JSON);
+  return (answer) => Number(parseJson(answer) !== undefined);
 }
 
 /** The fraction of these fields that the answer, a JSON object, has with equal values. */
@@ -47,7 +49,7 @@ export function jsonFields(expected: Readonly<Record<string, unknown>>): Reward 
   const fields = Object.entries(expected);
   if (fields.length === 0) throw wrongInput(['expected'], 'at least one field', expected);
   return (answer) => {
-    const given = parsed(answer);
+    const given = parseJson(answer);
     if (typeof given !== 'object' || given === null) return 0;
     const equal = fields.filter(
       ([name, value]) =>
@@ -118,14 +120,4 @@ export function anyOf(...rewards: readonly Reward[]): Reward {
     for (const reward of rewards) most = Math.max(most, await reward(answer));
     return most;
   };
-}
-
-const NOT_JSON = Symbol('not JSON');
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return NOT_JSON;
-  }
 }

@@ -1,4 +1,5 @@
 /** Runs -> an MLflow tracking server, over its REST API 2.0. */
+import { parseJson } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import type { Model, RunRecord, TrackedMetrics, Tracker } from '../protocol/index.ts';
 
@@ -123,11 +124,8 @@ function caller({ url, token, headers = {}, timeoutMs = 10_000 }: MlflowOptions)
 }
 
 function errorCode(text: string): string | null {
-  try {
-    return (JSON.parse(text) as { error_code?: string }).error_code ?? null;
-  } catch {
-    return null; // for example a proxy's HTML page
-  }
+  const body = parseJson(text); // undefined for example for a proxy's HTML page
+  return (body as { error_code?: string } | null | undefined)?.error_code ?? null;
 }
 
 function hasCode(error: unknown, code: string): boolean {

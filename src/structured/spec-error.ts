@@ -1,4 +1,5 @@
 /** The engine's refusal of a specification -> an error that names the place by the caller's path. */
+import { parseJson } from '../common/index.ts';
 import { type ErrorDetail, fromNative, OnpolicyError } from '../errors.ts';
 import type { StructuredOutputs } from './types.ts';
 
@@ -54,12 +55,8 @@ export function toSpecError(
 
 /** A document that was given as text is read as the engine reads it. */
 function startOf(value: unknown, field: keyof StructuredOutputs): unknown {
-  if (typeof value !== 'string' || (field !== 'json' && field !== 'structural_tag')) return value;
-  try {
-    return JSON.parse(value);
-  } catch {
-    return value;
-  }
+  const isDocument = typeof value === 'string' && (field === 'json' || field === 'structural_tag');
+  return isDocument ? parseJson(value, value) : value;
 }
 
 /** Walks down a document. Where it meets a part that the caller gave elsewhere, the path begins anew. */

@@ -1,5 +1,5 @@
 /** A chat and its template -> prompt text. */
-import { OnpolicyError } from '../errors.ts';
+import { errorAt, OnpolicyError } from '../errors.ts';
 import { cutAtTag, markFinalMessage } from './continue-final.ts';
 import { toValue } from './convert.ts';
 import { DEFAULT_LIMITS, type TemplateLimits } from './python/render-state.ts';
@@ -153,8 +153,7 @@ function definedOnly(limits: Partial<TemplateLimits>): Partial<TemplateLimits> {
 
 /** The variables of a render, later ones win: chat, special tokens, kwargs. */
 function variablesOf(input: RenderInput): Map<string, Value> {
-  if (!Array.isArray(input.messages))
-    throw new OnpolicyError('INVALID_REQUEST', 'messages: expected an array', { param: 'messages' });
+  if (!Array.isArray(input.messages)) throw errorAt('messages', 'INVALID_REQUEST', 'expected an array');
   const variables = new Map<string, Value>([
     ['messages', toValue(input.messages, 'messages')],
     ['tools', toValue(input.tools ?? null, 'tools')],

@@ -1,4 +1,5 @@
 /** Messages -> messages with a tag at the end of the last one; rendered text -> the text up to that tag. */
+import { isObject } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 
 const TAG = 'CONTINUE_FINAL_MESSAGE_TAG ';
@@ -9,7 +10,7 @@ export type MarkedMessages = { readonly messages: readonly unknown[]; readonly t
 type Container = Readonly<Record<string, unknown>> | ReadonlyMap<string, unknown>;
 
 function isContainer(value: unknown): value is Container {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isObject(value);
 }
 
 function get(container: Container, key: string): unknown {

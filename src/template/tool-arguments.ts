@@ -1,9 +1,10 @@
 /** Messages -> messages with tool-call arguments parsed from JSON text. */
+import { isObject, parseJson } from '../common/index.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
 function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Map);
+  return isObject(value) && !(value instanceof Map);
 }
 
 /** A copy of the messages with parsed arguments; null if nothing was parsed. */
@@ -30,11 +31,6 @@ export function parseToolArguments(messages: readonly unknown[]): readonly unkno
 
 /** The object of a JSON text; null for any other text. */
 function parseObject(text: unknown): Fields | null {
-  if (typeof text !== 'string') return null;
-  try {
-    const value: unknown = JSON.parse(text);
-    return isFields(value) ? value : null;
-  } catch {
-    return null;
-  }
+  const value = typeof text === 'string' ? parseJson(text) : null;
+  return isFields(value) ? value : null;
 }

@@ -1,8 +1,8 @@
 /** Arguments as nested elements, each marker behind a prefix of its own -> calls, of MiniMax M3. */
 import type { Reading } from '../common/index.ts';
 import { type CallContext, expect, type Family, NOT_A_CALL, readName, takeEnd } from './context.ts';
-import { escapeJson } from './literal.ts';
-import { inside, isStringOnly, type Typed, typesOf, valueToJson } from './parameter-values.ts';
+import { inside, isStringOnly, type Typed, typesOf } from './parameter-values.ts';
+import { readValue } from './read-value.ts';
 
 const PREFIX = ']<]minimax[>[';
 const SECTION = { begin: `${PREFIX}<tool_call>`, end: `${PREFIX}</tool_call>` };
@@ -51,13 +51,13 @@ function* readMembers(context: CallContext, end: string, typed: Typed, depth = 0
       sink.arguments(isList ? '[' : '{');
     } else sink.arguments(', ');
     if (close === '}') sink.arguments(`${JSON.stringify(name)}: `);
-    yield* readValue(context, name, inside(typed, close === ']' ? null : name), depth);
+    yield* readNested(context, name, inside(typed, close === ']' ? null : name), depth);
   }
   sink.arguments(close || (types?.has('array') && !types.has('object') ? '[]' : '{}'));
 }
 
 /** Reads the value of an element whose begin is consumed, and its end. */
-function* readValue(context: CallContext, name: string, typed: Typed, depth: number): Reading {
+function* readNested(context: CallContext, name: string, typed: Typed, depth: number): Reading {
   const { reader, sink } = context;
   const end = `${PREFIX}</${name}>`;
   const types = typesOf(typed);
@@ -68,13 +68,5 @@ function* readValue(context: CallContext, name: string, typed: Typed, depth: num
     reader.giveBack(`${PREFIX}<`);
     return yield* readMembers(context, end, typed, depth + 1);
   }
-  let value = '';
-  if (isString) sink.arguments('"');
-  const take = (text: string): void => {
-    if (isString) sink.arguments(escapeJson(text));
-    else value += text;
-  };
-  const found = yield* reader.until([end], take, Number.POSITIVE_INFINITY, true);
-  if (found === null) throw NOT_A_CALL;
-  sink.arguments(isString ? '"' : valueToJson(value, types));
+  yield* readValue(context, [end], types);
 }

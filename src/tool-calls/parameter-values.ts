@@ -1,5 +1,5 @@
 /** The text of a parameter and the tool's schema -> JSON, for families without types in the text. */
-import { type Reading, TextReader } from '../common/index.ts';
+import { isObject, parseJson, type Reading, TextReader } from '../common/index.ts';
 import { PYTHON, readLiteral } from './literal.ts';
 
 /** The JSON types of a parameter; null if the schema does not restrict them. */
@@ -108,7 +108,7 @@ function ownValue(object: unknown, key: string): unknown {
 }
 
 function literalToJson(text: string): string | null {
-  if (isJson(text)) return text;
+  if (parseJson(text) !== undefined) return text;
   const lower = text.toLowerCase();
   if (lower === 'true' || lower === 'false' || lower === 'null') return lower;
   const reader = new TextReader();
@@ -126,15 +126,6 @@ function literalToJson(text: string): string | null {
   return reader.isAtEnd() ? json : null;
 }
 
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 function typeOfJson(json: string): string {
   if (json.startsWith('{')) return 'object';
   if (json.startsWith('[')) return 'array';
@@ -145,5 +136,5 @@ function typeOfJson(json: string): string {
 }
 
 function isSchema(value: unknown): value is Schema {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isObject(value);
 }

@@ -1,8 +1,8 @@
 /** A name and tagged parameters -> calls, of the families with XML. Values are converted to JSON piece by piece. */
 import type { Reading } from '../common/index.ts';
 import { type CallContext, expect, type Family, NOT_A_CALL, readName, takeEnd } from './context.ts';
-import { escapeJson } from './literal.ts';
-import { isStringOnly, type ParameterTypes, parameterTypes, valueToJson } from './parameter-values.ts';
+import { isStringOnly, parameterTypes } from './parameter-values.ts';
+import { readValue } from './read-value.ts';
 
 const CDATA = '<![CDATA[';
 
@@ -103,26 +103,12 @@ function* readParameter({ reader, sink }: CallContext, calls: XmlCalls, paramete
   if (calls.hasLineBreak) yield* reader.takes('\n');
   const isCdata = calls.hasCdata && (yield* reader.takes(CDATA));
   if (calls.hasCdata && reader.hasEnded && CDATA.startsWith(reader.available())) throw NOT_A_CALL;
-  yield* readValue({ reader, sink }, isCdata ? [']]>'] : calls.valueEnds, calls.valueLookahead ?? [], types);
-  if (isCdata) yield* expect(reader, calls.valueEnds[0]!);
-}
-
-/** Passes on a string piece by piece; any other value as a whole. */
-function* readValue(
-  { reader, sink }: Pick<CallContext, 'reader' | 'sink'>,
-  ends: readonly string[],
-  lookahead: readonly string[],
-  types: ParameterTypes,
-): Reading {
-  const isString = isStringOnly(types);
-  let value = '';
-  if (isString) sink.arguments('"');
-  const take = (text: string): void => {
-    if (isString) sink.arguments(escapeJson(text));
-    else value += text;
-  };
-  const end = yield* reader.until([...ends, ...lookahead], take, Number.POSITIVE_INFINITY, true);
-  if (end === null) throw NOT_A_CALL;
-  sink.arguments(isString ? '"' : valueToJson(value, types));
+  const lookahead = calls.valueLookahead ?? [];
+  const end = yield* readValue(
+    { reader, sink },
+    [...(isCdata ? [']]>'] : calls.valueEnds), ...lookahead],
+    types,
+  );
   if (lookahead.includes(end)) reader.giveBack(end);
+  if (isCdata) yield* expect(reader, calls.valueEnds[0]!);
 }

@@ -1,6 +1,6 @@
 /** One training run: steps in the order of their numbers -> their results. Repeated steps have the answer of the first. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { OnpolicyError } from '../errors.ts';
+import { errorAt, OnpolicyError } from '../errors.ts';
 import {
   type AdamParams,
   type RunDataRequest,
@@ -123,10 +123,10 @@ export class StepRun implements Resident {
     const known = this.#entries.get(given!);
     if (known) return { key: given!, ...known };
     if (wanted != null && wanted !== this.#accepted + 1)
-      throw new OnpolicyError(
+      throw errorAt(
+        'sequence',
         'CONFLICT',
-        `sequence: expected ${this.#accepted + 1}, the next step of the training run, got ${wanted}`,
-        { param: 'sequence' },
+        `expected ${this.#accepted + 1}, the next step of the training run, got ${wanted}`,
       );
     if (this.#stop.signal.aborted) throw closed();
     if (wanted == null && this.#queued >= MOST_QUEUED)

@@ -1,6 +1,6 @@
 /** Requests to train -> jobs that run one after the other on each model file, and leave checkpoints. */
 import { LeaseScope, Queue } from '../common/index.ts';
-import { errorAt, OnpolicyError } from '../errors.ts';
+import { abortedBy, errorAt, failIfAborted, OnpolicyError } from '../errors.ts';
 import { type Models, type RunningModel, requireGguf } from '../models/index.ts';
 import {
   type Checked,
@@ -132,7 +132,7 @@ export class Training {
     work: Work,
   ): Promise<TrainingJob> {
     const store = this.#context.store();
-    if (signal?.aborted) throw aborted(signal.reason);
+    failIfAborted(signal, 'the training job');
     const model = await store.getModel(modelId);
     using scope = new LeaseScope();
     const { model: base } = scope.add(await this.#context.models.use(model.base_model, { signal }));
@@ -149,7 +149,7 @@ export class Training {
     });
     const job = new RunningJob(record, stop);
     this.#running.set(job.id, job);
-    const onAbort = (): void => job.stop(aborted(signal?.reason));
+    const onAbort = (): void => job.stop(abortedBy(signal, 'the training job'));
     signal?.addEventListener('abort', onAbort);
     if (signal?.aborted) onAbort();
     const held = new LeaseScope(); // its model and the steps that it uses stay until the job has ended
@@ -213,8 +213,4 @@ export class Training {
       throw new OnpolicyError('CONFLICT', `the training job ${id} runs in another process`);
     return await store.readJob(id);
   }
-}
-
-function aborted(reason: unknown): OnpolicyError {
-  return new OnpolicyError('ABORTED', 'the training job was aborted', { cause: reason });
 }

@@ -1,4 +1,5 @@
 /** An error <-> its status and body on the wire. Endpoints of completions and preview endpoints have different forms. */
+import { isObject } from '../common/index.ts';
 import { contextUse, type ErrorCode, type ErrorDetail, errorCodes, OnpolicyError } from '../errors.ts';
 
 /**
@@ -183,8 +184,4 @@ function isSmall(value: unknown, budget: { values: number; characters: number })
 
 function isDetail(value: unknown): value is ErrorDetail {
   return isObject(value) && Array.isArray(value['loc']) && typeof value['msg'] === 'string';
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

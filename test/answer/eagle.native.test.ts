@@ -2,12 +2,10 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { StepCosts } from '../../src/engine/step-costs.ts';
-import { readHeader } from '../../src/gguf/index.ts';
-import type { ChatCompletionRequest, Speculation } from '../../src/protocol/index.ts';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createRuntime } from '../../src/runtime.ts';
 import { architectureFiles } from '../architectures/files.ts';
+import { answers, asked, rewritten } from './drafted.ts';
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-eagle-'));
 let files: Record<string, string>;
@@ -24,62 +22,6 @@ beforeAll(() => {
   ]);
 }, 120_000);
 afterAll(() => fs.rmSync(folder, { recursive: true }));
-
-/** Drafts are checked whatever a busy machine does: nothing is measured. */
-vi.spyOn(StepCosts.prototype, 'record').mockImplementation(() => {});
-
-const asked = (text: string, fields: Partial<ChatCompletionRequest> = {}) => ({
-  messages: [{ role: 'user' as const, content: text }],
-  max_tokens: 40,
-  ignore_eos: true,
-  return_token_ids: true,
-  seed: 5,
-  ...fields,
-  stream: false as const,
-});
-const schema = {
-  type: 'object',
-  properties: { a: { type: 'array', items: { type: 'integer' } } },
-  required: ['a'],
-};
-const REQUESTS = [
-  asked('one two', { temperature: 0 }),
-  asked('three four', { temperature: 0.9 }),
-  asked('five six', { temperature: 1, n: 2, logprobs: true, top_logprobs: 2 }),
-  asked('seven', { temperature: 1, structured_outputs: { json: schema }, ignore_eos: false }),
-];
-
-/** The tokens of all answers, asked at once; and how often drafts were right. */
-async function answers(model: string, speculation: Speculation) {
-  const runtime = await createRuntime({ model, speculation, gpu: false, threads: 1, contextSize: 256 });
-  try {
-    const all = await Promise.all(REQUESTS.map((request) => runtime.createCompletion(request)));
-    const later = await runtime.createCompletion(REQUESTS[1]!); // behind a cached prompt
-    const { draftedTokens, acceptedTokens } = runtime.stats();
-    const tokens = [...all, later].flatMap(({ choices }) => choices.map(({ token_ids }) => token_ids));
-    return { tokens, draftedTokens, acceptedTokens, loaded: (await runtime.loaded()).length };
-  } finally {
-    await runtime.close();
-  }
-}
-
-/** Changes tensors of 32 bits: (name, shape, values) -> whether they are written. */
-async function rewritten(
-  file: string,
-  name: string,
-  edit: (tensor: string, shape: readonly number[], values: Float32Array) => boolean,
-): Promise<string> {
-  const to = path.join(folder, name);
-  fs.copyFileSync(file, to);
-  const handle = fs.openSync(to, 'r+');
-  for (const [tensor, { shape, offset, bytes }] of (await readHeader(to)).tensors) {
-    const values = new Float32Array(bytes / 4);
-    fs.readSync(handle, values, 0, bytes, offset);
-    if (edit(tensor, shape, values)) fs.writeSync(handle, values, 0, bytes, offset);
-  }
-  fs.closeSync(handle);
-  return to;
-}
 
 describe.each(['qwen3', 'qwen35', 'lfm2'])('%s', (name) => {
   it('answers the same with drafts that are wrong', { timeout: 60_000 }, async () => {
@@ -104,30 +46,38 @@ async function rightFiles(): Promise<{ model: string; eagle: string }> {
       values.set(embeddings.subarray(row * width, (row + 1) * width), ((row + by) % rows) * width);
   };
   const isOne = (tensor: string): boolean => tensor === 'output_norm.weight';
-  const model = await rewritten(files['qwen3-output']!, 'right.gguf', (tensor, shape, values) => {
-    if (tensor === 'token_embd.weight') {
-      embeddings = values;
-      width = shape[0]!;
-      return false;
-    }
-    if (isZero(tensor)) values.fill(0);
-    else if (isOne(tensor)) values.fill(1);
-    return isZero(tensor) || isOne(tensor);
-  });
-  const moved = await rewritten(model, 'moved.gguf', (tensor, _, values) => {
+  const model = await rewritten(
+    files['qwen3-output']!,
+    path.join(folder, 'right.gguf'),
+    (tensor, shape, values) => {
+      if (tensor === 'token_embd.weight') {
+        embeddings = values;
+        width = shape[0]!;
+        return false;
+      }
+      if (isZero(tensor)) values.fill(0);
+      else if (isOne(tensor)) values.fill(1);
+      return isZero(tensor) || isOne(tensor);
+    },
+  );
+  const moved = await rewritten(model, path.join(folder, 'moved.gguf'), (tensor, _, values) => {
     if (tensor === 'output.weight') shifted(values, 1);
     return tensor === 'output.weight';
   });
-  const eagle = await rewritten(files['eagle3-output']!, 'moved-eagle3.gguf', (tensor, shape, values) => {
-    if (isZero(tensor)) values.fill(0);
-    else if (isOne(tensor)) values.fill(1);
-    else if (tensor === 'output.weight') shifted(values, 2);
-    else if (tensor === 'fc.weight') {
-      values.fill(0);
-      for (let i = 0; i < width; i++) values[i * shape[0]! + 2 * width + i] = 1; // of the last of its layers
-    } else return false;
-    return true;
-  });
+  const eagle = await rewritten(
+    files['eagle3-output']!,
+    path.join(folder, 'moved-eagle3.gguf'),
+    (tensor, shape, values) => {
+      if (isZero(tensor)) values.fill(0);
+      else if (isOne(tensor)) values.fill(1);
+      else if (tensor === 'output.weight') shifted(values, 2);
+      else if (tensor === 'fc.weight') {
+        values.fill(0);
+        for (let i = 0; i < width; i++) values[i * shape[0]! + 2 * width + i] = 1; // of the last of its layers
+      } else return false;
+      return true;
+    },
+  );
   return { model: moved, eagle };
 }
 

@@ -73,7 +73,12 @@ describe('the minute of a token', () => {
   it.each<[string, object, object]>([
     ['requests', { requestsPerMinute: 1 }, {}],
     ['tokens', { tokensPerMinute: 10 }, {}],
-    ['tokens of a stream', { tokensPerMinute: 10 }, { stream: true }],
+    // without usage each part counts as one token, and several tokens may come as one part
+    [
+      'tokens of a stream',
+      { tokensPerMinute: 10 },
+      { stream: true, stream_options: { include_usage: true } },
+    ],
   ])('%s are refused when they are used up, and other tokens are not', async (_, limits, more) => {
     await using runtime = await createRuntime(LIMITS);
     const handler = createHandler(runtime, { tokens: [{ token: 'a', ...limits }, 'b'] });

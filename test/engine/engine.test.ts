@@ -4,7 +4,15 @@ import type { Listener } from '../../src/engine/delivery.ts';
 import { Engine } from '../../src/engine/engine.ts';
 import { type Group, type SavedPrompt, Sequence } from '../../src/engine/sequence.ts';
 import { CheckingBackend, type CheckingOptions } from '../fakes/checking-backend.ts';
-import { expected, expectedBeams, type Request, run, turns, VOCAB_SIZE } from '../fakes/engine-requests.ts';
+import {
+  expected,
+  expectedBeams,
+  type Request,
+  run,
+  simple,
+  turns,
+  VOCAB_SIZE,
+} from '../fakes/engine-requests.ts';
 import { fakeSampler } from '../fakes/fake-sampler.ts';
 
 const OPTIONS: CheckingOptions = {
@@ -97,24 +105,6 @@ describe('Engine', () => {
     },
     60_000,
   );
-
-  const simple = (more: Partial<Request> = {}): Request => ({
-    prompt: [1, 2, 3, 4],
-    n: 1,
-    outputTokens: 4,
-    salt: '',
-    adapter: 0,
-    priority: 0,
-    background: false,
-    abortAfter: null,
-    scores: false,
-    hooked: false,
-    beams: false,
-    forced: 0,
-    drafts: null,
-    delay: 0,
-    ...more,
-  });
 
   it('computes a shared prompt once for all choices', async () => {
     const backend = new CheckingBackend(OPTIONS);

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { Engine } from '../../src/engine/engine.ts';
 import type { Group } from '../../src/engine/sequence.ts';
 import { CheckingBackend, type CheckingOptions } from '../fakes/checking-backend.ts';
-import { expected, type Request, run, turns, VOCAB_SIZE } from '../fakes/engine-requests.ts';
+import { expected, type Request, run, simple, turns, VOCAB_SIZE } from '../fakes/engine-requests.ts';
 
 const OPTIONS: CheckingOptions = {
   kvTokens: 256,
@@ -19,23 +19,6 @@ const OPTIONS: CheckingOptions = {
 const POLICY = { maxRunning: 6, policy: 'fcfs', prefixCache: true, movesPieces: true } as const;
 const PIECE = 4;
 
-const simple = (more: Partial<Request> = {}): Request => ({
-  prompt: [],
-  n: 1,
-  outputTokens: 3,
-  salt: '',
-  adapter: 0,
-  priority: 0,
-  background: false,
-  abortAfter: null,
-  scores: false,
-  hooked: false,
-  beams: false,
-  forced: 0,
-  drafts: null,
-  delay: 0,
-  ...more,
-});
 const groupOf = ({ prompt, adapter, salt }: Request, arrival: number): Group => ({
   prompt: Int32Array.from(prompt),
   cacheKey: `${adapter} ${salt}`,

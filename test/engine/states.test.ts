@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { Engine } from '../../src/engine/engine.ts';
 import type { Group } from '../../src/engine/sequence.ts';
 import { CheckingBackend, type CheckingOptions } from '../fakes/checking-backend.ts';
-import { expected, type Request, run, turns, VOCAB_SIZE } from '../fakes/engine-requests.ts';
+import { expected, type Request, run, simple, turns, VOCAB_SIZE } from '../fakes/engine-requests.ts';
 
 const OPTIONS: CheckingOptions = {
   kvTokens: 1000,
@@ -16,24 +16,6 @@ const OPTIONS: CheckingOptions = {
   rowTile: 1,
   vocabSize: VOCAB_SIZE,
 };
-
-const simple = (prompt: number[], more: Partial<Request> = {}): Request => ({
-  prompt,
-  n: 1,
-  outputTokens: 4,
-  salt: '',
-  adapter: 0,
-  priority: 0,
-  background: false,
-  abortAfter: null,
-  scores: false,
-  hooked: false,
-  beams: false,
-  forced: 0,
-  drafts: null,
-  delay: 0,
-  ...more,
-});
 
 const GROUP: Omit<Group, 'prompt'> = {
   adapter: 0,
@@ -94,7 +76,7 @@ describe('the engine on caches that cannot be cut everywhere', () => {
             await engine.loadAdapter('one');
             await Promise.all(
               requests.map(async ({ shared, own, places, ...more }, arrival) => {
-                const given = simple([...TEXT.slice(0, shared), ...own], more);
+                const given = simple({ prompt: [...TEXT.slice(0, shared), ...own], ...more });
                 const checkpoints = [...new Set(places)].filter((at) => at < given.prompt.length);
                 const answers = await run(
                   engine,
@@ -129,10 +111,10 @@ describe('the engine on caches that cannot be cut everywhere', () => {
       prefixCache: true,
       checkpointBytes: 100,
     });
-    const yielding = simple(TEXT.slice(0, 100), { outputTokens: 40, background: true });
+    const yielding = simple({ prompt: TEXT.slice(0, 100), outputTokens: 40, background: true });
     const answer = run(engine, yielding, 0, [95]);
     while (engine.stats().kvTokensInUse < 110) await turns(1);
-    const other = simple(TEXT.slice(50, 60), { outputTokens: 3 });
+    const other = simple({ prompt: TEXT.slice(50, 60), outputTokens: 3 });
     expect(await run(engine, other, 1, [])).toEqual([expected(other, VOCAB_SIZE)]);
     expect(await answer).toEqual([expected(yielding, VOCAB_SIZE)]);
     expect(backend.restored).toBe(1);
@@ -159,15 +141,15 @@ describe('the engine on caches that cannot be cut everywhere', () => {
       return backend.computedTokens - before;
     };
     const first = TEXT.slice(0, 100);
-    expect(await computed(simple(first, { outputTokens: 1 }), [50, 60, 95])).toBe(100);
-    expect(await computed(simple(first, { outputTokens: 1 }))).toBe(5);
-    expect(await computed(simple([...first, 7, 7], { outputTokens: 1 }))).toBe(2);
-    expect(await computed(simple([...first.slice(0, 70), 8, 8], { outputTokens: 1 }))).toBe(22); // one at 60 would have been too near to 50
+    expect(await computed(simple({ prompt: first, outputTokens: 1 }), [50, 60, 95])).toBe(100);
+    expect(await computed(simple({ prompt: first, outputTokens: 1 }))).toBe(5);
+    expect(await computed(simple({ prompt: [...first, 7, 7], outputTokens: 1 }))).toBe(2);
+    expect(await computed(simple({ prompt: [...first.slice(0, 70), 8, 8], outputTokens: 1 }))).toBe(22); // one at 60 would have been too near to 50
     // Where two part that nobody has marked, the second leaves a checkpoint for the third.
     const other = Array.from({ length: 90 }, (_, i) => (i * 3 + 1) % VOCAB_SIZE);
-    expect(await computed(simple([...other, 1], { outputTokens: 1 }))).toBe(91);
-    expect(await computed(simple([...other, 2], { outputTokens: 1 }))).toBe(91);
-    expect(await computed(simple([...other, 3], { outputTokens: 1 }))).toBe(1);
+    expect(await computed(simple({ prompt: [...other, 1], outputTokens: 1 }))).toBe(91);
+    expect(await computed(simple({ prompt: [...other, 2], outputTokens: 1 }))).toBe(91);
+    expect(await computed(simple({ prompt: [...other, 3], outputTokens: 1 }))).toBe(1);
     await engine.close();
   });
 
@@ -182,7 +164,7 @@ describe('the engine on caches that cannot be cut everywhere', () => {
     );
     const computed = async (given: number[], arrival: number): Promise<number> => {
       const before = backend.computedTokens;
-      const request = simple(given, { outputTokens: 1, salt: 'k' });
+      const request = simple({ prompt: given, outputTokens: 1, salt: 'k' });
       expect(await run(engine, request, arrival)).toEqual([expected(request, VOCAB_SIZE)]);
       return backend.computedTokens - before;
     };

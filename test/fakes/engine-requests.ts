@@ -44,6 +44,25 @@ export type Request = {
   readonly delay: number;
 };
 
+/** A request with nothing special about it. */
+export const simple = (more: Partial<Request> = {}): Request => ({
+  prompt: [1, 2, 3, 4],
+  n: 1,
+  outputTokens: 4,
+  salt: '',
+  adapter: 0,
+  priority: 0,
+  background: false,
+  abortAfter: null,
+  scores: false,
+  hooked: false,
+  beams: false,
+  forced: 0,
+  drafts: null,
+  delay: 0,
+  ...more,
+});
+
 /** Waits for so many turns of the event loop. */
 export async function turns(count: number): Promise<void> {
   for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve));

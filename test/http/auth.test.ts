@@ -6,11 +6,11 @@ import { ask, HELLO, openHandler } from './exchange.ts';
 
 const ID = '00000000-0000-4000-8000-000000000000';
 const BODIES: Readonly<Record<string, unknown>> = {
-  createCompletion: HELLO,
-  createModel: { base_model: 'x' },
-  logTrajectories: { trajectory_groups: [] },
-  deleteCheckpoints: { steps: [1] },
-  createTrainingJob: { model_id: ID, trajectory_groups: [] },
+  'POST /v1/chat/completions': HELLO,
+  'POST /v1/preview/models': { base_model: 'x' },
+  'POST /v1/preview/models/{id}/log': { trajectory_groups: [] },
+  'DELETE /v1/preview/models/{id}/checkpoints': { steps: [1] },
+  'POST /v1/preview/training-jobs': { model_id: ID, trajectory_groups: [] },
 };
 const protectedOnes = endpoints.filter(({ scopes }) => scopes !== null);
 const SCOPES: readonly Scope[] = ['complete', 'train', 'read', 'admin'];
@@ -48,9 +48,9 @@ describe('an entry of tokens', () => {
   });
 });
 
-describe.each(protectedOnes)('$method $path', ({ name, method, path, scopes, form }) => {
+describe.each(protectedOnes)('$method $path', ({ method, path, scopes, form }) => {
   const { handler, service } = openHandler({ tokens: ['secret', ...TOKENS] });
-  const body = BODIES[name];
+  const body = BODIES[`${method} ${path}`];
   const url = path.replace('{id}', ID);
 
   it('needs a known token', async () => {

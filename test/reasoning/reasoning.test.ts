@@ -8,7 +8,8 @@ import {
   type ReasoningFormat,
   reasoningMarkers,
 } from '../../src/reasoning/index.ts';
-import { createToolCallParser, foldToolCallEvents, type ToolFormat } from '../../src/tool-calls/index.ts';
+import { createToolCallParser, type ToolFormat } from '../../src/tool-calls/index.ts';
+import { foldToolCallEvents } from '../tool-calls/fold.ts';
 import { cut } from '../tool-calls/harness.ts';
 
 type Split = { readonly reasoning: string; readonly content: string };

@@ -3,11 +3,11 @@ import { describe, expect, it } from 'vitest';
 import {
   createToolCallIds,
   createToolCallParser,
-  foldToolCallEvents,
   type ToolFormat,
   toolCallMarkers,
   toolFormat,
 } from '../../src/tool-calls/index.ts';
+import { foldToolCallEvents } from './fold.ts';
 import { callsOf, messageOf } from './harness.ts';
 
 describe('JSON calls', () => {

@@ -1,8 +1,9 @@
 /** Every family: text, one call, two calls, a call after text, any split, every truncation, a malformed call. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { foldToolCallEvents, TOOL_FORMATS } from '../../src/tool-calls/index.ts';
+import { TOOL_FORMATS } from '../../src/tool-calls/index.ts';
 import { FAMILY_ROWS, TIME, WEATHER } from './families.ts';
+import { foldToolCallEvents } from './fold.ts';
 import { callsOf, cut, eventsOf, messageOf } from './harness.ts';
 
 const TEXT = 'Plain <text>, with {braces}, [lists] and a <tool_ tag.\n\n- and `code`: a < b && c > d';

@@ -1,12 +1,11 @@
 /** A text cut into deltas -> the events of a parser, joined to a message. */
 import {
   createToolCallParser,
-  foldToolCallEvents,
   type ToolCallEvent,
-  type ToolCallMessage,
   type ToolDefinition,
   type ToolFormat,
 } from '../../src/tool-calls/index.ts';
+import { foldToolCallEvents, type ToolCallMessage } from './fold.ts';
 
 export const TOOLS: readonly ToolDefinition[] = [
   {

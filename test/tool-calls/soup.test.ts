@@ -1,13 +1,9 @@
 /** Any text, made of a family's own markers and scraps of calls: no failure, no difference by cut, no broken call. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import {
-  foldToolCallEvents,
-  TOOL_FORMATS,
-  type ToolCallEvent,
-  toolCallMarkers,
-} from '../../src/tool-calls/index.ts';
+import { TOOL_FORMATS, type ToolCallEvent, toolCallMarkers } from '../../src/tool-calls/index.ts';
 import { FAMILY_ROWS } from './families.ts';
+import { foldToolCallEvents } from './fold.ts';
 import { cut, eventsOf } from './harness.ts';
 
 const SCRAPS = [

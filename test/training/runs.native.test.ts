@@ -50,26 +50,21 @@ function adapterOf(run: TrainingRun, name: string, at = home): Buffer {
   return fs.readFileSync(path.join(at_run, state.folder, 'adapter_model.safetensors'));
 }
 
+/** The gradient of PPO on two attempts. */
+async function prefer(run: TrainingRun): Promise<void> {
+  const { loss_fn_outputs } = await run.forward([lesson()]);
+  const logprobs = loss_fn_outputs![0]!.logprobs.data;
+  const other = logprobs.map((value) => value - 0.1);
+  await run.forwardBackward([attempt(1, logprobs), attempt(-1, other)], { loss_fn: 'ppo' });
+}
+
 /** Two optimizer steps, one of cross-entropy and one of PPO. */
 async function learn(run: TrainingRun): Promise<Buffer> {
   const [first] = await Promise.all([
     run.forwardBackward([lesson(), lesson([0, 0, 0, 1, 1, 0.5])]),
     run.optimStep(adam),
   ]);
-  const { loss_fn_outputs } = await run.forward([lesson()]);
-  const logprobs = loss_fn_outputs![0]!.logprobs.data;
-  await run.forwardBackward(
-    [
-      attempt(1, logprobs),
-      attempt(
-        -1,
-        logprobs.map((value) => value - 0.1),
-      ),
-    ],
-    {
-      loss_fn: 'ppo',
-    },
-  );
+  await prefer(run);
   await run.optimStep(adam);
   await run.saveState('end');
   expect(first.metrics!['loss:sum']).toBeGreaterThan(0);
@@ -155,20 +150,7 @@ describe('a training run', () => {
       { role: 'assistant' as const, content: 'Ho' },
     ];
     const job = await runtime.sft({ model_id: model.id, data: [{ messages }] });
-    const { loss_fn_outputs } = await run.forward([lesson()]);
-    const logprobs = loss_fn_outputs![0]!.logprobs.data;
-    await run.forwardBackward(
-      [
-        attempt(1, logprobs),
-        attempt(
-          -1,
-          logprobs.map((value) => value - 0.1),
-        ),
-      ],
-      {
-        loss_fn: 'ppo',
-      },
-    );
+    await prefer(run);
     await job.done;
     await run.optimStep(adam);
     await run.saveState('end');

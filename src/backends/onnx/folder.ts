@@ -1,6 +1,8 @@
 /** A model folder -> its files and their settings. One error names everything that is missing or damaged. */
+
 import fs from 'node:fs';
 import path from 'node:path';
+import { isObject } from '../../common/index.ts';
 import { errorAt, type OnpolicyError } from '../../errors.ts';
 import type { DecoderSizes, OnnxPooling } from './messages.ts';
 import { readVision, type VisionFiles } from './vision-files.ts';
@@ -228,10 +230,6 @@ function number(config: Json, ...names: string[]): number {
     if (typeof value === 'number') return value;
   }
   return 0;
-}
-
-function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function invalid(reason: string, cause?: unknown): OnpolicyError {

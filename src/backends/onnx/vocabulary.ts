@@ -1,4 +1,5 @@
 /** A `tokenizer.json` -> the bytes of every token, and which are special. */
+import { isObject } from '../../common/index.ts';
 
 /** The parts of the file that are read here. */
 export type TokenizerFile = {
@@ -21,8 +22,6 @@ export type Vocabulary = {
   readonly special: ReadonlySet<number>;
 };
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 const isId = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0;
 
 /** The content of a `tokenizer.json` as its parts. `fail` throws: what is wrong, and what was expected. */

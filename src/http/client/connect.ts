@@ -6,7 +6,6 @@ import { OnpolicyError } from '../../errors.ts';
 import {
   type ChatCompletion,
   type ChatCompletionRequest,
-  type Checked,
   type CheckedLogRequest,
   type ConnectOptions,
   checkCallOptions,
@@ -42,7 +41,7 @@ import { BACKGROUND_HEADER } from '../headers.ts';
 import { type ClientSettings, checkConnectOptions } from './connect-options.ts';
 import { fromEventStream } from './event-stream.ts';
 import { textOf } from './http-client.ts';
-import { type OpenResponse, type RemoteCall, RetryingClient } from './retrying-client.ts';
+import { type RemoteCall, RetryingClient } from './retrying-client.ts';
 import { askTranscription } from './transcriptions.ts';
 
 /**
@@ -63,8 +62,16 @@ class RemoteService extends CheckedTrainingService implements ConnectedService {
   readonly trainingJobs: TrainingJobsResource;
   readonly trainingRuns: TrainingRunsResource;
   readonly [INNER]: InnerService = {
-    chat: (request, options) => this.#complete(request, options),
-    text: (request, options) => this.#completeText(request, options),
+    chat: (request, options) =>
+      this.#complete<ChatCompletion, ChatCompletionStream>(
+        completionCall('/v1/chat/completions', request, options),
+        ChatCompletionStream,
+      ),
+    text: (request, options) =>
+      this.#complete<TextCompletion, TextCompletionStream>(
+        completionCall('/v1/completions', request, options),
+        TextCompletionStream,
+      ),
     embed: (request, options) => this.#ask('/v1/embeddings', request, options),
     rerank: (request, options) => this.#ask('/v1/rerank', request, options),
     score: (request, options) => this.#ask('/v1/score', request, options),
@@ -102,37 +109,22 @@ class RemoteService extends CheckedTrainingService implements ConnectedService {
     return this.#client.json({ method: 'POST', path, body, headers, signal, isRepeatable: true });
   }
 
-  async #complete(
-    request: Checked<ChatCompletionRequest>,
-    options: CallOptions,
-  ): Promise<ChatCompletion | ChatCompletionStream> {
-    const call = completionCall('/v1/chat/completions', request, options);
-    if (!request.stream) return await this.#client.json<ChatCompletion>(call);
-    const open = await this.#openStream(call);
-    return new ChatCompletionStream(fromEventStream(open), stopOf(open));
-  }
-
-  async #completeText(
-    request: Checked<TextCompletionRequest>,
-    options: CallOptions,
-  ): Promise<TextCompletion | TextCompletionStream> {
-    const call = completionCall('/v1/completions', request, options);
-    if (!request.stream) return await this.#client.json<TextCompletion>(call);
-    const open = await this.#openStream(call);
-    return new TextCompletionStream(fromEventStream(open), stopOf(open));
-  }
-
   /** @internal Asks the server's endpoint of transcripts. */
   transcription(request: TranscriptionRequest, options: CallOptions): Promise<TranscriptionAnswer | null> {
     return askTranscription(this.#client, request, options, headersOf(options));
   }
 
-  /** A response that is a stream. */
-  async #openStream(call: RemoteCall): Promise<OpenResponse> {
+  async #complete<Whole, Stream>(
+    call: RemoteCall,
+    Parts: new (parts: AsyncIterator<never>, stop: () => void) => Stream,
+  ): Promise<Whole | Stream> {
+    if (!call.isStream) return await this.#client.json<Whole>(call);
     const open = await this.#client.open(call);
     const type = open.response.header('content-type') ?? '';
-    if (type.startsWith('text/event-stream')) return open;
-    open.stop(new OnpolicyError('ABORTED', 'not a stream'));
+    const stop = (why: string) => open.stop(new OnpolicyError('ABORTED', why));
+    if (type.startsWith('text/event-stream'))
+      return new Parts(fromEventStream(open), () => stop('the stream was aborted'));
+    stop('not a stream');
     open.end();
     throw new OnpolicyError('NETWORK_FAILED', `expected a stream, the server sent ${type || 'nothing'}`);
   }
@@ -323,9 +315,4 @@ function refuseFunctions({
   const param = `logits_processors.${index}`;
   const text = `${param}: a function cannot be sent to a server; name a registered one`;
   throw new OnpolicyError('UNSUPPORTED', text, { param });
-}
-
-/** Ends a stream's request at the server. */
-function stopOf({ stop }: OpenResponse): () => void {
-  return () => stop(new OnpolicyError('ABORTED', 'the stream was aborted'));
 }

@@ -9,7 +9,7 @@ import {
   innerOf,
   type TextAnswer,
 } from '../../checked-service.ts';
-import { OnpolicyError } from '../../errors.ts';
+import { abortedBy, OnpolicyError } from '../../errors.ts';
 import { checkArguments, fault, type PoolOptions, throwFaults, withDefaults } from '../../protocol/index.ts';
 import type {
   AdapterLoader,
@@ -23,7 +23,7 @@ import type {
   TrainingRunsResource,
 } from '../../service.ts';
 import { Affinity } from './affinity.ts';
-import { abortedBy, LONGEST_WAIT_MS } from './retrying-client.ts';
+import { LONGEST_WAIT_MS } from './retrying-client.ts';
 
 /**
  * Combines several services into one, for rollouts on many machines. Completions are spread over all members; models, checkpoints and
@@ -99,10 +99,7 @@ class Pool extends CheckedTrainingService implements PooledService {
         this.#distribute<ChatAnswer>({
           kind: 'chat completions',
           digests: Affinity.digests(request),
-          ask:
-            ({ chat }) =>
-            () =>
-              chat(request, options),
+          ask: (inner) => () => inner.chat(request, options),
           watch: (answer, end) =>
             Symbol.asyncIterator in answer
               ? new ChatCompletionStream(watched(answer, end), stopOf(answer, end))

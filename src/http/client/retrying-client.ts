@@ -1,6 +1,8 @@
 /** A call of a remote service -> its response, with headers, time limits, safe retries and the service's own errors. */
+
 import { setTimeout as sleep } from 'node:timers/promises';
-import { messageOf, OnpolicyError } from '../../errors.ts';
+import { parseJson } from '../../common/index.ts';
+import { abortedBy, failIfAborted, messageOf, OnpolicyError } from '../../errors.ts';
 import { CODE_HEADER, type ErrorForm, fromErrorBody } from '../../wires/index.ts';
 import { limitTime } from '../time-limits.ts';
 import type { ClientSettings } from './connect-options.ts';
@@ -98,7 +100,7 @@ export class RetryingClient {
   async #try(call: RemoteCall): Promise<OpenResponse | Failure> {
     const { signal, method, path, body, headers } = call;
     const { baseUrl, timeoutMs } = this.#options;
-    if (signal?.aborted) throw abortedBy(signal);
+    failIfAborted(signal);
     let sent: SentRequest | null = null;
     let ended: OnpolicyError | null = null; // why the client ended it
     const stop = (reason: OnpolicyError): void => {
@@ -188,7 +190,7 @@ async function failureOf({ status, header, body: content }: HttpResponse, path: 
   const text = await textOf(content).catch(() => '');
   const form: ErrorForm = path.startsWith('/v1/preview/') ? 'preview' : 'completion';
   const code = header(CODE_HEADER);
-  const body = parsed(text);
+  const body = parseJson(text, text);
   const seconds = Number(header('retry-after') ?? Number.NaN);
   const said = lacksEndpoint(status, code, body, form)
     ? new OnpolicyError('UNSUPPORTED', `the server has no endpoint ${path.split('?')[0]}`)
@@ -216,14 +218,6 @@ function hasDetail(body: unknown): boolean {
   return typeof detail === 'string' && detail !== 'Not Found';
 }
 
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
-}
-
 function causes(error: unknown): unknown[] {
   const found: unknown[] = [];
   for (let cause = (error as Error | null)?.cause; cause && found.length < 5; cause = (cause as Error).cause)
@@ -237,9 +231,4 @@ function causeCodes(error: unknown): string[] {
 
 function closedError(): OnpolicyError {
   return new OnpolicyError('CLOSED', 'the client is closed');
-}
-
-/** The error of a call that its caller aborted. */
-export function abortedBy(signal: AbortSignal): OnpolicyError {
-  return new OnpolicyError('ABORTED', 'the request was aborted', { cause: signal.reason });
 }

@@ -1,10 +1,10 @@
 /** Requests of vLLM's clients about adapters -> adapters that are loaded by a name, from the folders that the server allows. */
-import { OnpolicyError } from '../../errors.ts';
+import { errorAt, OnpolicyError } from '../../errors.ts';
 import { checkRequest, PathTranslation } from '../../protocol/index.ts';
 import { readJson } from './body.ts';
 import { type RequestContext, unsupported } from './context.ts';
 import { requireAdapterFile, requireModel } from './model-access.ts';
-import type { WireResponse } from './wire.ts';
+import { text, type WireResponse } from './wire.ts';
 
 const PATHS = new PathTranslation({
   name: 'lora_name',
@@ -40,12 +40,10 @@ export async function unloadAdapter(context: RequestContext): Promise<WireRespon
   );
   if (!service.adapters) throw unsupported('adapters');
   if (!(await service.adapters.unload(name)))
-    throw new OnpolicyError(
+    throw errorAt(
+      'lora_name',
       'NOT_FOUND',
-      `lora_name: the adapter ${JSON.stringify(name.slice(0, 200))} cannot be found`,
-      {
-        param: 'lora_name',
-      },
+      `the adapter ${JSON.stringify(name.slice(0, 200))} cannot be found`,
     );
   return text(`Success: LoRA adapter '${name}' removed successfully.`);
 }
@@ -63,8 +61,4 @@ function requireFolders({ settings }: RequestContext): void {
 function asBadRequest(error: unknown): unknown {
   if (!(error instanceof OnpolicyError) || error.code !== 'CONFLICT') return error;
   return new OnpolicyError('INVALID_REQUEST', error.message, { cause: error, param: 'lora_name' });
-}
-
-function text(body: string): WireResponse {
-  return { status: 200, headers: { 'content-type': 'text/plain; charset=utf-8' }, body };
 }

@@ -1,11 +1,11 @@
 /** Files and batches of OpenAI's API. */
 import type { Readable } from 'node:stream';
-import type { Asker } from '../../batch-store/index.ts';
-import { OnpolicyError } from '../../errors.ts';
+import type { Asker, BatchStore } from '../../batch-store/index.ts';
+import { errorAt } from '../../errors.ts';
 import { checkRequest } from '../../protocol/index.ts';
 import { allows } from './auth.ts';
 import { readJson } from './body.ts';
-import type { RequestContext } from './context.ts';
+import type { EndpointHandler, RequestContext } from './context.ts';
 import type { EventStream } from './event-stream.ts';
 import { listQuery } from './list-query.ts';
 import { readUpload } from './upload.ts';
@@ -20,29 +20,22 @@ export async function createFile(context: RequestContext): Promise<WireResponse>
   const purpose = fields.get('purpose');
   if (!purpose) {
     await files.drop(kept);
-    throw new OnpolicyError('INVALID_REQUEST', 'purpose: this field is required', { param: 'purpose' });
+    throw errorAt('purpose', 'INVALID_REQUEST', 'this field is required');
   }
   return json(await files.publish(kept, { owner: askerOf(context).owner, filename, purpose }));
 }
 
 /** `GET /v1/files`. */
-export async function listFiles(context: RequestContext): Promise<WireResponse> {
-  const { files } = await context.openBatches();
-  return json(await files.list(listQuery(context), askerOf(context)));
-}
+export const listFiles = stored(({ files }, context, asker) => files.list(listQuery(context), asker));
 
 /** `GET /v1/files/{id}`. */
-export async function retrieveFile(context: RequestContext): Promise<WireResponse> {
-  const { files } = await context.openBatches();
-  return json(await files.retrieve(context.id, askerOf(context)));
-}
+export const retrieveFile = stored(({ files }, { id }, asker) => files.retrieve(id, asker));
 
 /** `DELETE /v1/files/{id}`. */
-export async function deleteFile(context: RequestContext): Promise<WireResponse> {
-  const { id } = context;
-  await (await context.openBatches()).deleteFile(id, askerOf(context));
-  return json({ id, object: 'file', deleted: true });
-}
+export const deleteFile = stored(async (store, { id }, asker) => {
+  await store.deleteFile(id, asker);
+  return { id, object: 'file', deleted: true };
+});
 
 /** `GET /v1/files/{id}/content`. */
 export async function readFileContent(context: RequestContext): Promise<WireResponse> {
@@ -62,21 +55,19 @@ export async function createBatch(context: RequestContext): Promise<WireResponse
 }
 
 /** `GET /v1/batches`. */
-export async function listBatches(context: RequestContext): Promise<WireResponse> {
-  const { batches } = await context.openBatches();
-  return json(await batches.list(listQuery(context), askerOf(context)));
-}
+export const listBatches = stored(({ batches }, context, asker) => batches.list(listQuery(context), asker));
 
 /** `GET /v1/batches/{id}`. */
-export async function retrieveBatch(context: RequestContext): Promise<WireResponse> {
-  const { batches } = await context.openBatches();
-  return json(await batches.retrieve(context.id, askerOf(context)));
-}
+export const retrieveBatch = stored(({ batches }, { id }, asker) => batches.retrieve(id, asker));
 
 /** `POST /v1/batches/{id}/cancel`. */
-export async function cancelBatch(context: RequestContext): Promise<WireResponse> {
-  const { batches } = await context.openBatches();
-  return json(await batches.cancel(context.id, askerOf(context)));
+export const cancelBatch = stored(({ batches }, { id }, asker) => batches.cancel(id, asker));
+
+/** An endpoint that asks the store of files and batches. */
+function stored(
+  ask: (store: BatchStore, context: RequestContext, asker: Asker) => Promise<object>,
+): EndpointHandler {
+  return async (context) => json(await ask(await context.openBatches(), context, askerOf(context)));
 }
 
 function askerOf({ call, scopes }: RequestContext): Asker {

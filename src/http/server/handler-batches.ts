@@ -6,7 +6,6 @@ import { type BatchClient, BatchStore, type RowsFor } from '../../batch-store/in
 import { ifMissing } from '../../common/index.ts';
 import { fromNative } from '../../errors.ts';
 import { type RequestContext, unsupported } from './context.ts';
-import { endpointHandlers } from './endpoints.ts';
 import type { HandlerSettings, Servable } from './handler-options.ts';
 import type { RequestMetrics } from './metrics.ts';
 import { findEndpoints } from './routes.ts';
@@ -49,7 +48,7 @@ export class HandlerBatches {
   readonly rowsFor: RowsFor = (client) => async (url, body, call) => {
     const [endpoint] = isBatchUrl(url) ? findEndpoints(url).endpoints : [];
     if (!endpoint) throw urlFault(url);
-    const response = await endpointHandlers[endpoint.name](this.#contextOf(client, body, call));
+    const response = await endpoint.handle(this.#contextOf(client, body, call));
     return JSON.parse(response.body as string) as object;
   };
 

@@ -14,7 +14,6 @@ import { limitTime } from '../time-limits.ts';
 import { type Authorizer, allows, type Client, createAuthorizer } from './auth.ts';
 import type { RequestContext } from './context.ts';
 import { corsHeaders, preflight } from './cors.ts';
-import { endpointHandlers } from './endpoints.ts';
 import { HandlerBatches } from './handler-batches.ts';
 import { checkHandlerOptions, type HandlerSettings, type Servable } from './handler-options.ts';
 import { RequestMetrics } from './metrics.ts';
@@ -156,7 +155,7 @@ export class RequestHandler {
     if (endpoint.scopes !== null && !allows(scopes, endpoint.scopes))
       throw new OnpolicyError('FORBIDDEN', `the token needs the scope ${endpoint.scopes.join(' or ')}`);
     if (endpoint.method === 'POST' && endpoint.scopes?.includes('complete')) limits?.begin(performance.now());
-    return await endpointHandlers[endpoint.name]({
+    return await endpoint.handle({
       ...context,
       scopes,
       call: { ...context.call, clientKey: client.key },

@@ -1,7 +1,7 @@
 /** The models and adapters of a service -> those that a token may use. */
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { OnpolicyError } from '../../errors.ts';
+import { errorAt } from '../../errors.ts';
 import { allows } from './auth.ts';
 import type { RequestContext } from './context.ts';
 
@@ -41,19 +41,17 @@ export async function requireAdapterFile({ settings }: Access, file: string, fie
     found !== null && folder !== null && `${found}${path.sep}`.startsWith(`${folder}${path.sep}`);
   if (folders.some(isAllowed)) return found!;
   // Whether a file outside of them exists is nobody's business.
-  throw new OnpolicyError(
+  throw errorAt(
+    field,
     'FORBIDDEN',
-    `${field}: expected an adapter within the folders of adapters that this server allows`,
-    { param: field },
+    'expected an adapter within the folders of adapters that this server allows',
   );
 }
 
 function requireName(context: Access, name: unknown, field: string): void {
   if (typeof name !== 'string' || name === '') return;
   if (!namesFile(name) || namedModels(context).includes(name) || allows(context.scopes, ['admin'])) return;
-  throw new OnpolicyError('FORBIDDEN', `${field}: this token does not allow to name files and downloads`, {
-    param: field,
-  });
+  throw errorAt(field, 'FORBIDDEN', 'this token does not allow to name files and downloads');
 }
 
 /** Models with a name: those of the service, then those of the option `models`, then adapters. */

@@ -1,32 +1,37 @@
 /** Requests of the responses API -> responses, events, and what is stored of them. */
-import { fault, isTraceId, throwFaults } from '../../protocol/index.ts';
+import { fault, throwFaults } from '../../protocol/index.ts';
 import { responsesOf } from '../../wires/index.ts';
-import { readJson } from './body.ts';
-import { type RequestContext, tooMany } from './context.ts';
+import type { RequestContext } from './context.ts';
+import { readConversation } from './conversation.ts';
 import { responseEvents } from './event-stream.ts';
 import { listQuery } from './list-query.ts';
-import { requireModelAndAdapters } from './model-access.ts';
 import { answerResponse } from './stream-response.ts';
 import { json, type WireResponse } from './wire.ts';
 
 /** `POST /v1/responses`. */
 export async function createResponse(context: RequestContext): Promise<WireResponse> {
   const { service, call, validation } = context;
-  const answer = await responsesOf(service).answer(await readBody(context), call, validation);
+  const answer = await responsesOf(service).answer(
+    await readConversation(context, 'input'),
+    call,
+    validation,
+  );
   return answerResponse(answer, context, responseEvents());
 }
 
 /** `POST /v1/responses/input_tokens`. */
 export async function countInputTokens(context: RequestContext): Promise<WireResponse> {
   const { service, call, validation } = context;
-  return json(await responsesOf(service).countInputTokens(await readBody(context), call, validation));
+  return json(
+    await responsesOf(service).countInputTokens(await readConversation(context, 'input'), call, validation),
+  );
 }
 
 /** `POST /v1/responses/compact`. */
 export async function compactResponse(context: RequestContext): Promise<WireResponse> {
   const { service, call, validation } = context;
   return answerResponse(
-    await responsesOf(service).compact(await readBody(context), call, validation),
+    await responsesOf(service).compact(await readConversation(context, 'input'), call, validation),
     context,
   );
 }
@@ -51,16 +56,4 @@ export async function deleteResponse({ service, id }: RequestContext): Promise<W
 export async function listInputItems(context: RequestContext): Promise<WireResponse> {
   const { service, id } = context;
   return json(await responsesOf(service).inputItems(id, listQuery(context)));
-}
-
-/** Reads a body, within the limits of the server. */
-async function readBody(context: RequestContext): Promise<unknown> {
-  const { request, settings } = context;
-  const body = await readJson(request, settings);
-  const { input, model, adapters, speculation, request_id } = (body ?? {}) as Record<string, unknown>;
-  const count = Array.isArray(input) ? input.length : 0;
-  if (count > settings.maxMessages) throw tooMany('input', count, settings.maxMessages);
-  await requireModelAndAdapters(context, { model, adapters, speculation });
-  if (isTraceId(request_id)) context.setRequestId(request_id);
-  return body;
 }

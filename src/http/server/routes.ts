@@ -1,90 +1,37 @@
-/** Path -> its endpoints, one per method. */
-
-import type { RunOperation, Scope } from '../../protocol/index.ts';
+/** Path -> its endpoints, one per method, and their handlers. */
+import { packageVersion } from '../../common/index.ts';
+import type { Scope } from '../../protocol/index.ts';
 import type { ErrorForm } from '../../wires/index.ts';
-
-/** Names of the endpoints. */
-export type EndpointName =
-  | 'health'
-  | 'metrics'
-  | 'version'
-  | 'createCompletion'
-  | 'createTextCompletion'
-  | 'createEmbeddings'
-  | 'createTranscription'
-  | 'rerank'
-  | 'score'
-  | 'classify'
-  | 'createMessage'
-  | 'countTokens'
-  | 'createResponse'
-  | 'countInputTokens'
-  | 'compactResponse'
-  | 'retrieveResponse'
-  | 'deleteResponse'
-  | 'listInputItems'
-  | 'ollamaRoot'
-  | 'ollamaChat'
-  | 'ollamaGenerate'
-  | 'ollamaEmbed'
-  | 'ollamaEmbeddings'
-  | 'ollamaTags'
-  | 'ollamaShow'
-  | 'ollamaLoaded'
-  | 'ollamaPull'
-  | 'ollamaVersion'
-  | 'createFile'
-  | 'listFiles'
-  | 'retrieveFile'
-  | 'deleteFile'
-  | 'readFileContent'
-  | 'createBatch'
-  | 'listBatches'
-  | 'retrieveBatch'
-  | 'cancelBatch'
-  | 'renderPrompt'
-  | 'tokenize'
-  | 'detokenize'
-  | 'loadAdapter'
-  | 'unloadAdapter'
-  | 'listServedModels'
-  | 'retrieveServedModel'
-  | 'listLoadedModels'
-  | 'createModel'
-  | 'listModels'
-  | 'retrieveModel'
-  | 'deleteModel'
-  | 'logTrajectories'
-  | 'listCheckpoints'
-  | 'deleteCheckpoints'
-  | 'showReport'
-  | 'createTrainingJob'
-  | 'listTrainingJobs'
-  | 'retrieveTrainingJob'
-  | 'listTrainingJobEvents'
-  | 'cancelTrainingJob'
-  | 'createSftJob'
-  | 'listBaseModels'
-  | 'createTrainingRun'
-  | 'listTrainingRuns'
-  | 'retrieveTrainingRun'
-  | 'closeTrainingRun'
-  | 'deleteTrainingRun'
-  | 'retrieveTrainingResult'
-  | `training:${RunOperation}`;
+import * as adapters from './adapter-endpoints.ts';
+import * as batches from './batch-endpoints.ts';
+import * as chats from './chat-endpoints.ts';
+import type { EndpointHandler } from './context.ts';
+import { createEmbeddings } from './embedding-endpoints.ts';
+import * as messages from './message-endpoints.ts';
+import * as models from './model-endpoints.ts';
+import * as served from './model-list.ts';
+import * as ollama from './ollama-endpoints.ts';
+import * as ollamaModels from './ollama-model-endpoints.ts';
+import * as ranks from './rank-endpoints.ts';
+import * as responses from './response-endpoints.ts';
+import { createTextCompletion } from './text-endpoints.ts';
+import * as tokens from './token-endpoints.ts';
+import * as runs from './training-run-endpoints.ts';
+import { createTranscription } from './transcription-endpoints.ts';
+import { json, text } from './wire.ts';
 
 /** One endpoint. */
 export type Endpoint = {
-  readonly name: EndpointName;
   readonly method: string;
   /** Path pattern; `{id}` matches any segment. */
   readonly path: string;
   /** A token needs one of these scopes; null: no token needed. */
   readonly scopes: readonly Scope[] | null;
+  readonly handle: EndpointHandler;
   readonly form: ErrorForm;
 };
 
-type Row = readonly [name: EndpointName, method: string, path: string, scopes: readonly Scope[] | null];
+type Row = readonly [method: string, path: string, scopes: readonly Scope[] | null, handle: EndpointHandler];
 
 const PREVIEW = '/v1/preview/';
 const TRAINING = '/v1/training/';
@@ -92,87 +39,92 @@ const MESSAGES = '/v1/messages';
 const OLLAMA = '/api/';
 
 const ROWS: readonly Row[] = [
-  ['health', 'GET', '/health', null],
-  ['metrics', 'GET', '/metrics', ['read']],
-  ['version', 'GET', '/version', null],
-  ['createCompletion', 'POST', '/v1/chat/completions', ['complete']],
-  ['createTextCompletion', 'POST', '/v1/completions', ['complete']],
-  ['createEmbeddings', 'POST', '/v1/embeddings', ['complete']],
-  ['createTranscription', 'POST', '/v1/audio/transcriptions', ['complete']],
-  ...['/v1/rerank', '/v2/rerank', '/rerank'].map((path): Row => ['rerank', 'POST', path, ['complete']]),
-  ...['/v1/score', '/score'].map((path): Row => ['score', 'POST', path, ['complete']]),
-  ...['/v1/classify', '/classify'].map((path): Row => ['classify', 'POST', path, ['complete']]),
-  ['createMessage', 'POST', '/v1/messages', ['complete']],
-  ['countTokens', 'POST', '/v1/messages/count_tokens', ['complete']],
-  ['createResponse', 'POST', '/v1/responses', ['complete']],
-  ['countInputTokens', 'POST', '/v1/responses/input_tokens', ['complete']],
-  ['compactResponse', 'POST', '/v1/responses/compact', ['complete']],
-  ['retrieveResponse', 'GET', '/v1/responses/{id}', ['complete']],
-  ['deleteResponse', 'DELETE', '/v1/responses/{id}', ['complete']],
-  ['listInputItems', 'GET', '/v1/responses/{id}/input_items', ['complete']],
-  ['ollamaRoot', 'GET', '/', null],
-  ['ollamaChat', 'POST', '/api/chat', ['complete']],
-  ['ollamaGenerate', 'POST', '/api/generate', ['complete']],
-  ['ollamaEmbed', 'POST', '/api/embed', ['complete']],
-  ['ollamaEmbeddings', 'POST', '/api/embeddings', ['complete']],
-  ['ollamaTags', 'GET', '/api/tags', ['complete', 'read']],
-  ['ollamaShow', 'POST', '/api/show', ['complete', 'read']],
-  ['ollamaLoaded', 'GET', '/api/ps', ['complete', 'read']],
-  ['ollamaPull', 'POST', '/api/pull', ['complete']],
-  ['ollamaVersion', 'GET', '/api/version', null],
-  ['createFile', 'POST', '/v1/files', ['complete']],
-  ['listFiles', 'GET', '/v1/files', ['complete']],
-  ['retrieveFile', 'GET', '/v1/files/{id}', ['complete']],
-  ['deleteFile', 'DELETE', '/v1/files/{id}', ['complete']],
-  ['readFileContent', 'GET', '/v1/files/{id}/content', ['complete']],
-  ['createBatch', 'POST', '/v1/batches', ['complete']],
-  ['listBatches', 'GET', '/v1/batches', ['complete']],
-  ['retrieveBatch', 'GET', '/v1/batches/{id}', ['complete']],
-  ['cancelBatch', 'POST', '/v1/batches/{id}/cancel', ['complete']],
-  ['renderPrompt', 'POST', '/v1/chat/completions/render', ['complete']],
-  ['tokenize', 'POST', '/tokenize', ['complete']],
-  ['detokenize', 'POST', '/detokenize', ['complete']],
-  ['loadAdapter', 'POST', '/v1/load_lora_adapter', ['admin']],
-  ['unloadAdapter', 'POST', '/v1/unload_lora_adapter', ['admin']],
-  ['listServedModels', 'GET', '/v1/models', ['complete', 'read']],
-  ['retrieveServedModel', 'GET', '/v1/models/{id}', ['complete', 'read']],
-  ['listLoadedModels', 'GET', '/v1/preview/loaded-models', ['read']],
-  ['createModel', 'POST', '/v1/preview/models', ['train']],
-  ['listModels', 'GET', '/v1/preview/models', ['read']],
-  ['retrieveModel', 'GET', '/v1/preview/models/{id}', ['read']],
-  ['deleteModel', 'DELETE', '/v1/preview/models/{id}', ['admin']],
-  ['logTrajectories', 'POST', '/v1/preview/models/{id}/log', ['train']],
-  ['listCheckpoints', 'GET', '/v1/preview/models/{id}/checkpoints', ['read']],
-  ['deleteCheckpoints', 'DELETE', '/v1/preview/models/{id}/checkpoints', ['admin']],
-  ['showReport', 'GET', '/v1/preview/models/{id}/report', ['read']],
-  ['createTrainingJob', 'POST', '/v1/preview/training-jobs', ['train']],
-  ['listTrainingJobs', 'GET', '/v1/preview/training-jobs', ['read']],
-  ['retrieveTrainingJob', 'GET', '/v1/preview/training-jobs/{id}', ['read']],
-  ['listTrainingJobEvents', 'GET', '/v1/preview/training-jobs/{id}/events', ['read']],
-  ['cancelTrainingJob', 'POST', '/v1/preview/training-jobs/{id}/cancel', ['train']],
-  ['createSftJob', 'POST', '/v1/preview/sft-training-jobs', ['train']],
-  ['listBaseModels', 'GET', '/v1/preview/base-models', ['read']],
-  ['createTrainingRun', 'POST', '/v1/training/runs', ['train']],
-  ['listTrainingRuns', 'GET', '/v1/training/runs', ['read']],
-  ['retrieveTrainingRun', 'GET', '/v1/training/runs/{id}', ['read']],
-  ['closeTrainingRun', 'POST', '/v1/training/runs/{id}/close', ['train']],
-  ['deleteTrainingRun', 'DELETE', '/v1/training/runs/{id}', ['train']],
-  ['training:forward', 'POST', '/v1/training/runs/{id}/forward', ['train']],
-  ['training:forward_backward', 'POST', '/v1/training/runs/{id}/forward_backward', ['train']],
-  ['training:optim_step', 'POST', '/v1/training/runs/{id}/optim_step', ['train']],
-  ['training:save_state', 'POST', '/v1/training/runs/{id}/save_state', ['train']],
-  ['training:load_state', 'POST', '/v1/training/runs/{id}/load_state', ['train']],
-  ['training:save_weights_for_sampler', 'POST', '/v1/training/runs/{id}/save_weights_for_sampler', ['train']],
-  ['training:sample', 'POST', '/v1/training/runs/{id}/sample', ['train']],
-  ['retrieveTrainingResult', 'GET', '/v1/training/requests/{id}', ['train']],
+  ['GET', '/health', null, async () => json({ status: 'ok' })],
+  ['GET', '/metrics', ['read'], models.metrics],
+  ['GET', '/version', null, async () => json({ version: packageVersion() })],
+  ['POST', '/v1/chat/completions', ['complete'], chats.createCompletion],
+  ['POST', '/v1/completions', ['complete'], createTextCompletion],
+  ['POST', '/v1/embeddings', ['complete'], createEmbeddings],
+  ['POST', '/v1/audio/transcriptions', ['complete'], createTranscription],
+  ...['/v1/rerank', '/v2/rerank', '/rerank'].map((path): Row => ['POST', path, ['complete'], ranks.rerank]),
+  ...['/v1/score', '/score'].map((path): Row => ['POST', path, ['complete'], ranks.score]),
+  ...['/v1/classify', '/classify'].map((path): Row => ['POST', path, ['complete'], ranks.classify]),
+  ['POST', '/v1/messages', ['complete'], messages.createMessage],
+  ['POST', '/v1/messages/count_tokens', ['complete'], messages.countTokens],
+  ['POST', '/v1/responses', ['complete'], responses.createResponse],
+  ['POST', '/v1/responses/input_tokens', ['complete'], responses.countInputTokens],
+  ['POST', '/v1/responses/compact', ['complete'], responses.compactResponse],
+  ['GET', '/v1/responses/{id}', ['complete'], responses.retrieveResponse],
+  ['DELETE', '/v1/responses/{id}', ['complete'], responses.deleteResponse],
+  ['GET', '/v1/responses/{id}/input_items', ['complete'], responses.listInputItems],
+  ['GET', '/', null, async () => text('Ollama is running')],
+  ['POST', '/api/chat', ['complete'], ollama.ollamaChat],
+  ['POST', '/api/generate', ['complete'], ollama.ollamaGenerate],
+  ['POST', '/api/embed', ['complete'], ollama.ollamaEmbed],
+  ['POST', '/api/embeddings', ['complete'], ollama.ollamaEmbeddings],
+  ['GET', '/api/tags', ['complete', 'read'], ollamaModels.ollamaTags],
+  ['POST', '/api/show', ['complete', 'read'], ollamaModels.ollamaShow],
+  ['GET', '/api/ps', ['complete', 'read'], ollamaModels.ollamaLoaded],
+  ['POST', '/api/pull', ['complete'], ollamaModels.ollamaPull],
+  ['GET', '/api/version', null, ollamaModels.ollamaVersion],
+  ['POST', '/v1/files', ['complete'], batches.createFile],
+  ['GET', '/v1/files', ['complete'], batches.listFiles],
+  ['GET', '/v1/files/{id}', ['complete'], batches.retrieveFile],
+  ['DELETE', '/v1/files/{id}', ['complete'], batches.deleteFile],
+  ['GET', '/v1/files/{id}/content', ['complete'], batches.readFileContent],
+  ['POST', '/v1/batches', ['complete'], batches.createBatch],
+  ['GET', '/v1/batches', ['complete'], batches.listBatches],
+  ['GET', '/v1/batches/{id}', ['complete'], batches.retrieveBatch],
+  ['POST', '/v1/batches/{id}/cancel', ['complete'], batches.cancelBatch],
+  ['POST', '/v1/chat/completions/render', ['complete'], chats.renderPrompt],
+  ['POST', '/tokenize', ['complete'], tokens.tokenize],
+  ['POST', '/detokenize', ['complete'], tokens.detokenize],
+  ['POST', '/v1/load_lora_adapter', ['admin'], adapters.loadAdapter],
+  ['POST', '/v1/unload_lora_adapter', ['admin'], adapters.unloadAdapter],
+  ['GET', '/v1/models', ['complete', 'read'], served.listServedModels],
+  ['GET', '/v1/models/{id}', ['complete', 'read'], served.retrieveServedModel],
+  ['GET', '/v1/preview/loaded-models', ['read'], models.listLoadedModels],
+  ['POST', '/v1/preview/models', ['train'], models.createModel],
+  ['GET', '/v1/preview/models', ['read'], models.listModels],
+  ['GET', '/v1/preview/models/{id}', ['read'], models.retrieveModel],
+  ['DELETE', '/v1/preview/models/{id}', ['admin'], models.deleteModel],
+  ['POST', '/v1/preview/models/{id}/log', ['train'], models.logTrajectories],
+  ['GET', '/v1/preview/models/{id}/checkpoints', ['read'], models.listCheckpoints],
+  ['DELETE', '/v1/preview/models/{id}/checkpoints', ['admin'], models.deleteCheckpoints],
+  ['GET', '/v1/preview/models/{id}/report', ['read'], models.showReport],
+  ['POST', '/v1/preview/training-jobs', ['train'], models.createTrainingJob],
+  ['GET', '/v1/preview/training-jobs', ['read'], models.listTrainingJobs],
+  ['GET', '/v1/preview/training-jobs/{id}', ['read'], models.retrieveTrainingJob],
+  ['GET', '/v1/preview/training-jobs/{id}/events', ['read'], models.listTrainingJobEvents],
+  ['POST', '/v1/preview/training-jobs/{id}/cancel', ['train'], models.cancelTrainingJob],
+  ['POST', '/v1/preview/sft-training-jobs', ['train'], models.createSftJob],
+  ['GET', '/v1/preview/base-models', ['read'], models.listBaseModels],
+  ['POST', '/v1/training/runs', ['train'], runs.createTrainingRun],
+  ['GET', '/v1/training/runs', ['read'], runs.listTrainingRuns],
+  ['GET', '/v1/training/runs/{id}', ['read'], runs.retrieveTrainingRun],
+  ['POST', '/v1/training/runs/{id}/close', ['train'], runs.closeTrainingRun],
+  ['DELETE', '/v1/training/runs/{id}', ['train'], runs.deleteTrainingRun],
+  ['POST', '/v1/training/runs/{id}/forward', ['train'], runs.trainingStep('forward')],
+  ['POST', '/v1/training/runs/{id}/forward_backward', ['train'], runs.trainingStep('forward_backward')],
+  ['POST', '/v1/training/runs/{id}/optim_step', ['train'], runs.trainingStep('optim_step')],
+  ['POST', '/v1/training/runs/{id}/save_state', ['train'], runs.trainingStep('save_state')],
+  ['POST', '/v1/training/runs/{id}/load_state', ['train'], runs.trainingStep('load_state')],
+  [
+    'POST',
+    '/v1/training/runs/{id}/save_weights_for_sampler',
+    ['train'],
+    runs.trainingStep('save_weights_for_sampler'),
+  ],
+  ['POST', '/v1/training/runs/{id}/sample', ['train'], runs.trainingStep('sample')],
+  ['GET', '/v1/training/requests/{id}', ['train'], runs.retrieveTrainingResult],
 ];
 
 /** All endpoints. */
-export const endpoints: readonly Endpoint[] = ROWS.map(([name, method, path, scopes]) => ({
-  name,
+export const endpoints: readonly Endpoint[] = ROWS.map(([method, path, scopes, handle]) => ({
   method,
   path,
   scopes,
+  handle,
   form: formOf(path),
 }));
 
@@ -187,7 +139,7 @@ export type Found = {
 const NO_ENDPOINT: Found = { endpoints: [], id: '' };
 
 /** Each path pattern with its endpoints. */
-const PATTERNS = [...new Set(ROWS.map(([, , path]) => path))].map((path) => ({
+const PATTERNS = [...new Set(ROWS.map(([, path]) => path))].map((path) => ({
   pattern: path.split('/'),
   endpoints: endpoints.filter((endpoint) => endpoint.path === path),
 }));

@@ -1,5 +1,5 @@
 /** Training runs whose steps a client sends. */
-import { OnpolicyError } from '../../errors.ts';
+import { errorAt } from '../../errors.ts';
 import { checkRequest, RUN_OPERATIONS, type RunOperation, type RunRequest } from '../../protocol/index.ts';
 import type { TrainingRunsResource } from '../../service.ts';
 import { readJson } from './body.ts';
@@ -37,9 +37,7 @@ export const retrieveTrainingResult: EndpointHandler = async (context) => {
   const given = context.request.url.searchParams.get('wait_ms');
   const wait_ms = given === null ? WAIT_MS : Number(given);
   if (!Number.isInteger(wait_ms) || wait_ms < 0)
-    throw new OnpolicyError('INVALID_REQUEST', `wait_ms: expected an integer >= 0, got ${given}`, {
-      param: 'wait_ms',
-    });
+    throw errorAt('wait_ms', 'INVALID_REQUEST', `expected an integer >= 0, got ${given}`);
   return json(await runs(context).result(context.id, { wait_ms }, context.call));
 };
 

@@ -1,13 +1,18 @@
 /** A form with a sound -> its transcript, as JSON, text or events. */
+
 import type { Readable } from 'node:stream';
-import { OnpolicyError } from '../../errors.ts';
+import { parseJson } from '../../common/index.ts';
+import { errorAt } from '../../errors.ts';
 import type { TranscriptionAnswer } from '../../service.ts';
 import { transcribe } from '../../wires/index.ts';
 import type { RequestContext } from './context.ts';
 import { requireModelAndAdapters } from './model-access.ts';
 import { answerResponse } from './stream-response.ts';
 import { readUpload } from './upload.ts';
-import type { WireResponse } from './wire.ts';
+import { text, type WireResponse } from './wire.ts';
+
+/** A value, or the text itself, which the check of the request then names. */
+const readJson = (text: string): unknown => parseJson(text, text);
 
 /** How the texts of a form become values. What is not here stays a text. */
 const READ: Readonly<Record<string, (text: string) => unknown>> = {
@@ -37,17 +42,7 @@ export async function createTranscription(context: RequestContext): Promise<Wire
   const asked = isText ? { ...body, response_format: 'json' } : body; // which says how many tokens it took
   const answer = (await transcribe(service, asked, call, validation)) as Exclude<TranscriptionAnswer, string>;
   const response = answerResponse(answer, context);
-  if (!isText || !('text' in answer)) return response;
-  return { status: 200, headers: { 'content-type': 'text/plain; charset=utf-8' }, body: answer.text };
-}
-
-/** A value, or the text itself, which the check of the request then names. */
-function readJson(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return text;
-  }
+  return isText && 'text' in answer ? text(answer.text) : response;
 }
 
 async function read(bytes: Readable, most: number): Promise<Uint8Array> {
@@ -55,8 +50,7 @@ async function read(bytes: Readable, most: number): Promise<Uint8Array> {
   let size = 0;
   for await (const part of bytes as AsyncIterable<Uint8Array>) {
     size += part.length;
-    if (size > most)
-      throw new OnpolicyError('TOO_LARGE', `file: expected at most ${most} bytes`, { param: 'file' });
+    if (size > most) throw errorAt('file', 'TOO_LARGE', `expected at most ${most} bytes`);
     parts.push(part);
   }
   return Buffer.concat(parts, size);

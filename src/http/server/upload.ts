@@ -1,7 +1,7 @@
 /** A multipart body -> its fields, and its file passed on as it arrives. */
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { messageOf, OnpolicyError } from '../../errors.ts';
+import { errorAt, messageOf, OnpolicyError } from '../../errors.ts';
 import { limitTime } from '../time-limits.ts';
 import type { HandlerSettings } from './handler-options.ts';
 import type { WireRequest } from './wire.ts';
@@ -56,7 +56,7 @@ export async function readUpload<Kept>(
     throw invalid(`the body is no form: ${messageOf(error).slice(0, 200)}`);
   }
   const { filename, kept } = (file ?? {}) as Partial<NonNullable<typeof file>>;
-  if (!kept) throw new OnpolicyError('INVALID_REQUEST', 'file: this field is required', { param: 'file' });
+  if (!kept) throw errorAt('file', 'INVALID_REQUEST', 'this field is required');
   return { fields, filename: filename ?? 'file', kept: await kept };
 }
 

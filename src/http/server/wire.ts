@@ -40,6 +40,11 @@ export function json(body: unknown, status = 200, headers: Record<string, string
   return { status, headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) };
 }
 
+/** A response of plain text. */
+export function text(body: string): WireResponse {
+  return { status: 200, headers: { 'content-type': 'text/plain; charset=utf-8' }, body };
+}
+
 /** Errors that the same request may not meet again. Clients that try again by themselves are told of all others. */
 const PASSING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'BACKEND_FAILED',

@@ -1,4 +1,5 @@
 /** Rules about how the prompt is made. */
+import { parseJson } from '../../common/index.ts';
 import type { ErrorDetail } from '../../errors.ts';
 import { fault } from '../faults.ts';
 import { callsOf, oldCallOf } from '../normalize-message.ts';
@@ -58,7 +59,7 @@ export const promptRules: readonly ChatRule[] = [
         const calls = callsOf(message);
         const old = oldCallOf(message);
         const read = (text: string | null | undefined, ...path: string[]): void => {
-          if (text && !isJson(text))
+          if (text && parseJson(text) === undefined)
             faults.push(fault(['messages', String(i), ...path, 'arguments'], 'value', 'JSON text', text));
         };
         calls?.forEach((call, k) => {
@@ -74,12 +75,3 @@ export const promptRules: readonly ChatRule[] = [
     },
   },
 ];
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
-}

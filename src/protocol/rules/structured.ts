@@ -1,4 +1,5 @@
 /** Rules of `structured_outputs` and `response_format`. */
+import { isObject, parseJson } from '../../common/index.ts';
 import type { ErrorDetail } from '../../errors.ts';
 import { fault } from '../faults.ts';
 import type { StructuredOutputs } from '../generated/request-types.ts';
@@ -18,10 +19,12 @@ export function givenConstraints(
   );
 }
 
+const isSchema = (value: unknown): boolean => isObject(value) || typeof value === 'boolean';
+
 /** What text a constraint must be, by field: the first fault of each is reported. */
 const TEXT_CHECKS: readonly (readonly [keyof StructuredOutputs, string, (text: string) => boolean])[] = [
-  ['json', 'JSON text of an object or boolean', (text) => ['object', 'boolean'].includes(kindOfJson(text))],
-  ['structural_tag', 'JSON text of an object', (text) => kindOfJson(text) === 'object'],
+  ['json', 'JSON text of an object or boolean', (text) => isSchema(parseJson(text))],
+  ['structural_tag', 'JSON text of an object', (text) => isObject(parseJson(text))],
   ['grammar', 'a grammar that is not blank', (text) => text.trim() !== ''],
   ['regex', 'a regular expression without NUL characters', (text) => !text.includes('\0')],
   ['whitespace_pattern', 'a regular expression without NUL characters', (text) => !text.includes('\0')],
@@ -75,12 +78,3 @@ export const structuredRules: readonly ChatRule[] = [
     },
   },
 ];
-
-function kindOfJson(text: string): string {
-  try {
-    const value: unknown = JSON.parse(text);
-    return value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value;
-  } catch {
-    return 'none';
-  }
-}

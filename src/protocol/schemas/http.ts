@@ -12,6 +12,7 @@ import {
   ref,
   type Schema,
   string,
+  when,
 } from './schema.ts';
 
 /** Longest time that a timer can wait. */
@@ -137,10 +138,7 @@ export const httpDefinitions: Definitions = {
   ),
   TokenOrText: {
     description: 'A token, or its text alone.',
-    if: { type: 'string' },
-    // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
-    then: secret,
-    else: ref('Token'),
+    ...when({ type: 'string' }, secret, ref('Token')),
     tsType: 'string | Token',
   },
   AccessEntry: {

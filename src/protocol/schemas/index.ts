@@ -70,49 +70,10 @@ export const argumentDefinitions: Definitions = {
   ...batchDefinitions,
 };
 
-/** Definitions that get a compiled validator, beside those of arguments. */
-export const validated = [
-  'ChatCompletionRequest',
-  'TrainingJobRequest',
-  'SftRequest',
-  'SftConfig',
-  'ExperimentalConfig',
-  'LogRequest',
-  'ModelCreateRequest',
-  'ModelExportRequest',
-  'CheckpointDeleteRequest',
-  'TokenizeRequest',
-  'DetokenizeRequest',
-  'TokenizeBody',
-  'DetokenizeBody',
-  'AdapterLoadRequest',
-  'AdapterLoadBody',
-  'AdapterUnloadBody',
-  'TextCompletionRequest',
-  'EmbeddingRequest',
-  'TranscriptionRequest',
-  'RerankRequest',
-  'ScoreRequest',
-  'ClassifyRequest',
-  'BatchRequest',
-  'MessageRequest',
-  'MessageCountRequest',
-  'OllamaChatRequest',
-  'OllamaEmbedRequest',
-  'OllamaEmbeddingsRequest',
-  'OllamaGenerateRequest',
-  'OllamaModelRequest',
-  'ResponseRequest',
-  'TrainingRunRequest',
-  'RunDataRequest',
-  'RunStepRequest',
-  'RunSaveRequest',
-  'RunLoadRequest',
-  'RunPublishRequest',
-  'RunSampleRequest',
-  'ListQuery',
-  'JobListQuery',
-] as const;
+/** Definitions that get a compiled validator, beside those of arguments: what comes as a whole, and settings of training. */
+export const validated = Object.keys(definitions).filter((name) =>
+  /(Request|Body|Query)$|^(Sft|Experimental)Config$/.test(name),
+);
 
 /** Definitions whose defaults are filled in, beside those of arguments. */
 export const filled = [

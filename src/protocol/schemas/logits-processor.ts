@@ -1,14 +1,12 @@
 /** Logits processors that a request names. */
-import { branch, type Definitions, ref, string } from './schema.ts';
+import { branch, type Definitions, ref, string, when } from './schema.ts';
 
 /** Definitions of logits processors. */
 export const logitsProcessorDefinitions: Definitions = {
   LogitsProcessorItem: {
     type: ['string', 'object'],
     minLength: 1,
-    if: { type: 'object' },
-    // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
-    then: ref('LogitsProcessorConstructor'),
+    ...when({ type: 'object' }, ref('LogitsProcessorConstructor')),
     description: 'A registered name, or how to build a processor.',
     tsType: 'string | LogitsProcessorConstructor',
   },

@@ -6,6 +6,7 @@ import {
   branch,
   byField,
   type Definitions,
+  kinds,
   list,
   listOrNull,
   object,
@@ -14,6 +15,7 @@ import {
   ref,
   type Schema,
   string,
+  when,
 } from './schema.ts';
 
 /** Fields of a chat completion request that other APIs take as well, with the same meaning. */
@@ -107,42 +109,26 @@ function block(
 const text: Schema = string('The text.');
 
 const blocks: Definitions = {
-  MessageBlock: {
-    description: 'A piece of a message.',
-    type: 'object',
-    required: ['type'],
-    properties: {
-      type: {
-        enum: ['text', 'image', 'document', 'thinking', 'tool_use', 'tool_result', ...SERVER_BLOCKS],
-      },
-    },
-    ...byField('type', {
-      text: 'MessageTextBlock',
-      image: 'MessageImageBlock',
-      document: 'MessageDocumentBlock',
-      thinking: 'MessageThinkingBlock',
-      tool_use: 'MessageToolUseBlock',
-      tool_result: 'MessageToolResultBlock',
-      ...Object.fromEntries(SERVER_BLOCKS.map((type) => [type, 'MessageServerBlock'])),
-    }),
-  },
+  MessageBlock: kinds('A piece of a message.', {
+    text: 'MessageTextBlock',
+    image: 'MessageImageBlock',
+    document: 'MessageDocumentBlock',
+    thinking: 'MessageThinkingBlock',
+    tool_use: 'MessageToolUseBlock',
+    tool_result: 'MessageToolResultBlock',
+    ...Object.fromEntries(SERVER_BLOCKS.map((type) => [type, 'MessageServerBlock'])),
+  }),
   MessageServerBlock: {
     description: "Encrypted thoughts, or what a tool of Anthropic's servers did. The model does not see it.",
     required: ['type'],
     properties: { type: oneOf('Kind of the block.', SERVER_BLOCKS) },
     additionalProperties: true,
   },
-  MessageResultBlock: {
-    description: 'A piece of the result of a call.',
-    type: 'object',
-    required: ['type'],
-    properties: { type: { enum: ['text', 'image', 'document'] } },
-    ...byField('type', {
-      text: 'MessageTextBlock',
-      image: 'MessageImageBlock',
-      document: 'MessageDocumentBlock',
-    }),
-  },
+  MessageResultBlock: kinds('A piece of the result of a call.', {
+    text: 'MessageTextBlock',
+    image: 'MessageImageBlock',
+    document: 'MessageDocumentBlock',
+  }),
   MessageTextBlock: block('text', 'Text.', ['text'], { text, citations: noEffect }),
   MessageImageBlock: block('image', 'A picture. Models that only read text refuse it.', ['source'], {
     source: {
@@ -290,10 +276,11 @@ export const messagesDefinitions: Definitions = {
   MessageTool: {
     description: 'A tool of the caller.',
     type: 'object',
-    if: { required: ['type'], properties: { type: { type: 'string', pattern: CLIENT_TOOL } } },
-    // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
-    then: ref('MessageClientTool'),
-    else: ref('MessageCustomTool'),
+    ...when(
+      { required: ['type'], properties: { type: { type: 'string', pattern: CLIENT_TOOL } } },
+      ref('MessageClientTool'),
+      ref('MessageCustomTool'),
+    ),
     tsType: 'MessageCustomTool | MessageClientTool',
   },
   MessageClientTool: branch("A tool of the caller whose schema is Anthropic's.", ['type', 'name'], {
@@ -330,9 +317,7 @@ export const messagesDefinitions: Definitions = {
       name: string('With `tool`: its name.', { minLength: 1 }),
       disable_parallel_tool_use: orNull('boolean', 'Keeps only the first call.', { default: false }),
     },
-    if: { required: ['type'], properties: { type: { const: 'tool' } } },
-    // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
-    then: { required: ['name'] },
+    ...when({ required: ['type'], properties: { type: { const: 'tool' } } }, { required: ['name'] }),
     additionalProperties: false,
   },
   MessageOutputConfig: object(

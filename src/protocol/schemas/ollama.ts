@@ -10,6 +10,7 @@ import {
   ref,
   type Schema,
   string,
+  when,
 } from './schema.ts';
 
 const noEffect = acceptedFrom('Ollama');
@@ -77,9 +78,7 @@ const answer: NonNullable<Schema['properties']> = {
   format: {
     description: '`json`, or a JSON Schema that the answer follows.',
     type: ['string', 'object', 'null'],
-    if: { type: 'string' },
-    // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
-    then: { enum: ['json', ''] },
+    ...when({ type: 'string' }, { enum: ['json', ''] }),
     tsType: "'json' | '' | JsonObject | null",
   },
   think: oneOf(

@@ -2,13 +2,14 @@
 import {
   acceptedFrom,
   branch,
-  byField,
   type Definitions,
+  kinds,
   list,
   oneOf,
   orNull,
   ref,
   string,
+  when,
 } from './schema.ts';
 
 /** A field of that API that changes nothing here. */
@@ -19,17 +20,11 @@ export const namespace = orNull('string', 'The namespace of the tool; absent or 
 
 /** Their definitions. */
 export const responseToolDefinitions: Definitions = {
-  ResponseTool: {
-    description: 'What the model may call.',
-    type: 'object',
-    required: ['type'],
-    properties: { type: { enum: ['function', 'custom', 'namespace'] } },
-    ...byField('type', {
-      function: 'ResponseFunctionTool',
-      custom: 'ResponseCustomTool',
-      namespace: 'ResponseNamespaceTool',
-    }),
-  },
+  ResponseTool: kinds('What the model may call.', {
+    function: 'ResponseFunctionTool',
+    custom: 'ResponseCustomTool',
+    namespace: 'ResponseNamespaceTool',
+  }),
   ResponseNamespaceTool: branch(
     'Tools under a common name. The model sees each as `namespace__tool`; its calls have both names.',
     ['type', 'name', 'tools'],
@@ -37,12 +32,10 @@ export const responseToolDefinitions: Definitions = {
       type: { description: 'Kind of the tool.', const: 'namespace' },
       name: string('Stands before the names of its tools.', { minLength: 1 }),
       description: noEffect,
-      tools: list('Its tools.', {
-        type: 'object',
-        required: ['type'],
-        properties: { type: { enum: ['function', 'custom'] } },
-        ...byField('type', { function: 'ResponseFunctionTool', custom: 'ResponseCustomTool' }),
-      }),
+      tools: list(
+        'Its tools.',
+        kinds(null, { function: 'ResponseFunctionTool', custom: 'ResponseCustomTool' }),
+      ),
     },
   ),
   ResponseFunctionTool: branch('A function that the model may call.', ['type', 'name'], {
@@ -76,33 +69,23 @@ export const responseToolDefinitions: Definitions = {
       syntax: oneOf('With `grammar`: notation of the definition.', ['lark', 'regex']),
       definition: string('With `grammar`: the grammar itself.', { minLength: 1 }),
     },
-    if: { required: ['type'], properties: { type: { const: 'grammar' } } },
-    // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
-    then: { required: ['syntax', 'definition'] },
+    ...when(
+      { required: ['type'], properties: { type: { const: 'grammar' } } },
+      { required: ['syntax', 'definition'] },
+    ),
     additionalProperties: false,
   },
-  ResponseToolChoice: {
-    description: 'Which tools the model may or must call.',
-    type: 'object',
-    required: ['type'],
-    properties: { type: { enum: ['function', 'custom', 'allowed_tools'] } },
-    ...byField('type', {
-      function: 'ResponseFunctionChoice',
-      custom: 'ResponseCustomChoice',
-      allowed_tools: 'ResponseAllowedTools',
-    }),
-  },
+  ResponseToolChoice: kinds('Which tools the model may or must call.', {
+    function: 'ResponseFunctionChoice',
+    custom: 'ResponseCustomChoice',
+    allowed_tools: 'ResponseAllowedTools',
+  }),
   ResponseAllowedTools: branch('Some of the tools.', ['type', 'mode', 'tools'], {
     type: { description: 'Kind of the choice.', const: 'allowed_tools' },
     mode: oneOf('Whether one of them may or must be called.', ['auto', 'required']),
     tools: list(
       'The tools that may be called; calls of others stay text.',
-      {
-        type: 'object',
-        required: ['type'],
-        properties: { type: { enum: ['function', 'custom'] } },
-        ...byField('type', { function: 'ResponseFunctionChoice', custom: 'ResponseCustomChoice' }),
-      },
+      kinds(null, { function: 'ResponseFunctionChoice', custom: 'ResponseCustomChoice' }),
       { minItems: 1 },
     ),
   }),

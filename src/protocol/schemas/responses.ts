@@ -6,6 +6,7 @@ import {
   branch,
   byField,
   type Definitions,
+  kinds,
   listOrNull,
   object,
   oneOf,
@@ -13,6 +14,7 @@ import {
   ref,
   type Schema,
   string,
+  when,
 } from './schema.ts';
 
 /** Fields of this API that change nothing here. */
@@ -75,19 +77,20 @@ const items: Definitions = {
         ],
       },
     },
-    if: { required: ['type'] },
-    // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
-    then: byField('type', {
-      message: 'ResponseInputMessage',
-      function_call: 'ResponseFunctionCallItem',
-      function_call_output: 'ResponseFunctionResultItem',
-      custom_tool_call: 'ResponseCustomCallItem',
-      custom_tool_call_output: 'ResponseCustomResultItem',
-      reasoning: 'ResponseReasoningInput',
-      item_reference: 'ResponseItemReference',
-      ...HISTORY_ITEMS,
-    }),
-    else: ref('ResponseInputMessage'),
+    ...when(
+      { required: ['type'] },
+      byField('type', {
+        message: 'ResponseInputMessage',
+        function_call: 'ResponseFunctionCallItem',
+        function_call_output: 'ResponseFunctionResultItem',
+        custom_tool_call: 'ResponseCustomCallItem',
+        custom_tool_call_output: 'ResponseCustomResultItem',
+        reasoning: 'ResponseReasoningInput',
+        item_reference: 'ResponseItemReference',
+        ...HISTORY_ITEMS,
+      }),
+      ref('ResponseInputMessage'),
+    ),
     tsType:
       'ResponseInputMessage | ResponseFunctionCallItem | ResponseFunctionResultItem | ResponseCustomCallItem | ResponseCustomResultItem | ResponseReasoningInput | ResponseHostedCallItem | ResponseHostedResultItem | ResponseMcpCallItem | ResponseCompactionItem | ResponseServerItem | ResponseItemReference',
   },
@@ -107,19 +110,13 @@ const items: Definitions = {
       phase: noEffect,
     },
   ),
-  ResponseInputPart: {
-    description: 'A piece of a message.',
-    type: 'object',
-    required: ['type'],
-    properties: { type: { enum: ['input_text', 'output_text', 'refusal', 'input_image', 'input_file'] } },
-    ...byField('type', {
-      input_text: 'ResponseTextPart',
-      output_text: 'ResponseTextPart',
-      refusal: 'ResponseRefusalPart',
-      input_image: 'ResponseImagePart',
-      input_file: 'ResponseFilePart',
-    }),
-  },
+  ResponseInputPart: kinds('A piece of a message.', {
+    input_text: 'ResponseTextPart',
+    output_text: 'ResponseTextPart',
+    refusal: 'ResponseRefusalPart',
+    input_image: 'ResponseImagePart',
+    input_file: 'ResponseFilePart',
+  }),
   ResponseTextPart: branch('Text.', ['type', 'text'], {
     type: oneOf('Kind of the part.', ['input_text', 'output_text']),
     text: string('The text.'),
@@ -243,10 +240,7 @@ export const responsesDefinitions: Definitions = {
     tool_choice: {
       description: 'Which tools the model may or must call.',
       type: ['string', 'object', 'null'],
-      if: { type: 'object' },
-      // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
-      then: ref('ResponseToolChoice'),
-      else: { enum: ['none', 'auto', 'required', null] },
+      ...when({ type: 'object' }, ref('ResponseToolChoice'), { enum: ['none', 'auto', 'required', null] }),
       tsType: "'none' | 'auto' | 'required' | ResponseToolChoice | null",
     },
     ...chatFields('parallel_tool_calls'),
@@ -292,9 +286,7 @@ export const responsesDefinitions: Definitions = {
       },
       strict: orNull('boolean', 'No effect: the answer always follows the schema.'),
     },
-    if: { required: ['type'], properties: { type: { const: 'json_schema' } } },
-    // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
-    then: { required: ['schema'] },
+    ...when({ required: ['type'], properties: { type: { const: 'json_schema' } } }, { required: ['schema'] }),
     additionalProperties: false,
   },
   ResponseReasoning: object(

@@ -11,6 +11,7 @@ import {
   ref,
   type Schema,
   string,
+  when,
 } from './schema.ts';
 import { FLOAT_MAX, trainingJobDefinitions } from './training-job.ts';
 
@@ -53,10 +54,10 @@ const fromZero = (description: string): Schema => ({
 /** What has a `message` is a choice; messages may have fields for their template. */
 const entry: Schema = {
   type: 'object',
-  if: { required: ['message'] },
-  // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
-  then: ref('TrajectoryChoice'),
-  else: { required: ['role'], properties: { role: string('Who spoke.') } },
+  ...when({ required: ['message'] }, ref('TrajectoryChoice'), {
+    required: ['role'],
+    properties: { role: string('Who spoke.') },
+  }),
 };
 const entries: Schema = list('Messages and choices.', entry);
 const tools: Schema = { description: 'Tools that the template shows.', type: ['array', 'null'] };

@@ -122,6 +122,22 @@ export function orNull(
   return { description, ...more, type: [type, 'null'] };
 }
 
+/** What holds where `test` does, and what where it does not. */
+export function when(test: Schema, then: Schema, otherwise?: Schema): Schema {
+  return { if: test, then, ...(otherwise ? { else: otherwise } : {}) };
+}
+
+/** An object whose `type` says which definition it follows. */
+export function kinds(
+  description: string | null,
+  cases: { readonly [type: string]: string },
+  more: Schema = {},
+): Schema {
+  const properties = { type: { enum: Object.keys(cases) } };
+  const about = description === null ? {} : { description };
+  return { ...about, type: 'object', ...more, required: ['type'], properties, ...byField('type', cases) };
+}
+
 /** Picks the definition by the value of one field, so that only its own faults are reported; `otherwise` takes all other values. */
 export function byField(
   field: string,
@@ -129,12 +145,8 @@ export function byField(
   otherwise?: string,
 ): Schema {
   const chain = Object.entries(cases).reduceRight<Schema>(
-    (rest, [value, name]) => ({
-      if: { required: [field], properties: { [field]: { const: value } } },
-      // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
-      then: ref(name),
-      else: rest,
-    }),
+    (rest, [value, name]) =>
+      when({ required: [field], properties: { [field]: { const: value } } }, ref(name), rest),
     otherwise ? ref(otherwise) : {},
   );
   const names = [...new Set([...Object.values(cases), ...(otherwise ? [otherwise] : [])])];

@@ -1,5 +1,5 @@
 /** What drafts the next tokens of an answer: `speculation` and `prediction`. */
-import { type Definitions, object, oneOf, orNull, ref, string } from './schema.ts';
+import { type Definitions, object, oneOf, orNull, ref, string, when } from './schema.ts';
 
 /** Ways to draft. */
 export const DRAFT_METHODS = ['ngram', 'suffix', 'draft', 'mtp'] as const;
@@ -9,10 +9,10 @@ export const MAX_DRAFTS = 32;
 /** Definitions of speculation. */
 export const speculationDefinitions: Definitions = {
   Speculation: {
-    if: { type: 'object' },
-    // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
-    then: ref('SpeculationSettings'),
-    else: { enum: [false, 'auto', null], expected: 'false, auto, an object with a method, or null' },
+    ...when({ type: 'object' }, ref('SpeculationSettings'), {
+      enum: [false, 'auto', null],
+      expected: 'false, auto, an object with a method, or null',
+    }),
     description: 'Whether tokens are drafted, and how.',
     tsType: "false | 'auto' | SpeculationSettings",
   },

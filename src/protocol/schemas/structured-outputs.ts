@@ -1,8 +1,8 @@
 /** Constraints on the form of the answer: `structured_outputs` and `response_format`. */
 import {
   branch,
-  byField,
   type Definitions,
+  kinds,
   listOrNull,
   object,
   oneOf,
@@ -70,18 +70,16 @@ export const structuredDefinitions: Definitions = {
     },
     { type: ['object', 'null'] },
   ),
-  ResponseFormat: {
-    description: 'The form of the answer, in the words of the OpenAI API.',
-    type: ['object', 'null'],
-    required: ['type'],
-    properties: { type: { enum: ['text', 'json_object', 'json_schema', 'structural_tag'] } },
-    ...byField('type', {
+  ResponseFormat: kinds(
+    'The form of the answer, in the words of the OpenAI API.',
+    {
       text: 'TextResponseFormat',
       json_object: 'JsonObjectResponseFormat',
       json_schema: 'JsonSchemaResponseFormat',
       structural_tag: 'StructuralTagResponseFormat',
-    }),
-  },
+    },
+    { type: ['object', 'null'] },
+  ),
   TextResponseFormat: branch('No constraint.', ['type'], {
     type: { description: 'Kind of the format.', const: 'text' },
     json_schema: { description: 'No effect beside the type `text`.' },

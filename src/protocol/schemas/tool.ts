@@ -3,6 +3,7 @@ import {
   branch,
   byField,
   type Definitions,
+  kinds,
   list,
   object,
   oneOf,
@@ -10,6 +11,7 @@ import {
   ref,
   type Schema,
   string,
+  when,
 } from './schema.ts';
 
 /** An object with one required field `name`, and no others. */
@@ -48,14 +50,10 @@ const functionDefinition: Schema = {
 };
 
 const toolKinds: Definitions = {
-  Tool: {
-    description:
-      'What the model may call: a function with arguments in JSON, or a custom tool with one text.',
-    type: 'object',
-    required: ['type'],
-    properties: { type: { enum: ['function', 'custom'] } },
-    ...byField('type', { function: 'FunctionTool', custom: 'CustomTool' }),
-  },
+  Tool: kinds('What the model may call: a function with arguments in JSON, or a custom tool with one text.', {
+    function: 'FunctionTool',
+    custom: 'CustomTool',
+  }),
   FunctionTool: {
     description: 'A function that the model may ask for. Further keys reach the chat template as they are.',
     required: ['type', 'function'],
@@ -77,13 +75,11 @@ const toolKinds: Definitions = {
       }),
     },
   ),
-  CustomToolFormat: {
-    description: 'What the input of a custom tool may be.',
-    type: ['object', 'null'],
-    required: ['type'],
-    properties: { type: { enum: ['text', 'grammar'] } },
-    ...byField('type', { text: 'TextInputFormat', grammar: 'GrammarInputFormat' }),
-  },
+  CustomToolFormat: kinds(
+    'What the input of a custom tool may be.',
+    { text: 'TextInputFormat', grammar: 'GrammarInputFormat' },
+    { type: ['object', 'null'] },
+  ),
   TextInputFormat: branch('The input of a custom tool is any text.', ['type'], {
     type: { description: 'Kind of the format.', const: 'text' },
   }),
@@ -140,41 +136,37 @@ const choices: Definitions = {
         mode: oneOf('Whether a call is left to the model or forced.', ['auto', 'required']),
         tools: list(
           'The tools, named as in a choice of one.',
-          {
-            type: 'object',
-            required: ['type'],
-            properties: { type: { enum: ['function', 'custom'] } },
-            ...byField('type', { function: 'NamedToolChoice', custom: 'NamedCustomToolChoice' }),
-          },
+          kinds(null, { function: 'NamedToolChoice', custom: 'NamedCustomToolChoice' }),
           { minItems: 1 },
         ),
       }),
     },
   ),
   ToolChoice: {
-    if: { type: 'object' },
-    // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
-    then: {
-      required: ['type'],
-      properties: { type: { enum: ['function', 'custom', 'allowed_tools'] } },
-      ...byField('type', {
-        function: 'NamedToolChoice',
-        custom: 'NamedCustomToolChoice',
-        allowed_tools: 'AllowedToolsChoice',
-      }),
-    },
-    else: {
-      enum: ['none', 'auto', 'required', null],
-      expected: 'none, auto, required, a named tool, allowed tools or null',
-    },
+    ...when(
+      { type: 'object' },
+      {
+        required: ['type'],
+        properties: { type: { enum: ['function', 'custom', 'allowed_tools'] } },
+        ...byField('type', {
+          function: 'NamedToolChoice',
+          custom: 'NamedCustomToolChoice',
+          allowed_tools: 'AllowedToolsChoice',
+        }),
+      },
+      {
+        enum: ['none', 'auto', 'required', null],
+        expected: 'none, auto, required, a named tool, allowed tools or null',
+      },
+    ),
     description: 'Which calls the model may or must make.',
     tsType: "'none' | 'auto' | 'required' | NamedToolChoice | NamedCustomToolChoice | AllowedToolsChoice",
   },
   FunctionChoice: {
-    if: { type: 'object' },
-    // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
-    then: named('The one function that must be called.'),
-    else: { enum: ['none', 'auto', null], expected: 'none, auto, an object with a name or null' },
+    ...when({ type: 'object' }, named('The one function that must be called.'), {
+      enum: ['none', 'auto', null],
+      expected: 'none, auto, an object with a name or null',
+    }),
     description: 'Whether the model may or must call a function, in the older form.',
     tsType: "'none' | 'auto' | { name: string }",
   },

@@ -9,6 +9,7 @@ import {
   ref,
   type Schema,
   string,
+  when,
 } from './schema.ts';
 
 const entries: Schema = list(
@@ -74,10 +75,7 @@ export const trajectoryDefinitions: Definitions = {
   MessageOrChoice: {
     description: 'A message, or a choice of a response: what has a `message` is a choice.',
     type: 'object',
-    if: { required: ['message'] },
-    // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
-    then: ref('TrajectoryChoice'),
-    else: ref('Message'),
+    ...when({ required: ['message'] }, ref('TrajectoryChoice'), ref('Message')),
     tsType: 'Message | TrajectoryChoice',
   },
   TrajectoryChoice: {

@@ -5,6 +5,7 @@ import { unpack } from '../python/iterate.ts';
 import { intOf, intText } from '../python/numbers.ts';
 import { typeError, valueError } from '../python/py-error.ts';
 import type { RenderState } from '../python/render-state.ts';
+import { TextWriter } from '../python/text.ts';
 import { Dict, isList, PyFloat, Tuple, textOf, typeName, type Value } from '../python/values.ts';
 
 /** Keyword arguments of tojson. */
@@ -61,32 +62,24 @@ export function toJson(state: RenderState, value: Value, options: JsonOptions): 
   return writer.text;
 }
 
-class JsonWriter {
-  text = '';
-  readonly #state: RenderState;
+class JsonWriter extends TextWriter {
   readonly #options: JsonOptions;
   readonly #active = new Set<Value>();
 
   constructor(state: RenderState, options: JsonOptions) {
-    this.#state = state;
+    super(state);
     this.#options = options;
-  }
-
-  #add(text: string): void {
-    this.#state.reserve(text.length);
-    this.text += text;
-    if (this.text.length > this.#state.limits.maxValueCharacters) this.#state.reserve(this.text.length);
   }
 
   /** `newline` is a line feed with the indentation of the value's level. */
   write(value: Value, newline: string): void {
-    this.#state.step();
+    this.state.step();
     const text = textOf(value);
-    if (text !== undefined) this.#add(this.#quote(text));
-    else if (value === null) this.#add('null');
-    else if (typeof value === 'boolean') this.#add(String(value));
-    else if (typeof value === 'number' || typeof value === 'bigint') this.#add(intText(value));
-    else if (value instanceof PyFloat) this.#add(jsonFloat(value.value));
+    if (text !== undefined) this.add(this.#quote(text));
+    else if (value === null) this.add('null');
+    else if (typeof value === 'boolean') this.add(String(value));
+    else if (typeof value === 'number' || typeof value === 'bigint') this.add(intText(value));
+    else if (value instanceof PyFloat) this.add(jsonFloat(value.value));
     else if (isList(value)) this.#array(value, value, newline);
     else if (value instanceof Tuple) this.#array(value, value.items, newline);
     else if (value instanceof Dict) this.#object(value, newline);
@@ -96,46 +89,46 @@ class JsonWriter {
   #enter(value: Value): void {
     if (this.#active.has(value)) valueError('Circular reference detected');
     this.#active.add(value);
-    this.#state.enter();
+    this.state.enter();
   }
 
   #leave(value: Value): void {
     this.#active.delete(value);
-    this.#state.leave();
+    this.state.leave();
   }
 
   #array(value: Value, items: readonly Value[], newline: string): void {
     if (items.length === 0) {
-      this.#add('[]');
+      this.add('[]');
       return;
     }
     this.#enter(value);
     const { indent, itemSeparator } = this.#options;
     const inner = indent === null ? '' : newline + indent;
-    this.#add(`[${inner}`);
+    this.add(`[${inner}`);
     items.forEach((item, index) => {
-      if (index > 0) this.#add(itemSeparator + inner);
+      if (index > 0) this.add(itemSeparator + inner);
       this.write(item, inner);
     });
-    this.#add(indent === null ? ']' : `${newline}]`);
+    this.add(indent === null ? ']' : `${newline}]`);
     this.#leave(value);
   }
 
   #object(dict: Dict, newline: string): void {
     if (dict.size === 0) {
-      this.#add('{}');
+      this.add('{}');
       return;
     }
     this.#enter(dict);
     const { indent, itemSeparator, keySeparator, sortKeys } = this.#options;
     const inner = indent === null ? '' : newline + indent;
     let separator = `{${inner}`;
-    for (const key of sortKeys ? sortBy(this.#state, [...dict.keys()], (item) => item) : dict.keys()) {
-      this.#add(separator + this.#quote(this.#key(key)) + keySeparator);
+    for (const key of sortKeys ? sortBy(this.state, [...dict.keys()], (item) => item) : dict.keys()) {
+      this.add(separator + this.#quote(this.#key(key)) + keySeparator);
       this.write(dict.get(key)!, inner);
       separator = itemSeparator + inner;
     }
-    this.#add(indent === null ? '}' : `${newline}}`);
+    this.add(indent === null ? '}' : `${newline}}`);
     this.#leave(dict);
   }
 

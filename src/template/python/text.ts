@@ -27,25 +27,35 @@ export function repr(state: RenderState, value: Value): string {
   return writer.text;
 }
 
-/** Writes nested values and counts each: the text of shared lists can be exponentially large. */
-class ReprWriter {
+/** A text that grows, within the limits of a template: that of shared lists can be exponentially large. */
+export class TextWriter {
   text = '';
-  readonly #state: RenderState;
-  readonly #active = new Set<Value>();
+  protected readonly state: RenderState;
 
   constructor(state: RenderState) {
-    this.#state = state;
+    this.state = state;
   }
 
+  protected add(text: string): void {
+    this.state.reserve(text.length);
+    this.text += text;
+    if (this.text.length > this.state.limits.maxValueCharacters) this.state.reserve(this.text.length);
+  }
+}
+
+/** Writes nested values and counts each. */
+class ReprWriter extends TextWriter {
+  readonly #active = new Set<Value>();
+
   write(value: Value): void {
-    this.#state.step();
-    if (typeof value === 'string') this.#add(reprText(value));
-    else if (value === null) this.#add('None');
-    else if (typeof value === 'boolean') this.#add(value ? 'True' : 'False');
-    else if (typeof value === 'number' || typeof value === 'bigint') this.#add(intText(value));
-    else if (value instanceof PyFloat) this.#add(reprFloat(value.value));
-    else if (value instanceof Markup) this.#add(`Markup(${reprText(value.text)})`);
-    else if (value instanceof Undefined) this.#add('Undefined');
+    this.state.step();
+    if (typeof value === 'string') this.add(reprText(value));
+    else if (value === null) this.add('None');
+    else if (typeof value === 'boolean') this.add(value ? 'True' : 'False');
+    else if (typeof value === 'number' || typeof value === 'bigint') this.add(intText(value));
+    else if (value instanceof PyFloat) this.add(reprFloat(value.value));
+    else if (value instanceof Markup) this.add(`Markup(${reprText(value.text)})`);
+    else if (value instanceof Undefined) this.add('Undefined');
     else if (isList(value)) this.#nested(value, '[...]', () => this.#sequence('[', value, ']'));
     else if (value instanceof Tuple)
       this.#nested(value, '(...)', () =>
@@ -53,53 +63,47 @@ class ReprWriter {
       );
     else if (value instanceof Dict) this.#nested(value, '{...}', () => this.#dict(value));
     else {
-      const view = value.reprParts(this.#state);
-      if (view === undefined) this.#add(value.repr(this.#state));
+      const view = value.reprParts(this.state);
+      if (view === undefined) this.add(value.repr(this.state));
       else {
-        this.#add(view.before);
+        this.add(view.before);
         this.write(view.inner);
-        this.#add(view.after);
+        this.add(view.after);
       }
     }
   }
 
-  #add(text: string): void {
-    this.#state.reserve(text.length);
-    this.text += text;
-    if (this.text.length > this.#state.limits.maxValueCharacters) this.#state.reserve(this.text.length);
-  }
-
   #nested(value: Value, cycle: string, write: () => void): void {
     if (this.#active.has(value)) {
-      this.#add(cycle);
+      this.add(cycle);
       return;
     }
     this.#active.add(value);
-    this.#state.enter();
+    this.state.enter();
     write();
-    this.#state.leave();
+    this.state.leave();
     this.#active.delete(value);
   }
 
   #sequence(open: string, items: readonly Value[], close: string): void {
-    this.#add(open);
+    this.add(open);
     items.forEach((item, index) => {
-      if (index > 0) this.#add(', ');
+      if (index > 0) this.add(', ');
       this.write(item);
     });
-    this.#add(close);
+    this.add(close);
   }
 
   #dict(dict: Dict): void {
     let separator = '{';
     for (const [key, value] of dict.entries()) {
-      this.#add(separator);
+      this.add(separator);
       this.write(key);
-      this.#add(': ');
+      this.add(': ');
       this.write(value);
       separator = ', ';
     }
-    this.#add(separator === '{' ? '{}' : '}');
+    this.add(separator === '{' ? '{}' : '}');
   }
 }
 

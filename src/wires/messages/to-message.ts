@@ -1,4 +1,5 @@
 /** A chat completion -> the message of the messages API. */
+import { parseJson } from '../../common/index.ts';
 import type {
   ChatCompletion,
   ChatCompletionChoice,
@@ -81,16 +82,8 @@ function toBlocks({ message }: ChatCompletionChoice): MessageResponseBlock[] {
         type: 'tool_use',
         id: call.id,
         name: call.function.name,
-        input: inputOf(call.function.arguments),
+        input: parseJson(call.function.arguments || '{}', {}), // empty where the call broke off
         caller: { type: 'direct' },
       });
   return blocks;
-}
-
-function inputOf(text: string): unknown {
-  try {
-    return JSON.parse(text || '{}') as unknown;
-  } catch {
-    return {}; // the call broke off
-  }
 }

@@ -1,6 +1,6 @@
 /** The chunks of a chat or text completion -> parts of an answer of Ollama's API: text, thoughts and whole calls, at last numbers. */
 import type { AnswerStream } from '../../answer/index.ts';
-import { bufferedIterator } from '../../common/index.ts';
+import { bufferedIterator, parseJson } from '../../common/index.ts';
 import type {
   ChatCompletionChunk,
   JsonObject,
@@ -152,12 +152,8 @@ function score(token: string, logprob: number): Omit<TokenLogprob, 'top_logprobs
 }
 
 function toObject(text: string): JsonObject | null {
-  try {
-    const value = JSON.parse(text) as unknown;
-    return typeof value === 'object' && value !== null ? (value as JsonObject) : null;
-  } catch {
-    return null;
-  }
+  const value = parseJson(text);
+  return typeof value === 'object' && value !== null ? (value as JsonObject) : null;
 }
 
 /** Milliseconds in nanoseconds. */

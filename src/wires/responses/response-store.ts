@@ -1,5 +1,5 @@
 /** Responses by their ids, for requests that go on from them. Bounded: the oldest ones give way. */
-import { OnpolicyError } from '../../errors.ts';
+import { errorAt, OnpolicyError } from '../../errors.ts';
 import type {
   Message,
   ResponseInputItem,
@@ -47,9 +47,7 @@ export class ResponseStore {
   get(id: string, field: string): StoredResponse {
     const found = this.#kept.get(id);
     if (found) return found.stored;
-    throw new OnpolicyError('NOT_FOUND', `${field}: there is no stored response ${id.slice(0, 200)}`, {
-      param: field,
-    });
+    throw errorAt(field, 'NOT_FOUND', `there is no stored response ${id.slice(0, 200)}`);
   }
 
   /** The input with the items that it refers to. Throws `NOT_FOUND` for one that is not here. */

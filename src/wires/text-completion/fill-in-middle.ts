@@ -1,6 +1,6 @@
 /** A text before and one after -> the tokens that ask a model for what lies between, where it has tokens for that. */
 import { atField } from '../../common/index.ts';
-import { OnpolicyError } from '../../errors.ts';
+import { errorAt } from '../../errors.ts';
 import type { Tokenizer } from '../../tokenizer/index.ts';
 
 /** Ids of the tokens before the prefix, before the suffix, and before what is to be filled in. */
@@ -30,10 +30,10 @@ export async function fillInMiddle(
 ): Promise<Int32Array> {
   const markers = markersOf(tokenizer);
   if (!markers)
-    throw new OnpolicyError(
+    throw errorAt(
+      'suffix',
       'UNSUPPORTED',
-      'suffix: this model has no tokens to fill in the middle of a text; models of code mostly have them',
-      { param: 'suffix' },
+      'this model has no tokens to fill in the middle of a text; models of code mostly have them',
     );
   const plain = { addSpecial: false, parseSpecial: false };
   const [prefix, suffix] = await Promise.all([

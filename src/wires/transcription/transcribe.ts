@@ -1,6 +1,6 @@
 /** Requests for transcripts -> texts or events, of any service whose chat models hear. */
 import { type ChatCompletionStream, TranscriptionStream } from '../../answer/index.ts';
-import { OnpolicyError } from '../../errors.ts';
+import { errorAt, OnpolicyError } from '../../errors.ts';
 import {
   type ChatCompletion,
   type ChatCompletionRequest,
@@ -131,7 +131,7 @@ function checkFurther({
 }
 
 function refuse(param: string, what: string): never {
-  throw new OnpolicyError('UNSUPPORTED', `${param}: ${what}`, { param });
+  throw errorAt(param, 'UNSUPPORTED', what);
 }
 
 function isLanguage(name: string): boolean {
