@@ -143,6 +143,7 @@ class Head {
   void Run() {
     const auto bytes = static_cast<size_t>(square_) * sizeof(float);
     for (int64_t i = 0; i < row_.run_count; ++i) {
+      if (!IsParent(i)) continue;
       std::memcpy(End(i), Begin(i), bytes);
       for (int64_t t = 0; t < row_.runs[i].count; ++t) Advance(End(i), deltas_, TokenAt(row_.runs[i].start + t), row_.size);
     }
@@ -151,6 +152,9 @@ class Head {
   }
 
  private:
+  bool IsParent(int64_t run) const {
+    return std::any_of(row_.runs, row_.runs + row_.run_count, [run](const DeltaRun& other) { return other.parent == run; });
+  }
   float* End(int64_t run) { return ends_ + run * square_; }
   // The state with which a run begins.
   const float* Begin(int64_t run) {
