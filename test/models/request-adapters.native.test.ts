@@ -141,7 +141,8 @@ describe('adapters of a request', () => {
   it('share cached prompts within their mix only', async () => {
     const long = [{ role: 'user', content: 'Tell me a story. '.repeat(20) }];
     const cached = async (adapters: Adapter[]): Promise<number> =>
-      (await ask(adapters, { max_tokens: 1, messages: long })).usage!.prompt_tokens_details!.cached_tokens!;
+      (await ask(adapters, { max_tokens: 1, messages: long, cache_salt: 'mixes' })).usage!
+        .prompt_tokens_details!.cached_tokens!;
     const two = [{ file: gguf(1) }, { file: gguf(2) }];
     expect(await cached(two)).toBe(0);
     expect(await cached([])).toBe(0);
