@@ -74,8 +74,10 @@ class Context {
 
   int32_t vocab_size() const { return model_->vocab_size(); }
 
-  // Ends the running step early; callable from any thread. The next step runs normally.
+  // Ends the running step early; callable from any thread.
   void Abort();
+  // No step runs: an abort that came too late for the last one does not end the next.
+  void ClearAbort() { abort_ = false; }
 
   uint32_t kv_tokens() const { return kv_tokens_; }
   uint32_t rollback_tokens() const { return cache_.rollback_tokens(); }

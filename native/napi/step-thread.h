@@ -128,7 +128,10 @@ class StepThread : public std::enable_shared_from_this<StepThread> {
 
   void End(Napi::Env env, const Job& job) {
     try {
-      if (--pending_ == 0) settle_.Unref(env);
+      if (--pending_ == 0) {
+        if (context_) context_->ClearAbort();  // it may have come when the pass was over
+        settle_.Unref(env);
+      }
     } catch (const Napi::Error&) {  // the environment is torn down
     }
     Settle(env, job.deferred, job.status, job.finish);

@@ -101,7 +101,7 @@ describe('tool calls', () => {
   });
 
   it('stream the name first, then the arguments as they come, each under the index of its call', async () => {
-    const all = await chunks(two, { chat_template: HERMES, tools });
+    const all = await chunks(two, { chat_template: HERMES, tools, speculation: false });
     const deltas = all.flatMap(({ choices }) => choices[0]!.delta.tool_calls ?? []);
     for (const [index, { function: call }] of calls.entries()) {
       const [first, ...rest] = deltas.filter((delta) => delta.index === index);
@@ -110,7 +110,7 @@ describe('tool calls', () => {
         type: 'function',
         function: { name: call.name },
       });
-      expect(rest.length).toBeGreaterThan(0); // what is made while nobody reads comes as one part
+      expect(rest.length).toBeGreaterThan(1);
       for (const delta of rest) expect(delta).toEqual({ index, function: { arguments: expect.any(String) } });
       const text = [first!, ...rest].map((delta) => delta.function?.arguments ?? '').join('');
       expect(text).toBe(call.arguments);

@@ -143,7 +143,10 @@ export function makeOnnx(...args: string[]): void {
 }
 
 /** A runtime on one thread, closed by {@link closeAll}. */
-export async function openRuntime(model: string, options: RuntimeOptions = {}): Promise<Runtime> {
+export async function openRuntime(
+  model: NonNullable<RuntimeOptions['model']>,
+  options: RuntimeOptions = {},
+): Promise<Runtime> {
   const runtime = await createRuntime({ model, gpu: false, threads: 1, maxSequences: 16, ...options });
   open.push(runtime);
   return runtime;

@@ -18,11 +18,12 @@ afterAll(closeAll);
 const PROMPTS = questions(200);
 const answers = new Map<string, Promise<ChatCompletion[]>>();
 
-/** All prompts at once, greedily. */
-function answersOf(model: string): Promise<ChatCompletion[]> {
-  let found = answers.get(model);
+/** All prompts at once, greedily. `plain`: on the engine's kernels. */
+function answersOf(model: string, kernels?: 'plain'): Promise<ChatCompletion[]> {
+  const name = `${kernels} ${model}`;
+  let found = answers.get(name);
   if (!found) {
-    found = openRuntime(model).then((runtime) =>
+    found = openRuntime(kernels ? { path: model, kernels } : model).then((runtime) =>
       Promise.all(
         PROMPTS.map((question) =>
           runtime.createCompletion(
@@ -31,7 +32,7 @@ function answersOf(model: string): Promise<ChatCompletion[]> {
         ),
       ),
     );
-    answers.set(model, found);
+    answers.set(name, found);
   }
   return found;
 }
@@ -77,8 +78,8 @@ describe.skipIf(EXACT.length === 0)('a graph with a cache of 16 bits', () => {
   it('is as far from 32 bits as the GGUF file with its cache of 16 bits', async () => {
     const exact = await answersOf(wideGguf());
     const [graph, file] = await Promise.all(
-      [modelOf('ONNX, 16-bit cache'), EMBEDDED].map(async (model) => {
-        const answers = await answersOf(model);
+      [answersOf(modelOf('ONNX, 16-bit cache')), answersOf(EMBEDDED, 'plain')].map(async (found) => {
+        const answers = await found;
         const same = answers.map((answer, i) =>
           idsOf([answer])[0]!.join() === idsOf([exact[i]!])[0]!.join() ? i : -1,
         );

@@ -54,13 +54,16 @@ const tiny = (more: Omit<ModelOptions, 'path'>): RuntimeOptions => ({
   model: { path: 'onpolicy-tiny', ...more },
 });
 const POOL = { kvTokens: 2048 };
+/** Cells of its own for each sequence, as the engine's kernels have them. */
+const own = (more: Omit<ModelOptions, 'path'>): RuntimeOptions =>
+  tiny({ ...more, kernels: 'plain', maxSequences: 2 });
 
 describe.each<[string, RuntimeOptions, number]>([
   ['a transformer with 16 bits, a unified KV cache', tiny({ cacheType: 'f16', ...POOL }), 256],
   ['with 8 bits', tiny({ cacheType: 'q8_0', ...POOL }), 256],
   ['with 32 bits', tiny({ cacheType: 'f32', ...POOL }), 256],
-  ['with 16 bits, a non-unified one', tiny({ cacheType: 'f16', maxSequences: 2 }), 284],
-  ['with 8 bits, a non-unified one', tiny({ cacheType: 'q8_0', maxSequences: 2 }), 284],
+  ['with 16 bits, a non-unified one', own({ cacheType: 'f16' }), 284],
+  ['with 8 bits, a non-unified one', own({ cacheType: 'q8_0' }), 284],
   ['deterministic', { ...tiny({}), deterministic: true, maxSequences: 2 }, 284],
   ['a hybrid', { model: { path: hybrid }, maxSequences: 2 }, 284],
   ['a hybrid with 8 bits', { model: { path: hybrid, cacheType: 'q8_0' }, maxSequences: 2 }, 284],
