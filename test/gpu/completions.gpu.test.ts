@@ -57,7 +57,7 @@ describe.skipIf(why)(`answers of a GPU${because}`, () => {
   let cpu: Runtime;
   beforeAll(async () => {
     gpu = await open('vulkan');
-    cpu = await open(false);
+    cpu = await open(false, { kernels: 'plain' });
   });
   afterAll(async () => {
     await gpu?.close();

@@ -24,7 +24,11 @@ describe('inspectModel', () => {
     const other = path.join(folder, `${architecture}.gguf`);
     await writeTinyModel(other, { architecture: architecture as 'llama', type: 'q8_0' });
     const { training } = await inspectModel(other, { gpu: false });
-    expect(training).toEqual({ isSupported, reason: reason && expect.stringMatching(reason) });
+    expect(training).toEqual({
+      isSupported,
+      reason: reason && expect.stringMatching(reason),
+      bytes: isSupported ? expect.any(Number) : null,
+    });
   });
 
   it.each([
