@@ -193,9 +193,10 @@ describe.skipIf(whyNoOnnx() !== null)('an ONNX model', () => {
       const { rss, heapTotal, heapUsed } = process.memoryUsage(); // V8 keeps free pages of its heap, more on Node 24
       return (rss - heapTotal + heapUsed) / 2 ** 20;
     };
-    await round(400);
+    await round(1000);
     const before = await round(200);
-    const after = await round(2000);
+    await round(1200);
+    const after = Math.min(await round(400), await round(400), await round(400)); // the allocator gives pages back when it likes
     await runtime.close();
     expect(after - before).toBeLessThan(40); // MiB
     await expect(runtime.createCompletion(ask(PARIS))).rejects.toMatchObject({ code: 'CLOSED' });
