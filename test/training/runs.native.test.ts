@@ -295,7 +295,8 @@ describe('a training run', () => {
       code: 'CONFLICT',
       message: 'sequence: expected 3, the next step of the training run, got 2',
     });
-    const pending: TrainingRunReply = await runs.call(id, 'forward', { data: [lesson()], wait_ms: 0 });
+    const many = Array.from({ length: 100 }, () => lesson());
+    const pending: TrainingRunReply = await runs.call(id, 'forward', { data: many, wait_ms: 0 });
     expect(pending.status).toBe('pending');
     expect(await runs.result(pending.request_id)).toMatchObject({ status: 'completed', sequence: 3 });
     await expect(runs.result(`${id}.b`)).rejects.toMatchObject({ code: 'NOT_FOUND' });
