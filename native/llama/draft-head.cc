@@ -6,6 +6,7 @@
 #include "llama/asserts.h"
 #include "llama/compute-turns.h"
 #include "llama/error-log.h"
+#include "llama/kept-layers.h"
 
 namespace onpolicy {
 namespace {
@@ -20,33 +21,6 @@ constexpr size_t kEncodedRows = 64;
 using Clock = std::chrono::steady_clock;
 
 double MsSince(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
-
-// Whether the engine's graph of a model keeps the inputs of these layers: a token is computed in a small context to see.
-bool KeepsLayers(const DraftTarget& target, const std::vector<uint32_t>& layers) {
-  const Library& api = Api();
-  llama_context_params params = target.params;
-  params.n_ctx = 256;
-  params.n_batch = params.n_ubatch = params.n_seq_max = params.n_outputs_max = 1;
-  params.n_rs_seq = 0;
-  params.abort_callback = nullptr;
-  ErrorLog log;
-  llama_context* context = log.Run([&] { return api.llama_init_from_model(target.model.get(), params); });
-  if (!context) return false;
-  api.llama_attach_threadpool(context, target.pool.get(), target.pool.get());
-  llama_token token = 0;
-  llama_batch batch{};
-  batch.n_tokens = 1;
-  batch.token = &token;
-  const CatchFatal catching;
-  bool does = false;
-  try {
-    for (uint32_t layer : layers) api.set_embeddings_layer_inp(context, layer, true);
-    does = api.llama_decode(context, batch) == 0;
-  } catch (const std::exception&) {
-  }
-  api.llama_free(context);
-  return does;
-}
 
 }  // namespace
 
@@ -96,7 +70,7 @@ Status DraftHead::CreateEagle(const DraftTarget& target, std::shared_ptr<Model> 
   if (model->vocab_size() < target.sampled_vocab)
     return Status::Fail("INVALID_REQUEST", "expected a file with the " + std::to_string(target.sampled_vocab) +
                                                " tokens of the large model, got " + std::to_string(model->vocab_size()));
-  if (!KeepsLayers(target, layers))
+  if (!KeepsLayers(target.model, target.params, target.pool, layers))
     return Status::Fail("UNSUPPORTED", "the engine does not keep the states of layers that it reads, for the large model's architecture");
   llama_model* const file = model->get();
   std::unique_ptr<DraftHead> created(new DraftHead(target, std::move(model), std::move(layers)));

@@ -161,7 +161,7 @@ training::TrainerOptions TrainerOptionsOf(const Fields& given) {
           .modules = given.Texts("modules"),
           .context = static_cast<int64_t>(given.Number("contextSize")),
           .memory_budget = static_cast<size_t>(given.Number("memoryBudget")),
-                         .wide = given.Flag("isWide")};
+          .wide = given.Flag("isWide")};
 }
 
 // openTrainer(options) -> Promise<trainer>

@@ -13,10 +13,10 @@ const MAX_SCORE_ROWS = 512;
 /** Sequence ids of the engine: running sequences and prefixes kept for later ones. */
 const MAX_SLOTS = 256;
 const PREFIX_SLOTS = 16;
-/** Sequences whose cells stay behind sliding windows. */
-const MOST_KEPT = 128;
 /** The same where each slot has a state, which is large. Checkpoints and slots that nobody runs in hold prefixes as well. */
 const STATE_PREFIX_SLOTS = 4;
+/** Slots whose cells stay behind sliding windows: `WindowGuard::kMostSequences` of the addon. */
+const MOST_KEPT = 128;
 
 /** The limits of a loaded model's context. */
 export function contextLimits(

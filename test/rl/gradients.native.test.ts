@@ -2,13 +2,13 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { inspectModel } from '../../src/inspect-model.ts';
 import type { AdapterWeights } from '../../src/native/index.ts';
 import type { PackedRow } from '../../src/protocol/index.ts';
 import { openTrainer, type Trainer } from '../../src/rl/trainer.ts';
 import { architectureFiles } from '../architectures/files.ts';
+import { gradientsOfRow } from './gradients-of-row.ts';
 import { randomAdapter } from './random-adapter.ts';
-import { normals, packAnswers, packSequence, sharedPromptRow as row, writeTinyModel } from './tiny-model.ts';
+import { normals, packAnswers, sharedPromptRow as row, writeTinyModel } from './tiny-model.ts';
 
 const TYPES = 'f32 f16 bf16 q8_0 q4_0 q4_1 q5_0 q5_1 q2_K q3_K q4_K q5_K q6_K iq4_nl iq4_xs'.split(' ');
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-gradients-'));
@@ -16,14 +16,8 @@ afterAll(() => fs.rmSync(folder, { recursive: true }));
 
 const normal = normals(3);
 const gradLogprobs = Float32Array.from({ length: 32 }, () => normal() / 32);
-
-async function gradientsOf(trainer: Trainer, given = row, gradient = gradLogprobs): Promise<AdapterWeights> {
-  await trainer.forward(given);
-  await trainer.backward(gradient);
-  const gradients = trainer.gradients();
-  await trainer.zeroGradients();
-  return gradients;
-}
+const gradientsOf = (trainer: Trainer, given = row, gradient = gradLogprobs): Promise<AdapterWeights> =>
+  gradientsOfRow(trainer, given, gradient);
 
 /** Compares the gradients of products as the engine computes them with those of 32-bit ones. */
 async function expectCloseGradients(model: string, threads: number): Promise<void> {
@@ -202,54 +196,6 @@ describe('experts in MXFP4', () => {
     await writeTinyModel(model, { architecture: 'llama', type: 'mxfp4', experts: 2 });
     await expectCloseGradients(model, 2);
   });
-});
-
-describe('a memory budget', () => {
-  it('changes nothing but the memory', async () => {
-    const model = path.join(folder, 'budget.gguf');
-    await writeTinyModel(model, { architecture: 'llama', type: 'q8_0', layers: 3, isTied: true });
-    await using free = await openTrainer({ model, gpu: false, threads: 1 });
-    await using small = await openTrainer({ model, gpu: false, threads: 1, memoryBudget: 1 });
-    const refusal = await small.checkMemory(row).catch((error: Error) => error);
-    expect(refusal).toMatchObject({
-      code: 'OUT_OF_MEMORY',
-      message: expect.stringMatching(
-        /^memoryBudget: a row of \d+ tokens needs \d+ MiB beside the weights; no row fits into the 1 MiB$/,
-      ),
-    });
-    await expect(small.forward(row)).rejects.toMatchObject({ code: 'OUT_OF_MEMORY' });
-    const memoryBudget = 2 ** 20 * Number(/needs (\d+)/.exec((refusal as Error).message)![1]);
-    await using tight = await openTrainer({ model, gpu: false, threads: 1, memoryBudget });
-    await tight.checkMemory(row);
-    const weights = randomAdapter(free, normal, 0.02);
-    await free.loadAdapter(weights);
-    await tight.loadAdapter(weights);
-    const expected = await gradientsOf(free);
-    expect(await gradientsOf(tight)).toEqual(expected);
-    expect(free.memory().keptLayers).toBe(3);
-    expect(tight.memory().keptLayers).toBeLessThan(3);
-    expect(tight.memory().bytes).toBeLessThan(free.memory().bytes);
-    expect(tight.memory().bytes).toBeLessThanOrEqual(memoryBudget);
-  });
-});
-
-describe('the memory that a row is said to take', () => {
-  it.each(['qwen3', 'qwen35', 'qwen3next', 'lfm2', 'gpt-oss', 'gemma3n-short', 'gemma4', 'gemma4-moe'])(
-    '%s: within 5 percent',
-    async (name) => {
-      const model = architectureFiles([name], 'q8_0')[name]!;
-      const size = 384;
-      const { training } = await inspectModel(model, { gpu: false, trainingTokens: size });
-      const memoryBudget = training.bytes!;
-      await using trainer = await openTrainer({ model, gpu: false, threads: 1, memoryBudget });
-      const long = packSequence(Int32Array.from({ length: size }, (_, i) => (i * 37) % 250));
-      await gradientsOf(trainer, long, new Float32Array(size - 1).fill(1 / size));
-      const { bytes, keptLayers } = trainer.memory();
-      expect(keptLayers).toBe(0);
-      expect(bytes).toBeLessThanOrEqual(memoryBudget);
-      expect(bytes).toBeGreaterThan(0.95 * memoryBudget);
-    },
-  );
 });
 
 describe('an unfit model', () => {

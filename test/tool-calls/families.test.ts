@@ -2,7 +2,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { TOOL_FORMATS } from '../../src/tool-calls/index.ts';
-import { FAMILY_ROWS, TIME, WEATHER } from './families.ts';
+import { TIME, WEATHER } from './call-texts.ts';
+import { FAMILY_ROWS } from './families.ts';
 import { foldToolCallEvents } from './fold.ts';
 import { callsOf, cut, eventsOf, messageOf } from './harness.ts';
 
