@@ -17,6 +17,7 @@ export type NativeRow = {
   readonly parentIds: Int32Array;
   readonly logitRows: Int32Array;
   readonly targetTokens: Int32Array;
+  readonly routedExperts?: Int32Array | undefined;
 };
 
 /** One matrix per factor: its values, or the optimizer's state about them. */

@@ -174,6 +174,10 @@ export const rlDefinitions: Definitions = {
       parentIds: column('Int32Array', '(row)'),
       logitRows: column('Int32Array', '(targets) index of the token whose output predicts the target'),
       targetTokens: column('Int32Array', '(targets)'),
+      routedExperts: column(
+        'Int32Array',
+        '(row, layers with experts, experts of a token) which experts a token takes, or -1 for all of a token and layer: those that the router chooses. Absent: it chooses for all.',
+      ),
     },
   },
   RowLengthArguments: {
