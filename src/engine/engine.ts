@@ -4,6 +4,7 @@ import { fromNative, OnpolicyError } from '../errors.ts';
 import { DeferredWork } from './deferred-work.ts';
 import { Delivery, type Listener } from './delivery.ts';
 import { DraftControl } from './draft-control.ts';
+import { recordExperts } from './expert-rows.ts';
 import { type EngineStats, StepCounter } from './engine-stats.ts';
 import type { Plan } from './plan.ts';
 import { Scheduler, type SchedulerPolicy } from './scheduler.ts';
@@ -300,6 +301,7 @@ export class Engine {
       const elapsedMs = endMs - startMs; // from step to step: a run-ahead step begins before it is asked for
       this.#lastEndMs = endMs;
       this.#drafts.record(plan, elapsedMs, result.drafting);
+      if (result.experts) recordExperts(plan, result.experts);
       const tokens = this.#delivery.deliver(plan, result);
       this.#scheduler.cutDrafts(plan);
       this.#counter.add(plan, tokens, elapsedMs);

@@ -32,6 +32,7 @@ export function toStep({ adapter, entries, edits, isSteady }: Plan): Step {
     scoreRows: new Int32Array(3 * entries.reduce((rows, entry) => rows + scoredRows(entry), 0)),
     media: [] as StepMedia[],
     mayRunAhead: isSteady && entries.every(isPredictable),
+    ...(entries.some(({ sequence }) => sequence.experts) ? { recordsExperts: true } : {}),
   };
   let at = 0;
   let row = 0;

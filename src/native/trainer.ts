@@ -34,6 +34,8 @@ export type ModelFacts = {
   readonly kvHeadCount: number;
   /** Heads of its gated delta nets; null: it has none. */
   readonly deltaNet: { readonly keyHeads: number; readonly valueHeads: number } | null;
+  /** Its layers with experts, how many a layer has, and how many of them a token takes; null: it has none. */
+  readonly routing: { readonly layers: number; readonly count: number; readonly used: number } | null;
   /** What can be adapted: matrices by name, with their sizes. */
   readonly modules: readonly { readonly name: string; readonly in: number; readonly out: number }[];
 };

@@ -212,6 +212,15 @@ export const rlDefinitions: Definitions = {
           advantage: number('Of its trained tokens.'),
           weight: number('Of its trained tokens.'),
           unit,
+          experts: object(
+            'Experts that its tokens take.',
+            ['width', 'ids'],
+            {
+              width: { description: 'Of a token in all its layers.', type: 'integer', minimum: 1 },
+              ids: column('Int32Array', '(sequence, width)'),
+            },
+            { type: ['object', 'null'] },
+          ),
         },
       }),
       rowLength: { ...settings['packed_sequence_length'], type: 'integer' },
@@ -249,6 +258,7 @@ export const rlDefinitions: Definitions = {
       },
       options: object('Settings.', ['allowWithoutLogprobs'], {
         allowWithoutLogprobs: boolean('Accepts choices without ids.'),
+        replaysExperts: boolean('Tokens take the experts of `routed_experts`.'),
       }),
     },
   },
