@@ -4,14 +4,13 @@ import { fromNative, OnpolicyError } from '../errors.ts';
 import { DeferredWork } from './deferred-work.ts';
 import { Delivery, type Listener } from './delivery.ts';
 import { DraftControl } from './draft-control.ts';
-import { recordExperts } from './expert-rows.ts';
 import { type EngineStats, StepCounter } from './engine-stats.ts';
 import type { Plan } from './plan.ts';
 import { Scheduler, type SchedulerPolicy } from './scheduler.ts';
 import type { Group, Sequence } from './sequence.ts';
 import type { CellOwner } from './slot-cells.ts';
 import { KnownDrafts } from './speculation.ts';
-import { toStep } from './step-layout.ts';
+import { recordExperts, toStep } from './step-layout.ts';
 import { StepTimings } from './timings.ts';
 
 /** A running step is cut short only for at least this many tokens of an aborted sequence. */

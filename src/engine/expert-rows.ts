@@ -1,13 +1,13 @@
 /** Steps of a request's sequences -> the experts that the tokens of its prompt and of one choice took. */
 import { NO_EXPERT, type TakenExperts } from '../native/index.ts';
-import type { Plan } from './plan.ts';
 
 /** Tokens in a row, each with its experts. What was not computed, as behind a cached prefix, is {@link NO_EXPERT}. */
 class Rows {
   #ids: Uint16Array = new Uint16Array(0); // (tokens, layers, used)
 
   put(at: number, ids: Uint16Array): void {
-    if (this.#ids.length < at + ids.length) this.#ids = this.read(Math.max(at + ids.length, 2 * this.#ids.length));
+    if (this.#ids.length < at + ids.length)
+      this.#ids = this.read(Math.max(at + ids.length, 2 * this.#ids.length));
     this.#ids.set(ids, at);
   }
 
@@ -49,14 +49,5 @@ export class ExpertRows {
     ids.set(this.#prompt.read(this.#promptLength * width));
     ids.set(this.#answer.read(answerLength * width), this.#promptLength * width);
     return { layers, used, ids };
-  }
-}
-
-/** Gives sequences that record them the experts of their tokens in a step. */
-export function recordExperts({ entries }: Plan, taken: TakenExperts): void {
-  let at = 0;
-  for (const { sequence, start, count, drafts } of entries) {
-    sequence.experts?.put(start, count + drafts.length, taken, at);
-    at += count + drafts.length;
   }
 }

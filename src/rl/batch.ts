@@ -31,7 +31,9 @@ export async function makeBatch(
     const ofGroup: TokenSequence[][] = [];
     for (const trajectory of trajectories) {
       await pause();
-      ofGroup.push(isKept[g] ? await tokensOf(trajectory, tokenizer, { allowWithoutLogprobs, replaysExperts }) : []);
+      ofGroup.push(
+        isKept[g] ? await tokensOf(trajectory, tokenizer, { allowWithoutLogprobs, replaysExperts }) : [],
+      );
     }
     sequences.push(ofGroup);
   }

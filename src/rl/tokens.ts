@@ -202,7 +202,7 @@ function toSequence({ tokens, turns }: Run): TokenSequence {
 
 /** Of each token those of the first turn that knows them: a later one may have found it in a cache. */
 function joinExperts(turns: readonly Turn[], length: number): SequenceExperts | null {
-  const width = turns.find(({ experts }) => experts)?.experts!.width;
+  const width = turns.flatMap(({ experts }) => experts?.width ?? [])[0];
   if (width === undefined) return null;
   const ids = new Int32Array(length * width).fill(-1);
   for (const { experts } of turns)

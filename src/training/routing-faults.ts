@@ -18,16 +18,24 @@ export function routingFaults(
     return allowed ? [] : [fault(at, 'missing', expected, given)];
   }
   if (given.layers !== layers)
-    return [fault([...at, 'layers'], 'value', `the ${layers} layers of the model with experts`, given.layers)];
+    return [
+      fault([...at, 'layers'], 'value', `the ${layers} layers of the model with experts`, given.layers),
+    ];
   if (given.used !== used)
-    return [fault([...at, 'used'], 'value', `the ${used} experts that a token of the model takes`, given.used)];
+    return [
+      fault([...at, 'used'], 'value', `the ${used} experts that a token of the model takes`, given.used),
+    ];
   const ids = routedExpertIds(given);
   const width = layers * used;
   const answer = token_ids?.length ?? 0;
   const tokens = prompt_token_ids ? prompt_token_ids.length + answer : null;
   const expected =
-    tokens === null ? `a multiple of ${width} numbers` : `${tokens * width} numbers, ${width} of each of ${tokens} tokens`;
-  if (tokens === null ? ids.length % width !== 0 || ids.length < answer * width : ids.length !== tokens * width)
+    tokens === null
+      ? `a multiple of ${width} numbers`
+      : `${tokens * width} numbers, ${width} of each of ${tokens} tokens`;
+  if (
+    tokens === null ? ids.length % width !== 0 || ids.length < answer * width : ids.length !== tokens * width
+  )
     return [fault([...at, 'data'], 'length', expected, `${ids.length} numbers`)];
   const wrong = wrongExpert(ids, used, count);
   return wrong === null

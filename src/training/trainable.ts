@@ -32,7 +32,12 @@ export function requireTrainable(
   const isReplayed = settings.routing === 'replay';
   if (isReplayed && !experts)
     faults.push(
-      fault(['experimental_config', 'routing'], 'unsupported', '"own" or null: the model has no experts', 'replay'),
+      fault(
+        ['experimental_config', 'routing'],
+        'unsupported',
+        '"own" or null: the model has no experts',
+        'replay',
+      ),
     );
   if (reference !== null && reference !== 0 && !steps.includes(reference))
     faults.push(

@@ -32,7 +32,13 @@ async function withPreferences(name: keyof typeof PREFERENCES): Promise<string> 
     if (!tensor.endsWith(PREFERENCES[name])) continue;
     const numbers = new Float32Array(Number(shape[0]));
     fs.readSync(handle, numbers, 0, numbers.byteLength, offset);
-    fs.writeSync(handle, numbers.map((value, i) => value + (i % 2 === 0 ? 50 : 0)), 0, numbers.byteLength, offset);
+    fs.writeSync(
+      handle,
+      numbers.map((value, i) => value + (i % 2 === 0 ? 50 : 0)),
+      0,
+      numbers.byteLength,
+      offset,
+    );
   }
   fs.closeSync(handle);
   return file;
@@ -48,7 +54,11 @@ function drawnExperts({ routing }: Trainer['info'], tokens: number): Int32Array 
   const draw = () =>
     Array.from({ length: count }, (_, i) => ({ i, by: normal() })).sort((a, b) => a.by - b.by);
   return Int32Array.from(
-    Array.from({ length: tokens * layers }, () => draw().slice(0, used).map(({ i }) => i)).flat(),
+    Array.from({ length: tokens * layers }, () =>
+      draw()
+        .slice(0, used)
+        .map(({ i }) => i),
+    ).flat(),
   );
 }
 
@@ -112,15 +122,25 @@ describe('gradients', () => {
       return await loss();
     };
     const step = 0.005;
-    const difference = (8 * ((await at(step)) - (await at(-step))) - ((await at(2 * step)) - (await at(-2 * step)))) / (12 * step);
+    const difference =
+      (8 * ((await at(step)) - (await at(-step))) - ((await at(2 * step)) - (await at(-2 * step)))) /
+      (12 * step);
     expect(Math.abs(difference - length) / length).toBeLessThan(2e-3);
   });
 });
 
 describe('a row with wrong experts', () => {
   it.each<[string, (given: Int32Array) => Int32Array, RegExp]>([
-    ['too few', (given) => given.subarray(1), /routedExperts: expected \d+ numbers, 2 for each token and layer, got \d+/],
-    ['a number too high', (given) => given.with(0, 8), /routedExperts: expected different numbers from 0 to 7 .* got 8/],
+    [
+      'too few',
+      (given) => given.subarray(1),
+      /routedExperts: expected \d+ numbers, 2 for each token and layer, got \d+/,
+    ],
+    [
+      'a number too high',
+      (given) => given.with(0, 8),
+      /routedExperts: expected different numbers from 0 to 7 .* got 8/,
+    ],
     ['one number twice', (given) => given.with(0, given[1]!), /routedExperts: expected different numbers/],
     ['a part of a choice', (given) => given.with(0, -1), /routedExperts: .* or -1 for all of them, got -1/],
   ])('%s', async (_, change, message) => {

@@ -31,7 +31,10 @@ export const storeDefinitions: Definitions = {
         minimum: -(2 ** 53) + 1,
         maximum: 2 ** 53 - 1,
       },
-      routedExperts: flag(false, 'Whether choices keep the experts of their tokens, for `routing: "replay"`.'),
+      routedExperts: flag(
+        false,
+        'Whether choices keep the experts of their tokens, for `routing: "replay"`.',
+      ),
     },
     { title: 'options' },
   ),

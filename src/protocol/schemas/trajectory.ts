@@ -112,7 +112,7 @@ export const trajectoryDefinitions: Definitions = {
       },
       token_ids: tokenIds('The sampled tokens. They are never made from the text when they are here.'),
       prompt_token_ids: tokenIds('The tokens of the prompt, when kept from the response.'),
-      routed_experts: ref('RoutedExperts'),
+      routed_experts: ref('RoutedExperts', 'The experts of its tokens, for `routing: "replay"`.'),
     },
   },
   RoutedExperts: object(
