@@ -25,11 +25,7 @@ afterAll(() => fs.rmSync(folder, { recursive: true }));
 
 const isFloat = (type: string): boolean => /^b?f\d+$/.test(type);
 
-const open = (
-  type: string,
-  kernels: 'auto' | 'batch' | 'plain' = isFloat(type) ? 'batch' : 'auto',
-  more: RuntimeOptions = {},
-) =>
+const open = (type: string, kernels: 'auto' | 'batch' | 'plain' = 'auto', more: RuntimeOptions = {}) =>
   createRuntime({
     model: { path: fileOf(type), kernels },
     threads: 2,
@@ -124,10 +120,8 @@ describe.skipIf(BEST === 'plain')('packed weights', () => {
   it.each(TYPES)('%s with experts answers as in the engine, alone and in company', async (type) => {
     const path = fileOf(`experts-${type}`);
     await writeTinyModel(path, { architecture: 'qwen3moe', type, vocabularySize: 331, experts: 4 });
-    const kernels = isFloat(type) ? 'batch' : 'auto';
-    const openWith = (kernels: 'auto' | 'batch' | 'plain') =>
-      open(type, kernels, { model: { path, kernels } });
-    await using ours = await openWith(kernels);
+    const openWith = (kernels: 'auto' | 'plain') => open(type, kernels, { model: { path, kernels } });
+    await using ours = await openWith('auto');
     await using plain = await openWith('plain');
     // A router that nearly ties takes other experts: then only the other answers are close.
     const firsts = (all: readonly ChatCompletion[]) =>
@@ -190,13 +184,7 @@ describe.skipIf(BEST === 'plain')('packed weights', () => {
     available.mockRestore();
   });
 
-  it('f32 is left to the engine without `batch`', async () => {
-    await using runtime = await open('f32', 'auto');
-    await answers(runtime, 1);
-    expect(kernelsOf(runtime)).toEqual(['plain']);
-  });
-
-  it.each(['q4_K', 'f16', 'bf16'])('packs %s by itself, also as `batch`', async (type) => {
+  it.each(['q4_K', 'f16', 'bf16', 'f32'])('packs %s, also by the former name of `auto`', async (type) => {
     for (const kernels of ['auto', 'batch'] as const) {
       await using runtime = await open(type, kernels);
       await answers(runtime, 1);
