@@ -176,6 +176,25 @@ describe.skipIf(BEST === 'plain')('packed weights', () => {
     expect((await others)[0]!.choices[0]!.message.content).toBe(expected!.choices[0]!.message.content);
   });
 
+  it.runIf(process.platform === 'linux')('gives the mapped file of packed weights back', async () => {
+    const file = fileOf('mapped');
+    await writeTinyModel(file, {
+      architecture: 'qwen3',
+      type: 'q8_0',
+      vocabularySize: 331,
+      width: 512,
+      hidden: 2048,
+    });
+    const resident = async (kernels: 'auto' | 'plain') => {
+      await using runtime = await open('mapped', kernels);
+      await answers(runtime, 1);
+      const [, map] = fs.readFileSync('/proc/self/smaps', 'utf8').split(`${file}\n`);
+      return (Number(/Rss: +(\d+) kB/.exec(map!)![1]) * 1024) / fs.statSync(file).size;
+    };
+    expect(await resident('plain')).toBeGreaterThan(0.9);
+    expect(await resident('auto')).toBeLessThan(0.3);
+  });
+
   it('falls back to the engine where the copy does not fit into memory', async () => {
     const available = vi.spyOn(process, 'availableMemory').mockReturnValue(50 * 2 ** 20); // cache and buffers take 46
     await using runtime = await open('q8_0');
