@@ -192,7 +192,7 @@ describe.skipIf(BEST === 'plain')('packed weights', () => {
       return (Number(/Rss: +(\d+) kB/.exec(map!)![1]) * 1024) / fs.statSync(file).size;
     };
     expect(await resident('plain')).toBeGreaterThan(0.9);
-    expect(await resident('auto')).toBeLessThan(0.3);
+    expect(await resident('auto')).toBeLessThan(0.5); // embeddings are read from it
   });
 
   it('falls back to the engine where the copy does not fit into memory', async () => {
