@@ -3,12 +3,12 @@ import { loadGguf, NO_ADAPTER, type StepResult } from '../../src/backends/index.
 import { NO_EXPERT } from '../../src/native/index.ts';
 import { toRows } from './rows.ts';
 
-/** Computed on one thread with plain attention and a cache in F32: a rounded cache would blur the comparison. */
+/** Computed on one thread, on the engine's own kernels unless said, with plain attention and a cache in F32: a rounded cache would blur the comparison. */
 export async function engineScores(
   path: string,
   tokens: ArrayLike<number>,
   adapter = '',
-  kernels: 'auto' | 'batch' = 'auto',
+  kernels: 'auto' | 'plain' = 'plain',
 ): Promise<Float32Array> {
   const { scores } = await computed(path, tokens, adapter, kernels);
   return Float32Array.from(toRows(scores), ({ logprob }) => logprob);
