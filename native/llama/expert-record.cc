@@ -65,6 +65,12 @@ std::vector<int32_t> OrderByPasses(const int32_t* sequences, size_t count, const
   return order;
 }
 
+// A copy on another device has the name behind that of the device.
+bool IsEmbedding(const ggml_tensor* table) {
+  const char* name = std::strstr(table->name, kEmbedding);
+  return name && (name == table->name || name[-1] == '#');
+}
+
 // Rows of an int32 matrix, whatever lies between them.
 std::vector<int32_t> NumbersOf(const ggml_tensor* matrix) {
   const auto rows = static_cast<size_t>(matrix->ne[1]), width = static_cast<size_t>(matrix->ne[0]);
@@ -103,7 +109,7 @@ bool ExpertRecord::See(ggml_tensor* node, bool is_asked, void* data) {
     return true;
   }
   if (!record->is_on_) return false;
-  if (node->op == GGML_OP_GET_ROWS && std::strstr(node->src[0]->name, kEmbedding)) {
+  if (node->op == GGML_OP_GET_ROWS && IsEmbedding(node->src[0])) {
     const std::vector<int32_t> tokens = NumbersOf(node->src[1]);
     record->tokens_.insert(record->tokens_.end(), tokens.begin(), tokens.end());
   }

@@ -16,7 +16,7 @@ export async function engineScores(
 
 /** (tokens, layers, used), as packed rows have them. */
 export async function engineExperts(path: string, tokens: ArrayLike<number>): Promise<Int32Array> {
-  const { experts } = await computed(path, tokens, '', 'batch');
+  const { experts } = await computed(path, tokens, '', 'auto');
   return Int32Array.from(experts!.ids, (id) => (id === NO_EXPERT ? -1 : id));
 }
 
@@ -24,7 +24,7 @@ async function computed(
   path: string,
   tokens: ArrayLike<number>,
   adapter: string,
-  kernels: 'auto' | 'batch',
+  kernels: 'auto' | 'plain',
 ): Promise<StepResult> {
   const count = tokens.length;
   const model = await loadGguf({ path, gpu: false, cacheType: 'f32', fusedAttention: false, kernels });

@@ -65,7 +65,7 @@ function drawnExperts({ routing }: Trainer['info'], tokens: number): Int32Array 
 describe('log-probabilities', () => {
   it.each(names)('of %s are those of the router that sampled', async (name) => {
     const sampler = await withPreferences(name);
-    const scores = await engineScores(sampler, row.tokens, '', 'batch');
+    const scores = await engineScores(sampler, row.tokens, '', 'auto');
     const routedExperts = await engineExperts(sampler, row.tokens);
     await using trainer = await open(files[name]!);
     const own = await trainer.forward(row, { gradients: false });
