@@ -1,7 +1,6 @@
 #include "llama/context.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <numeric>
 #include <string>

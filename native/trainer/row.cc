@@ -97,22 +97,28 @@ AttentionPlan PlanAttention(const PackedRow& row, int64_t window, int64_t most_q
     }
     plan.blocks.push_back(std::move(block));
   }
-  auto add_masks = [&](auto sees) {
+  for (QueryBlock& block : plan.blocks) {
+    block.mask_offset = plan.mask_values;
+    plan.mask_values += static_cast<size_t>(block.count * block.key_count);
+  }
+  plan.first_local_mask = plan.mask_values;
+  if (window > 0) plan.mask_values *= 2;
+  return plan;
+}
+
+std::vector<uint16_t> MasksOf(const PackedRow& row, int64_t window, const AttentionPlan& plan) {
+  std::vector<uint16_t> masks;
+  masks.reserve(plan.mask_values);
+  auto add = [&](auto sees) {
     for (const QueryBlock& block : plan.blocks)
       for (int64_t i = block.start; i < block.start + block.count; ++i)
         for (const KeyRange& range : block.keys)
           for (int64_t j = range.start; j < range.start + range.count; ++j)
-            plan.masks.push_back(sees(i, j) ? 0 : kMinusInfinity);
+            masks.push_back(sees(i, j) ? 0 : kMinusInfinity);
   };
-  size_t offset = 0;
-  for (QueryBlock& block : plan.blocks) {
-    block.mask_offset = offset;
-    offset += static_cast<size_t>(block.count * block.key_count);
-  }
-  plan.first_local_mask = offset;
-  add_masks([&](int64_t i, int64_t j) { return Sees(row, i, j); });
-  if (window > 0) add_masks([&](int64_t i, int64_t j) { return Sees(row, i, j) && IsNear(row, i, j, window); });
-  return plan;
+  add([&](int64_t i, int64_t j) { return Sees(row, i, j); });
+  if (window > 0) add([&](int64_t i, int64_t j) { return Sees(row, i, j) && IsNear(row, i, j, window); });
+  return masks;
 }
 
 }  // namespace onpolicy::training

@@ -40,7 +40,7 @@ struct QueryBlock {
 
 struct AttentionPlan {
   std::vector<QueryBlock> blocks;
-  std::vector<uint16_t> masks;  // as 16-bit floats. 0: seen; -infinity: not. Those of layers with a window follow the others.
+  size_t mask_values = 0;       // of all masks: those of layers with a window follow the others
   size_t first_local_mask = 0;
 };
 
@@ -52,5 +52,8 @@ constexpr int64_t kBlockQueries = 128, kShortBlockQueries = 64;
 
 // `window`: positions that layers with a window see, their own included; 0: there are no such layers.
 AttentionPlan PlanAttention(const PackedRow& row, int64_t window, int64_t most_queries = kBlockQueries);
+
+// As 16-bit floats. 0: seen; -infinity: not.
+std::vector<uint16_t> MasksOf(const PackedRow& row, int64_t window, const AttentionPlan& plan);
 
 }  // namespace onpolicy::training

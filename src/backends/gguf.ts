@@ -58,7 +58,7 @@ export type GgufOptions = {
   /** Whether its weights are kept from being swapped out. Default false. */
   readonly mlock?: boolean;
   /** Default `auto`. */
-  readonly kernels?: 'auto' | 'batch' | 'plain';
+  readonly kernels?: 'auto' | 'plain';
   /** Bytes that its cache and buffers will take, for which packed weights must leave room. */
   readonly reservedBytes?: number;
   /** Whether its layers for multi-token prediction are loaded, where it has them. Default false. */
@@ -289,13 +289,13 @@ export class GgufModel implements LoadedModel {
 }
 
 /**
- * Whether weights are packed: a private copy, which the system cannot drop as it can drop pages of the file. Of a model in F32 alone
- * log-probabilities are those of the engine, unless it is asked for.
+ * Whether weights are packed: a private copy, which the system cannot drop as it can drop pages of the file. Of a ranking model in F32
+ * scores are to be those of llama.cpp's own programs.
  */
 function packs(options: GgufOptions, shape: ModelShape): boolean {
   const bytes = weightBytes(shape) + (options.reservedBytes ?? 0);
-  if (options.kernels === 'plain' || PACKED_SHARE * process.availableMemory() <= bytes) return false;
-  return options.kernels === 'batch' || !shape.isF32;
+  if (options.kernels === 'plain' || (shape.isF32 && shape.pooling === 'rank')) return false;
+  return bytes < PACKED_SHARE * process.availableMemory();
 }
 
 /** Loads a GGUF file. Fails with `MODEL_NOT_FOUND`, `MODEL_INVALID`, `UNSUPPORTED`, `OUT_OF_MEMORY` or `ABORTED`. */

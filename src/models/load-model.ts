@@ -175,7 +175,7 @@ export async function loadModel(
 /** The weights and the tokenizer of a model. */
 export async function loadWeights(
   { file, options, shape, placement, need }: LoadPlan,
-  { gpu, threads, notice, deterministic, speculation }: ServingOptions,
+  { gpu, threads, notice, speculation }: ServingOptions,
   { signal, onProgress }: { signal: AbortSignal; onProgress: (fraction: number) => void },
 ): Promise<LoadedModel> {
   if (shape === null)
@@ -196,7 +196,7 @@ export async function loadWeights(
         : {}), // a GPU without room gets nothing
       ...(options.fusedAttention === undefined ? {} : { fusedAttention: options.fusedAttention }),
       ...ggufOptions(options),
-      kernels: deterministic ? 'batch' : kernelsOf(options),
+      kernels: kernelsOf(options),
       loadHeads: speculation !== false,
     },
     shape,

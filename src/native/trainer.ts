@@ -113,7 +113,9 @@ export type NativeTrainerOptions = {
 
 /** The trainer's part of the addon. */
 export type TrainerAddon = {
-  openFullTrainer(options: { model: string; threads: number; isNarrow: boolean }): Promise<NativeFullTrainer>;
+  openFullTrainer(
+    options: Pick<NativeTrainerOptions, 'model' | 'threads' | 'contextSize'> & { readonly isNarrow: boolean },
+  ): Promise<NativeFullTrainer>;
   openTrainer(options: NativeTrainerOptions): Promise<NativeTrainer>;
   /** What training on a row of so many tokens takes beside the weights, if no activations are kept. Reads the file's header. */
   trainingBytes(options: NativeTrainerOptions, tokens: number): Promise<number>;

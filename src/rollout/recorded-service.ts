@@ -12,6 +12,7 @@ import { errorAt } from '../errors.ts';
 import {
   type ChatCompletionChunk,
   type ChatCompletionRequest,
+  type ChatRequestOptions,
   type Checked,
   givenTools,
   type TextCompletionChoice,
@@ -55,6 +56,13 @@ export class RecordedService extends CheckedService {
       // By whatever model the request names: nothing is sampled, so nothing is recorded.
       ...(embed ? { embed: (request, call) => embed(request, this.#untilEnd(call)) } : {}),
     };
+  }
+
+  /** @internal A model that writes broken arguments is told so by the agent, and learns from it: that ends no rollout. */
+  readonly allowBrokenArguments = true;
+
+  protected override get limits(): ChatRequestOptions {
+    return { allowBrokenArguments: this.allowBrokenArguments };
   }
 
   protected enter(): void {} // `begin` refuses requests once the recording has ended

@@ -111,6 +111,7 @@ export class Training {
     list: async (query) => await this.#context.store().listJobs(validateJobListQuery(query)),
     retrieve: async (id) => await this.#context.store().readJob(id),
     events: async (id, query) => await this.#context.store().readEvents(id, validateListQuery(query)),
+    follow: (id, query) => this.#running.get(id.toLowerCase())?.events(query) ?? null,
     cancel: (id) => this.#cancel(id),
   };
 

@@ -2,12 +2,12 @@
 import { loadGguf, NO_ADAPTER } from '../../src/backends/index.ts';
 import { toRows } from './rows.ts';
 
-/** Computed on one thread with plain attention and a cache in F32: a rounded cache would blur the comparison. */
+/** Computed on one thread, on the engine's own kernels unless said, with plain attention and a cache in F32: a rounded cache would blur the comparison. */
 export async function engineScores(
   path: string,
   tokens: ArrayLike<number>,
   adapter = '',
-  kernels: 'auto' | 'batch' = 'auto',
+  kernels: 'auto' | 'plain' = 'plain',
 ): Promise<Float32Array> {
   const count = tokens.length;
   const model = await loadGguf({ path, gpu: false, cacheType: 'f32', fusedAttention: false, kernels });
