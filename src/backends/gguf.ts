@@ -292,14 +292,10 @@ export class GgufModel implements LoadedModel {
   }
 }
 
-/**
- * Whether weights are packed: a private copy, which the system cannot drop as it can drop pages of the file. Of a ranking model in F32
- * scores are to be those of llama.cpp's own programs.
- */
+/** Whether weights are packed: a private copy, which the system cannot drop as it can drop pages of the file. */
 function packs(options: GgufOptions, shape: ModelShape): boolean {
   const bytes = weightBytes(shape) + (options.reservedBytes ?? 0);
-  if (options.kernels === 'plain' || (shape.isF32 && shape.pooling === 'rank')) return false;
-  return bytes < PACKED_SHARE * process.availableMemory();
+  return options.kernels !== 'plain' && bytes < PACKED_SHARE * process.availableMemory();
 }
 
 /** Loads a GGUF file. Fails with `MODEL_NOT_FOUND`, `MODEL_INVALID`, `UNSUPPORTED`, `OUT_OF_MEMORY` or `ABORTED`. */
