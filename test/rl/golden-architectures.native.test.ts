@@ -1,5 +1,4 @@
 /** Architectures beside a forward pass of Python in float64 (test/golden/rl/architectures.py), which knows nothing of rows, chunks or kernels. */
-import crypto from 'node:crypto';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -14,7 +13,6 @@ const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-golden-'));
 afterAll(() => fs.rmSync(folder, { recursive: true }));
 
 type Golden = {
-  readonly sha256: string;
   readonly logprobs: readonly number[];
   /** Of the sum over targets of weight x log-probability, along a drawn direction of each factor. */
   readonly derivatives: Readonly<Record<string, number>>;
@@ -59,11 +57,9 @@ function drawn(count: number, seed: number): Float64Array {
   });
 }
 
-describe.each(Object.entries(goldens))('%s', (name, { sha256, logprobs, derivatives }) => {
+describe.each(Object.entries(goldens))('%s', (name, { logprobs, derivatives }) => {
   it('has the log-probabilities and gradients of float64', async () => {
     const model = await fileOf(name);
-    const digest = crypto.createHash('sha256').update(fs.readFileSync(model)).digest('hex');
-    expect(digest, 'the model is another one: make the numbers again').toBe(sha256);
     const options = { model, rank: RANK, alpha: 8, gpu: false as const, threads: 1, contextSize: 256 };
     await using trainer = await openTrainer({ ...options, modules: MODULES, arithmetic: 'exact' });
     const layerOf = (name: string) => Number(name.split('.')[1]);
@@ -87,6 +83,7 @@ describe.each(Object.entries(goldens))('%s', (name, { sha256, logprobs, derivati
     const row = packSequence(Int32Array.from({ length: count + 1 }, (_, i) => (i * 53 + (i % 7)) % 250));
     const { logprobs: own } = await trainer.forward(row, { gradients: false });
     const apart = Math.max(...own.map((value, i) => Math.abs(value - logprobs[i]!)));
+    expect(apart, 'if the model is another one, make the numbers again').toBeLessThan(1e-4);
     const gradients = await gradientsOfRow(
       trainer,
       row,
@@ -105,6 +102,5 @@ describe.each(Object.entries(goldens))('%s', (name, { sha256, logprobs, derivati
         expect(error, `${module}.${factor}`).toBeLessThan(1e-4);
       }
     process.stdout.write(`${name}: ${apart.toExponential(1)} apart, gradients ${worst.toExponential(1)}\n`);
-    expect(apart).toBeLessThan(1e-4);
   });
 });

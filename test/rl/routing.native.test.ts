@@ -107,11 +107,14 @@ describe('gradients', () => {
       await trainer.loadAdapter(Object.fromEntries(moved));
       return await loss();
     };
-    const step = 0.005;
-    const difference =
-      (8 * ((await at(step)) - (await at(-step))) - ((await at(2 * step)) - (await at(-2 * step)))) /
-      (12 * step);
-    expect(Math.abs(difference - length) / length).toBeLessThan(2e-3);
+    const errors: number[] = [];
+    for (const step of [0.005, 0.02, 0.002, 0.0007, 0.0003]) {
+      if (errors.some((error) => error < 1e-4)) break;
+      const near = (await at(step)) - (await at(-step));
+      const far = (await at(2 * step)) - (await at(-2 * step));
+      errors.push(Math.abs((8 * near - far) / (12 * step) - length) / length);
+    }
+    expect(Math.min(...errors)).toBeLessThan(1e-4);
   });
 });
 
