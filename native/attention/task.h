@@ -384,5 +384,4 @@ class Plan::Task {
   float* parts_ = nullptr;
 };
 
-// Parts -> y.
 }  // namespace onpolicy::attention

@@ -28,7 +28,7 @@ llama_context_params ParamsOf(const ContextOptions& options, const Model& model)
   llama_context_params params = Api().llama_context_default_params();
   params.n_ctx = options.kv_tokens;
   params.n_batch = std::max(options.batch_tokens, options.whole_rows);
-  params.n_ubatch = std::max(std::min<uint32_t>(options.batch_tokens, 512), options.whole_rows);
+  params.n_ubatch = std::max(std::min(options.batch_tokens, kPassTokens), options.whole_rows);
   params.n_seq_max = options.max_sequences;
   params.n_outputs_max = std::max(options.max_outputs, options.max_sequences);  // the engine requires one per sequence
   params.n_threads = options.threads;

@@ -19,6 +19,9 @@ struct RopeOptions {
   std::optional<float> beta_slow;
 };
 
+// Tokens of one pass of the engine at most: longer batches take several.
+constexpr uint32_t kPassTokens = 512;
+
 struct ContextOptions {
   uint32_t kv_tokens = 4096;      // cells of the KV cache
   // true: all sequences share one pool of cells, and a copied prefix costs nothing. false: each sequence id has a stream of

@@ -6,6 +6,7 @@
 
 #include "attention/hook.h"
 #include "llama/asserts.h"
+#include "llama/context-options.h"
 #include "llama/error-log.h"
 
 namespace onpolicy {
@@ -44,7 +45,7 @@ Status Embedder::Open(bool reads_states) {
   llama_context_params params = api.llama_context_default_params();
   params.n_ctx = params.n_batch = options_.batch_tokens;
   // A sequence that is pooled by the engine lies in one pass, and non-causal attention needs that, too.
-  params.n_ubatch = reads_states ? std::min<uint32_t>(options_.batch_tokens, 512) : options_.batch_tokens;
+  params.n_ubatch = reads_states ? std::min(options_.batch_tokens, kPassTokens) : options_.batch_tokens;
   params.n_seq_max = options_.max_sequences;
   params.n_outputs_max = reads_states ? options_.max_sequences : 0;
   params.n_threads = params.n_threads_batch = options_.threads;

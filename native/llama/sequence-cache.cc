@@ -19,9 +19,10 @@ void SequenceCache::Begin(llama_context* context, const ContextOptions& options,
   is_kv_unified_ = options.is_kv_unified;
   is_recurrent_ = model.is_recurrent();
   rollback_.Begin(options.max_sequences, Api().llama_n_rs_seq(context));
-  // Cells of a sequence's own are taken in their order, up to its end: none is handed out again.
-  const bool are_kept = options.is_window_cache_full && !is_recurrent_ &&
-                        (!is_kv_unified_ || options.max_sequences <= WindowGuard::kMostSequences);
+  // Cells of a sequence's own are taken in their order, up to its end: none is handed out again. The guard acts between batches, so those
+  // of a pool are to be of one pass.
+  const bool can_guard = options.max_sequences <= WindowGuard::kMostSequences && options.batch_tokens <= kPassTokens;
+  const bool are_kept = options.is_window_cache_full && !is_recurrent_ && (!is_kv_unified_ || can_guard);
   const int32_t window = Api().llama_model_n_swa(model.get());
   window_tokens_ = are_kept ? 0 : window;
   guard_.Begin(context, are_kept && is_kv_unified_ ? window : 0, options.max_sequences);
@@ -41,7 +42,7 @@ Status SequenceCache::Edit(const int32_t* edit) {
     rollback_.Replace(sequence);
     if (!checkpoints_.Restore(context_, sequence, target))
       return Status::Fail("KV_FULL", "the KV cache has no room for a checkpoint");
-    Api().llama_memory_seq_rm(Api().llama_get_memory(context_), sequence, from, -1);
+    Remove(sequence, from, -1);
     return Status::Ok();
   }
   if (is_recurrent_ && from > 0) return CutState(sequence, from);

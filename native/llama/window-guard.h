@@ -35,15 +35,15 @@ class WindowGuard {
   }
 
   // Removes the cells at [from, to) of a sequence; below 0: without a bound.
-  bool Remove(int32_t sequence, int32_t from, int32_t to) {
+  void Remove(int32_t sequence, int32_t from, int32_t to) {
     llama_memory_t memory = Api().llama_get_memory(context_);
-    const bool is_done = Api().llama_memory_seq_rm(memory, sequence, from, to);
-    if (guarded_.empty()) return is_done;
-    Api().llama_memory_seq_rm(memory, GuardOf(sequence), from, -1);
+    Api().llama_memory_seq_rm(memory, sequence, from, to);
+    if (guarded_.empty()) return;
     int32_t& guarded = guarded_[static_cast<size_t>(sequence)];
-    guarded = std::min(guarded, std::max(from, 0));
+    if (std::max(from, 0) >= guarded) return;
+    Api().llama_memory_seq_rm(memory, GuardOf(sequence), from, -1);
+    guarded = std::max(from, 0);
     Guard(sequence);
-    return is_done;
   }
 
  private:

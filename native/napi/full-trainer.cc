@@ -94,12 +94,13 @@ Napi::Value ToJavaScript(Napi::Env env, const SharedFullTrainer& handle) {
   return object;
 }
 
-// openFullTrainer({ model, threads, isNarrow }) -> Promise<trainer>
+// openFullTrainer({ model, threads, contextSize, isNarrow }) -> Promise<trainer>
 Napi::Value OpenFullTrainer(const Napi::CallbackInfo& info) {
   const Fields given(info[0]);
   RequireLibrary(info.Env());
   training::FullTrainerOptions options{.model = given.Text("model"),
                              .threads = given.Integer("threads", 1, 512),
+                             .context = static_cast<int64_t>(given.Number("contextSize")),
                              .is_narrow = given.Flag("isNarrow")};
   return AsyncTask::Run(
       info.Env(), [options] { return OpenHandle<FullTrainer>(options); },

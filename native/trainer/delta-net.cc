@@ -164,12 +164,9 @@ class DeltaNetMixer : public Mixer {
   // (size, key heads, row) -> as the engine's own function takes it, which reads head h % heads
   Tensor Repeated(Tensor x) {
     if (!shape_.is_grouped) return x;
-    Tensor parts = nullptr;
-    for (int64_t head = 0; head < shape_.value_heads; ++head) {
-      Tensor part = graph_.Slice(x, 1, head / shape_.values_per_key(), 1);
-      parts = parts ? graph_.Concat(parts, part, 1) : part;
-    }
-    return parts;
+    Tensor each = graph_.Reshape(x, shape_.size, 1, shape_.key_heads * parts_.row.size), all = each;
+    for (int64_t i = 1; i < shape_.values_per_key(); ++i) all = graph_.Concat(all, each, 1);
+    return Heads(graph_.Reshape(all, shape_.value_width(), parts_.row.size), shape_.value_heads);
   }
 
   Tensor Convolve(const MixerInputs& inputs) {

@@ -17,7 +17,7 @@ std::unique_ptr<FullTrainer> FullTrainer::Open(const FullTrainerOptions& options
   trainer->device_ = Device::Open("", options.threads);
   Device* device = trainer->device_.get();
   trainer->arena_ = std::make_unique<Arena>(device);
-  trainer->weights_ = Weights::Load(device, options.model);
+  trainer->weights_ = Weights::Load(device, options.model, options.context);
   if (trainer->shape().experts > 0)
     throw Failure("UNSUPPORTED", "all weights of a model with experts cannot be trained; an adapter can");
   if (trainer->shape().is_recurrent())
@@ -40,7 +40,7 @@ std::vector<float> FullTrainer::AddGradients(const PackedRow& row, const std::ve
 }
 
 std::vector<float> FullTrainer::Run(PackedRow row, const std::vector<float>* target_weights) {
-  row.Check(shape().vocabulary);
+  row.Check(shape());
   const auto targets = static_cast<size_t>(row.targets());
   row.Pad(kRowMultiple);
   std::vector<float> weights = target_weights ? *target_weights : std::vector<float>(targets, 0.0f);
@@ -75,7 +75,7 @@ void FullTrainer::Prepare(const PackedRow& row, const std::vector<float>& target
   auto reserve = [this](int64_t rows, int64_t columns) {
     return Slot{arena_.get(), arena_->Reserve(static_cast<size_t>(rows * columns) * sizeof(float))};
   };
-  const auto& masks = row_.attention.plan.masks;
+  const std::vector<uint16_t> masks = MasksOf(row, shape().window, row_.attention.plan);
   tokens_ = reserve(1, row.size());
   row_.positions = reserve(kPositions, row.size());
   row_.attention.masks = reserve(1, static_cast<int64_t>(masks.size() + 1) / 2);

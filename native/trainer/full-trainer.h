@@ -13,6 +13,7 @@ namespace onpolicy::training {
 struct FullTrainerOptions {
   std::string model;  // path of a GGUF file
   int threads = 1;
+  int64_t context = 0;  // as Weights::Load takes it
   bool is_narrow = false;  // matmuls in BF16
 };
 

@@ -46,11 +46,10 @@ size_t Trainer::Measure(const TrainerOptions& options, int64_t tokens) {
   row.tokens.resize(row.positions.size());
   row.group_ids = row.parent_ids = row.logit_rows = row.target_tokens = row.tokens;
   row.Pad(kRowMultiple);
-  return trainer.LeastBytes(row);
+  return trainer.LeastBytes(row, trainer.PlanRow(row, true));
 }
 
-size_t Trainer::LeastBytes(const PackedRow& row) const {
-  RowInputs inputs = PlanRow(row, true);
+size_t Trainer::LeastBytes(const PackedRow& row, RowInputs inputs) const {
   const auto memory = RowMemory::Plan(device_.get(), *weights_, GradientBytes(), NeedOf(row, inputs, true));
   Bind(*memory, &inputs);
   size_t scratch = MeasureHead(*device_, *weights_, *memory);
@@ -83,7 +82,7 @@ size_t Trainer::GradientBytes() const {
 
 int64_t Trainer::LayersToKeep(const PackedRow& row) const {
   size_t available = kDefaultKeptBytes;
-  if (options_.memory_budget > 0) available = options_.memory_budget - RequireMemory(row);
+  if (options_.memory_budget > 0) available = options_.memory_budget - RequireMemory(row, row_);
   int64_t count = 0;
   for (const Layer& layer : weights_->layers) {
     const size_t bytes = RowMemory::KeptBytes(*weights_, layer, row.size());
@@ -94,8 +93,8 @@ int64_t Trainer::LayersToKeep(const PackedRow& row) const {
   return count;
 }
 
-size_t Trainer::RequireMemory(const PackedRow& row) const {
-  const size_t budget = options_.memory_budget, least = LeastBytes(row);
+size_t Trainer::RequireMemory(const PackedRow& row, const RowInputs& inputs) const {
+  const size_t budget = options_.memory_budget, least = LeastBytes(row, inputs);
   if (least <= budget) return least;
   const auto mebibytes = [](size_t bytes) { return std::to_string((bytes >> 20) + 1) + " MiB"; };
   // All but the weights grows with the row, nearly.
@@ -109,14 +108,15 @@ size_t Trainer::RequireMemory(const PackedRow& row) const {
 
 void Trainer::CheckMemory(PackedRow row) const {
   if (options_.memory_budget == 0) return;
-  row.Check(shape().vocabulary);
+  row.Check(shape());
   row.Pad(kRowMultiple);
-  RequireMemory(row);
+  RequireMemory(row, PlanRow(row, true));
 }
 
 RowInputs Trainer::PlanRow(const PackedRow& row, bool gradients) const {
   RowInputs inputs;
   inputs.size = row.size();
+  inputs.is_routed = !row.experts.empty();
   if (HasFusedAttention(*device_, shape())) inputs.attention.runs = TokenRunsOf(row, shape().window);
   if (shape().is_recurrent()) inputs.states = PlanStates(row);
   // The way back is made of matmuls.
@@ -125,7 +125,7 @@ RowInputs Trainer::PlanRow(const PackedRow& row, bool gradients) const {
 }
 
 RowMemory::Need Trainer::NeedOf(const PackedRow& row, const RowInputs& inputs, bool gradients) {
-  return {.size = row.size(), .targets = row.targets(), .mask_values = inputs.attention.plan.masks.size(), .gradients = gradients};
+  return {.size = row.size(), .targets = row.targets(), .mask_values = inputs.attention.plan.mask_values, .gradients = gradients};
 }
 
 void Trainer::Bind(const RowMemory& memory, RowInputs* inputs) {
@@ -133,6 +133,7 @@ void Trainer::Bind(const RowMemory& memory, RowInputs* inputs) {
   inputs->attention.masks = memory.masks;
   inputs->zeros = memory.zeros;
   inputs->own_inputs = memory.own_inputs;
+  inputs->experts = memory.experts;
   inputs->shared_keys = memory.shared_keys;
 }
 
@@ -148,9 +149,11 @@ void Trainer::PrepareRow(const PackedRow& row, bool gradients) {
   Upload(memory_->tokens, GGML_TYPE_I32, row.tokens.data(), row.tokens.size());
   const std::vector<int32_t> positions = row.AllPositions();
   Upload(memory_->positions, GGML_TYPE_I32, positions.data(), positions.size());
-  if (const auto& masks = row_.attention.plan.masks; !masks.empty())
+  if (const auto masks = MasksOf(row, shape().window, row_.attention.plan); !masks.empty())
     Upload(memory_->masks, GGML_TYPE_F16, masks.data(), masks.size());
   Upload(memory_->logit_rows, GGML_TYPE_I32, row.logit_rows.data(), row.logit_rows.size());
+  if (const std::vector<float> experts(row.experts.begin(), row.experts.end()); row_.is_routed)
+    Upload(memory_->experts, GGML_TYPE_F32, experts.data(), experts.size());
   PutTargets(*device_, *weights_, *memory_, row.target_tokens);
 }
 
@@ -168,7 +171,7 @@ void Trainer::AddEmbedding(Graph& graph, const RowMemory& memory, int64_t size) 
 
 Scores Trainer::Forward(PackedRow row, bool gradients, bool adapter_off) {
   is_forward_fresh_ = false;
-  row.Check(shape().vocabulary);
+  row.Check(shape());
   if (const int64_t limit = shape().position_limit; limit > 0)
     for (int32_t position : row.positions)
       if (position >= limit)

@@ -29,7 +29,8 @@ class Trainer {
  public:
   static std::unique_ptr<Trainer> Open(const TrainerOptions& options);
 
-  // What training on a row of so many tokens takes beside the weights, if no activations are kept. Reads the file's header.
+  // What training on a row of so many tokens takes beside the weights, if no activations are kept and it is not `wide`. Reads the file's
+  // header.
   static size_t Measure(const TrainerOptions& options, int64_t tokens);
 
   const Shape& shape() const { return weights_->shape; }
@@ -64,10 +65,11 @@ class Trainer {
   static void Bind(const RowMemory& memory, RowInputs* inputs);
   // Of the layer whose modules have most.
   size_t GradientBytes() const;
-  // Without activations that are kept.
-  size_t LeastBytes(const PackedRow& row) const;
+  // Without activations that are kept. `inputs`: the row's plan, with gradients.
+  size_t LeastBytes(const PackedRow& row, RowInputs inputs) const;
   // The same, where the budget has as much.
-  size_t RequireMemory(const PackedRow& row) const;
+  size_t RequireMemory(const PackedRow& row, const RowInputs& inputs) const;
+  // Of the row in row_.
   int64_t LayersToKeep(const PackedRow& row) const;
   void AddEmbedding(Graph& graph, const RowMemory& memory, int64_t size) const;
   void AddLayer(Graph& graph, Linears& linears, const RowMemory& memory, const RowInputs& row, int64_t index) const;

@@ -109,7 +109,7 @@ struct Layer {
 class Weights {
  public:
   // `context`: cells that a sequence of the engine may have; more than the file's original context: LongRoPE's factors are those of long texts.
-  static std::unique_ptr<Weights> Load(Device* device, const std::string& path, int64_t context = 0);
+  static std::unique_ptr<Weights> Load(Device* device, const std::string& path, int64_t context);
   // With the sizes of its tensors and none of their numbers: for graphs that are only measured.
   static std::unique_ptr<Weights> Describe(const Device& device, const std::string& path, int64_t context);
   // Why a file cannot be trained, by its header; empty: it can.

@@ -1,5 +1,5 @@
 /** A model's facts and options -> the limits of its context: tokens, slots, rows of logits, threads. */
-import type { ContextLimits, LoadedModel } from '../backends/index.ts';
+import { type ContextLimits, type LoadedModel, PASS_TOKENS } from '../backends/index.ts';
 import { defaultThreads } from '../native/index.ts';
 import type { ModelOptions } from '../protocol/index.ts';
 import { cacheLayout, type ModelFacts, ownCells, smallWindows, stateLayout } from './cache-layout.ts';
@@ -50,7 +50,8 @@ export function toLimits(options: ModelOptions, serving: ServingOptions, facts: 
   const isSmall = options.slidingWindow === 'window' && facts.supportsSmallWindow;
   const layOut = serving.deterministic ? ownCells : isSmall ? smallWindows : cacheLayout;
   const prefixSlots = isSmall ? 0 : facts.state.stateBytes > 0 ? STATE_PREFIX_SLOTS : PREFIX_SLOTS;
-  const isKept = facts.supportsSmallWindow && !isSmall && maxSequences <= MOST_KEPT;
+  const isKept =
+    facts.supportsSmallWindow && !isSmall && maxSequences <= MOST_KEPT && maxBatchTokens <= PASS_TOKENS;
   const most = Math.min(isKept ? MOST_KEPT : MAX_SLOTS, maxSequences + prefixSlots);
   const state = stateLayout(isKept ? { ...facts.state, checkpointSize: 0 } : facts.state, most, options);
   return {

@@ -17,6 +17,7 @@ export type NativeRow = {
   readonly parentIds: Int32Array;
   readonly logitRows: Int32Array;
   readonly targetTokens: Int32Array;
+  readonly routedExperts?: Int32Array | undefined;
 };
 
 /** One matrix per factor: its values, or the optimizer's state about them. */
@@ -33,6 +34,8 @@ export type ModelFacts = {
   readonly kvHeadCount: number;
   /** Heads of its gated delta nets; null: it has none. */
   readonly deltaNet: { readonly keyHeads: number; readonly valueHeads: number } | null;
+  /** Its layers with experts, how many a layer has, and how many of them a token takes; null: it has none. */
+  readonly routing: { readonly layers: number; readonly count: number; readonly used: number } | null;
   /** What can be adapted: matrices by name, with their sizes. */
   readonly modules: readonly { readonly name: string; readonly in: number; readonly out: number }[];
 };
@@ -113,7 +116,9 @@ export type NativeTrainerOptions = {
 
 /** The trainer's part of the addon. */
 export type TrainerAddon = {
-  openFullTrainer(options: { model: string; threads: number; isNarrow: boolean }): Promise<NativeFullTrainer>;
+  openFullTrainer(
+    options: Pick<NativeTrainerOptions, 'model' | 'threads' | 'contextSize'> & { readonly isNarrow: boolean },
+  ): Promise<NativeFullTrainer>;
   openTrainer(options: NativeTrainerOptions): Promise<NativeTrainer>;
   /** What training on a row of so many tokens takes beside the weights, if no activations are kept. Reads the file's header. */
   trainingBytes(options: NativeTrainerOptions, tokens: number): Promise<number>;

@@ -62,6 +62,7 @@ export async function openFullTrainer(options: FullTrainerOptions): Promise<Full
     .openFullTrainer({
       model: onDisk(options.model),
       threads: options.threads ?? defaultThreads(),
+      contextSize: options.contextSize ?? 0,
       isNarrow: options.arithmetic === 'fast',
     })
     .catch((error: unknown) => {

@@ -151,3 +151,24 @@ describe('a cache of the window', () => {
     await tight.close();
   });
 });
+
+it('keeps the cells of a window in steps of more than 512 tokens', async () => {
+  const [limits, hole, first] = [
+    { maxBatchTokens: 1024, kvTokens: 1500 },
+    request(1, 600),
+    { ...request(2, 300), max_tokens: 12 },
+  ];
+  await using large = await open('full', limits);
+  await large.createTextCompletion({ ...hole, max_tokens: 1 });
+  const { choices } = await large.createTextCompletion(first);
+  const turn = [...(first.prompt as number[]), ...choices[0]!.token_ids!];
+  const next = { ...request(3, 1), prompt: [...turn, ...promptOf(4, 300)], max_tokens: 1 };
+  // The first 512 tokens move the window of one, the others take cells around it, where the hole was.
+  await Promise.all(
+    [next, { ...request(5, 690), max_tokens: 1 }].map((one) => large.createTextCompletion(one)),
+  );
+  const forked = { ...next, prompt: [...turn, 8, 9] };
+  const answer = await large.createTextCompletion(forked);
+  expect(answer.usage!.prompt_tokens_details!.cached_tokens).toBeGreaterThan(0); // of a checkpoint
+  expectSame(answer, await full.createTextCompletion(forked));
+});

@@ -75,6 +75,30 @@ describe.each(cases)('$architecture, tied embeddings: $isTied', (shape) => {
   });
 });
 
+it('takes the factors of LongRoPE that the context has', async () => {
+  const model = path.join(folder, 'long.gguf');
+  await writeTinyModel(model, {
+    architecture: 'phi3',
+    type: 'f16',
+    headSize: 16,
+    metadata: [
+      ['phi3.rope.scaling.type', 'longrope'],
+      ['phi3.rope.scaling.original_context_length', 128],
+    ],
+    tensors: ['rope_factors_long.weight', 'rope_factors_short.weight'],
+  });
+  const scores: Float32Array[] = [];
+  for (const contextSize of [128, 256]) {
+    await using full = await openFullTrainer({ model, threads: 1, contextSize });
+    const settings = { gpu: false, threads: 1, arithmetic: 'exact', contextSize } as const;
+    await using adapted = await openTrainer({ model, ...settings });
+    const [own, { logprobs }] = [await full.forward(row), await adapted.forward(row, { gradients: false })];
+    for (const [i, value] of own.entries()) expect(Math.abs(value - logprobs[i]!)).toBeLessThan(1e-4);
+    scores.push(own);
+  }
+  expect(Math.max(...scores[0]!.map((value, i) => Math.abs(value - scores[1]![i]!)))).toBeGreaterThan(1e-2);
+});
+
 function cosine(a: Float32Array, b: Float32Array): number {
   const dot = (x: Float32Array, y: Float32Array) => x.reduce((sum, value, i) => sum + value * y[i]!, 0);
   return dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b));

@@ -40,6 +40,13 @@ const threads: Schema = {
   minimum: 1,
   maximum: 512,
 };
+const contextSize: Schema = {
+  description:
+    "With LongRoPE: cells that one sequence of the sampling engine may use, `stats().kvTokens` where sequences share them. If they are more than the model's original context, the engine takes the factors for long texts, and so does the trainer. Default: those for short texts.",
+  type: 'integer',
+  minimum: 1,
+  maximum: 2 ** 31 - 1,
+};
 const path: Schema = string('Where it is written or read.', { minLength: 1 });
 const tokens = column('Int32Array', '(sequence)');
 const unit: Schema = { description: 'Sequences of one unit are in one row.', type: 'integer' };
@@ -174,6 +181,10 @@ export const rlDefinitions: Definitions = {
       parentIds: column('Int32Array', '(row)'),
       logitRows: column('Int32Array', '(targets) index of the token whose output predicts the target'),
       targetTokens: column('Int32Array', '(targets)'),
+      routedExperts: column(
+        'Int32Array',
+        '(row, layers with experts, experts of a token) which experts a token takes, or -1 for all of a token and layer: those that the router chooses. Absent: it chooses for all.',
+      ),
     },
   },
   RowLengthArguments: {
@@ -208,6 +219,15 @@ export const rlDefinitions: Definitions = {
           advantage: number('Of its trained tokens.'),
           weight: number('Of its trained tokens.'),
           unit,
+          experts: object(
+            'Experts that its tokens take.',
+            ['width', 'ids'],
+            {
+              width: { description: 'Of a token in all its layers.', type: 'integer', minimum: 1 },
+              ids: column('Int32Array', '(sequence, width)'),
+            },
+            { type: ['object', 'null'] },
+          ),
         },
       }),
       rowLength: { ...settings['packed_sequence_length'], type: 'integer' },
@@ -245,6 +265,7 @@ export const rlDefinitions: Definitions = {
       },
       options: object('Settings.', ['allowWithoutLogprobs'], {
         allowWithoutLogprobs: boolean('Accepts choices without ids.'),
+        replaysExperts: boolean('Tokens take the experts of `routed_experts`.'),
       }),
     },
   },
@@ -259,13 +280,7 @@ export const rlDefinitions: Definitions = {
         ...ref('Gpu'),
       },
       threads,
-      contextSize: {
-        description:
-          "With LongRoPE: cells that one sequence of the sampling engine may use, `stats().kvTokens` where sequences share them. If they are more than the model's original context, the engine takes the factors for long texts, and so does the trainer. Default: those for short texts.",
-        type: 'integer',
-        minimum: 1,
-        maximum: 2 ** 31 - 1,
-      },
+      contextSize,
       arithmetic: oneOf(
         '`exact` multiplies in 32-bit floats with what quantized weights stand for. `engine`: matmuls as the engine computes them, so that log-probabilities agree with it; these round activations too. `exact` takes 4 bytes a weight.',
         ['engine', 'exact'],
@@ -301,6 +316,7 @@ export const rlDefinitions: Definitions = {
     {
       model: { ...model, description: 'Path of a GGUF file whose weights are F32, F16 or BF16.' },
       threads,
+      contextSize,
       arithmetic: oneOf(
         '`exact` multiplies in 32-bit floats, `fast` in BF16 with 32-bit sums. The weights are 32-bit floats either way.',
         ['exact', 'fast'],
