@@ -1,6 +1,6 @@
 // Draft models for JavaScript, as handles.
 #include "napi/async-task.h"
-#include "napi/context.h"
+#include "napi/context-options.h"
 #include "napi/drafts.h"
 #include "napi/model.h"
 #include "napi/register.h"

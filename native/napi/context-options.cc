@@ -1,0 +1,60 @@
+// The options of a context, as JavaScript gives them -> those of the engine.
+#include "napi/context-options.h"
+
+namespace onpolicy {
+namespace {
+
+ggml_type ReadCacheType(Napi::Value value) {
+  const std::string name = ReadText(value, "cacheType");
+  if (name == "f32") return GGML_TYPE_F32;
+  if (name == "f16") return GGML_TYPE_F16;
+  if (name == "q8_0") return GGML_TYPE_Q8_0;
+  if (name == "q4_0") return GGML_TYPE_Q4_0;
+  RefuseField(value.Env(), "cacheType", "f32, f16, q8_0 or q4_0");
+}
+
+RopeOptions ReadRope(Napi::Value value) {
+  const Fields given(value, "rope");
+  const auto number = [&](const char* field, std::optional<float>& target) {
+    if (!IsAbsent(given[field])) target = static_cast<float>(ReadNumber(given[field], field));
+  };
+  RopeOptions rope;
+  if (!IsAbsent(given["type"])) {
+    const std::string type = given.Text("type");
+    rope.type = type == "yarn"     ? LLAMA_ROPE_SCALING_TYPE_YARN
+                : type == "linear" ? LLAMA_ROPE_SCALING_TYPE_LINEAR
+                                   : LLAMA_ROPE_SCALING_TYPE_NONE;
+  }
+  number("factor", rope.factor);
+  number("base", rope.base);
+  number("extFactor", rope.ext_factor);
+  number("attnFactor", rope.attn_factor);
+  number("betaFast", rope.beta_fast);
+  number("betaSlow", rope.beta_slow);
+  if (!IsAbsent(given["originalContext"])) rope.original_context = given.UnsignedOr("originalContext", 0);
+  return rope;
+}
+
+}  // namespace
+
+ContextOptions ReadContextOptions(const Fields& given) {
+  ContextOptions options;
+  options.kv_tokens = given.UnsignedOr("kvTokens", options.kv_tokens);
+  options.is_kv_unified = given.Flag("isKvUnified");
+  options.batch_tokens = given.UnsignedOr("batchTokens", options.batch_tokens);
+  options.whole_rows = given.UnsignedOr("wholeRows", options.whole_rows);
+  options.max_sequences = given.UnsignedOr("maxSequences", options.max_sequences);
+  options.max_outputs = given.UnsignedOr("maxOutputs", options.max_outputs);
+  options.threads = static_cast<int32_t>(given.UnsignedOr("threads", 1));
+  options.rollback_tokens = given.UnsignedOr("rollbackTokens", options.rollback_tokens);
+  options.has_draft_head = !IsAbsent(given["hasDraftHead"]) && given.Flag("hasDraftHead");
+  options.fused_attention = given.Flag("fusedAttention");
+  options.cache_on_gpu = given.Flag("cacheOnGpu");
+  options.is_window_cache_full = given.Flag("isWindowCacheFull");
+  options.is_deterministic = !IsAbsent(given["isDeterministic"]) && given.Flag("isDeterministic");
+  options.cache_type = ReadCacheType(given["cacheType"]);
+  if (!IsAbsent(given["rope"])) options.rope = ReadRope(given["rope"]);
+  return options;
+}
+
+}  // namespace onpolicy
