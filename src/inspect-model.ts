@@ -51,7 +51,7 @@ export type ModelInspection = {
     readonly reason: string | null;
     /**
      * Bytes that an adapter of rank 8 takes beside the weights while it is trained on rows of `trainingTokens` tokens, at least: a
-     * `memoryBudget` of as much suffices. Null: it cannot be trained.
+     * `memoryBudget` of as much suffices. Null: it cannot be trained, or measured.
      */
     readonly bytes: number | null;
   };
@@ -127,7 +127,7 @@ async function inspect(
     training: {
       isSupported: reason === '',
       reason: reason || null,
-      bytes: reason === '' ? await trainingBytes(file, trainingTokens, serving.gpu) : null,
+      bytes: reason === '' ? await trainingBytes(file, trainingTokens).catch(() => null) : null,
     },
     devices: devices(),
   };

@@ -39,7 +39,14 @@ export class RemoteJob implements TrainingJob {
     const onStatus = (status: TrainingJobStatus): void => {
       this.#status = status;
     };
-    yield* jobEvents(trainingJobs, this.id, { after: null, pollMs: this.#pollMs, onStatus });
+    for await (const event of jobEvents(trainingJobs, this.id, {
+      after: null,
+      pollMs: this.#pollMs,
+      onStatus,
+    })) {
+      if (this.#status === 'queued') this.#status = 'running'; // it has events
+      yield event;
+    }
   }
 
   /** The first access starts to poll. */
@@ -102,17 +109,19 @@ export async function* jobEvents(
   { after, pollMs, signal, onStatus }: EventPolling,
 ): AsyncGenerator<TrainingJobEvent> {
   const options = signal ? { signal } : {};
+  let isOver = false;
   for (let last = after; ; ) {
-    const { status } = await jobs.retrieve(id, options); // before the events: none follow its end
-    onStatus?.(status);
-    for (let hasMore = true; hasMore; ) {
-      const page = await jobs.events(id, { after: last, limit: PAGE }, options);
-      yield* page.data;
-      last = page.last_id ?? last;
-      hasMore = page.has_more;
+    const page = await jobs.events(id, { after: last, limit: PAGE }, options);
+    yield* page.data;
+    last = page.last_id ?? last;
+    if (page.has_more) continue;
+    if (isOver) return;
+    if (page.data.length === 0) {
+      const { status } = await jobs.retrieve(id, options);
+      onStatus?.(status);
+      isOver = isEnded(status); // events of its end may have come since
     }
-    if (isEnded(status)) return;
-    await sleep(pollMs, undefined, options).catch(() => signal?.throwIfAborted());
+    if (!isOver) await sleep(pollMs, undefined, options).catch(() => signal?.throwIfAborted());
   }
 }
 

@@ -97,6 +97,11 @@ export interface TrainingJobsResource {
     query?: Pick<ListQuery, 'after' | 'limit'>,
     options?: CallOptions,
   ): Promise<Page<TrainingJobEvent>>;
+  /** @internal Events of a job of this process as they come; null: polling must find them. */
+  follow?(
+    id: string,
+    query: { after: string | null; signal: AbortSignal },
+  ): AsyncIterator<TrainingJobEvent> | null;
   /** Stops a job if it runs, and returns its status. */
   cancel(id: string, options?: CallOptions): Promise<TrainingJobInfo>;
 }

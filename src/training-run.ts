@@ -1,5 +1,6 @@
 /** A training run of a service -> a method per step, sent in the order of the calls. */
 import { randomUUID } from 'node:crypto';
+import { neverSent } from './common/index.ts';
 import { failIfAborted, OnpolicyError } from './errors.ts';
 import {
   type AdamParams,
@@ -61,6 +62,11 @@ export class TrainingRun implements AsyncDisposable {
   readonly #runs: TrainingRunsResource;
   readonly #info: TrainingRunInfo;
   #sequence: number;
+  /** Calls that have a number and no answer. */
+  #underWay = 0;
+  /** Whether a step has failed since the run said its number. */
+  #isUnsure = false;
+  #asking: Promise<void> | null = null;
 
   /** @internal Use `openTraining` of a service. */
   constructor(runs: TrainingRunsResource, info: TrainingRunInfo) {
@@ -162,16 +168,10 @@ export class TrainingRun implements AsyncDisposable {
   ): Promise<TrainingRunResult> {
     checkRequest(RUN_OPERATIONS[operation], request, {}); // before it has a number
     failIfAborted(options.signal);
+    while (this.#isUnsure && this.#underWay === 0) await this.#askSequence(options);
     this.#sequence++;
-    const sequence = this.#sequence;
-    const given = { ...request, sequence, idempotency_key: randomUUID() };
-    let reply: TrainingRunReply;
-    try {
-      reply = await this.#runs.call(this.id, operation, given, options);
-    } catch (error) {
-      if (!(await this.#mayHaveRun(sequence, error))) this.#sequence--; // the next step gets its number
-      throw error;
-    }
+    const given = { ...request, sequence: this.#sequence, idempotency_key: randomUUID() };
+    let reply = await this.#send(operation, given, options);
     while (reply.status === 'pending') {
       failIfAborted(options.signal);
       reply = await this.#runs.result(reply.request_id, {}, options);
@@ -179,13 +179,38 @@ export class TrainingRun implements AsyncDisposable {
     return reply.result;
   }
 
-  /** Whether a step that failed was accepted, or may still be. */
-  async #mayHaveRun(sequence: number, error: unknown): Promise<boolean> {
-    if (error instanceof OnpolicyError && ON_ITS_WAY.includes(error.code)) return true;
-    const accepted = await this.#runs.retrieve(this.id).catch(() => null);
-    return accepted !== null && accepted.sequence >= sequence;
+  /** Where a step fails, the run says which number is next: once no step is under way, as others may be accepted. */
+  async #send(operation: RunOperation, request: RunRequest, options: CallOptions): Promise<TrainingRunReply> {
+    this.#underWay++;
+    try {
+      return await this.#runs.call(this.id, operation, request, options);
+    } catch (error) {
+      this.#isUnsure ||= !mayCome(error);
+      throw error;
+    } finally {
+      this.#underWay--;
+      if (this.#isUnsure && this.#underWay === 0) await this.#askSequence({}).catch(() => {}); // the next step asks
+    }
+  }
+
+  /** Asks for the number of the last step that was accepted; for all that wait for it at once. */
+  #askSequence(options: CallOptions): Promise<void> {
+    this.#asking ??= this.#runs
+      .retrieve(this.id, options)
+      .then(({ sequence }) => {
+        this.#sequence = sequence;
+        this.#isUnsure = false;
+      })
+      .finally(() => {
+        this.#asking = null;
+      });
+    return this.#asking;
   }
 }
 
-/** Errors of calls that may have reached the run, or may yet. */
+/** Whether a step that failed may still reach the run. */
+function mayCome(error: unknown): boolean {
+  return error instanceof OnpolicyError && ON_ITS_WAY.includes(error.code) && !neverSent(error);
+}
+
 const ON_ITS_WAY: readonly string[] = ['NETWORK_FAILED', 'ABORTED', 'TIMEOUT'];

@@ -10,6 +10,7 @@ const SRC = fileURLToPath(new URL('../src/', import.meta.url));
 const ORDER = [
   'errors.ts',
   'common',
+  'writer-lock.ts',
   'tokenizer',
   'template',
   'tool-calls',
@@ -68,10 +69,22 @@ function sources(): string[] {
 /** Every relative import, type-only and dynamic ones included, and every worker file. */
 function importsOf(from: string): Import[] {
   const specifiers = /(?:\bfrom|\bimport|\bimport\(|\bnew URL\()\s*'(\.{1,2}\/[^']+\.ts)'/g;
-  return [...fs.readFileSync(path.join(SRC, from), 'utf8').matchAll(specifiers)].map(([, specifier]) => ({
+  return [...textOf(from).matchAll(specifiers)].map(([, specifier]) => ({
     from,
     to: path.posix.join(path.posix.dirname(from), specifier!),
   }));
+}
+
+function textOf(file: string): string {
+  return fs.readFileSync(path.join(SRC, file), 'utf8');
+}
+
+/** The files that a file loads: what it imports but types. */
+function valueImports(from: string): string[] {
+  const statements = /^(?:import|export) (?!type\b)[^;]*? from '(\.{1,2}\/[^']+\.ts)';$/gm;
+  return [...textOf(from).matchAll(statements)].map(([, to]) =>
+    path.posix.join(path.posix.dirname(from), to!),
+  );
 }
 
 /** The folder of a file, or the file itself in the root. */
@@ -132,6 +145,13 @@ describe('imports in src', () => {
 
   it('form no circle, type-only ones included', () => {
     expect(circles(imports)).toEqual([]);
+  });
+
+  it('of the loss worker load no lock, which listens for signals', () => {
+    const found = ['rl/loss-worker.ts'];
+    for (const file of found) found.push(...valueImports(file).filter((to) => !found.includes(to)));
+    expect(found).toContain('rl/loss.ts');
+    expect(found.filter((file) => textOf(file).includes("'proper-lockfile'"))).toEqual([]);
   });
 
   it('see a circle where there is one', () => {

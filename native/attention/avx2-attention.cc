@@ -110,7 +110,7 @@ bool IsSupported() {
 }
 
 constexpr Kernels kKernels = {
-    "avx2", IsSupported, Visible, Sum, {Attend<CellType::kF16>, Attend<CellType::kQ8_0>, Attend<CellType::kF32>}, Narrow, Widen, Delta, Convolve};
+    "avx2", IsSupported, Visible, Sum, {Attend<CellType::kF16>, Attend<CellType::kQ8_0>, Attend<CellType::kF32>}, Narrow, Widen, Delta, Convolve, AddWeighted};
 
 }  // namespace
 

@@ -92,7 +92,7 @@ bool IsSupported() {
 
 constexpr Kernels kKernels = {
     "avx512", IsSupported, Visible, Sum, {Attend<CellType::kF16>, Attend<CellType::kQ8_0>, Attend<CellType::kF32>}, Narrow, Widen,
-    Delta, Convolve};
+    Delta, Convolve, AddWeighted};
 
 }  // namespace
 

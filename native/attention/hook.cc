@@ -10,6 +10,7 @@
 #include "attention/self-test.h"
 #include "attention/state-places.h"
 #include "matmul/buffer-type.h"
+#include "matmul/team.h"
 
 namespace onpolicy::attention {
 
@@ -67,15 +68,15 @@ class Node : public ggml::cpu::tensor_traits {
     const Plan plan(attention, params->nth);
     const auto address = reinterpret_cast<uintptr_t>(params->wdata);
     auto* work = reinterpret_cast<uint8_t*>((address + kAlignment - 1) / kAlignment * kAlignment);
-    if (params->ith == 0) g_functions.ggml_threadpool_chunk_set(params->threadpool, params->nth);
-    g_functions.ggml_barrier(params->threadpool);
+    matmul::Team team(g_functions, params, node);
+    team.Wait();
     const int64_t batch = plan.batch();
     Plan::Seen seen;
-    for (int64_t i = params->ith; i * batch < plan.tasks(); i = g_functions.ggml_threadpool_chunk_add(params->threadpool, 1))
+    for (int64_t i = team.Next(); i * batch < plan.tasks(); i = team.Next())
       for (int64_t task = i * batch; task < std::min(plan.tasks(), (i + 1) * batch); ++task)
         plan.Run(*g_kernels, task, params->ith, work, &seen);
     if (plan.merges() == 0) return true;
-    g_functions.ggml_barrier(params->threadpool);
+    team.Wait();
     for (int64_t merge = params->ith; merge < plan.merges(); merge += params->nth) plan.Merge(merge, work);
     return true;
   }

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#if defined(__x86_64__) && defined(__linux__)
+#if defined(__x86_64__) && (defined(__linux__) || defined(__MINGW32__))
 #define ONPOLICY_X86_ATTENTION
 #endif
 
@@ -95,6 +95,8 @@ struct Kernels {
   void (*widen)(const float* factor, size_t factor_stride, int64_t rank, Rows h, float* y, size_t y_stride);
   void (*delta)(const DeltaRows& rows);
   void (*convolve)(const Convolution& convolution);
+  // y[i] += x[i] * weights[i], in one rounding.
+  void (*add_weighted)(const float* x, const float* weights, int64_t count, float* y);
 };
 
 // The fastest set of this processor; null when there is none.

@@ -111,3 +111,9 @@ void Convolve(const Convolution& c) {
       c.y[static_cast<size_t>(token) * c.y_token + static_cast<size_t>(channel)] = sum;
     }
 }
+
+void AddWeighted(const float* x, const float* weights, int64_t count, float* y) {
+  int64_t i = 0;
+  for (; count - i >= kLanes; i += kLanes) StoreFloats(Added(LoadFloats(x + i), LoadFloats(weights + i), LoadFloats(y + i)), y + i);
+  for (; i < count; ++i) y[i] = __builtin_fmaf(x[i], weights[i], y[i]);
+}

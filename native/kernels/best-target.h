@@ -5,9 +5,6 @@
 
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
 #define ONPOLICY_BEST_TARGET __attribute__((target_clones("avx512f", "avx2", "default")))
-// The same, of sets that multiply and add in one rounding.
-#define ONPOLICY_FMA_TARGET __attribute__((target_clones("avx512f", "arch=haswell", "default")))
 #else
 #define ONPOLICY_BEST_TARGET
-#define ONPOLICY_FMA_TARGET
 #endif

@@ -10,6 +10,7 @@
 #include "base/utf8.h"
 #include "llama/asserts.h"
 #include "llama/error-log.h"
+#include "llama/mapped-pages.h"
 #include "matmul/install.h"
 #include "matmul/packing.h"
 
@@ -108,7 +109,10 @@ Status Model::LoadAlone(const ModelOptions& options, std::shared_ptr<Model>* mod
   if (!raw) return ExplainLoadFailure(options.path, log);
   model->reset(new Model(raw, use_gpu));
   (*model)->has_own_kernels_ = packs;
-  if (packing.packed_bytes() > 0) (*model)->kernels_ = matmul::Installed().kernels;
+  if (packing.packed_bytes() > 0) {
+    (*model)->kernels_ = matmul::Installed().kernels;
+    ReleaseMappedPages(options.path);
+  }
   if (!api.llama_model_has_decoder(raw) || api.llama_model_is_diffusion(raw) || (*model)->vocab_size() == 0) {
     model->reset();
     return Status::Fail("UNSUPPORTED", options.path + " is not a model that generates text token by token");
@@ -238,6 +242,11 @@ std::vector<std::pair<std::string, std::string>> Model::Metadata() const {
 
 std::string Model::MetadataValue(const char* key) const {
   return ReadText([&](char* buffer, size_t size) { return Api().llama_model_meta_val_str(model_, key, buffer, size); });
+}
+
+bool Model::has_experts() const {
+  const std::string count = MetadataValue((MetadataValue("general.architecture") + ".expert_count").c_str());
+  return !count.empty() && count != "0";
 }
 
 std::string Model::ChatTemplate(const char* name) const {

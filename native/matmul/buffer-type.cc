@@ -10,7 +10,11 @@
 #include "matmul/packing.h"
 
 #ifdef ONPOLICY_X86_PRODUCTS
+#ifdef _WIN32
+#include <windows.h>
+#else
 #include <sys/mman.h>
+#endif
 
 // ggml's abstract class, whose virtual table this addon brings itself.
 namespace ggml::cpu {
@@ -29,6 +33,19 @@ EngineFunctions g_functions;
 ggml_backend_buffer_type g_type;
 OperationFunction* g_operation = nullptr;
 thread_local Packing* t_packing = nullptr;
+
+#ifdef _WIN32
+void* ReserveMemory(size_t bytes) { return VirtualAlloc(nullptr, bytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE); }
+void ReleaseMemory(void* memory, size_t) { VirtualFree(memory, 0, MEM_RELEASE); }
+#else
+void* ReserveMemory(size_t bytes) {
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return nullptr;
+  madvise(memory, bytes, MADV_HUGEPAGE);
+  return memory;
+}
+void ReleaseMemory(void* memory, size_t bytes) { munmap(memory, bytes); }
+#endif
 
 bool IsOurs(const ggml_tensor* tensor) { return tensor->buffer && tensor->buffer->buft == &g_type; }
 
@@ -58,19 +75,15 @@ struct WeightBuffer {
     functions.get_tensor = Get;
     functions.memset_tensor = Fill;
     functions.clear = Clear;
-    void* memory = nullptr;
-    if (size > 0) {
-      memory = mmap(nullptr, Reserved(size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-      if (memory == MAP_FAILED) return nullptr;
-      madvise(memory, Reserved(size), MADV_HUGEPAGE);
-    }
+    void* memory = size > 0 ? ReserveMemory(Reserved(size)) : nullptr;
+    if (size > 0 && !memory) return nullptr;
     return g_functions.ggml_backend_buffer_init(type, functions, memory, size);
   }
 
   static size_t Reserved(size_t size) { return (size + kReadAhead + kHugePage - 1) / kHugePage * kHugePage; }
 
   static void Free(ggml_backend_buffer_t buffer) {
-    if (buffer->context) munmap(buffer->context, Reserved(buffer->size));
+    if (buffer->context) ReleaseMemory(buffer->context, Reserved(buffer->size));
   }
   static void* Base(ggml_backend_buffer_t buffer) {
     return buffer->context ? buffer->context : reinterpret_cast<void*>(kAlignment);

@@ -18,9 +18,6 @@
 namespace onpolicy::matmul {
 
 #define ONPOLICY_PRODUCT_FUNCTIONS(X) \
-  X(ggml_barrier)                     \
-  X(ggml_threadpool_chunk_set)        \
-  X(ggml_threadpool_chunk_add)        \
   X(ggml_backend_buffer_init)         \
   X(ggml_backend_buffer_free)         \
   X(ggml_backend_buffer_get_base)     \
@@ -53,11 +50,19 @@ namespace onpolicy::matmul {
   X(ggml_quantize_chunk)              \
   X(ggml_nbytes)
 
+// What only its libraries for Linux export.
+#ifdef __linux__
+#define ONPOLICY_THREAD_FUNCTIONS(X) X(ggml_barrier) X(ggml_threadpool_chunk_set) X(ggml_threadpool_chunk_add)
+#else
+#define ONPOLICY_THREAD_FUNCTIONS(X)
+#endif
+
 struct EngineFunctions {
 #define ONPOLICY_DECLARE(name) decltype(&::name) name = nullptr;
   ONPOLICY_PRODUCT_FUNCTIONS(ONPOLICY_DECLARE)
+  ONPOLICY_THREAD_FUNCTIONS(ONPOLICY_DECLARE)
 #undef ONPOLICY_DECLARE
-  // ggml-cpu's list of buffer types whose tensors it computes in their own way.
+  // ggml-cpu's list of buffer types whose tensors it computes in their own way; of Linux only, too.
   std::vector<ggml_backend_buffer_type_t>& (*extra_buffer_types)() = nullptr;
 };
 

@@ -2,28 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <vector>
 
 #include "base/stay-loaded.h"
 #include "matmul/buffer-type.h"
+#include "matmul/hook.h"
 
 namespace onpolicy::matmul {
 namespace {
 
 Installation g_installation;
-
-// Whether the list holds what ggml-cpu has on these processors. With AMX its matmuls are ggml's, which uses the matrix unit.
-bool IsExpected(const std::vector<ggml_backend_buffer_type_t>& list, ggml_backend_dev_t cpu, std::string* problem) {
-  for (ggml_backend_buffer_type_t type : list) {
-    const char* name = type && type->device == cpu && type->iface.get_name ? type->iface.get_name(type) : nullptr;
-    if (name && std::strcmp(name, "CPU_REPACK") == 0) continue;
-    if (name && std::strcmp(name, "AMX") == 0) return false;
-    *problem = std::string("the engine has an unexpected buffer type ") + (name ? name : "of no name");
-    return false;
-  }
-  return true;
-}
 
 // Tokens, each with a matrix of these rows.
 struct Shape {
@@ -136,10 +124,8 @@ Installation TryInstall(ggml_backend_dev_t cpu) {
     result.problem = "the engine's backends have version " + std::to_string(reg->api_version);
     return result;
   }
-  auto& list = engine.extra_buffer_types();
-  if (!IsExpected(list, cpu, &result.problem)) return result;
   ggml_backend_buffer_type_t type = MakeBufferType(cpu, engine, *kernels);
-  list.insert(list.begin(), type);
+  if (!Hook(cpu, engine, type, &result.problem)) return result;
   ggml_backend_t backend = engine.ggml_backend_dev_init(cpu, nullptr);
   engine.ggml_backend_cpu_set_n_threads(backend, 2);
   for (const Format& format : kFormats)
@@ -147,7 +133,7 @@ Installation TryInstall(ggml_backend_dev_t cpu) {
       result.problem = "a matmul by " + std::string(kernels->name) + " differs from the engine's";
   engine.ggml_backend_free(backend);
   if (result.problem.empty()) result.kernels = kernels->name;
-  else list.erase(list.begin());
+  else Unhook(cpu, engine);
   return result;
 }
 

@@ -4,7 +4,7 @@
 
 #include "matmul/types.h"
 
-#if defined(__x86_64__) && defined(__linux__)
+#if defined(__x86_64__) && (defined(__linux__) || defined(__MINGW32__))
 #define ONPOLICY_X86_PRODUCTS
 #endif
 

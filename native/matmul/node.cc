@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <string_view>
-#include <utility>
 
 #include "matmul/experts.h"
+#include "matmul/team.h"
 
 #ifdef ONPOLICY_X86_PRODUCTS
 
@@ -26,23 +26,6 @@ uint8_t* WorkOf(const ggml_compute_params* params) {
   return reinterpret_cast<uint8_t*>(RoundedToVectors(reinterpret_cast<uintptr_t>(params->wdata)));
 }
 
-// Pieces of work that threads count together. Each has one of the first ones.
-class Pieces {
- public:
-  // Before all threads wait for each other.
-  explicit Pieces(const ggml_compute_params* params) : pool_(params->threadpool), first_(params->ith) {
-    if (params->ith == 0) g_engine->ggml_threadpool_chunk_set(pool_, params->nth);
-  }
-  int64_t operator()() {
-    const int64_t first = std::exchange(first_, -1);
-    return first >= 0 ? first : g_engine->ggml_threadpool_chunk_add(pool_, 1);
-  }
-
- private:
-  ggml_threadpool* const pool_;
-  int64_t first_;
-};
-
 // Each matrix of activations with its matrix of weights, which several may share.
 class Matmuls : public ggml::cpu::tensor_traits {
  public:
@@ -58,16 +41,16 @@ class Matmuls : public ggml::cpu::tensor_traits {
     auto* rounded = reinterpret_cast<int32_t*>(WorkOf(params));
     const size_t numbers = RoundedBytes(*matrix.format, matrix.width, x->ne[1]) / sizeof(int32_t);  // of a matrix of x
     const int64_t thread = params->ith, threads = params->nth;
-    Pieces next(params);
+    Team team(*g_engine, params, op);
     ForEachMatrix(op, [&](int64_t index, int64_t, size_t at, size_t) {
       RoundBlocks(*g_node_kernels, *matrix.format, matrix.width, {static_cast<const char*>(x->data) + at, x->nb[1], x->ne[1]},
                   matrix.blocks() * thread / threads, matrix.blocks() * (thread + 1) / threads,
                   rounded + static_cast<size_t>(index) * numbers);
     });
-    g_engine->ggml_barrier(params->threadpool);
+    team.Wait();
     const int64_t pieces = threads * kPiecesPerThread * (x->ne[1] < kManyTokens ? 1 : 2);
     const int64_t piece = std::max<int64_t>(1, matrix.panel_count() / pieces);
-    for (int64_t i = next(); i * piece < matrix.panel_count(); i = next())
+    for (int64_t i = team.Next(); i * piece < matrix.panel_count(); i = team.Next())
       ForEachMatrix(op, [&](int64_t index, int64_t weights, size_t, size_t to) {
         MultiplyPanels(*g_node_kernels, MatrixOf(op->src[0], weights), rounded + static_cast<size_t>(index) * numbers, x->ne[1],
                        i * piece, std::min(matrix.panel_count(), (i + 1) * piece),
@@ -101,10 +84,10 @@ class ExpertMatmuls : public ggml::cpu::tensor_traits {
   bool compute_forward(ggml_compute_params* params, ggml_tensor* op) override {
     const ExpertPlan plan = PlanOf(op, params->nth);
     uint8_t* work = WorkOf(params);
-    Pieces next(params);
+    Team team(*g_engine, params, op);
     plan.Round(params->ith, work);
-    g_engine->ggml_barrier(params->threadpool);
-    plan.Multiply(params->ith, work, next);
+    team.Wait();
+    plan.Multiply(params->ith, work, [&] { return team.Next(); });
     return true;
   }
 

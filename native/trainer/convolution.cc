@@ -1,9 +1,10 @@
 #include "trainer/convolution.h"
 
 #include <algorithm>
+#include <cmath>
 
+#include "attention/kernels.h"
 #include "graphs/share.h"
-#include "kernels/best-target.h"
 
 namespace onpolicy::training {
 namespace {
@@ -16,9 +17,10 @@ struct Convolution {
   std::atomic<int64_t>* next;
 };
 
-// Each product is added in one rounding, as the kernels do that serve models.
-ONPOLICY_FMA_TARGET void AddWeighted(float* __restrict y, const float* __restrict x, const float* __restrict weight, int64_t count) {
-  for (int64_t i = 0; i < count; ++i) y[i] = __builtin_fmaf(x[i], weight[i], y[i]);
+// Each product is added in one rounding, as when models are served.
+void AddWeighted(const float* x, const float* weights, int64_t count, float* y) {
+  if (const attention::Kernels* kernels = attention::BestKernels()) return kernels->add_weighted(x, weights, count, y);
+  for (int64_t i = 0; i < count; ++i) y[i] = std::fma(x[i], weights[i], y[i]);
 }
 
 // Visits the pairs (y's token, x's token, weight's place) of which a sum is made, y by y, and for each the oldest x first.
@@ -51,7 +53,7 @@ void ConvolutionShare(Tensor to, int, int, void* data) {
     const auto source = [&](int32_t token) { return static_cast<const float*>(from->data) + token * channels + first; };
     for (int32_t token = 0; token < to->ne[1]; ++token) std::fill_n(target(token), count, 0.0f);
     EachPair(*convolution.previous, kernel, [&](int32_t y, int32_t x, int64_t j) {
-      AddWeighted(target(kIsBack ? x : y), source(kIsBack ? y : x), weights + j * count, count);
+      AddWeighted(source(kIsBack ? y : x), weights + j * count, count, target(kIsBack ? x : y));
     });
   });
 }

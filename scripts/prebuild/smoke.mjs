@@ -30,6 +30,7 @@ for (const question of ['What is the capital of Peru?', 'What is 45 - 5?', 'What
   const { message, logprobs } = answer.choices[0];
   answers.push({ text: message.content, logprobs: logprobs.content.map(({ logprob }) => logprob) });
 }
+const [{ kernels }] = runtime.stats().kernels;
 
 let streamed = '';
 const stream = await runtime.createCompletion({
@@ -98,6 +99,7 @@ fs.writeFileSync(
   'smoke.json',
   JSON.stringify({
     host: `${process.platform}-${process.arch}`,
+    kernels,
     answers,
     streamed,
     seen,

@@ -25,7 +25,7 @@ import { GgufBackend } from './gguf-backend.ts';
 import { describeGguf } from './gguf-headers.ts';
 import { createTokenizer } from './gguf-tokenizer.ts';
 import { estimateMemory, kvBytesPerToken, type ModelShape, stateFacts, weightBytes } from './memory.ts';
-import type { ContextLimits, LoadedModel, ScoreHead, StateFacts } from './model.ts';
+import type { ContextLimits, ExpertFacts, LoadedModel, ScoreHead, StateFacts } from './model.ts';
 import { fitsOwnAttention } from './own-attention.ts';
 
 const SINGLE_THREAD_PARAMETERS = 10_000_000;
@@ -58,7 +58,7 @@ export type GgufOptions = {
   /** Whether its weights are kept from being swapped out. Default false. */
   readonly mlock?: boolean;
   /** Default `auto`. */
-  readonly kernels?: 'auto' | 'batch' | 'plain';
+  readonly kernels?: 'auto' | 'plain';
   /** Bytes that its cache and buffers will take, for which packed weights must leave room. */
   readonly reservedBytes?: number;
   /** Whether its layers for multi-token prediction are loaded, where it has them. Default false. */
@@ -153,6 +153,10 @@ export class GgufModel implements LoadedModel {
       between: [...end, ...(addsSep ? [sepId] : [])],
       after: end,
     };
+  }
+
+  get experts(): ExpertFacts | null {
+    return this.shape.experts;
   }
 
   get defaults(): SamplingDefaults {
@@ -288,14 +292,10 @@ export class GgufModel implements LoadedModel {
   }
 }
 
-/**
- * Whether weights are packed: a private copy, which the system cannot drop as it can drop pages of the file. Of a model in F32 alone
- * log-probabilities are those of the engine, unless it is asked for.
- */
+/** Whether weights are packed: a private copy, which the system cannot drop as it can drop pages of the file. */
 function packs(options: GgufOptions, shape: ModelShape): boolean {
   const bytes = weightBytes(shape) + (options.reservedBytes ?? 0);
-  if (options.kernels === 'plain' || PACKED_SHARE * process.availableMemory() <= bytes) return false;
-  return options.kernels === 'batch' || !shape.isF32;
+  return options.kernels !== 'plain' && bytes < PACKED_SHARE * process.availableMemory();
 }
 
 /** Loads a GGUF file. Fails with `MODEL_NOT_FOUND`, `MODEL_INVALID`, `UNSUPPORTED`, `OUT_OF_MEMORY` or `ABORTED`. */

@@ -1,8 +1,9 @@
 /** A folder -> its files and batches, one store per folder in this process, and one process per folder. */
 import { randomUUID } from 'node:crypto';
 import path from 'node:path';
-import { lockForWriting, makeFolder, type WriterLock, writing } from '../common/index.ts';
+import { makeFolder, writing } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
+import { lockForWriting, type WriterLock } from '../writer-lock.ts';
 import { Batches } from './batches.ts';
 import { Files } from './files.ts';
 import type { Asker } from './records.ts';

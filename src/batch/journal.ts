@@ -5,17 +5,10 @@
 import { randomUUID } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import {
-  ifMissing,
-  LineWriter,
-  lockForWriting,
-  parseJson,
-  replaceFile,
-  type WriterLock,
-  writing,
-} from '../common/index.ts';
+import { ifMissing, LineWriter, parseJson, replaceFile, writing } from '../common/index.ts';
 import { errorAt, OnpolicyError } from '../errors.ts';
 import type { BatchRow } from '../protocol/index.ts';
+import { lockForWriting, type WriterLock } from '../writer-lock.ts';
 import type { RowPlace } from './row.ts';
 import { RowHashes } from './row-hashes.ts';
 import { openSource, type SourceItem } from './source.ts';

@@ -2,6 +2,7 @@
 export { atField } from './at-field.ts';
 export { barOf, drawnLine } from './bar.ts';
 export { bufferedIterator } from './buffered-iterator.ts';
+export { causeCodes, causes, neverSent } from './causes.ts';
 export {
   flushFolder,
   ifMissing,
@@ -21,9 +22,8 @@ export { limitedSignal } from './limited-signal.ts';
 export { LineWriter } from './line-writer.ts';
 export { mib } from './mib.ts';
 export { packageFile, packageVersion, requirePackage } from './package-files.ts';
-export { processWord, runsHere } from './process-identity.ts';
+export { isDead, type ProcessIdentity, processWord, runsHere, thisProcess } from './process-identity.ts';
 export { Queue } from './queue.ts';
 export { seedOf, shuffled } from './seeds.ts';
 export { Shared } from './shared-work.ts';
 export { ParserRun, type Reading, TextReader } from './text-reader.ts';
-export { currentWriter, lockForWriting, type WriterLock } from './writer-lock.ts';

@@ -16,20 +16,31 @@ export function rankOf(name: string, { rank }: Model): number {
   return name.endsWith(FUSED.kind) ? PARTS.length * rank : rank;
 }
 
+/** Where the adapter of a module is in a fused one; null: it stays alone. */
+function fusedPlace(name: string, { architecture, deltaNet }: Model): { whole: string; part: string } | null {
+  const [, layer, part] = /^(blk\.\d+)\.(attn_qkv|attn_gate)$/.exec(name) ?? [];
+  if (!part || architecture !== 'qwen3next' || !deltaNet) return null;
+  return { whole: `${layer}.${FUSED.kind}`, part };
+}
+
+/** The names of {@link fuse}'s result. */
+export function fusedNames(names: readonly string[], model: Model): string[] {
+  return [...new Set(names.map((name) => fusedPlace(name, model)?.whole ?? name))];
+}
+
 /** The adapters of both, side by side: one does not read what the other has made of the input. */
 export function fuse(weights: AdapterWeights, model: Model): AdapterWeights {
   const { rank, deltaNet } = model;
-  if (model.architecture !== 'qwen3next' || !deltaNet) return weights;
   const result: Record<string, LoraFactors> = {};
   for (const [name, factors] of Object.entries(weights)) {
-    const [, layer, part] = /^(blk\.\d+)\.(attn_qkv|attn_gate)$/.exec(name) ?? [];
-    if (!part) {
+    const place = fusedPlace(name, model);
+    if (!place) {
       result[name] = factors;
       continue;
     }
-    const whole = `${layer}.${FUSED.kind}`;
+    const { whole, part } = place;
     const columns = factors.a.length / rank;
-    const places = rowsOf(part, factors.b.length / rank, deltaNet);
+    const places = rowsOf(part, factors.b.length / rank, deltaNet!);
     const total = places.total * PARTS.length * rank;
     result[whole] ??= { a: new Float32Array(PARTS.length * rank * columns), b: new Float32Array(total) };
     const { a, b } = result[whole];

@@ -1,7 +1,7 @@
 /** Adapter weights <-> the names, shapes and row order of Python's PEFT library. */
 import { OnpolicyError } from '../errors.ts';
 import type { AdapterWeights, LoraFactors } from '../native/index.ts';
-import { FUSED, fuse, rankOf, split } from './fused-layers.ts';
+import { FUSED, fuse, fusedNames, rankOf, split } from './fused-layers.ts';
 import { columnPlaces, type DeltaNetHeads, inverse, pickColumns, pickRows, rowPlaces } from './row-order.ts';
 import type { FloatTensor, Safetensors } from './safetensors.ts';
 
@@ -115,7 +115,9 @@ export function fromPeft({ tensors }: Safetensors, model: PeftModel): AdapterWei
     const factor = isA
       ? pickColumns(values, inverse(columnPlaces(kind, size, model)))
       : pickRows(values, rank, inverse(rowPlaces(kind, size, model)));
-    found[module] = { ...found[module], rank: rank!, [isA ? 'a' : 'b']: factor };
+    const other = found[module]?.rank ?? rank;
+    if (rank !== other) return fail(`${name} has rank ${rank}, the other factor of its layer ${other}`);
+    found[module] = { ...found[module], rank, [isA ? 'a' : 'b']: factor };
   }
   const weights = Object.entries(found).flatMap(([name, { a, b, rank }]): [string, LoraFactors][] => {
     if (!a || !b) return fail(`${name} lacks one of its factors`);
@@ -128,7 +130,7 @@ export function fromPeft({ tensors }: Safetensors, model: PeftModel): AdapterWei
 
 /** The content of `adapter_config.json`. */
 export function peftConfig(weights: AdapterWeights, model: PeftModel): Record<string, unknown> {
-  const names = Object.keys(fuse(weights, model)).map(parseName);
+  const names = fusedNames(Object.keys(weights), model).map(parseName);
   const isFused = names.some(({ kind }) => kind === FUSED.kind);
   const { rank, rslora = false } = model;
   const wide = rankOf(FUSED.kind, model);

@@ -3,4 +3,4 @@ export { checkProjector } from './check-projector.ts';
 export { type MediaStats, sumMediaStats } from './embedding-cache.ts';
 export { MediaModel, type PlacedMedia, portableIds, refuse } from './media-model.ts';
 export { soundWindows } from './sound-windows.ts';
-export type { MediaPart } from './source.ts';
+export { type MediaPart, readSound } from './source.ts';

@@ -2,8 +2,8 @@
 import { setImmediate } from 'node:timers/promises';
 import { errorAt, fromNative } from '../errors.ts';
 import { loadAddon, type Notice, openDecoder } from '../native/index.ts';
-import { type Complete, PathTranslation } from '../protocol/index.ts';
-import { readSource } from './source.ts';
+import type { Complete } from '../protocol/index.ts';
+import { readSound } from './source.ts';
 
 /** What encoders of speech are trained with, and how much of a window the next one has, too: more than a word. */
 const WINDOW_S = 30;
@@ -11,8 +11,6 @@ const OVERLAP_S = 4;
 /** What they hear. */
 const RATE_HZ = 16_000;
 const HEADER_BYTES = 44;
-/** Where the source of a sound stands. */
-const PATHS = new PathTranslation({ 'file.input_audio.data': 'file' });
 const FLOAT = 3;
 const FLOAT_BYTES = 4;
 
@@ -22,9 +20,7 @@ export async function soundWindows(
   limits: Complete['MediaOptions'],
   notice: Notice,
 ): Promise<Uint8Array[]> {
-  const data = file as string; // bytes only exist in process
-  const part = { type: 'media', kind: 'input_audio', part: { input_audio: { data } } } as const;
-  const { bytes } = await PATHS.run(() => readSource({ path: 'file', part }, limits));
+  const bytes = await readSound(file, 'file', limits);
   await openDecoder(notice);
   const samples = await decode(bytes, limits).catch((cause: unknown) => {
     const { code, message } = fromNative(cause);

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { errorAt, type OnpolicyError } from '../errors.ts';
 import { type ChatContentPart, type Complete, fileBytes } from '../protocol/index.ts';
 
-type MediaLimits = Complete['MediaOptions'];
+type MediaLimits = Pick<Complete['MediaOptions'], 'maxBytes' | 'folders'>;
 
 /** Bytes of a file, and which part of the request they come from. */
 export type MediaSource = {
@@ -45,12 +45,30 @@ export async function readSource({ path: at, part }: MediaPart, limits: MediaLim
   const { kind, field } = FIELDS[part.kind]!;
   const where = part.kind === 'video' ? at : `${at}.${field.join('.')}`;
   const value = field.reduce<unknown>((inner, name) => (inner as Record<string, unknown>)?.[name], part.part);
-  const bytes = await bytesOf(value, part.kind === 'input_audio', where, limits);
-  if (bytes.length === 0) throw wrong(where, 'expected data, got none');
-  return { kind, path: where, bytes };
+  return { kind, path: where, bytes: await bytesOf(value, part.kind === 'input_audio', where, limits) };
+}
+
+/** Reads a sound that is base64 text, a `data:` URI or bytes; `where` is its field. */
+export async function readSound(
+  file: string | Uint8Array,
+  where: string,
+  limits: MediaLimits,
+): Promise<Uint8Array> {
+  return await bytesOf(file, true, where, limits);
 }
 
 async function bytesOf(
+  value: unknown,
+  isBare: boolean,
+  where: string,
+  limits: MediaLimits,
+): Promise<Uint8Array> {
+  const bytes = await readBytes(value, isBare, where, limits);
+  if (bytes.length === 0) throw wrong(where, 'expected data, got none');
+  return bytes;
+}
+
+async function readBytes(
   value: unknown,
   isBare: boolean,
   where: string,

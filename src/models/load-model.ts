@@ -174,12 +174,14 @@ export async function loadModel(
 
 /** The weights and the tokenizer of a model. */
 export async function loadWeights(
-  { file, options, shape, placement, need }: LoadPlan,
-  { gpu, threads, notice, deterministic, speculation }: ServingOptions,
+  { file, options, mmproj, shape, placement, need }: LoadPlan,
+  { gpu, threads, notice, speculation }: ServingOptions,
   { signal, onProgress }: { signal: AbortSignal; onProgress: (fraction: number) => void },
 ): Promise<LoadedModel> {
   if (shape === null)
     return await loadOnnx({ path: file, gpu, threads: options.threads ?? threads, notice, signal });
+  // Scores, and what follows a picture or sound, are to be those of llama.cpp's own programs where nothing but kernels makes them differ.
+  const isReference = shape.isF32 && (shape.pooling === 'rank' || mmproj !== null);
   return await loadGguf(
     {
       path: file,
@@ -196,7 +198,7 @@ export async function loadWeights(
         : {}), // a GPU without room gets nothing
       ...(options.fusedAttention === undefined ? {} : { fusedAttention: options.fusedAttention }),
       ...ggufOptions(options),
-      kernels: deterministic ? 'batch' : kernelsOf(options),
+      kernels: isReference ? 'plain' : kernelsOf(options),
       loadHeads: speculation !== false,
     },
     shape,

@@ -47,7 +47,7 @@ export function limitsOf(
   };
 }
 
-/** Which kernels run a model's matmuls, also by the option's former name. */
-export function kernelsOf({ kernels, products }: ModelOptions): 'auto' | 'batch' | 'plain' {
-  return kernels ?? products ?? 'auto';
+/** Which kernels run a model's matmuls, also by former names of the option and of `auto`. */
+export function kernelsOf({ kernels, products }: ModelOptions): 'auto' | 'plain' {
+  return (kernels ?? products) === 'plain' ? 'plain' : 'auto';
 }

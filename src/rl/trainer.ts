@@ -86,23 +86,23 @@ export async function openTrainer(options: TrainerOptions): Promise<Trainer> {
   const { model, rank, alpha, rslora } = settings;
   checkTensorTypes(await readHeader(model)); // the trainer reads sizes itself
   await openLibraries(settings.gpu ?? 'auto');
-  const native = await loadAddon()
-    .openTrainer(nativeOptions(settings))
-    .catch((error: unknown) => {
-      throw fromNative(error);
-    });
+  const native = await loadAddon().openTrainer(nativeOptions(settings)).catch(throwNative);
   const trainer = new GgufTrainer(native, { rank, alpha, rslora }, settings.seed);
   await trainer.reset();
   return trainer;
 }
 
 /**
- * Bytes that training on a row of so many tokens takes beside the weights, by the file's header: without activations that are kept. The
- * engine's libraries are open.
+ * Bytes that training on a row of so many tokens takes beside the weights, by the file's header: without activations that are kept. They
+ * are measured on the CPU, so that no GPU is opened. The engine's libraries are open.
  */
-export function trainingBytes(model: string, tokens: number, gpu: TrainerOptions['gpu']): Promise<number> {
-  const settings = withDefaults('TrainerOptions', { model, gpu });
-  return loadAddon().trainingBytes(nativeOptions(settings), tokens);
+export async function trainingBytes(model: string, tokens: number): Promise<number> {
+  const settings = withDefaults('TrainerOptions', { model, gpu: false });
+  return await loadAddon().trainingBytes(nativeOptions(settings), tokens).catch(throwNative);
+}
+
+function throwNative(error: unknown): never {
+  throw fromNative(error);
 }
 
 function nativeOptions(settings: ReturnType<typeof withDefaults<'TrainerOptions'>>): NativeTrainerOptions {

@@ -12,6 +12,7 @@ import { errorAt } from '../errors.ts';
 import {
   type ChatCompletionChunk,
   type ChatCompletionRequest,
+  type ChatRequestOptions,
   type Checked,
   givenTools,
   type TextCompletionChoice,
@@ -34,6 +35,8 @@ export type Place = {
 export type RecordedServiceOptions = {
   /** The model of all requests, whatever they name. */
   readonly model: string;
+  /** Whether chats keep the experts of their tokens, whether they ask for them or not. */
+  readonly routedExperts: boolean;
   /** Called when a request begins; throws when the recording has ended. */
   readonly begin: () => Place;
   /** Ends running requests. */
@@ -55,6 +58,13 @@ export class RecordedService extends CheckedService {
       // By whatever model the request names: nothing is sampled, so nothing is recorded.
       ...(embed ? { embed: (request, call) => embed(request, this.#untilEnd(call)) } : {}),
     };
+  }
+
+  /** @internal A model that writes broken arguments is told so by the agent, and learns from it: that ends no rollout. */
+  readonly allowBrokenArguments = true;
+
+  protected override get limits(): ChatRequestOptions {
+    return { allowBrokenArguments: this.allowBrokenArguments };
   }
 
   protected enter(): void {} // `begin` refuses requests once the recording has ended
@@ -79,7 +89,11 @@ export class RecordedService extends CheckedService {
     };
     const answer = await ask(recorded, this.#untilEnd(options));
     const joiner = new TextJoiner();
-    const asked = { logprobs: request.logprobs != null, ids: request.return_token_ids === true };
+    const asked = {
+      logprobs: request.logprobs != null,
+      ids: request.return_token_ids === true,
+      experts: false,
+    };
     const show = <Choice extends TextCompletionChoice | TextCompletionChunkChoice>(
       choice: Choice,
     ): Choice => ({
@@ -112,7 +126,7 @@ export class RecordedService extends CheckedService {
     options: CallOptions,
     ask: InnerService['chat'],
   ): Promise<ChatAnswer> {
-    const { model } = this.#options;
+    const { model, routedExperts } = this.#options;
     refuseBeams(request);
     const { seed, report } = this.#options.begin();
     const told = {
@@ -124,10 +138,15 @@ export class RecordedService extends CheckedService {
       model,
       logprobs: true,
       return_token_ids: true,
+      ...(routedExperts ? { return_routed_experts: true } : {}),
       ...(seed === null ? {} : { seed: request.seed ?? seed }),
     };
     const answer = await ask(recorded, this.#untilEnd(options));
-    const asked = { logprobs: request.logprobs === true, ids: request.return_token_ids === true };
+    const asked = {
+      logprobs: request.logprobs === true,
+      ids: request.return_token_ids === true,
+      experts: request.return_routed_experts === true,
+    };
     if (Symbol.asyncIterator in answer)
       return recordedStream(answer, asked, (read) => report(() => [{ ...told, choices: read() }]));
     const choices = choicesOf(answer);
@@ -145,7 +164,7 @@ function refuseBeams(request: { readonly use_beam_search?: boolean | null | unde
   throw errorAt('use_beam_search', 'UNSUPPORTED', 'beams are not sampled, so they cannot be trained on');
 }
 
-type Asked = { readonly logprobs: boolean; readonly ids: boolean };
+type Asked = { readonly logprobs: boolean; readonly ids: boolean; readonly experts: boolean };
 
 /** Joins the chunks that the client reads. */
 function recordedStream(
@@ -176,12 +195,13 @@ function recordedStream(
   return new ChatCompletionStream(chunks, () => stream.abort());
 }
 
-function withAsked<Choice extends { logprobs: unknown; token_ids?: unknown }>(
-  choice: Choice,
+function withAsked<Choice extends { logprobs: unknown; token_ids?: unknown; routed_experts?: unknown }>(
+  { routed_experts, ...choice }: Choice,
   asked: Asked,
 ): Choice {
   return {
-    ...choice,
+    ...(choice as Choice),
+    ...(asked.experts && routed_experts ? { routed_experts } : {}),
     ...(asked.logprobs ? {} : { logprobs: null }),
     ...(asked.ids ? {} : { token_ids: null }),
   };

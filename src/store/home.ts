@@ -2,18 +2,9 @@
 import { randomUUID } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import {
-  currentWriter,
-  flushFolder,
-  lockForWriting,
-  makeFolder,
-  readText,
-  rename,
-  replaceFile,
-  storeFailed,
-  type WriterLock,
-} from '../common/index.ts';
+import { flushFolder, makeFolder, readText, rename, replaceFile, storeFailed } from '../common/index.ts';
 import { messageOf, OnpolicyError } from '../errors.ts';
+import { currentWriter, lockForWriting, type WriterLock } from '../writer-lock.ts';
 
 /** Version of the file format. A home of another version is not written to. */
 export const FORMAT = 1;

@@ -1,13 +1,13 @@
 /** A header that names whom a message is for, then tagged parameters -> calls, of Muse Glimmer. */
 import type { Reading } from '../common/index.ts';
 import { type CallContext, expect, type Family, NOT_A_CALL } from './context.ts';
+import { MAX_HEADER_LENGTH } from './harmony-calls.ts';
 import { xmlCalls } from './xml-calls.ts';
 
 const SECTION = '<atem:function_calls>';
 const TO = 'to=';
 const HEADER = `<|start|>assistant ${TO}`;
 const MESSAGE = '<|message|>';
-const MAX_HEADER_LENGTH = 256;
 
 /** Calls of Muse Glimmer: each is a message of its own. */
 export function atemCalls(): Family {

@@ -19,7 +19,8 @@ export function createChatTokenizer(model: ChatModel): ChatTokenizer {
     isOpen: boolean,
   ): Promise<readonly number[]> {
     const input = { messages, tools: tools ?? [], add_generation_prompt: isOpen };
-    const request = validateChatRequest(input, { wire: true }); // fields that other servers add are left in choices
+    // Fields that other servers add are left in choices, and what models wrote.
+    const request = validateChatRequest(input, { wire: true, allowBrokenArguments: true });
     const { template } = templateFor(model, request);
     const text = renderMessages(request, { template, tokenizer });
     return Array.from(

@@ -49,11 +49,24 @@ export class RunningJob implements TrainingJob {
     return this.#stop.signal;
   }
 
-  async *events(): AsyncGenerator<TrainingJobEvent> {
-    for (let next = 0; ; next++) {
+  /** Without those up to the one with the id `after`. When the signal fires, the reader gets its reason. */
+  async *events({
+    after = null,
+    signal,
+  }: {
+    readonly after?: string | null;
+    readonly signal?: AbortSignal;
+  } = {}): AsyncGenerator<TrainingJobEvent> {
+    const aborted = pending<never>();
+    aborted.promise.catch(() => {});
+    signal?.addEventListener('abort', () => aborted.reject(signal.reason), { once: true });
+    await this.#written;
+    const known = after?.toLowerCase();
+    for (let next = this.#events.findIndex(({ id }) => id === known) + 1; ; next++) {
+      signal?.throwIfAborted();
       while (next === this.#events.length) {
         if (this.#isEnded) return;
-        await this.#changed.promise;
+        await Promise.race([this.#changed.promise, aborted.promise]);
       }
       yield this.#events[next]!;
     }

@@ -35,6 +35,8 @@ export type MemoryServiceOptions = {
   readonly gradientSteps?: number;
   /** Milliseconds of each step. */
   readonly stepMs?: number;
+  /** Whether the events of its jobs can be followed. */
+  readonly isLocal?: boolean;
   /** Makes training jobs fail after the first step. */
   readonly failure?: OnpolicyError;
 };
@@ -179,11 +181,19 @@ export function createMemoryService(options: MemoryServiceOptions = {}): MemoryS
     };
   }
 
-  async function* eventsOf(job: StoredJob): AsyncGenerator<TrainingJobEvent> {
-    for (let next = 0; ; ) {
+  async function* eventsOf(
+    job: StoredJob,
+    after: string | null = null,
+    signal?: AbortSignal,
+  ): AsyncGenerator<TrainingJobEvent> {
+    signal?.addEventListener('abort', () => {
+      for (const resume of job.wake.splice(0)) resume();
+    });
+    for (let next = job.events.findIndex(({ id }) => id === after) + 1; ; ) {
       while (next < job.events.length) yield job.events[next++]!;
       if (job.info.status !== 'running') return;
       await new Promise<void>((resume) => job.wake.push(resume));
+      signal?.throwIfAborted();
     }
   }
 
@@ -309,6 +319,12 @@ export function createMemoryService(options: MemoryServiceOptions = {}): MemoryS
       async events(id, query) {
         begin('trainingJobs.events');
         return pageOf(jobOf(id).events, { ...validateListQuery(query), order: 'asc' });
+      },
+      follow(id, { after, signal }) {
+        if (!options.isLocal) return null;
+        begin('trainingJobs.follow');
+        signal.addEventListener('abort', () => calls.push('trainingJobs.left'));
+        return eventsOf(jobOf(id), after, signal);
       },
       async cancel(id) {
         begin('trainingJobs.cancel');

@@ -1,11 +1,10 @@
 /** Events of training jobs over HTTP: as pages, and as a stream while the job runs. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import type { HandlerOptions } from '../../src/http/index.ts';
 import type { MemoryServiceOptions } from '../fakes/memory-service.ts';
 import { ask, openHandler } from './exchange.ts';
 
-const NEVER_ENDS = { stepMs: 5, gradientSteps: 100_000 };
+const NEVER_ENDS = { stepMs: 5, gradientSteps: 100_000, isLocal: true };
 
 async function start(memory: MemoryServiceOptions, options: HandlerOptions = {}) {
   const opened = openHandler({ models: ['memory'], ...options }, memory);
@@ -24,8 +23,11 @@ function eventsOf(text: unknown): { id: string; type: string }[] {
   return parts.map((part) => JSON.parse(part.slice('data: '.length)));
 }
 
-it('come as a stream until the job has ended, and as the same pages after it', async () => {
-  const { handler, path } = await start({ stepMs: 60, gradientSteps: 4 });
+it.each([
+  ['that is followed', true],
+  ['that is polled', false],
+])('of a job %s come as a stream until it has ended, and as the same pages after it', async (_, isLocal) => {
+  const { handler, path, service } = await start({ stepMs: 60, gradientSteps: 4, isLocal });
   const stream = await ask(handler, 'GET', `${path}/events?stream=true`);
   expect(stream.headers.get('content-type')).toBe('text/event-stream; charset=utf-8');
   const events = eventsOf(stream.body);
@@ -34,19 +36,22 @@ it('come as a stream until the job has ended, and as the same pages after it', a
     ...Array<string>(4).fill('gradient_step'),
     'training_ended',
   ]);
+  const asked = service.calls.filter((call) => call.startsWith('trainingJobs.'));
+  if (isLocal) expect(asked).toEqual(['trainingJobs.events', 'trainingJobs.follow']);
+  else expect(asked).toContain('trainingJobs.retrieve');
   const { body: page } = await ask(handler, 'GET', `${path}/events`);
   expect((page as { data: unknown }).data).toEqual(events);
   const rest = await ask(handler, 'GET', `${path}/events?stream=true&after=${events[2]!.id}`);
   expect(eventsOf(rest.body)).toEqual(events.slice(3));
 });
 
-it('are no longer asked for when the reader has left', async () => {
+it('end when the reader has left', async () => {
   const { handler, path, service } = await start(NEVER_ENDS);
   const response = await handler(new Request(`http://localhost${path}/events?stream=true`));
   const reader = response.body!.getReader();
   expect(new TextDecoder().decode((await reader.read()).value)).toContain('training_started');
   await reader.cancel();
-  for (let calls = -1; calls !== service.calls.length; await sleep(250)) calls = service.calls.length; // until it rests
+  expect(service.calls).toContain('trainingJobs.left');
   await ask(handler, 'POST', `${path}/cancel`);
 });
 

@@ -1,6 +1,6 @@
 /** Transcripts of a connected service: by the endpoint of servers that have one, in each form that they answer in, else by a chat. */
 import { describe, expect, it } from 'vitest';
-import { connect } from '../../src/http/index.ts';
+import { connect, createPool } from '../../src/http/index.ts';
 import type { TranscriptionEvent } from '../../src/protocol/index.ts';
 import { openHandler } from './exchange.ts';
 
@@ -79,6 +79,41 @@ describe('a server that only has the endpoint', () => {
     expect(new Uint8Array(sent)).toEqual(WAV);
   });
 
+  it.each([
+    ['a data: URI without data', 'data:audio/wav', 'expected a data: URI with a comma'],
+    ['wrong percents', 'data:audio/wav,%zz', 'expected percent-encoded bytes'],
+    ['no base64', 'UklGR*?!', 'expected base64'],
+    ['nothing', '', 'expected data, got none'],
+  ])('is not sent %s', async (_, file, message) => {
+    const { service, paths } = server(() => Response.json({ text: 'x' }));
+    await expect(service.transcribe({ file })).rejects.toMatchObject({
+      code: 'INVALID_REQUEST',
+      param: 'file',
+      message: `file: ${message}`,
+    });
+    expect(paths).toEqual([]);
+  });
+
+  it('gets no field for an empty list', async () => {
+    const { service, forms } = server(() => Response.json({ text: 'x' }));
+    await service.transcribe({ file: WAV, timestamp_granularities: [], include: [] });
+    expect([...forms[0]!.keys()]).toEqual(['file']);
+  });
+
+  it('answers for a pool, beside a server that cannot be reached', async () => {
+    const fetch = () => Promise.reject(new TypeError('down'));
+    const down = connect({ baseUrl: 'http://down', fetch, maxRetries: 0 });
+    const { service, paths } = server(() =>
+      events(delta('Hello'), { type: 'transcript.text.done', text: 'Hello' }),
+    );
+    const pool = createPool([down, service]);
+    for (let i = 0; i < 2; i++) {
+      const stream = await pool.transcribe({ file: WAV, stream: true });
+      expect((await read(stream)).at(-1)).toMatchObject({ type: 'transcript.text.done', text: 'Hello' });
+    }
+    expect(paths).toEqual(['/v1/audio/transcriptions', '/v1/audio/transcriptions']);
+  });
+
   const delta = (text: string) => ({ type: 'transcript.text.delta', delta: text });
   it.each([
     ['events', [delta('Hello '), delta('there.'), { type: 'transcript.text.done', text: 'Hello there.' }]],
@@ -122,9 +157,19 @@ describe('a server that only has the endpoint', () => {
     });
     expect(paths).toHaveLength(1);
   });
+
+  it('says what of a request it cannot do', async () => {
+    const error = { message: 'language: not known', code: 'UNSUPPORTED', param: 'language' };
+    const { service, paths } = server(() => Response.json({ error }, { status: 400 }));
+    await expect(service.transcribe({ file: WAV, language: 'tlh' })).rejects.toMatchObject({
+      code: 'UNSUPPORTED',
+      param: 'language',
+    });
+    expect(paths).toEqual(['/v1/audio/transcriptions']);
+  });
 });
 
-it('a server without the endpoint is asked by a chat', async () => {
+it('a server without the endpoint is asked for it once, then by a chat', async () => {
   const asked: string[] = [];
   const fetch = async (url: string | URL | Request, init?: RequestInit): Promise<Response> => {
     asked.push(new URL(String(url)).pathname);
@@ -139,7 +184,9 @@ it('a server without the endpoint is asked by a chat', async () => {
     text: 'Hello.',
     usage: { input_tokens: 9 },
   });
-  expect(asked).toEqual(['/v1/audio/transcriptions', '/v1/chat/completions']);
+  await service.transcribe({ file: WAV });
+  const chat = '/v1/chat/completions';
+  expect(asked).toEqual(['/v1/audio/transcriptions', chat, chat]);
 });
 
 it("this library's own server takes the fields, and tells its counts", async () => {

@@ -1,8 +1,11 @@
 /** What a token may do in a minute. */
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { ChatCompletionStream } from '../../src/answer/index.ts';
 import { createHandler } from '../../src/http/index.ts';
 import { ClientLimits } from '../../src/http/server/token-limits.ts';
+import type { ChatCompletionChunk, ChatCompletionRequest } from '../../src/protocol/index.ts';
 import { createRuntime } from '../../src/runtime.ts';
+import { createMemoryService } from '../fakes/memory-service.ts';
 
 describe('the requests of a minute', () => {
   it.each<[string, number, number[], (number | 'ok')[]]>([
@@ -43,4 +46,59 @@ describe('a handler', () => {
       );
     },
   );
+});
+
+/** Streams an answer of six tokens to a prompt of ten, two parts of three tokens; with the usage that it is asked for. */
+function countingService() {
+  const usage = (completion_tokens: number) => ({
+    prompt_tokens: 10,
+    completion_tokens,
+    total_tokens: 10 + completion_tokens,
+  });
+  const createCompletion = async ({ stream_options: asked }: ChatCompletionRequest) => {
+    const chunks = async function* (): AsyncGenerator<ChatCompletionChunk> {
+      const each = asked?.continuous_usage_stats;
+      const header = { id: 'x', object: 'chat.completion.chunk' as const, created: 0, model: 'm' };
+      for (const tokens of [3, 6])
+        yield {
+          ...header,
+          choices: [{ index: 0, delta: { content: 'abc' }, logprobs: null, finish_reason: null }],
+          ...(each ? { usage: usage(tokens) } : {}),
+        };
+      if (asked?.include_usage) yield { ...header, choices: [], usage: usage(6) };
+    };
+    return new ChatCompletionStream(chunks(), () => {});
+  };
+  return Object.assign(Object.create(createMemoryService()), { createCompletion });
+}
+
+describe('the tokens of a stream', () => {
+  it.each<[string, ChatCompletionRequest['stream_options'], (number | null)[]]>([
+    ['that is not asked for them', undefined, [null, null]],
+    ['that says them at its end', { include_usage: true }, [null, null, 16]],
+    ['that says them in each part', { include_usage: true, continuous_usage_stats: true }, [13, 16, 16]],
+  ])('%s are counted, those of its prompt, too', async (_, stream_options, totals) => {
+    vi.useFakeTimers({ toFake: ['performance'] }); // nothing refills
+    onTestFinished(() => void vi.useRealTimers());
+    const ask = async (tokensPerMinute: number) => {
+      const handler = createHandler(countingService(), { tokens: [{ token: 'a', tokensPerMinute }] });
+      const body = JSON.stringify({
+        messages: [{ role: 'user', content: 'x' }],
+        stream: true,
+        ...(stream_options ? { stream_options } : {}),
+      });
+      const headers = { authorization: 'Bearer a', 'content-type': 'application/json' };
+      const url = 'http://localhost/v1/chat/completions';
+      const send = () => handler(new Request(url, { method: 'POST', body, headers }));
+      const text = await (await send()).text();
+      return { text, next: (await send()).status };
+    };
+    expect((await ask(17)).next).toBe(200);
+    const { text, next } = await ask(16);
+    expect(next).toBe(429);
+    const parts = text.trim().split('\n\n');
+    expect(parts.pop()).toBe('data: [DONE]');
+    const sent = parts.map((part) => JSON.parse(part.slice('data: '.length)) as ChatCompletionChunk);
+    expect(sent.map(({ usage }) => usage?.total_tokens ?? null)).toEqual(totals);
+  });
 });

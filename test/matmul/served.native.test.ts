@@ -25,11 +25,7 @@ afterAll(() => fs.rmSync(folder, { recursive: true }));
 
 const isFloat = (type: string): boolean => /^b?f\d+$/.test(type);
 
-const open = (
-  type: string,
-  kernels: 'auto' | 'batch' | 'plain' = isFloat(type) ? 'batch' : 'auto',
-  more: RuntimeOptions = {},
-) =>
+const open = (type: string, kernels: 'auto' | 'batch' | 'plain' = 'auto', more: RuntimeOptions = {}) =>
   createRuntime({
     model: { path: fileOf(type), kernels },
     threads: 2,
@@ -124,10 +120,8 @@ describe.skipIf(BEST === 'plain')('packed weights', () => {
   it.each(TYPES)('%s with experts answers as in the engine, alone and in company', async (type) => {
     const path = fileOf(`experts-${type}`);
     await writeTinyModel(path, { architecture: 'qwen3moe', type, vocabularySize: 331, experts: 4 });
-    const kernels = isFloat(type) ? 'batch' : 'auto';
-    const openWith = (kernels: 'auto' | 'batch' | 'plain') =>
-      open(type, kernels, { model: { path, kernels } });
-    await using ours = await openWith(kernels);
+    const openWith = (kernels: 'auto' | 'plain') => open(type, kernels, { model: { path, kernels } });
+    await using ours = await openWith('auto');
     await using plain = await openWith('plain');
     // A router that nearly ties takes other experts: then only the other answers are close.
     const firsts = (all: readonly ChatCompletion[]) =>
@@ -182,6 +176,25 @@ describe.skipIf(BEST === 'plain')('packed weights', () => {
     expect((await others)[0]!.choices[0]!.message.content).toBe(expected!.choices[0]!.message.content);
   });
 
+  it.runIf(process.platform === 'linux')('gives the mapped file of packed weights back', async () => {
+    const file = fileOf('mapped');
+    await writeTinyModel(file, {
+      architecture: 'qwen3',
+      type: 'q8_0',
+      vocabularySize: 331,
+      width: 512,
+      hidden: 2048,
+    });
+    const resident = async (kernels: 'auto' | 'plain') => {
+      await using runtime = await open('mapped', kernels);
+      await answers(runtime, 1);
+      const [, map] = fs.readFileSync('/proc/self/smaps', 'utf8').split(`${file}\n`);
+      return (Number(/Rss: +(\d+) kB/.exec(map!)![1]) * 1024) / fs.statSync(file).size;
+    };
+    expect(await resident('plain')).toBeGreaterThan(0.9);
+    expect(await resident('auto')).toBeLessThan(0.5); // embeddings are read from it
+  });
+
   it('falls back to the engine where the copy does not fit into memory', async () => {
     const available = vi.spyOn(process, 'availableMemory').mockReturnValue(50 * 2 ** 20); // cache and buffers take 46
     await using runtime = await open('q8_0');
@@ -190,13 +203,7 @@ describe.skipIf(BEST === 'plain')('packed weights', () => {
     available.mockRestore();
   });
 
-  it('f32 is left to the engine without `batch`', async () => {
-    await using runtime = await open('f32', 'auto');
-    await answers(runtime, 1);
-    expect(kernelsOf(runtime)).toEqual(['plain']);
-  });
-
-  it.each(['q4_K', 'f16', 'bf16'])('packs %s by itself, also as `batch`', async (type) => {
+  it.each(['q4_K', 'f16', 'bf16', 'f32'])('packs %s, also by the former name of `auto`', async (type) => {
     for (const kernels of ['auto', 'batch'] as const) {
       await using runtime = await open(type, kernels);
       await answers(runtime, 1);

@@ -86,8 +86,8 @@ type Row = {
   readonly name: string;
   /** Types of its weights, with how far log-probabilities may be from the engine's, and how close probabilities must be to them. */
   readonly types: readonly (readonly [string, number, number])[];
-  /** Matmuls of F32 files on the kernels that the trainer has, too: the engine's own round in another order. */
-  readonly kernels: 'auto' | 'batch';
+  /** `auto`: the kernels that the trainer has, too. The engine's own round in another order. */
+  readonly kernels: 'auto' | 'plain';
   readonly hasGradients: boolean;
   file(type: string): Promise<string>;
 };
@@ -99,7 +99,7 @@ const ROWS: readonly Row[] = [
         ['f32', 1e-4, 0.9999],
         ['f16', 2e-2, 0.9999],
       ],
-      kernels: 'auto',
+      kernels: 'plain',
       hasGradients: true,
       async file(type) {
         const file = path.join(folder, `${name}-${type}.gguf`);
@@ -118,7 +118,7 @@ const ROWS: readonly Row[] = [
               ['f32', F32_TOLERANCE[name] ?? 1.5e-5, 0.9999],
               ['q8_0', 0.3, 0.999], // one activation that is rounded to the next step shows in all tokens after it
             ],
-      kernels: 'batch',
+      kernels: 'auto',
       hasGradients: name !== LONG,
       async file(type) {
         generated[type] ??= architectureFiles(GENERATED, type);

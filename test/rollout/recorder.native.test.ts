@@ -194,6 +194,31 @@ describe('a rollout with a tool', () => {
     expect(recordedTurns(trajectory)).toEqual(await engineTurns(trajectory));
   });
 
+  it('goes on after a call whose arguments are no JSON', async () => {
+    const recorder = runtime.record({ model });
+    const client = new OpenAI({ baseURL, apiKey: 'any', fetch: recorder.fetch, maxRetries: 0 });
+    const request = { model, tools: [weather as OpenAI.ChatCompletionTool], temperature: 0 };
+    const messages: OpenAI.ChatCompletionMessageParam[] = [{ role: 'user', content: QUESTION }];
+    const { choices } = await client.chat.completions.create({ ...request, messages, max_tokens: 16 });
+    const { message } = choices[0]!;
+    const call = message.tool_calls![0] as OpenAI.ChatCompletionMessageFunctionToolCall;
+    expect(() => JSON.parse(call.function.arguments)).toThrow(SyntaxError);
+    messages.push(message, { role: 'tool', tool_call_id: call.id, content: 'expected JSON' });
+    await client.chat.completions.create({ ...request, messages, max_tokens: 4 });
+    const again = { messages: messages as Message[], max_tokens: 4 };
+    await recorder.service.createCompletion(again);
+    await expect(runtime.createCompletion(again)).rejects.toMatchObject({
+      param: 'messages.1.tool_calls.0.function.arguments',
+    });
+    const trajectory = recorder.finish({ reward: 0 });
+    expect(choicesIn(trajectory.messages_and_choices)).toHaveLength(2);
+    const job = await runtime.train({
+      model_id: model,
+      trajectory_groups: [{ trajectories: [trajectory, trajectory] }],
+    });
+    await job.done;
+  });
+
   it('trains, and the trainer agrees on the probabilities', async () => {
     const rollOut = async (reward: number) => {
       const recorder = runtime.record({ model });
@@ -364,7 +389,7 @@ describe('a recorder', () => {
     const sampled = async (seed: number) => {
       const recorder = runtime.record({ model, seed });
       for (let i = 0; i < 2; i++)
-        await recorder.service.createCompletion({ messages: [user('Tell me a story.')], max_tokens: 12 });
+        await recorder.service.createCompletion({ messages: [user('Tell me a story.')], max_tokens: 16 });
       const trajectory = recorder.finish({ reward: 0 });
       return [trajectory, ...trajectory.additional_histories!].map(
         ({ messages_and_choices }) => choicesIn(messages_and_choices)[0]!.token_ids,

@@ -57,6 +57,7 @@ export function connect(options: ConnectOptions): ConnectedService {
 class RemoteService extends CheckedTrainingService implements ConnectedService {
   readonly #client: RetryingClient;
   readonly #pollMs: number;
+  readonly #withoutTranscripts = new Set<string | null>(); // models
   readonly models: ModelsResource;
   readonly checkpoints: CheckpointsResource;
   readonly trainingJobs: TrainingJobsResource;
@@ -109,9 +110,16 @@ class RemoteService extends CheckedTrainingService implements ConnectedService {
     return this.#client.json({ method: 'POST', path, body, headers, signal, isRepeatable: true });
   }
 
-  /** @internal Asks the server's endpoint of transcripts. */
-  transcription(request: TranscriptionRequest, options: CallOptions): Promise<TranscriptionAnswer | null> {
-    return askTranscription(this.#client, request, options, headersOf(options));
+  /** @internal Asks the server's endpoint of transcripts; where it has none for the model, only once. */
+  async transcription(
+    request: TranscriptionRequest,
+    options: CallOptions,
+  ): Promise<TranscriptionAnswer | null> {
+    const { model = null } = request;
+    if (this.#withoutTranscripts.has(model)) return null;
+    const answer = await askTranscription(this.#client, request, options, headersOf(options));
+    if (answer === null) this.#withoutTranscripts.add(model);
+    return answer;
   }
 
   async #complete<Whole, Stream>(

@@ -1,6 +1,6 @@
 /** Several services -> one. Each request goes to the member that caches its conversation, or to the least busy one. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ChatCompletionStream, TextCompletionStream } from '../../answer/index.ts';
+import { ChatCompletionStream, TextCompletionStream, TranscriptionStream } from '../../answer/index.ts';
 import {
   type ChatAnswer,
   CheckedTrainingService,
@@ -10,7 +10,14 @@ import {
   type TextAnswer,
 } from '../../checked-service.ts';
 import { abortedBy, OnpolicyError } from '../../errors.ts';
-import { checkArguments, fault, type PoolOptions, throwFaults, withDefaults } from '../../protocol/index.ts';
+import {
+  checkArguments,
+  fault,
+  type PoolOptions,
+  type TranscriptionRequest,
+  throwFaults,
+  withDefaults,
+} from '../../protocol/index.ts';
 import type {
   AdapterLoader,
   CallOptions,
@@ -21,7 +28,9 @@ import type {
   Service,
   TrainingJobsResource,
   TrainingRunsResource,
+  TranscriptionAnswer,
 } from '../../service.ts';
+import { transcribe } from '../../wires/index.ts';
 import { Affinity } from './affinity.ts';
 import { LONGEST_WAIT_MS } from './retrying-client.ts';
 
@@ -68,7 +77,7 @@ type Call<Answer> = {
   /** Of its conversation or its text; empty: no member caches it. */
   readonly digests: readonly string[];
   /** Asks a member; null: it has no such answers. */
-  readonly ask: (inner: InnerService) => (() => Promise<Answer>) | null;
+  readonly ask: (inner: InnerService, service: Completions) => (() => Promise<Answer>) | null;
   /** The answer, whose end is heard of. */
   readonly watch: (answer: Answer, end: OnEnd) => Answer;
   readonly signal: AbortSignal | undefined;
@@ -130,8 +139,22 @@ class Pool extends CheckedTrainingService implements PooledService {
     };
   }
 
+  /** @internal A transcript by the way of the member: its own endpoint, a chat, or windows of a long sound. */
+  transcription(request: TranscriptionRequest, options: CallOptions): Promise<TranscriptionAnswer> {
+    return this.#distribute<TranscriptionAnswer>({
+      kind: 'transcripts',
+      digests: [],
+      ask: (_, service) => () => transcribe(service, request, options),
+      watch: (answer, end) =>
+        answer instanceof TranscriptionStream
+          ? new TranscriptionStream(watched(answer, end), stopOf(answer, end))
+          : answer,
+      signal: options.signal,
+    });
+  }
+
   /** An answer in one piece that no member has begun to compute. */
-  #whole<Answer extends object>(
+  #whole<Answer>(
     kind: string,
     { signal }: CallOptions,
     ask: (inner: InnerService) => (() => Promise<Answer>) | undefined,
@@ -178,8 +201,8 @@ class Pool extends CheckedTrainingService implements PooledService {
   }
 
   /** Asks one member after the other until one answers. One that says when to try again may be asked then. */
-  async #distribute<Answer extends object>(call: Call<Answer>): Promise<Answer> {
-    const left = new Set(this.#members.filter(({ inner }) => call.ask(inner)));
+  async #distribute<Answer>(call: Call<Answer>): Promise<Answer> {
+    const left = new Set(this.#members.filter(({ inner, service }) => call.ask(inner, service)));
     if (left.size === 0) throw new OnpolicyError('UNSUPPORTED', `no member of the pool has ${call.kind}`);
     let failure: unknown = null;
     for (let waits = 0; left.size > 0; ) {
@@ -254,7 +277,7 @@ class Pool extends CheckedTrainingService implements PooledService {
     return isFit ? known : leastBusy;
   }
 
-  async #ask<Answer extends object>(member: Member, { digests, ask, watch }: Call<Answer>): Promise<Answer> {
+  async #ask<Answer>(member: Member, { digests, ask, watch }: Call<Answer>): Promise<Answer> {
     this.#affinity.note(digests, member);
     member.active += 1;
     const startMs = performance.now();
@@ -274,7 +297,7 @@ class Pool extends CheckedTrainingService implements PooledService {
     };
     if (member.failures > 0) this.#suspend(member); // only one request tries a failed member
     try {
-      const answer = await ask(member.inner)!();
+      const answer = await ask(member.inner, member.service)!();
       if (startMs > member.failedMs) member.failures = member.readyMs = 0;
       const watched = watch(answer, end);
       if (watched === answer) end();

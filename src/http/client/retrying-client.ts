@@ -1,7 +1,7 @@
 /** A call of a remote service -> its response, with headers, time limits, safe retries and the service's own errors. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseJson } from '../../common/index.ts';
+import { causeCodes, causes, neverSent, parseJson } from '../../common/index.ts';
 import { abortedBy, failIfAborted, messageOf, OnpolicyError } from '../../errors.ts';
 import { CODE_HEADER, type ErrorForm, fromErrorBody } from '../../wires/index.ts';
 import { limitTime } from '../time-limits.ts';
@@ -136,9 +136,7 @@ export class RetryingClient {
       return failure;
     } catch (error) {
       end();
-      return new Failure(toError(error), {
-        wasSent: !NOT_SENT.some((code) => causeCodes(error).includes(code)),
-      });
+      return new Failure(toError(error), { wasSent: !neverSent(error) });
     }
   }
 
@@ -166,16 +164,6 @@ class Failure {
     this.isBusy = isBusy;
   }
 }
-
-/** Codes of failures before the first byte was sent. */
-const NOT_SENT: readonly string[] = [
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'UND_ERR_CONNECT_TIMEOUT',
-];
 
 /** A server that asks for a longer wait is not asked again. */
 export const LONGEST_WAIT_MS = 30_000;
@@ -216,17 +204,6 @@ function lacksEndpoint(status: number, code: string | null, body: unknown, form:
 function hasDetail(body: unknown): boolean {
   const detail = (body as { detail?: unknown } | null)?.detail;
   return typeof detail === 'string' && detail !== 'Not Found';
-}
-
-function causes(error: unknown): unknown[] {
-  const found: unknown[] = [];
-  for (let cause = (error as Error | null)?.cause; cause && found.length < 5; cause = (cause as Error).cause)
-    found.push(cause, ...((cause as AggregateError).errors ?? []));
-  return found;
-}
-
-function causeCodes(error: unknown): string[] {
-  return [error, ...causes(error)].map((cause) => String((cause as { code?: unknown } | null)?.code));
 }
 
 function closedError(): OnpolicyError {

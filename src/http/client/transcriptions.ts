@@ -1,6 +1,8 @@
 /** A request for a transcript -> a form for a server with OpenAI's endpoint of transcripts -> a text, a transcript or events. */
 import { TranscriptionStream } from '../../answer/index.ts';
+import { parseJson } from '../../common/index.ts';
 import { OnpolicyError } from '../../errors.ts';
+import { readSound } from '../../media/index.ts';
 import type {
   Transcription,
   TranscriptionEvent,
@@ -13,8 +15,10 @@ import { textOf } from './http-client.ts';
 import type { OpenResponse, RetryingClient } from './retrying-client.ts';
 
 const PATH = '/v1/audio/transcriptions';
-/** Codes of servers that have no such endpoint, or no such model there. */
+/** Codes of servers that have no such endpoint, or no such model there. With a field at fault the endpoint is there. */
 const LACKING: readonly string[] = ['MODEL_NOT_FOUND', 'NOT_FOUND', 'UNSUPPORTED'];
+/** Sizes are the server's matter. */
+const ANY_SIZE = { maxBytes: Number.POSITIVE_INFINITY, folders: [] };
 
 /** What servers send: this library's and OpenAI's events, or vLLM's chunks. */
 type Sent = {
@@ -51,7 +55,7 @@ export async function askTranscription(
   try {
     open = await client.open(call);
   } catch (error) {
-    if (error instanceof OnpolicyError && LACKING.includes(error.code)) return null;
+    if (error instanceof OnpolicyError && LACKING.includes(error.code) && !error.param) return null;
     throw error;
   }
   if (open.response.header('content-type')?.startsWith('text/event-stream'))
@@ -74,20 +78,15 @@ async function textAt({ response, toError, end }: OpenResponse): Promise<string>
 }
 
 /** Fields that were given. The sound's name says what it is: some servers ask the name. */
-async function toForm({ file, include, adapters, ...fields }: TranscriptionRequest): Promise<FormData> {
+async function toForm(request: TranscriptionRequest): Promise<FormData> {
+  const { file, include, adapters, timestamp_granularities: _, ...fields } = request; // the last one is empty
   const form = new FormData();
-  const bytes = await bytesOf(file);
+  const bytes = new Uint8Array(await readSound(file, 'file', ANY_SIZE));
   form.append('file', new Blob([bytes]), `sound.${kindOf(bytes)}`);
   for (const [name, value] of Object.entries(fields)) if (value != null) form.append(name, String(value));
   for (const name of include ?? []) form.append('include[]', name);
   if (adapters && adapters.length > 0) form.append('adapters', JSON.stringify(adapters));
   return form;
-}
-
-async function bytesOf(file: string | Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
-  if (typeof file !== 'string') return new Uint8Array(file);
-  if (!file.startsWith('data:')) return new Uint8Array(Buffer.from(file, 'base64'));
-  return new Uint8Array(await (await fetch(file)).arrayBuffer());
 }
 
 function kindOf(bytes: Uint8Array): string {
@@ -97,13 +96,8 @@ function kindOf(bytes: Uint8Array): string {
 
 /** JSON with a text, or the text itself. */
 function toTranscription(body: string): Transcription {
-  let sent: Sent = { text: body };
-  try {
-    const parsed = JSON.parse(body) as Sent | null;
-    if (typeof parsed?.text === 'string') sent = parsed;
-  } catch {
-    // It is the text.
-  }
+  const parsed = parseJson(body) as Sent | null | undefined;
+  const sent: Sent = typeof parsed?.text === 'string' ? parsed : { text: body };
   const { logprobs } = sent;
   return { ...endOf(sent, sent.text!.trim()), ...(logprobs ? { logprobs } : {}) };
 }

@@ -8,17 +8,17 @@ import {
 } from '../../protocol/index.ts';
 import { readJson } from './body.ts';
 import { type RequestContext, tooMany, unsupported } from './context.ts';
+import { answerCounted } from './counted-answer.ts';
 import { requireModelAndAdapters } from './model-access.ts';
 import { renameOldFields } from './old-names.ts';
-import { answerResponse } from './stream-response.ts';
 import { json, type WireResponse } from './wire.ts';
 
 /** `POST /v1/chat/completions`. */
 export async function createCompletion(context: RequestContext): Promise<WireResponse> {
   const { call, service } = context;
   const checked = await checkChatBody(await readJson(context.request, context.settings), context);
-  const answer = await innerOf(service).chat(checked, call);
-  return answerResponse(answer, context);
+  const { chat } = innerOf(service);
+  return await answerCounted(checked, context, (request) => chat(request, call));
 }
 
 /** `POST /v1/chat/completions/render`. */
@@ -35,13 +35,14 @@ export async function checkChatBody(
   body: unknown,
   context: RequestContext,
 ): Promise<Checked<ChatCompletionRequest>> {
-  const { settings, validation } = context;
+  const { settings, validation, service } = context;
   renameOldFields(body);
   const { messages } = (body ?? {}) as { messages?: unknown };
   const count = Array.isArray(messages) ? messages.length : 0;
   if (count > settings.maxMessages) throw tooMany('messages', count, settings.maxMessages);
   const { maxLogprobs, maxChoices } = settings;
-  const checked = checkChatRequest(body, { ...validation, maxLogprobs, maxChoices });
+  const { allowBrokenArguments = false } = service;
+  const checked = checkChatRequest(body, { ...validation, maxLogprobs, maxChoices, allowBrokenArguments });
   const { request_id } = checked;
   if (isTraceId(request_id)) context.setRequestId(request_id);
   await requireModelAndAdapters(context, checked);

@@ -24,6 +24,8 @@ export type RequestContext = {
     readonly clientKey: string;
     readonly background: boolean;
   };
+  /** Whether the client has a limit on tokens. */
+  readonly isLimited: boolean;
   /** Counts tokens for the limits of the client. */
   readonly charge: (tokens: number) => void;
   readonly service: Servable;

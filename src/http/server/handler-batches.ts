@@ -72,6 +72,7 @@ export class HandlerBatches {
       scopes,
       setRequestId: () => {},
       call: { signal: signal ?? never, traceId: traceId ?? '', clientKey: owner, background: true },
+      isLimited: false,
       charge: () => {},
       service: this.#service,
       settings: this.#settings,

@@ -45,6 +45,8 @@ export type Servable = Completions &
     readonly adapters?: AdaptersResource;
     /** Models that are in memory, being loaded, or waiting for memory. */
     loaded?(): readonly ResidentModel[];
+    /** Whether requests may bring back arguments of calls that are no JSON. */
+    readonly allowBrokenArguments?: boolean;
     /** The home folder, where files and batches are kept. */
     readonly home?: string;
     /** Statistics for `GET /metrics`. */

@@ -89,6 +89,7 @@ export class RequestHandler {
         requestId = id;
       },
       call: { signal, traceId, clientKey: '', background: request.header(BACKGROUND_HEADER) === 'true' },
+      isLimited: false,
       charge: () => {},
       service: this.#service,
       settings: this.#settings,
@@ -159,6 +160,7 @@ export class RequestHandler {
       ...context,
       scopes,
       call: { ...context.call, clientKey: client.key },
+      isLimited: limits?.hasTokens ?? false,
       charge: (tokens) => limits?.charge(tokens),
     });
   }

@@ -8,8 +8,8 @@ import { listQuery } from './list-query.ts';
 import { answerResponse } from './stream-response.ts';
 import { json, type WireResponse } from './wire.ts';
 
-/** How often a job is asked for events that were not there yet. */
-const POLL_MS = 100;
+/** How often a job of another process is asked for events that were not there yet. */
+const POLL_MS = 1000;
 
 /** `GET /v1/preview/training-jobs/{id}/events`; with `stream=true` also those to come, and `[DONE]`. */
 export async function listJobEvents(
@@ -23,7 +23,8 @@ export async function listJobEvents(
   await jobs.events(id, { after, limit: 1 }, call); // an unknown job is an answer of its own
   const stop = new AbortController();
   const signal = AbortSignal.any([call.signal, stop.signal]);
-  const events = jobEvents(jobs, id, { after, pollMs: POLL_MS, signal });
+  const events =
+    jobs.follow?.(id, { after, signal }) ?? jobEvents(jobs, id, { after, pollMs: POLL_MS, signal });
   return answerResponse(
     new AnswerStream(events, () => stop.abort(new OnpolicyError('ABORTED', 'the reader has left'))),
     { ...context, charge: () => {} },

@@ -22,18 +22,12 @@ export function answerResponse(
   return json(answer);
 }
 
-/** Without a usage in it, each part of a stream counts as a token. */
 function eventStreamResponse(
   parts: AnswerStream<unknown>,
   { call, toError, beginStream, charge }: RequestContext,
   format: EventFormat,
 ): WireResponse {
-  let charged = 0;
-  const onChunk = (part: unknown): void => {
-    const total = Math.max(tokensOf(part), charged + 1);
-    charge(total - charged);
-    charged = total;
-  };
+  const hooks = { signal: call.signal, toError, onEnd: beginStream(), onChunk: counterOf(charge) };
   return {
     status: 200,
     headers: {
@@ -41,7 +35,17 @@ function eventStreamResponse(
       'cache-control': 'no-cache',
       'x-accel-buffering': 'no',
     },
-    body: toEventStream(parts, { signal: call.signal, toError, onEnd: beginStream(), onChunk }, format),
+    body: toEventStream(parts, hooks, format),
+  };
+}
+
+/** Counts the tokens of a stream as its parts come. One without a usage counts as a token. */
+export function counterOf(charge: RequestContext['charge']): (part: unknown) => void {
+  let charged = 0;
+  return (part) => {
+    const total = usageOf(part) ? Math.max(charged, tokensOf(part)) : charged + 1;
+    charge(total - charged);
+    charged = total;
   };
 }
 
@@ -50,14 +54,15 @@ function tokensOf(part: unknown): number {
   return total_tokens ?? input_tokens + output_tokens;
 }
 
-/** The last event of the responses API has the whole response in it, the last line of Ollama's the counts. */
+/** The first event of the messages API and the last one of the responses API have it in them, the last line of Ollama's the counts. */
 function usageOf(part: unknown): Usage | null | undefined {
-  const { usage, response, prompt_eval_count, eval_count } = part as {
+  const { usage, response, message, prompt_eval_count, eval_count } = part as {
     usage?: Usage | null;
     response?: { usage?: Usage | null };
+    message?: { usage?: Usage | null };
     prompt_eval_count?: number;
     eval_count?: number;
   };
   if (eval_count !== undefined) return { input_tokens: prompt_eval_count ?? 0, output_tokens: eval_count };
-  return usage ?? response?.usage;
+  return usage ?? response?.usage ?? message?.usage;
 }

@@ -3,9 +3,9 @@ import { innerOf } from '../../checked-service.ts';
 import { checkTextCompletionRequest, isTraceId } from '../../protocol/index.ts';
 import { readJson } from './body.ts';
 import { type RequestContext, tooMany, unsupported } from './context.ts';
+import { answerCounted } from './counted-answer.ts';
 import { requireModelAndAdapters } from './model-access.ts';
 import { renameOldFields } from './old-names.ts';
-import { answerResponse } from './stream-response.ts';
 import type { WireResponse } from './wire.ts';
 
 /** `POST /v1/completions`. */
@@ -24,6 +24,5 @@ export async function createTextCompletion(context: RequestContext): Promise<Wir
   await requireModelAndAdapters(context, checked);
   const { text } = innerOf(service);
   if (!text) throw unsupported('text completions');
-  const answer = await text(checked, call);
-  return answerResponse(answer, context);
+  return await answerCounted(checked, context, (request) => text(request, call));
 }

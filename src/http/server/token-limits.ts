@@ -45,6 +45,11 @@ export class ClientLimits {
     this.#tokens = tokensPerMinute === null ? null : new Bucket(tokensPerMinute, nowMs);
   }
 
+  /** Whether there is a limit on tokens. */
+  get hasTokens(): boolean {
+    return this.#tokens !== null;
+  }
+
   /** Counts a request. Throws `OVERLOADED` when the client has used up its requests or tokens. */
   begin(nowMs: number): void {
     const forRequest = this.#requests?.waitMs(1, nowMs) ?? 0;

@@ -53,13 +53,13 @@ export const promptRules: readonly ChatRule[] = [
   {
     name: 'earlier calls have one form, and arguments in JSON',
     reads: ['messages'],
-    check: ({ messages }) => {
+    check: ({ messages }, { allowBrokenArguments }) => {
       const faults: ErrorDetail[] = [];
       for (const [i, message] of messages.entries()) {
         const calls = callsOf(message);
         const old = oldCallOf(message);
         const read = (text: string | null | undefined, ...path: string[]): void => {
-          if (text && parseJson(text) === undefined)
+          if (text && !allowBrokenArguments && parseJson(text) === undefined)
             faults.push(fault(['messages', String(i), ...path, 'arguments'], 'value', 'JSON text', text));
         };
         calls?.forEach((call, k) => {

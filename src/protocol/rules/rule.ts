@@ -12,6 +12,8 @@ export type ChatRuleOptions = {
   readonly scheduling: 'fcfs' | 'priority';
   /** Whether a request may bring its own chat template. */
   readonly allowRequestTemplate: boolean;
+  /** Whether the arguments of earlier calls may be what a model wrote in place of JSON. */
+  readonly allowBrokenArguments?: boolean;
 };
 
 /** A request whose listed fields have the right types; other fields may be anything. */

@@ -149,7 +149,7 @@ export const modelOptionDefinitions: Definitions = {
       ),
       mlock: boolean('Whether the weights of a GGUF model are kept from being swapped out. Default false.'),
       kernels: oneOf(
-        "Which kernels run the matmuls of a GGUF model's weights, and its attention. `auto`, the default: kernels of this library for weights in Q8_0, Q4_K, Q6_K, Q4_0, MXFP4, F16 and BF16 and floats beside them, where the processor has them, the model runs on the CPU alone and a private copy of its weights fits into memory. `batch`: also for models in F32 alone, which is faster with several sequences at a time, and as fast with one. `plain`: the engine's own. `stats().kernels` says which.",
+        "Which kernels run the matmuls of a GGUF model's weights, and its attention. `auto`, the default: kernels of this library for weights in Q8_0, Q4_K, Q6_K, Q4_0, MXFP4, F16, BF16 and F32, where the processor has them, the model runs on the CPU alone and a private copy of its weights fits into memory. `plain`: the engine's own, which models in F32 that rank or have a projector always use. `batch` is a former name of `auto`, accepted in this release. `stats().kernels` says which.",
         ['auto', 'batch', 'plain'],
       ),
       products: oneOf('Former name of `kernels`, accepted in this release.', ['auto', 'batch', 'plain']),

@@ -6,10 +6,18 @@ import path from 'node:path';
 import { callbackify } from 'node:util';
 // Not loaded later: it listens for signals, and would end a program whose own `process.once` listeners were there before.
 import { lock } from 'proper-lockfile';
-import { OnpolicyError } from '../errors.ts';
-import { ifMissing, makeFolder, readText, rename, writeFlushed } from './durable-files.ts';
-import { parseJson } from './json.ts';
-import { isDead, type ProcessIdentity, thisProcess } from './process-identity.ts';
+import {
+  ifMissing,
+  isDead,
+  makeFolder,
+  type ProcessIdentity,
+  parseJson,
+  readText,
+  rename,
+  thisProcess,
+  writeFlushed,
+} from './common/index.ts';
+import { OnpolicyError } from './errors.ts';
 
 /** A writer on another machine counts as dead after so long without an update of its lock. */
 const STALE_MS = 15_000;

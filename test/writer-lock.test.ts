@@ -6,7 +6,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
-import { currentWriter, lockForWriting } from '../../src/common/index.ts';
+import { currentWriter, lockForWriting } from '../src/writer-lock.ts';
 
 it.skipIf(process.platform !== 'linux')(
   'the lock of a process that nobody has waited for is free',

@@ -1,0 +1,87 @@
+// The engine's threads that compute a node together -> waiting for each other, and pieces of work that they count.
+#pragma once
+#ifdef _WIN32
+#include <immintrin.h>
+
+#include <atomic>
+#include <thread>
+#endif
+
+#include <utility>
+
+#include "matmul/engine-functions.h"
+
+namespace onpolicy::matmul {
+
+#ifdef _WIN32
+
+// The engine's libraries export no such functions there, so the node has the counters: in parameters that ggml leaves zero.
+class ThreadCounters {
+ public:
+  ThreadCounters(const EngineFunctions&, const ggml_compute_params* params, ggml_tensor* node)
+      : threads_(params->nth), arrived_(node->op_params[kFirst]), round_(node->op_params[kFirst + 1]), piece_(node->op_params[kFirst + 2]) {}
+
+  void SetPiece(int piece) { piece_ = piece; }
+  int64_t TakePiece() { return piece_.fetch_add(1, std::memory_order_relaxed); }
+
+  void Wait() {
+    const int32_t round = round_;
+    if (arrived_.fetch_add(1) + 1 == threads_) {
+      arrived_ = 0;
+      ++round_;
+      return;
+    }
+    for (int spins = 1; round_.load(std::memory_order_acquire) == round; ++spins)
+      if (spins % kSpins == 0) std::this_thread::yield();
+      else _mm_pause();
+  }
+
+ private:
+  static constexpr int kFirst = GGML_MAX_OP_PARAMS / sizeof(int32_t) - 7;  // below those of attention/node-marks.h
+  static constexpr int kSpins = 4096;
+
+  const int32_t threads_;
+  const std::atomic_ref<int32_t> arrived_, round_, piece_;
+};
+
+#else
+
+class ThreadCounters {
+ public:
+  ThreadCounters(const EngineFunctions& engine, const ggml_compute_params* params, ggml_tensor*)
+      : engine_(engine), pool_(params->threadpool) {}
+
+  void SetPiece(int piece) { engine_.ggml_threadpool_chunk_set(pool_, piece); }
+  int64_t TakePiece() { return engine_.ggml_threadpool_chunk_add(pool_, 1); }
+  void Wait() { engine_.ggml_barrier(pool_); }
+
+ private:
+  const EngineFunctions& engine_;
+  ggml_threadpool* const pool_;
+};
+
+#endif
+
+// On each of the threads.
+class Team {
+ public:
+  // Before all wait for each other.
+  Team(const EngineFunctions& engine, const ggml_compute_params* params, ggml_tensor* node)
+      : counters_(engine, params, node), first_(params->ith) {
+    if (params->ith == 0) counters_.SetPiece(params->nth);
+  }
+
+  void Wait() { counters_.Wait(); }
+
+  // The next piece from 0 on that no thread has. Each has one of the first ones.
+  int64_t Next() {
+    const int64_t first = std::exchange(first_, -1);
+    return first >= 0 ? first : counters_.TakePiece();
+  }
+
+ private:
+  ThreadCounters counters_;
+  int64_t first_;
+};
+
+}  // namespace onpolicy::matmul
