@@ -106,10 +106,22 @@ class Moving : public ggml::cpu::tensor_traits {
 class Writing : public ggml::cpu::tensor_traits {
  public:
   bool work_size(int, const ggml_tensor* node, size_t&) override {
-    PlanWriting(node);
+    if (t_is_wanted) PlanWriting(node);
+    else MarkOf(node) = 0;
     return false;
   }
   bool compute_forward(ggml_compute_params*, ggml_tensor* node) override { return IsLeftOut(node); }
+};
+
+// Inputs of convolutions.
+class Joining : public ggml::cpu::tensor_traits {
+ public:
+  bool work_size(int, const ggml_tensor* node, size_t&) override {
+    if (t_is_wanted) PlanJoining(node);
+    else MarkOf(node) = 0;
+    return MarkOf(node) == kOurs;
+  }
+  bool compute_forward(ggml_compute_params* params, ggml_tensor* node) override { return Join(node, params->ith, params->nth); }
 };
 
 // Matmuls with the factors of an adapter.
@@ -155,12 +167,14 @@ ggml::cpu::tensor_traits* TraitsOf(const ggml_tensor* node) {
   static Recurrent recurrent;
   static Moving moving;
   static Writing writing;
+  static Joining joining;
   CheckedNodes::See(node);
   if (node->op == GGML_OP_FLASH_ATTN_EXT) return &attention;
   if (IsLowRank(node)) return &low_rank;
   if (IsRecurrent(node)) return &recurrent;
   if (node->op == GGML_OP_GET_ROWS || node->op == GGML_OP_ROPE || node->op == GGML_OP_SET_ROWS) return &moving;
   if (IsRounding(node)) return &rounding;
+  if (node->op == GGML_OP_CONCAT) return &joining;
   return node->op == GGML_OP_CPY ? &writing : nullptr;
 }
 

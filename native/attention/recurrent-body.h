@@ -3,6 +3,8 @@
 //   kDeltaRows                  rows whose state stays in registers
 //   SumOf(sum)                  of its lanes: 8, then 4, 2 and 1 apart are added
 
+constexpr int kDeltaAhead = 1024;  // numbers of a state that are fetched ahead: rows of several heads are one stream of memory
+
 // kRows rows from `row` on, of kVectors vectors, through all tokens.
 template <int kVectors, int kRows, bool kHasGates>
 void DeltaOf(const DeltaRows& d, int row) {
@@ -11,7 +13,11 @@ void DeltaOf(const DeltaRows& d, int row) {
 #pragma GCC unroll 4
   for (int r = 0; r < kRows; ++r)
 #pragma GCC unroll 8
-    for (int i = 0; i < kVectors; ++i) state[r][i] = LoadFloats(d.from + (row + r) * kSize + i * kLanes);
+    for (int i = 0; i < kVectors; ++i) {
+      const float* from = d.from + (row + r) * kSize + i * kLanes;
+      __builtin_prefetch(from + kDeltaAhead);
+      state[r][i] = LoadFloats(from);
+    }
   for (int t = 0; t < d.tokens; ++t) {
     const auto token = static_cast<size_t>(t);
     const float *k = d.k.data + token * d.k.stride, *q = d.q.data + token * d.q.stride, *v = d.v.data + token * d.v.stride + row;

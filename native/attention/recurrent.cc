@@ -36,7 +36,7 @@ void DeltaShare(const Kernels& kernels, const ggml_tensor* node, int thread, int
   delta.factors = memory;
   delta.states = node->op_params[0];
   delta.state_stride = states.to_snapshot;
-  for (int64_t unit = thread; unit < all * parts; unit += threads) {
+  for (int64_t unit = all * parts * thread / threads; unit < all * parts * (thread + 1) / threads; ++unit) {
     const int64_t index = unit / parts, head = index % heads, sequence = index / heads, row = unit % parts * rows;
     const int64_t from_row = states.rows ? states.rows[sequence] : sequence;
     const auto* const from = reinterpret_cast<const float*>(states.from + static_cast<size_t>(from_row) * states.from_row);

@@ -20,14 +20,21 @@ size_t OutputsOf(const ggml_tensor* rule) {
 
 const char* BytesOf(const ggml_tensor* tensor) { return static_cast<const char*>(tensor->data); }
 
-// What gathers the states of a rule's sequences out of the cache; null: they come from elsewhere.
-const ggml_tensor* ReadingOf(const ggml_tensor* rule) {
-  const ggml_tensor* reading = rule->src[5]->view_src;
-  if (!reading || reading->op != GGML_OP_GET_ROWS || rule->src[5]->data != reading->data) return nullptr;
+// What gathers the states of sequences, of so many numbers each, out of the cache; null: they come from elsewhere.
+const ggml_tensor* ReadingOf(const ggml_tensor* states, int64_t numbers, int64_t sequences) {
+  const ggml_tensor* reading = states->view_src;
+  if (!reading || reading->op != GGML_OP_GET_ROWS || states->data != reading->data) return nullptr;
   const ggml_tensor *cells = reading->src[0], *rows = reading->src[1];
   const bool fits = cells->type == GGML_TYPE_F32 && rows->type == GGML_TYPE_I32 && rows->nb[0] == sizeof(int32_t) &&
-                    cells->ne[0] == static_cast<int64_t>(NumbersOf(rule->src[5])) && rows->ne[0] == rule->src[5]->ne[3];
+                    cells->ne[0] == numbers && rows->ne[0] == sequences;
   return fits ? reading : nullptr;
+}
+
+// Whether a copy is into rows of the cache, one for each sequence.
+bool IsIntoRows(const ggml_tensor* copy, const ggml_tensor* cells, int64_t sequences) {
+  return copy->type == GGML_TYPE_F32 && copy->ne[0] == cells->ne[0] && copy->ne[1] == sequences && copy->nb[0] == kFloat &&
+         copy->nb[1] == cells->nb[1] && BytesOf(copy) >= BytesOf(cells) &&
+         BytesOf(copy) < BytesOf(cells) + static_cast<size_t>(cells->ne[1]) * cells->nb[1];
 }
 
 // Whether a copy is of all states of a rule, snapshot by snapshot, into rows of the cache.
@@ -35,11 +42,10 @@ bool IsWriting(const ggml_tensor* copy, const ggml_tensor* rule, const ggml_tens
   const ggml_tensor *states = copy->src[0], *state = rule->src[5];
   const auto numbers = static_cast<int64_t>(NumbersOf(state));
   const int64_t kept = std::min<int64_t>(rule->op_params[0], rule->src[2]->ne[2]);
-  return BytesOf(states) == BytesOf(rule) + OutputsOf(rule) * kFloat && states->type == GGML_TYPE_F32 && copy->type == GGML_TYPE_F32 &&
-         states->ne[0] * states->ne[1] * states->ne[2] * states->ne[3] == numbers * state->ne[3] * kept && copy->ne[0] == numbers &&
-         copy->ne[1] == state->ne[3] && copy->ne[2] == kept && copy->nb[0] == kFloat && copy->nb[1] == cells->nb[1] &&
-         copy->nb[2] % cells->nb[1] == 0 && (kept == 1 || states->nb[2] == static_cast<size_t>(numbers * state->ne[3]) * kFloat) &&
-         BytesOf(copy) >= BytesOf(cells) && BytesOf(copy) < BytesOf(cells) + static_cast<size_t>(cells->ne[1]) * cells->nb[1];
+  return IsIntoRows(copy, cells, state->ne[3]) && BytesOf(states) == BytesOf(rule) + OutputsOf(rule) * kFloat &&
+         states->type == GGML_TYPE_F32 && states->ne[0] * states->ne[1] * states->ne[2] * states->ne[3] == numbers * state->ne[3] * kept &&
+         copy->ne[2] == kept && copy->nb[2] % cells->nb[1] == 0 &&
+         (kept == 1 || states->nb[2] == static_cast<size_t>(numbers * state->ne[3]) * kFloat);
 }
 
 // Whether no sequence's state is written, by the rule or by the engine's copies of others, before it is read.
@@ -59,11 +65,55 @@ bool AreApart(const ggml_tensor* copy, const ggml_tensor* reading) {
   return true;
 }
 
+// What is left of earlier tokens, then tokens: the input of a convolution, (sequences, channels, left + tokens). Null: the first does not
+// come out of the cache.
+const ggml_tensor* LeftReadingOf(const ggml_tensor* joined) {
+  const ggml_tensor* left = joined->src[0];
+  return joined->type == GGML_TYPE_F32 && joined->op_params[0] == 0 ? ReadingOf(left, left->ne[0] * left->ne[1], left->ne[2]) : nullptr;
+}
+
+bool HasOneTokenEach(const ggml_tensor* joined) {
+  const ggml_tensor *left = joined->src[0], *token = joined->src[1];
+  return token->ne[0] == 1 && token->nb[1] == kFloat && token->type == GGML_TYPE_F32 && (left->ne[0] == 2 || left->ne[0] == 3);
+}
+
+void PlanJoinedWriting(const ggml_tensor* copy, const ggml_tensor* joined) {
+  const ggml_tensor *reading = LeftReadingOf(joined), *states = copy->src[0];
+  if (!reading || !IsIntoRows(copy, reading->src[0], reading->ne[1]) || states->ne[0] != joined->src[0]->ne[0]) return;
+  if (BytesOf(states) == BytesOf(joined)) {
+    MarkOf(copy) = kOurs;
+    return;
+  }
+  const bool is_last = BytesOf(states) == BytesOf(joined) + kFloat && states->ne[2] == reading->ne[1];
+  if (MarkOf(joined) != kOurs || !IsPending(joined) || !IsPending(reading) || !is_last || !AreApart(copy, reading)) return;
+  MarkOf(copy) = MarkOf(reading) = kOurs;
+  SetPointer(joined, copy);
+}
+
+// One token of a sequence behind the `kLeft` before it, in each channel. `to`: what is left then; it may be `left`.
+template <int kLeft>
+void JoinToken(const float* left, const float* token, float* joined, float* to, int64_t channels) {
+  for (int64_t channel = 0; channel < channels; ++channel, left += kLeft, joined += kLeft + 1) {
+    std::memcpy(joined, left, kLeft * kFloat);
+    joined[kLeft] = token[channel];
+    if (!to) continue;
+    std::memcpy(to, joined + 1, kLeft * kFloat);
+    to += kLeft;
+  }
+}
+
 }  // namespace
 
 void PlanReading(const ggml_tensor* get_rows) {
   MarkOf(get_rows) = 0;
   IsPending(get_rows) = 1;
+}
+
+void PlanJoining(const ggml_tensor* concat) {
+  const bool is_ours = LeftReadingOf(concat) && HasOneTokenEach(concat);
+  MarkOf(concat) = is_ours ? kOurs : 0;
+  SetPointer(concat, nullptr);
+  IsPending(concat) = 1;
 }
 
 void PlanRule(const ggml_tensor* rule) {
@@ -74,8 +124,10 @@ void PlanRule(const ggml_tensor* rule) {
 void PlanWriting(const ggml_tensor* copy) {
   MarkOf(copy) = 0;
   const ggml_tensor* rule = copy->src[0]->view_src;
+  if (rule && rule->op == GGML_OP_CONCAT) return PlanJoinedWriting(copy, rule);
   if (!rule || rule->op != GGML_OP_GATED_DELTA_NET || MarkOf(rule) != kOurs || !IsPending(rule)) return;
-  const ggml_tensor* reading = ReadingOf(rule);
+  const ggml_tensor* state = rule->src[5];
+  const ggml_tensor* reading = ReadingOf(state, static_cast<int64_t>(NumbersOf(state)), state->ne[3]);
   if (!reading || !IsPending(reading) || !IsWriting(copy, rule, reading->src[0]) || !AreApart(copy, reading)) return;
   MarkOf(copy) = MarkOf(reading) = kOurs;
   SetPointer(rule, copy);
@@ -89,6 +141,26 @@ bool Read(const ggml_tensor* get_rows, int thread) {
   const ggml_tensor* rows = get_rows->src[1];
   if (is_left_out) std::memcpy(get_rows->data, rows->data, static_cast<size_t>(rows->ne[0]) * sizeof(int32_t));
   return is_left_out;
+}
+
+bool Join(const ggml_tensor* concat, int thread, int threads) {
+  if (thread == 0) IsPending(concat) = 0;
+  if (MarkOf(concat) != kOurs) return false;
+  const ggml_tensor *left = concat->src[0], *token = concat->src[1], *reading = left->view_src;
+  const auto* copy = static_cast<const ggml_tensor*>(PointerOf(concat));
+  const auto* rows = static_cast<const int32_t*>(reading->data);
+  const int64_t taps = concat->ne[0], first = left->ne[1] * thread / threads, channels = left->ne[1] * (thread + 1) / threads - first;
+  const auto join = taps == 3 ? JoinToken<2> : JoinToken<3>;
+  const auto place = [](const ggml_tensor* tensor, size_t row_bytes, int64_t row, int64_t number) {
+    return reinterpret_cast<float*>(static_cast<char*>(tensor->data) + static_cast<size_t>(row) * row_bytes) + number;
+  };
+  for (int64_t i = 0; i < left->ne[2]; ++i) {
+    const int64_t kept = first * (taps - 1);
+    join(copy ? place(reading->src[0], reading->src[0]->nb[1], rows[i], kept) : place(left, left->nb[2], i, kept),
+         place(token, token->nb[2], i, first), place(concat, concat->nb[2], i, first * taps),
+         copy ? place(copy, copy->nb[1], i, kept) : nullptr, channels);
+  }
+  return true;
 }
 
 bool IsLeftOut(const ggml_tensor* copy) { return MarkOf(copy) == kOurs; }
