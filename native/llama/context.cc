@@ -42,8 +42,10 @@ Status Context::Create(std::shared_ptr<Model> model, const ContextOptions& optio
   // The engine's own fused attention on CPUs rounds to 16 bits: log-probabilities of float32 models would differ by 1e-3 depending on the
   // other sequences of a step.
   if (is_wide && !has_own_attention) params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
+  llama_context_params seen = params;
+  if (model->has_experts()) created->record_.Attach(&seen, created->is_recurrent_);
   ErrorLog log;
-  created->context_ = log.Run([&] { return api.llama_init_from_model(model->get(), params); });
+  created->context_ = log.Run([&] { return api.llama_init_from_model(model->get(), seen); });
   if (!created->context_)
     return Status::Fail("OUT_OF_MEMORY", "a context of " + std::to_string(options.kv_tokens) +
                                              " tokens could not be made: " + log.Text());
@@ -144,7 +146,7 @@ void Context::UseThreads(int count) {
   if (head_) head_->UseThreads(count);
 }
 
-Status Context::DecodeBatch(llama_batch batch, const int32_t* sequences) {
+Status Context::DecodeBatch(llama_batch batch, const int32_t* sequences, bool records_experts) {
   const auto count = static_cast<size_t>(batch.n_tokens);
   sequence_counts_.assign(count, 1);
   sequence_pointers_.resize(count);
@@ -154,10 +156,12 @@ Status Context::DecodeBatch(llama_batch batch, const int32_t* sequences) {
   batch.logits = wants_logits_.data();
   if (head_) head_->Prepare(wants_logits_);
   const attention::Scope scope(model_->has_own_kernels(), is_kv_unified_ ? &positions_ : nullptr);
+  if (records_experts) record_.Begin();
   const CatchFatal catching;
   const int32_t result = Api().llama_decode(context_, batch);
   cache_.Pass(sequences, count);
-  if (result == 0) return Status::Ok();
+  if (result == 0) return records_experts ? record_.Take(context_, batch, sequences, &experts_) : Status::Ok();
+  record_.Stop();
   if (result == 1) return Status::Fail("KV_FULL", "the KV cache has no room for this step");
   if (result == 2) return Status::Fail("ABORTED", "the step was aborted");
   return Status::Fail("BACKEND_FAILED", "the engine failed to decode (code " + std::to_string(result) + ")");
@@ -170,7 +174,7 @@ Status Context::DecodeTokens(const StepInput& input, const std::vector<int32_t>&
   batch.n_tokens = static_cast<int32_t>(input.tokens.size());
   batch.token = const_cast<int32_t*>(input.tokens.data());
   batch.pos = const_cast<int32_t*>(input.positions.data());
-  return DecodeBatch(batch, input.sequences.data());
+  return DecodeBatch(batch, input.sequences.data(), input.records_experts);
 }
 
 Status Context::DecodeMedia(const StepInput& input, const MediaRows& media, const std::vector<int32_t>& rows,
@@ -191,20 +195,21 @@ Status Context::DecodeMedia(const StepInput& input, const MediaRows& media, cons
   batch.pos = const_cast<int32_t*>(media.positions.empty() ? &input.positions[static_cast<size_t>(media.at)]
                                                            : media.positions.data());
   if (media.is_non_causal) Api().llama_set_causal_attn(context_, false);
-  const Status status = DecodeBatch(batch, &input.sequences[static_cast<size_t>(media.at)]);
+  const Status status = DecodeBatch(batch, &input.sequences[static_cast<size_t>(media.at)], /*records_experts=*/false);
   if (media.is_non_causal) Api().llama_set_causal_attn(context_, true);
   if (!status.ok()) return status;
   for (size_t at : wanted) {  // the next decode overwrites them
     const float* logits = Api().llama_get_logits_ith(context_, static_cast<int32_t>(at));
     if (!logits) return Status::Fail("BACKEND_FAILED", "the engine returned no logits for a row");
-    media_logits_.emplace_back(logits, logits + vocab_size());
-    (*places)[static_cast<size_t>(media.at) + at] = -static_cast<int32_t>(media_logits_.size());
+    outside_.push_back({{logits, logits + vocab_size()}, {}, {}});
+    (*places)[static_cast<size_t>(media.at) + at] = -static_cast<int32_t>(outside_.size());
   }
   return Status::Ok();
 }
 
 Status Context::DecodeMixed(const StepInput& input, const std::vector<int32_t>& rows, std::vector<int32_t>* places) {
   StepInput text;
+  text.records_experts = input.records_experts;
   std::vector<int32_t> text_rows;
   size_t next = 0;  // of the media
   for (size_t i = 0; i < input.tokens.size(); ++i) {
@@ -231,11 +236,10 @@ Status Context::DecodeMixed(const StepInput& input, const std::vector<int32_t>& 
 Status Context::Decode(const StepInput& input, std::vector<int32_t>* places) {
   std::vector<int32_t> rows = input.sample_rows;
   for (size_t i = 0; i < input.score_rows.size(); i += 3) rows.push_back(input.score_rows[i]);
-  media_logits_.clear();
-  media_states_.clear();
+  outside_.clear();
   places->assign(input.tokens.size(), kNoPlace);
-  if (const Status status = kept_.Take(input, places, &media_logits_, &media_states_); !status.ok()) return status;
-  const size_t kept = media_logits_.size();
+  if (const Status status = kept_.Take(input, places, &outside_); !status.ok()) return status;
+  const size_t kept = outside_.size();
   if (kept == input.tokens.size()) return Status::Ok();
   const ComputeTurns::Step turn(is_aborted_);
   if (!turn.has_turn()) return Status::Fail("ABORTED", "the step was aborted");
@@ -247,17 +251,28 @@ Status Context::Decode(const StepInput& input, std::vector<int32_t>* places) {
 }
 
 const float* Context::LogitsAt(int32_t place) {
-  if (place < 0) return media_logits_[static_cast<size_t>(-place - 1)].data();
+  if (place < 0) return outside_[static_cast<size_t>(-place - 1)].logits.data();
   return Api().llama_get_logits_ith(context_, place);
 }
 
 bool Context::StateAt(int32_t place, float* state) const {
   if (place == kNoPlace) return false;
   if (place >= 0) return head_->StateAt(place, state);
-  const auto at = static_cast<size_t>(-place - 1);
-  if (at >= media_states_.size() || media_states_[at].empty()) return false;
-  std::copy(media_states_[at].begin(), media_states_[at].end(), state);
-  return true;
+  const std::vector<float>& known = outside_[static_cast<size_t>(-place - 1)].state;
+  std::copy(known.begin(), known.end(), state);
+  return !known.empty();
+}
+
+RoutedExperts Context::ExpertsOf(const std::vector<int32_t>& places) const {
+  RoutedExperts experts{experts_.layers, experts_.used, {}};
+  const std::vector<uint16_t> unknown(experts.width(), kNoExpert);
+  for (int32_t place : places) {
+    const bool is_inside = place >= 0 && place != kNoPlace;
+    const uint16_t* known = is_inside ? experts_.of(static_cast<size_t>(place)) : unknown.data();
+    if (place < 0 && !outside_[static_cast<size_t>(-place - 1)].experts.empty()) known = outside_[static_cast<size_t>(-place - 1)].experts.data();
+    experts.ids.insert(experts.ids.end(), known, known + experts.width());
+  }
+  return experts;
 }
 
 void Context::PadRows(std::vector<const float*>* rows) {
@@ -294,7 +309,9 @@ Status Context::KeepAhead() {
     if (!logits) return Status::Fail("BACKEND_FAILED", "the engine returned no logits for a row");
     std::vector<float> state(head_ ? head_->state_width() : 0);
     if (head_ && !head_->StateAt(static_cast<int32_t>(i), state.data())) state.clear();
-    kept_.Add({next.sequences[i], next.positions[i], next.tokens[i], {logits, logits + vocab_size()}, std::move(state)});
+    std::vector<uint16_t> experts;
+    if (next.records_experts) experts.assign(experts_.of(i), experts_.of(i) + experts_.width());
+    kept_.Add({next.sequences[i], next.positions[i], next.tokens[i], {{logits, logits + vocab_size()}, std::move(state), std::move(experts)}});
   }
   next_.Clear();
   is_next_computed_ = false;
@@ -342,7 +359,7 @@ Status Context::Pass(const StepInput& input, std::vector<int32_t>* places) {
   return status.ok() ? Decode(input, places) : status;
 }
 
-Status Context::Step(const StepInput& input, RowsOutput* output) {
+Status Context::Step(const StepInput& input, StepOutput* output) {
   ConstraintRows constraints = rows_.Constrain(input);
   std::vector<int32_t> places;
   const Status status = Pass(input, &places);
@@ -363,6 +380,7 @@ Status Context::Step(const StepInput& input, RowsOutput* output) {
     followed = head_->Follow(input, [&](size_t i, float* state) { return StateAt(places[i], state); });
   rows_.Run(input, logits, constraints, output);
   output->draft_work += followed;
+  if (input.records_experts) output->experts = ExpertsOf(places);
   if (input.may_run_ahead) next_.LayOut(input, output->samples);
   if (is_recurrent_ && (input.HasDrafts() || !next_.IsOneTokenEach(output->samples.size()))) next_.Clear();
   output->is_ahead = is_recurrent_ && !next_.empty();

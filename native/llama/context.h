@@ -12,6 +12,7 @@
 #include "llama/adapters.h"
 #include "llama/context-options.h"
 #include "llama/draft-head.h"
+#include "llama/expert-record.h"
 #include "llama/kept-rows.h"
 #include "llama/model.h"
 #include "llama/next-step.h"
@@ -33,7 +34,7 @@ class Context {
   // Any other failure leaves the context unusable.
   // Where it may run ahead, the next step is laid out for RunAhead. With recurrent state, which cannot be taken back, what was laid
   // out is computed in any case, and kept for the steps that ask for it.
-  Status Step(const StepInput& input, RowsOutput* output);
+  Status Step(const StepInput& input, StepOutput* output);
 
   // Computes the step that was laid out, if any. A Step with the same input uses the outcome; any other call undoes it.
   void RunAhead();
@@ -95,14 +96,16 @@ class Context {
   Context(std::shared_ptr<Model> model, const ContextOptions& options);
   // The pass of a step, with the edits before it. `places` (tokens): where the logits of each token are.
   Status Pass(const StepInput& input, std::vector<int32_t>* places);
-  // Fills `places`, as Pass does. A place below 0 is one of media_logits_.
+  // Fills `places`, as Pass does. A place below 0 is one of outside_.
   Status Decode(const StepInput& input, std::vector<int32_t>* places);
   // The media of a step, one after the other, then its tokens. `rows`: index into tokens of what is sampled from.
   Status DecodeMixed(const StepInput& input, const std::vector<int32_t>& rows, std::vector<int32_t>* places);
   Status DecodeMedia(const StepInput& input, const MediaRows& media, const std::vector<int32_t>& rows,
                      std::vector<int32_t>* places);
   Status DecodeTokens(const StepInput& input, const std::vector<int32_t>& rows);
-  Status DecodeBatch(llama_batch batch, const int32_t* sequences);
+  Status DecodeBatch(llama_batch batch, const int32_t* sequences, bool records_experts);
+  // Of the tokens of a step.
+  RoutedExperts ExpertsOf(const std::vector<int32_t>& places) const;
   void UseThreads(int count);
   const float* LogitsAt(int32_t place);
   // Writes the state that the head reads. False: there is none.
@@ -137,6 +140,8 @@ class Context {
   std::atomic<bool> abort_{false};
   SequenceCache cache_;
   KeptRows kept_;
+  ExpertRecord record_;
+  RoutedExperts experts_;  // of the engine's last batch of tokens, where it was recorded
   bool must_finish_ = false;  // the running pass is not aborted
   NextStep next_;
   bool is_next_computed_ = false;
@@ -148,9 +153,8 @@ class Context {
   std::vector<int32_t*> sequence_pointers_;
   std::vector<int8_t> wants_logits_;
   std::unique_ptr<DraftHead> head_;  // null: it drafts nothing
-  std::vector<std::vector<float>> media_states_;  // of the rows in media_logits_; may be shorter
-  std::vector<std::vector<float>> media_logits_;  // rows kept before, and of media that are sampled from: at place -1, -2, ...
-  std::vector<std::vector<float>> padded_;        // rows of a model with fewer ids than samplers know
+  std::vector<OutsideRow> outside_;         // rows kept before, and of media that are sampled from: at place -1, -2, ...
+  std::vector<std::vector<float>> padded_;  // rows of a model with fewer ids than samplers know
 };
 
 }  // namespace onpolicy

@@ -133,7 +133,7 @@ bool DraftContext::Pass(std::vector<Job>& jobs, std::vector<int32_t>* edits, Dra
     sampled.push_back(&job);
   }
   if (input.tokens.empty()) return false;
-  RowsOutput output;
+  StepOutput output;
   for (;;) {
     input.memory_edits.swap(*edits);
     edits->clear();
@@ -143,7 +143,7 @@ bool DraftContext::Pass(std::vector<Job>& jobs, std::vector<int32_t>* edits, Dra
     for (Job& job : jobs) Forget(slots_[job.slot], edits);
     StepInput only_edits;
     only_edits.memory_edits.swap(*edits);
-    RowsOutput none;
+    StepOutput none;
     if (status.code == "BACKEND_FAILED" || !context_->Step(only_edits, &none).ok()) context_.reset();
     return false;
   }

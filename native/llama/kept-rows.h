@@ -14,19 +14,24 @@ namespace onpolicy {
 // The place of a token that is not computed yet.
 constexpr int32_t kNoPlace = std::numeric_limits<int32_t>::max();
 
+// What is known of a token that is not in the engine's last batch.
+struct OutsideRow {
+  std::vector<float> logits;
+  std::vector<float> state;        // that a draft head reads; empty: there is none
+  std::vector<uint16_t> experts;   // as RoutedExperts has them; empty: they are not known
+};
+
 struct KeptRow {
   int32_t sequence, position, token;
-  std::vector<float> logits;
-  std::vector<float> state;  // that a draft head reads; empty: there is none
+  OutsideRow row;
 };
 
 class KeptRows {
  public:
   void Add(KeptRow row) { rows_.push_back(std::move(row)); }
 
-  // Moves the rows of tokens of this step behind `logits` and `states`. `places` (tokens): -1 - their index there. The others get kNoPlace.
-  Status Take(const StepInput& input, std::vector<int32_t>* places, std::vector<std::vector<float>>* logits,
-              std::vector<std::vector<float>>* states) {
+  // Moves the rows of tokens of this step behind `taken`. `places` (tokens): -1 - their index there. The others get kNoPlace.
+  Status Take(const StepInput& input, std::vector<int32_t>* places, std::vector<OutsideRow>* taken) {
     for (size_t i = 0; i < input.tokens.size() && !rows_.empty(); ++i) {
       const auto row = std::find_if(rows_.begin(), rows_.end(), [&](const KeptRow& kept) {
         return kept.sequence == input.sequences[i] && kept.position == input.positions[i];
@@ -34,9 +39,8 @@ class KeptRows {
       if (row == rows_.end()) continue;
       if (row->token != input.tokens[i])
         return Status::Fail("BACKEND_FAILED", "another token was computed ahead than a step asks for");
-      logits->push_back(std::move(row->logits));
-      states->push_back(std::move(row->state));
-      (*places)[i] = -static_cast<int32_t>(logits->size());
+      taken->push_back(std::move(row->row));
+      (*places)[i] = -static_cast<int32_t>(taken->size());
       rows_.erase(row);
     }
     // Nobody asks any more for rows in front of these tokens: their sequence had ended.
@@ -53,7 +57,7 @@ class KeptRows {
   }
 
   void ForgetStates() {
-    for (KeptRow& row : rows_) row.state.clear();
+    for (KeptRow& row : rows_) row.row.state.clear();
   }
 
  private:

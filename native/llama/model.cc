@@ -244,6 +244,11 @@ std::string Model::MetadataValue(const char* key) const {
   return ReadText([&](char* buffer, size_t size) { return Api().llama_model_meta_val_str(model_, key, buffer, size); });
 }
 
+bool Model::has_experts() const {
+  const std::string count = MetadataValue((MetadataValue("general.architecture") + ".expert_count").c_str());
+  return !count.empty() && count != "0";
+}
+
 std::string Model::ChatTemplate(const char* name) const {
   const char* text = Api().llama_model_chat_template(model_, name);
   return text ? text : "";

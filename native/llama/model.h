@@ -66,6 +66,8 @@ class Model {
   bool has_own_kernels() const { return has_own_kernels_; }
   // Whether all weights are float32. Then the cache is too: 16 bits would be the coarsest part of the computation.
   bool is_f32() const;
+  // Whether tokens choose among matrices of some layers.
+  bool has_experts() const;
   // Whether some layers keep a state of what they have read.
   bool is_recurrent() const { return Api().llama_model_is_recurrent(model_) || Api().llama_model_is_hybrid(model_); }
 

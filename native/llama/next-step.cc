@@ -19,6 +19,7 @@ void NextStep::Clear() {
 void NextStep::LayOut(const StepInput& input, const std::vector<RowResult>& samples) {
   Clear();
   input_.adapter = input.adapter;
+  input_.records_experts = input.records_experts;
   for (size_t first = 0; first < samples.size(); first = input.EndOfSequence(first)) {
     const size_t end = input.EndOfSequence(first);
     size_t last = first;  // the last row that was needed
@@ -68,6 +69,7 @@ bool NextStep::IsOneTokenEach(size_t sequences) const {
 
 std::vector<int32_t> NextStep::PlacesOf(const StepInput& step) const {
   if (step.adapter != input_.adapter || !step.score_rows.empty() || !HasEdits(step)) return {};
+  if (step.records_experts && !input_.records_experts) return {};
   std::vector<int32_t> places;
   size_t at = 0;
   for (size_t i = 0; i < step.tokens.size(); ++i, ++at) {

@@ -1,9 +1,10 @@
-// What one step computes.
+// What one step computes, and what comes of it.
 #pragma once
 #include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "llama/expert-record.h"
 #include "rows/row-sampler.h"
 
 namespace onpolicy {
@@ -38,7 +39,13 @@ struct StepInput : RowsInput {  // score_rows: the first of the three is an inde
   std::vector<MediaRows> media;       // ascending by `at`
   std::vector<int32_t> sample_rows;   // (samplers) index into tokens: whose logits the sampler sees
   std::vector<int32_t> followed;      // sequences whose tokens the model's own head computes, too: it may draft for them
+  bool records_experts = false;       // the outcome says which experts each token took
   bool may_run_ahead = false;             // the next step is likely to take exactly the tokens that this one samples
+};
+
+// What comes of it.
+struct StepOutput : RowsOutput {
+  RoutedExperts experts;  // of its tokens, where the step records them
 };
 
 }  // namespace onpolicy

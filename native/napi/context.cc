@@ -14,6 +14,17 @@
 namespace onpolicy {
 namespace {
 
+Napi::Object ToResult(Napi::Env env, const StepOutput& output) {
+  Napi::Object result = ToSamplesAndScores(env, output);
+  if (output.experts.ids.empty()) return result;
+  Napi::Object experts = Napi::Object::New(env);
+  experts.Set("layers", output.experts.layers);
+  experts.Set("used", output.experts.used);
+  experts.Set("ids", ToArray(env, output.experts.ids));
+  result.Set("experts", experts);
+  return result;
+}
+
 class JsContext : public Napi::ObjectWrap<JsContext> {
  public:
   static Napi::Function Define(Napi::Env env) {
@@ -67,12 +78,12 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
   }
 
   // step({ adapter, memoryEdits, tokens, positions, sequences, followed, sampleRows, samplers, matchers, drafts, hooked, scoreRows,
-  // mayRunAhead, media })
-  // -> Promise<{ samples, scores }>
+  // mayRunAhead, recordsExperts, media })
+  // -> Promise<{ samples, scores, experts }>
   Napi::Value Step(const Napi::CallbackInfo& info) {
     StepThread& thread = Thread();
     const Fields step(info[0], "step");
-    auto job = std::make_shared<std::pair<StepInput, RowsOutput>>();
+    auto job = std::make_shared<std::pair<StepInput, StepOutput>>();
     StepInput& input = job->first;
     input.adapter = step.UnsignedOr("adapter", kNoAdapter);
     input.memory_edits = step.IntegersOrNone("memoryEdits");
@@ -83,12 +94,13 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
     input.followed = step.IntegersOrNone("followed");
     ReadRows(step, vocab_size_, input);
     input.may_run_ahead = step.Flag("mayRunAhead");
+    input.records_experts = !IsAbsent(step["recordsExperts"]) && step.Flag("recordsExperts");
     if (!IsAbsent(step["media"])) input.media = ReadMediaRows(step["media"]);
     CheckStep(input);
     const Context* idle = thread.Idle();
     return thread.Push(
         env_, [job](Context& context) { return context.Step(job->first, &job->second); },
-        [job](Napi::Env env) -> Napi::Value { return ToSamplesAndScores(env, job->second); },
+        [job](Napi::Env env) -> Napi::Value { return ToResult(env, job->second); },
         idle && idle->IsAhead(input));
   }
 

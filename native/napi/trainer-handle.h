@@ -46,7 +46,8 @@ inline training::PackedRow RowArgument(const Fields& given) {
           .group_ids = given.Integers("groupIds"),
           .parent_ids = given.Integers("parentIds"),
           .logit_rows = given.Integers("logitRows"),
-          .target_tokens = given.Integers("targetTokens")};
+          .target_tokens = given.Integers("targetTokens"),
+          .experts = given.IntegersOrNone("routedExperts")};
 }
 
 inline training::OptimizerOptions OptimizerArgument(const Fields& given) {

@@ -108,6 +108,14 @@ Napi::Object Describe(Napi::Env env, Trainer& trainer) {
     heads.Set("valueHeads", static_cast<double>(shape.delta_net.value_heads));
     object.Set("deltaNet", heads);
   }
+  object.Set("routing", env.Null());
+  if (shape.experts > 0) {
+    Napi::Object routing = Napi::Object::New(env);
+    routing.Set("layers", static_cast<double>(shape.expert_layers()));
+    routing.Set("count", static_cast<double>(shape.experts));
+    routing.Set("used", static_cast<double>(shape.experts_used));
+    object.Set("routing", routing);
+  }
   Napi::Array modules = Napi::Array::New(env);
   for (const Module& module : trainer.adapter().modules()) {
     Napi::Object entry = Napi::Object::New(env);

@@ -3,7 +3,7 @@
 namespace onpolicy::training {
 
 // The weights of the best experts, divided by their sum, are a softmax over those experts' scores alone. They are computed as the engine does.
-Routing Experts::Route(Tensor x) {
+Routing Experts::Route(Tensor x, Tensor given) {
   Tensor scores = matmuls_.Forward(layer_.router.weight, x);
   if (layer_.router.bias) scores = graph_.Plus(scores, layer_.router.bias);
   const int64_t rows = x->ne[1];
@@ -12,18 +12,26 @@ Routing Experts::Route(Tensor x) {
   };
   Routing routing;
   if (shape_.routing == RoutingKind::kBestScores) {
-    routing.selected = graph_.TopK(scores, shape_.experts_used);
+    routing.selected = Choose(scores, given);
     routing.shares = graph_.SoftMax(chosen(scores, routing.selected), nullptr, 1.0f);
     return routing;
   }
   const bool is_logistic = shape_.routing == RoutingKind::kLogistic;
   Tensor weights = is_logistic ? graph_.Sigmoid(scores) : graph_.SoftMax(scores, nullptr, 1.0f);
   Tensor preferred = layer_.router_preference ? graph_.Plus(weights, layer_.router_preference) : weights;
-  routing.selected = graph_.TopK(preferred, shape_.experts_used);
+  routing.selected = Choose(preferred, given);
   Tensor best = chosen(weights, routing.selected);
   routing.shares = graph_.Over(best, graph_.SumRows(best));
   if (is_logistic) routing.slopes = graph_.Scale(best, -1, 1);
   return routing;
+}
+
+// As a formula of floats, which hold these numbers exactly: ggml does not choose between integers.
+Tensor Experts::Choose(Tensor preferences, Tensor given) {
+  Tensor own = graph_.TopK(preferences, shape_.experts_used);
+  if (!given) return own;
+  Tensor numbers = graph_.Converted(own, GGML_TYPE_F32), is_given = graph_.Step(graph_.Scale(given, 1, 0.5f));
+  return graph_.Converted(graph_.Plus(numbers, graph_.Times(is_given, graph_.Minus(given, numbers))), GGML_TYPE_I32);
 }
 
 Tensor Experts::WeightsOf(const Routing& routing) {

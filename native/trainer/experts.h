@@ -18,8 +18,8 @@ class Experts {
   Experts(Graph& graph, Matmuls& matmuls, const Shape& shape, const Layer& layer)
       : graph_(graph), matmuls_(matmuls), shape_(shape), layer_(layer) {}
 
-  // x: (width, row)
-  Routing Route(Tensor x);
+  // x: (width, row); given: (used, row) experts that take the place of those that the router prefers, where they are not below 0; or null.
+  Routing Route(Tensor x, Tensor given);
   // (in, row) -> (hidden, used, row), a matmul with each of the token's experts
   Tensor Spread(const Linear& linear, Tensor x, const Routing& routing);
   // (hidden, used, row) -> (width, row), the weighted sum of the experts' outputs
@@ -35,6 +35,8 @@ class Experts {
   Tensor Sum(Tensor parts);
 
  private:
+  // (experts, row) -> (used, row)
+  Tensor Choose(Tensor preferences, Tensor given);
   // (1, used, row)
   Tensor WeightsOf(const Routing& routing);
   // x: (in, 1 or used, row) -> (out, used, row)

@@ -40,7 +40,7 @@ std::vector<float> FullTrainer::AddGradients(const PackedRow& row, const std::ve
 }
 
 std::vector<float> FullTrainer::Run(PackedRow row, const std::vector<float>* target_weights) {
-  row.Check(shape().vocabulary);
+  row.Check(shape());
   const auto targets = static_cast<size_t>(row.targets());
   row.Pad(kRowMultiple);
   std::vector<float> weights = target_weights ? *target_weights : std::vector<float>(targets, 0.0f);

@@ -125,8 +125,14 @@ void LayerGraph::FeedForward(Activations& kept) {
 }
 
 const Routing& LayerGraph::RoutingOf(const Activations& kept) {
-  if (!routing_.selected) routing_ = experts_.Route(RouterInput(kept));
+  if (!routing_.selected) routing_ = experts_.Route(RouterInput(kept), row_.is_routed ? GivenExperts() : nullptr);
   return routing_;
+}
+
+Tensor LayerGraph::GivenExperts() {
+  const Shape& shape = weights_.shape;
+  Tensor all = graph_.At(row_.experts, GGML_TYPE_F32, {shape.experts_used, shape.expert_layers(), row_.size});
+  return graph_.Contiguous(graph_.Part(all, layer_.index - shape.dense_layers));
 }
 
 Tensor LayerGraph::PerExpert(Tensor x) {

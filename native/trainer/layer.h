@@ -58,6 +58,8 @@ class LayerGraph {
   Tensor InputBack(Tensor gradient, const Activations& kept);
   // Of the row that `kept` belongs to.
   const Routing& RoutingOf(const Activations& kept);
+  // (used, row) that the row says
+  Tensor GivenExperts();
   bool has_experts() const { return layer_.shape.experts > 0; }
   // The layer's output, made of what leaves its feed-forward part, and the gradient back through that.
   Tensor OwnInputOutput(Tensor x);

@@ -23,7 +23,9 @@ struct RowInputs {
   Slot positions;  // (row, kPositions) int32
   RowAttention attention;
   StatePlan states;  // of a model with recurrent layers
-  Slot own_inputs;   // as RowMemory has them, and so are the next ones
+  bool is_routed = false;  // tokens take the experts that the row says
+  Slot experts;            // as RowMemory has them, and so are the next ones
+  Slot own_inputs;
   std::vector<SharedKeys> shared_keys;
   Slot zeros;        // the state of a recurrent layer before its first token
 };

@@ -84,6 +84,7 @@ void RowMemory::Reserve(const Weights& weights, size_t gradient_bytes) {
   for (int64_t i = 0; i < residuals; ++i) residuals_.push_back(reserve(shape.stream_width(), need.size));
   const Widths widths = WidthsOf(weights);
   zeros = reserve(widths.state, 1);
+  experts = reserve(shape.experts_used * shape.expert_layers(), need.size);
   own_inputs = reserve(shape.input_width * shape.layers, need.size);
   for (const LayerShape& layer : shape.of_layer) {
     SharedKeys& keys = shared_keys.emplace_back();

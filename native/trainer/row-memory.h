@@ -42,6 +42,7 @@ class RowMemory {
   }
 
   Slot tokens, positions, masks, logit_rows;
+  Slot experts;     // (used, layers with experts, row) as numbers of 32 bits, or below 0
   Slot own_inputs;  // (input width, layers, row) of a model whose layers have their own inputs
   Slot zeros;  // as many as a recurrent layer's state has
   Slot target_tokens;       // (targets)

@@ -9,6 +9,8 @@ namespace {
 
 constexpr uint16_t kMinusInfinity = 0xFC00;  // as a 16-bit float
 
+[[noreturn]] void RefuseRow(const std::string& message) { throw Failure("INVALID_REQUEST", message); }
+
 bool IsNear(const PackedRow& row, int64_t i, int64_t j, int64_t window) {
   return row.positions[static_cast<size_t>(i)] - row.positions[static_cast<size_t>(j)] < window;
 }
@@ -36,23 +38,40 @@ std::vector<int32_t> PackedRow::AllPositions() const {
   return all;
 }
 
-void PackedRow::Check(int64_t vocabulary) const {
-  const auto fail = [](const std::string& message) { throw Failure("INVALID_REQUEST", message); };
-  if (tokens.empty()) fail("tokens: expected at least one");
+void PackedRow::Check(const Shape& shape) const {
+  const int64_t vocabulary = shape.vocabulary;
+  if (tokens.empty()) RefuseRow("tokens: expected at least one");
   for (const auto* column : {&positions, &group_ids, &parent_ids})
-    if (column->size() != tokens.size()) fail("a row's columns differ in length");
+    if (column->size() != tokens.size()) RefuseRow("a row's columns differ in length");
   if (logit_rows.size() != target_tokens.size())
-    fail("logitRows and targetTokens differ in length");
-  if (logit_rows.empty()) fail("targetTokens: expected at least one");
+    RefuseRow("logitRows and targetTokens differ in length");
+  if (logit_rows.empty()) RefuseRow("targetTokens: expected at least one");
   for (int32_t token : tokens)
-    if (token < 0 || token >= vocabulary) fail("tokens: " + std::to_string(token) + " is no token of the model");
+    if (token < 0 || token >= vocabulary) RefuseRow("tokens: " + std::to_string(token) + " is no token of the model");
   for (int32_t token : target_tokens)
     if (token < 0 || token >= vocabulary)
-      fail("targetTokens: " + std::to_string(token) + " is no token of the model");
+      RefuseRow("targetTokens: " + std::to_string(token) + " is no token of the model");
   for (int32_t position : positions)
-    if (position < 0) fail("positions: expected integers >= 0, got " + std::to_string(position));
+    if (position < 0) RefuseRow("positions: expected integers >= 0, got " + std::to_string(position));
   for (int32_t index : logit_rows)
-    if (index < 0 || index >= size()) fail("logitRows: " + std::to_string(index) + " is outside the row");
+    if (index < 0 || index >= size()) RefuseRow("logitRows: " + std::to_string(index) + " is outside the row");
+  if (!experts.empty()) CheckExperts(shape);
+}
+
+void PackedRow::CheckExperts(const Shape& shape) const {
+  const int64_t used = shape.experts_used, expected = size() * shape.expert_layers() * used;
+  if (expected == 0) RefuseRow("routedExperts: expected none, as this model has no experts");
+  if (static_cast<int64_t>(experts.size()) != expected)
+    RefuseRow("routedExperts: expected " + std::to_string(expected) + " numbers, " + std::to_string(used) + " for each token and layer, got " +
+              std::to_string(experts.size()));
+  for (auto first = experts.begin(); first != experts.end(); first += used) {
+    const auto end = first + used;
+    if (std::count(first, end, kOwnChoice) == used) continue;
+    for (auto one = first; one != end; ++one)
+      if (*one < 0 || *one >= shape.experts || std::find(first, one, *one) != one)
+        RefuseRow("routedExperts: expected different numbers from 0 to " + std::to_string(shape.experts - 1) +
+                  " for each token and layer, or -1 for all of them, got " + std::to_string(*one));
+  }
 }
 
 void PackedRow::Pad(int64_t multiple) {
@@ -65,6 +84,7 @@ void PackedRow::Pad(int64_t multiple) {
     while (std::binary_search(taken.begin(), taken.end(), free_id)) ++free_id;
     return free_id++;
   };
+  const size_t filled = tokens.size();
   while (size() % multiple != 0) {
     const int32_t id = next_free();
     tokens.push_back(0);
@@ -72,6 +92,7 @@ void PackedRow::Pad(int64_t multiple) {
     group_ids.push_back(id);
     parent_ids.push_back(id);
   }
+  if (!experts.empty()) experts.resize(experts.size() / filled * tokens.size(), kOwnChoice);
 }
 
 AttentionPlan PlanAttention(const PackedRow& row, int64_t window, int64_t most_queries) {

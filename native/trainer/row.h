@@ -8,20 +8,28 @@
 
 namespace onpolicy::training {
 
+// In place of each expert of a token and layer.
+constexpr int32_t kOwnChoice = -1;
+
 // Token i sees itself and each earlier token j of its own group or of its parent group.
 struct PackedRow {
   std::vector<int32_t> tokens, positions, group_ids, parent_ids;  // (row)
   std::vector<int32_t> logit_rows;                                // (targets) token whose output predicts
   std::vector<int32_t> target_tokens;                             // (targets) what it predicts
+  // (row, layers with experts, used) what tokens take in place of their router's choice, or kOwnChoice; empty: all choose.
+  std::vector<int32_t> experts;
 
   int64_t size() const { return static_cast<int64_t>(tokens.size()); }
   int64_t targets() const { return static_cast<int64_t>(target_tokens.size()); }
 
   // (kPositions, row) of a text, for rotations with sections: those of the row three times, then 0.
   std::vector<int32_t> AllPositions() const;
-  void Check(int64_t vocabulary) const;
+  void Check(const Shape& shape) const;
   // Adds tokens that see only themselves, until the size is a multiple of `multiple`.
   void Pad(int64_t multiple);
+
+ private:
+  void CheckExperts(const Shape& shape) const;
 };
 
 // Whether token i sees token j.

@@ -108,7 +108,7 @@ size_t Trainer::RequireMemory(const PackedRow& row, const RowInputs& inputs) con
 
 void Trainer::CheckMemory(PackedRow row) const {
   if (options_.memory_budget == 0) return;
-  row.Check(shape().vocabulary);
+  row.Check(shape());
   row.Pad(kRowMultiple);
   RequireMemory(row, PlanRow(row, true));
 }
@@ -116,6 +116,7 @@ void Trainer::CheckMemory(PackedRow row) const {
 RowInputs Trainer::PlanRow(const PackedRow& row, bool gradients) const {
   RowInputs inputs;
   inputs.size = row.size();
+  inputs.is_routed = !row.experts.empty();
   if (HasFusedAttention(*device_, shape())) inputs.attention.runs = TokenRunsOf(row, shape().window);
   if (shape().is_recurrent()) inputs.states = PlanStates(row);
   // The way back is made of matmuls.
@@ -132,6 +133,7 @@ void Trainer::Bind(const RowMemory& memory, RowInputs* inputs) {
   inputs->attention.masks = memory.masks;
   inputs->zeros = memory.zeros;
   inputs->own_inputs = memory.own_inputs;
+  inputs->experts = memory.experts;
   inputs->shared_keys = memory.shared_keys;
 }
 
@@ -150,6 +152,8 @@ void Trainer::PrepareRow(const PackedRow& row, bool gradients) {
   if (const auto masks = MasksOf(row, shape().window, row_.attention.plan); !masks.empty())
     Upload(memory_->masks, GGML_TYPE_F16, masks.data(), masks.size());
   Upload(memory_->logit_rows, GGML_TYPE_I32, row.logit_rows.data(), row.logit_rows.size());
+  if (const std::vector<float> experts(row.experts.begin(), row.experts.end()); row_.is_routed)
+    Upload(memory_->experts, GGML_TYPE_F32, experts.data(), experts.size());
   PutTargets(*device_, *weights_, *memory_, row.target_tokens);
 }
 
@@ -167,7 +171,7 @@ void Trainer::AddEmbedding(Graph& graph, const RowMemory& memory, int64_t size) 
 
 Scores Trainer::Forward(PackedRow row, bool gradients, bool adapter_off) {
   is_forward_fresh_ = false;
-  row.Check(shape().vocabulary);
+  row.Check(shape());
   if (const int64_t limit = shape().position_limit; limit > 0)
     for (int32_t position : row.positions)
       if (position >= limit)

@@ -132,6 +132,7 @@ struct Shape {
     if (activation == Activation::kGelu) activation = Activation::kExactGelu;
   }
   int64_t stream_width() const { return streams * width; }
+  int64_t expert_layers() const { return experts > 0 ? layers - dense_layers : 0; }
   bool has_delta_nets() const { return delta_net.size > 0; }
   bool is_recurrent() const { return has_delta_nets() || convolution_kernel > 0; }
 };

@@ -3,7 +3,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { type LoadedModel, NO_ADAPTER } from '../backends/index.ts';
 import type { LeaseScope } from '../common/index.ts';
 import { type Group, type GroupMedia, MediaLayout, readKvTransfer } from '../engine/index.ts';
-import { OnpolicyError } from '../errors.ts';
+import { errorAt, OnpolicyError } from '../errors.ts';
 import { type MediaModel, portableIds } from '../media/index.ts';
 import type { ModelLease } from '../models/index.ts';
 import { PLAIN_TEXT, planMessage, type RunningModel, templateFor } from '../models/index.ts';
@@ -67,6 +67,8 @@ export async function answer(
     ? { ...planConstraint(request, PLAIN_TEXT), prompt: fitPrompt(request, context.prompt, contextSize) }
     : await openChat(model, request);
   refuseWithMedia(request, prompt);
+  if (request.return_routed_experts && !model.loaded.experts)
+    throw errorAt('return_routed_experts', 'UNSUPPORTED', 'this model has no experts');
   const message = planMessage(format, request, prompt.text.slice(-PROMPT_TAIL));
   const isParsed = message.tools !== null || message.reasoning !== null;
   const rules = stopRules(
@@ -130,6 +132,7 @@ export async function answer(
     ),
     promptScores: createPromptScores(request, prompt.ids, tokenizer.vocabSize),
     savedPrompt: promptTransfer.savedPrompt,
+    recordsExperts: request.return_routed_experts,
     shift: prompt.shift,
     lengthPenalty: request.use_beam_search ? request.length_penalty : null,
     hooks: createLogitsHooks(request, textIds, tokenizer.vocabSize),
@@ -213,7 +216,9 @@ function refuseWithMedia(request: ValidChatRequest, { media }: Prompt): void {
         ]
       : request.prompt_logprobs !== null
         ? ['prompt_logprobs', 'not for a prompt with pictures or sounds']
-        : null;
+        : request.return_routed_experts
+          ? ['return_routed_experts', 'not for a prompt with pictures or sounds']
+          : null;
   if (refused) throw new OnpolicyError('UNSUPPORTED', refused.join(': '), { param: refused[0] });
 }
 

@@ -1,5 +1,5 @@
 /** Sampled tokens of one choice -> its message, ids, log-probabilities and end, ready to be taken whole or in deltas. */
-import type { Listener } from '../engine/index.ts';
+import type { ExpertRows, Listener } from '../engine/index.ts';
 import type { OnpolicyError } from '../errors.ts';
 import type { MessagePlan } from '../models/index.ts';
 import type { SampledRows } from '../native/index.ts';
@@ -27,6 +27,8 @@ export type ChoiceOptions = {
   readonly tokensAsIds: boolean;
   /** Tokens of the prompt that were dropped. Default 0. */
   readonly droppedTokens?: number;
+  /** Which experts its tokens took; absent or null: nobody asks. */
+  readonly experts?: ExpertRows | null;
   /** Called after every token, and when the choice ends or fails. */
   readonly onChange: (choice: Choice) => void;
 };
@@ -43,6 +45,7 @@ export class Choice implements Listener {
   /** Tokens inside the reasoning, without its markers. */
   reasoningTokens = 0;
   error: OnpolicyError | null = null;
+  readonly experts: ExpertRows | null;
   /** Tokens of the prompt and of this that were dropped because the context was full. */
   droppedTokens: number;
   readonly #options: ChoiceOptions;
@@ -56,6 +59,7 @@ export class Choice implements Listener {
 
   constructor(index: number, options: ChoiceOptions) {
     this.index = index;
+    this.experts = options.experts ?? null;
     this.droppedTokens = options.droppedTokens ?? 0;
     this.#options = options;
     this.#out = new TextOut(options.rules, options.tokenizer);

@@ -1,6 +1,13 @@
 /** A prepared request -> its choices, sampled together; taken whole, or as events while they come. */
 
-import { type Engine, type Group, type SavedPrompt, Sequence, type Speculation } from '../engine/index.ts';
+import {
+  type Engine,
+  ExpertRows,
+  type Group,
+  type SavedPrompt,
+  Sequence,
+  type Speculation,
+} from '../engine/index.ts';
 import { abortedBy, errorAt, OnpolicyError } from '../errors.ts';
 import type { MessagePlan } from '../models/index.ts';
 import type { Handle, SamplerHandle } from '../native/index.ts';
@@ -39,6 +46,8 @@ export type PreparedCompletion = {
   readonly thinkingBudget: ThinkingBudget | null;
   /** Receives the cache of the prompt, once for all choices. */
   readonly savedPrompt: SavedPrompt | null;
+  /** Whether each choice says which experts its tokens took. */
+  readonly recordsExperts: boolean;
   /** What is dropped when the context is full; null: nothing, the choices end. */
   readonly shift: ContextShift | null;
   /** One per choice, or none. */
@@ -78,7 +87,11 @@ export class Completion {
     const rules = lengthPenalty === null ? prepared.rules : reportRules(prepared.rules);
     const droppedTokens = prepared.shift?.dropped ?? 0;
     const options = { ...prepared, rules, onChange, droppedTokens };
-    this.#choices = samplers.map((_, index) => new Choice(index, options));
+    let experts: ExpertRows | null = null;
+    this.#choices = samplers.map((_, index) => {
+      if (prepared.recordsExperts) experts = new ExpertRows(prepared.group.prompt.length, experts);
+      return new Choice(index, { ...options, experts });
+    });
     this.#open = samplers.length;
     signal?.addEventListener('abort', this.#onAbort, { once: true });
     this.#run =
@@ -261,6 +274,7 @@ function runSamplers(prepared: PreparedCompletion, choices: readonly Choice[]): 
         onPlaced,
         maxOutputs: Math.min(rules.maxTokens, room),
         speculation: speculations[index] ?? null,
+        experts: choices[index]!.experts,
       }),
   );
   const runs = choices.map(

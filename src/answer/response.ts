@@ -1,13 +1,14 @@
 /** A finished completion -> the response object of the wire. */
 
-import type {
-  ChatCompletion,
-  ChatCompletionChoice,
-  FinishReason,
-  JsonObject,
-  ResponseMessage,
-  ResponseToolCall,
-  Usage,
+import {
+  type ChatCompletion,
+  type ChatCompletionChoice,
+  type FinishReason,
+  type JsonObject,
+  type ResponseMessage,
+  type ResponseToolCall,
+  toRoutedExperts,
+  type Usage,
 } from '../protocol/index.ts';
 import type { Choice } from './choice.ts';
 import type { Completion } from './completion.ts';
@@ -104,6 +105,13 @@ export function droppedOf(
   return { context_shift: { kept_tokens: keptTokens, dropped_tokens: droppedTokens } };
 }
 
+/** The experts of the prompt and of the choice, where the request asks for them. */
+export function expertsOf({ experts, tokenIds }: Choice): Pick<ChatCompletionChoice, 'routed_experts'> {
+  if (!experts) return {};
+  const { layers, used, ids } = experts.read(tokenIds.length);
+  return { routed_experts: toRoutedExperts(layers, used, ids) };
+}
+
 /** Why a choice ended, as the wire says it. */
 export function finishReason(header: AnswerHeader, choice: Choice): FinishReason {
   const { hasBrokenCall, toolCalls } = choice.message;
@@ -145,6 +153,7 @@ function toChoice(header: AnswerHeader, choice: Choice): ChatCompletionChoice {
     finish_reason: finishReason(header, choice),
     stop_reason: choice.finish!.stopReason,
     token_ids: header.returnTokenIds ? choice.tokenIds : null,
+    ...expertsOf(choice),
     ...droppedOf(header, choice),
   };
 }

@@ -13,7 +13,7 @@ import type {
 } from '../protocol/index.ts';
 import type { Choice } from './choice.ts';
 import type { Completion } from './completion.ts';
-import { type AnswerHeader, droppedOf, finishReason, toUsage, warningsOf } from './response.ts';
+import { type AnswerHeader, droppedOf, expertsOf, finishReason, toUsage, warningsOf } from './response.ts';
 
 /** What a stream reports of its usage. */
 export type UsageReport = {
@@ -174,7 +174,7 @@ function deltaChoice(header: AnswerHeader, choice: Choice): ChunkChoice | null {
     },
     logprobs: header.wantsLogprobs ? { content: [...logprobs], refusal: null } : null,
     finish_reason: finish && finishReason(header, choice),
-    ...(finish ? { stop_reason: finish.stopReason, ...droppedOf(header, choice) } : {}),
+    ...(finish ? { stop_reason: finish.stopReason, ...expertsOf(choice), ...droppedOf(header, choice) } : {}),
     token_ids: header.returnTokenIds ? [...tokenIds] : null,
   };
 }

@@ -69,6 +69,8 @@ export type Step = {
    * backend may then compute it ahead: a run-ahead step.
    */
   readonly mayRunAhead: boolean;
+  /** Whether the result says which experts each token took. Absent: no. */
+  readonly recordsExperts?: boolean;
 };
 
 /**

@@ -25,7 +25,7 @@ import { GgufBackend } from './gguf-backend.ts';
 import { describeGguf } from './gguf-headers.ts';
 import { createTokenizer } from './gguf-tokenizer.ts';
 import { estimateMemory, kvBytesPerToken, type ModelShape, stateFacts, weightBytes } from './memory.ts';
-import type { ContextLimits, LoadedModel, ScoreHead, StateFacts } from './model.ts';
+import type { ContextLimits, ExpertFacts, LoadedModel, ScoreHead, StateFacts } from './model.ts';
 import { fitsOwnAttention } from './own-attention.ts';
 
 const SINGLE_THREAD_PARAMETERS = 10_000_000;
@@ -153,6 +153,10 @@ export class GgufModel implements LoadedModel {
       between: [...end, ...(addsSep ? [sepId] : [])],
       after: end,
     };
+  }
+
+  get experts(): ExpertFacts | null {
+    return this.shape.experts;
   }
 
   get defaults(): SamplingDefaults {

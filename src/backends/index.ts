@@ -30,7 +30,7 @@ export {
   toBase,
   toShape,
 } from './memory.ts';
-export type { ContextLimits, LoadedModel, ScoreHead } from './model.ts';
+export type { ContextLimits, ExpertFacts, LoadedModel, ScoreHead } from './model.ts';
 export {
   describeOnnx,
   describeOnnxEmbedding,

@@ -4,7 +4,7 @@ import { type BaseModel, deltaNetHeads } from '../lora/index.ts';
 import type { CacheType } from '../protocol/index.ts';
 import { PASS_TOKENS } from './backend.ts';
 import { headMemories, type LayerMemory, layerMemories, slidingWindow } from './layer-memory.ts';
-import type { ContextLimits, StateFacts } from './model.ts';
+import type { ContextLimits, ExpertFacts, StateFacts } from './model.ts';
 import { numbersPerRow } from './step-memory.ts';
 
 /** Bytes of one number in the cache. */
@@ -40,6 +40,8 @@ export type ModelShape = {
   /** Whether that state can be taken back by some tokens. */
   readonly takesBack: boolean;
   readonly isF32: boolean;
+  /** Null: its tokens choose among no matrices. */
+  readonly experts: ExpertFacts | null;
   /** Whether a weight has a quantized type. */
   readonly isQuantized: boolean;
   /** How the states of a sequence's tokens become one vector; null: the file does not say, it is no model of embeddings. */
@@ -105,12 +107,27 @@ export function toShape(parts: readonly GgufHeader[]): ModelShape {
     isRecurrent: memories.some(({ stateBytes }) => stateBytes > 0),
     takesBack: TAKE_BACK.has(architecture),
     isF32: parts.every(isF32),
+    experts: expertsOf(
+      tensors.map(([name]) => name),
+      layers - (read('nextn_predict_layers') ?? 0),
+      { count: read('expert_count') ?? 0, used: read('expert_used_count') ?? 0 },
+    ),
     isQuantized: tensors.some(([, { type }]) => type.blockElements > 1),
     pooling: poolingOf(read('pooling_type'), tensors),
     isCausal: read('attention.causal') !== 0,
     eagle: architecture === 'eagle3' ? eagleFacts(parts[0]!) : null,
     ...weightsOf(tensors, layers),
   };
+}
+
+/** Layers that draft are not counted. */
+function expertsOf(
+  names: readonly string[],
+  layers: number,
+  sizes: Omit<ExpertFacts, 'layers'>,
+): ExpertFacts | null {
+  const routers = names.filter((name) => Number(ROUTER.exec(name)?.[1]) < layers);
+  return routers.length > 0 ? { layers: routers.length, ...sizes } : null;
 }
 
 /** Without a head there is nothing that makes scores. */
@@ -128,6 +145,7 @@ export function isF32({ tensors }: GgufHeader): boolean {
 }
 
 const SCORE_HEAD = /^cls(\.output)?\.weight$/;
+const ROUTER = /^blk\.(\d+)\.ffn_gate_inp\.weight$/;
 const BLOCK = /^blk\.(\d+)\./;
 
 /** Bytes of the weights by where they are used. */

@@ -39,6 +39,16 @@ export type StateFacts = {
   readonly checkpointSize: number;
 };
 
+/** Matrices among which the tokens of a model choose. */
+export type ExpertFacts = {
+  /** Layers that have some. */
+  readonly layers: number;
+  /** Of a layer. */
+  readonly count: number;
+  /** Of a token in a layer. */
+  readonly used: number;
+};
+
 /** What makes scores of a model's states, and the form of its input. */
 export type ScoreHead = {
   /** Of its numbers, in order; empty: it makes one, which has no name. */
@@ -70,6 +80,8 @@ export interface LoadedModel {
   readonly kvBytesPerToken: number;
   /** What of its caches cannot be cut. */
   readonly state: StateFacts;
+  /** Null: it has no experts, or does not say which ones tokens take. */
+  readonly experts: ExpertFacts | null;
   /** Whether the KV cache may be non-unified, see {@link BackendLimits.isKvUnified}. */
   readonly supportsNonUnifiedKv: boolean;
   /** Whether the KV cache may be unified. */

@@ -10,7 +10,7 @@ import { Scheduler, type SchedulerPolicy } from './scheduler.ts';
 import type { Group, Sequence } from './sequence.ts';
 import type { CellOwner } from './slot-cells.ts';
 import { KnownDrafts } from './speculation.ts';
-import { toStep } from './step-layout.ts';
+import { recordExperts, toStep } from './step-layout.ts';
 import { StepTimings } from './timings.ts';
 
 /** A running step is cut short only for at least this many tokens of an aborted sequence. */
@@ -300,6 +300,7 @@ export class Engine {
       const elapsedMs = endMs - startMs; // from step to step: a run-ahead step begins before it is asked for
       this.#lastEndMs = endMs;
       this.#drafts.record(plan, elapsedMs, result.drafting);
+      if (result.experts) recordExperts(plan, result.experts);
       const tokens = this.#delivery.deliver(plan, result);
       this.#scheduler.cutDrafts(plan);
       this.#counter.add(plan, tokens, elapsedMs);

@@ -3,6 +3,7 @@ export type { Listener } from './delivery.ts';
 export { EmbeddingQueue } from './embedding-queue.ts';
 export { Engine } from './engine.ts';
 export { type EngineCount, type EngineStats, sumStats } from './engine-stats.ts';
+export { ExpertRows } from './expert-rows.ts';
 export { Histogram, type HistogramData } from './histogram.ts';
 export {
   type CacheOwner,

@@ -189,7 +189,7 @@ export class Scheduler {
       if (this.slots.hasUncomputed(sequence)) continue;
       let wanted = nextChunk(sequence, budget, scoreRows);
       if (surplus > 0 && isDecoding(sequence)) {
-        const later = Math.min(surplus, wanted - 1);
+        const later = Math.min(surplus, Math.max(0, wanted - 1));
         wanted -= later;
         surplus -= later;
       }

@@ -1,6 +1,7 @@
 /** A prompt -> it with the tokens sampled after it: the one mutable record that passes through the engine. */
 import type { Handle, SamplerHandle } from '../native/index.ts';
 import type { LogitsHook, PromptScores } from '../sampling/index.ts';
+import type { ExpertRows } from './expert-rows.ts';
 import type { MediaLayout } from './media-layout.ts';
 import type { Speculation } from './speculation.ts';
 
@@ -64,6 +65,8 @@ export type SequenceExtras = {
   readonly onPlaced?: () => void;
   /** What drafts for it. Not together with a hook or a sampler that returns candidates. */
   readonly speculation?: Speculation | null;
+  /** Takes the experts of its tokens. */
+  readonly experts?: ExpertRows | null;
 };
 
 /** Where the cache of a prompt goes, and how many of its tokens are in it. */
@@ -81,6 +84,7 @@ export class Sequence {
   readonly maxOutputs: number;
   readonly onPlaced: () => void;
   readonly speculation: Speculation | null;
+  readonly experts: ExpertRows | null;
   #tokens: Int32Array; // (capacity) prompt, then sampled tokens
   #length: number;
   /** The grammar that constrains its next token; null: none does. */
@@ -114,6 +118,7 @@ export class Sequence {
     this.maxOutputs = extras.maxOutputs ?? Infinity;
     this.onPlaced = extras.onPlaced ?? (() => {});
     this.speculation = extras.speculation ?? null;
+    this.experts = extras.experts ?? null;
     this.#tokens = new Int32Array(group.prompt.length + 64);
     this.#tokens.set(group.prompt);
     this.#length = group.prompt.length;

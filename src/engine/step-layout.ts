@@ -1,6 +1,6 @@
 /** A plan of the scheduler -> the arrays of one step, in the layout of the backend. */
 import type { RowEdit, Step, StepMedia } from '../backends/index.ts';
-import type { DraftColumns } from '../native/index.ts';
+import type { DraftColumns, TakenExperts } from '../native/index.ts';
 import type { LogitsHook } from '../sampling/index.ts';
 import type { Entry, Plan } from './plan.ts';
 import type { GroupMedia, Sequence } from './sequence.ts';
@@ -32,6 +32,7 @@ export function toStep({ adapter, entries, edits, isSteady }: Plan): Step {
     scoreRows: new Int32Array(3 * entries.reduce((rows, entry) => rows + scoredRows(entry), 0)),
     media: [] as StepMedia[],
     mayRunAhead: isSteady && entries.every(isPredictable),
+    ...(entries.some(({ sequence }) => sequence.experts) ? { recordsExperts: true } : {}),
   };
   let at = 0;
   let row = 0;
@@ -103,4 +104,13 @@ function toRowEdit(sequence: Sequence, hook: LogitsHook, sample: number): RowEdi
 /** Rows of a prompt's tokens that an entry scores. */
 export function scoredRows({ sequence, start, count }: Entry): number {
   return sequence.promptScores?.rowsIn(start, start + count) ?? 0;
+}
+
+/** Gives sequences that record them the experts of their tokens in a step. */
+export function recordExperts({ entries }: Plan, taken: TakenExperts): void {
+  let at = 0;
+  for (const { sequence, start, count, drafts } of entries) {
+    sequence.experts?.put(start, count + drafts.length, taken, at);
+    at += count + drafts.length;
+  }
 }

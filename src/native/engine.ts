@@ -34,10 +34,23 @@ export type SampledRows = {
   };
 };
 
+/** In the place of the experts of a token and layer that the engine did not compute: of the last layer, tokens without a sample or score. */
+export const NO_EXPERT = 0xffff;
+
+/** Which experts tokens took, in the layers that have some. */
+export type TakenExperts = {
+  readonly layers: number;
+  /** Of a token in a layer. */
+  readonly used: number;
+  readonly ids: Uint16Array; // (tokens, layers, used)
+};
+
 /** What comes of a step. */
 export type StepRows = {
   readonly samples: SampledRows;
   readonly scores: SampledRows;
+  /** Of the step's tokens, where it records them. */
+  readonly experts?: TakenExperts;
   /** The last token of every sequence is computed, or will be in any case. */
   readonly isAhead?: boolean;
   /** Where a smaller model has drafted. */
@@ -140,6 +153,7 @@ export type NativeContext = {
     hooked?: Int32Array; // (hooked) index into samplers, ascending: these rows wait for `finish`
     scoreRows: Int32Array;
     mayRunAhead: boolean; // the next step may be computed at once
+    recordsExperts?: boolean;
     media?: readonly {
       at: number; // index into tokens
       count: number;

@@ -14,7 +14,9 @@ export type {
   NativeRowSampler,
   SampledRows,
   StepRows,
+  TakenExperts,
 } from './engine.ts';
+export { NO_EXPERT } from './engine.ts';
 export type { Handle, NativeSpec } from './grammar.ts';
 export { grammarAddon, openGrammar } from './grammar-addon.ts';
 export type { Notice } from './late-part.ts';

@@ -17,6 +17,7 @@ export type NativeRow = {
   readonly parentIds: Int32Array;
   readonly logitRows: Int32Array;
   readonly targetTokens: Int32Array;
+  readonly routedExperts?: Int32Array | undefined;
 };
 
 /** One matrix per factor: its values, or the optimizer's state about them. */
@@ -33,6 +34,8 @@ export type ModelFacts = {
   readonly kvHeadCount: number;
   /** Heads of its gated delta nets; null: it has none. */
   readonly deltaNet: { readonly keyHeads: number; readonly valueHeads: number } | null;
+  /** Its layers with experts, how many a layer has, and how many of them a token takes; null: it has none. */
+  readonly routing: { readonly layers: number; readonly count: number; readonly used: number } | null;
   /** What can be adapted: matrices by name, with their sizes. */
   readonly modules: readonly { readonly name: string; readonly in: number; readonly out: number }[];
 };

@@ -1,4 +1,5 @@
 /** What a chat completion request is answered with: one response, or a stream of chunks. Accepted by the OpenAI client's types. */
+import type { RoutedExperts } from './generated/request-types.ts';
 
 /** The answer to a request that does not stream. */
 export interface ChatCompletion {
@@ -44,6 +45,8 @@ export interface ChatCompletionChoice {
   stop_reason: number | string | null;
   /** Every generated token, the one that ended it included. Null unless `return_token_ids`. */
   token_ids: number[] | null;
+  /** Only with `return_routed_experts`. */
+  routed_experts?: RoutedExperts;
   /** Only with `context_shift`. */
   context_shift?: DroppedTokens;
 }
@@ -218,6 +221,8 @@ export interface ChunkChoice {
   stop_reason?: number | string | null;
   /** Null unless `return_token_ids`. */
   token_ids?: number[] | null;
+  /** Only with `return_routed_experts`, in the last chunk of the choice. */
+  routed_experts?: RoutedExperts;
   /** Only with `context_shift`, in the last chunk of the choice. */
   context_shift?: DroppedTokens;
 }

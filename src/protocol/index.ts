@@ -44,6 +44,7 @@ export {
   type ValidPairs,
   type ValidRerankRequest,
 } from './rank.ts';
+export { routedExpertIds, toRoutedExperts } from './routed-experts.ts';
 export { faultOfSpeculation } from './rules/sampling.ts';
 export { type ConstraintKind, givenConstraints } from './rules/structured.ts';
 export { settingFaults } from './rules/training-settings.ts';

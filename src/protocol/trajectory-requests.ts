@@ -103,6 +103,6 @@ function trajectoryFaults(trajectory: Trajectory, loc: readonly string[]): Error
 /** A choice without its ids, most of what it holds: the schema says all of them. */
 function withoutIds(entry: unknown): unknown {
   return isJsonObject(entry) && entry['message'] !== undefined
-    ? { ...entry, token_ids: null, prompt_token_ids: null }
+    ? { ...entry, token_ids: null, prompt_token_ids: null, routed_experts: null }
     : entry;
 }

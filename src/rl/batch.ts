@@ -26,11 +26,14 @@ export async function makeBatch(
   const isKept = keptGroups(groups, settings);
   const sequences: TokenSequence[][][] = []; // (groups)(trajectories)(sequences)
   const allowWithoutLogprobs = acceptsTexts(settings);
+  const replaysExperts = settings.routing === 'replay';
   for (const [g, { trajectories }] of groups.entries()) {
     const ofGroup: TokenSequence[][] = [];
     for (const trajectory of trajectories) {
       await pause();
-      ofGroup.push(isKept[g] ? await tokensOf(trajectory, tokenizer, { allowWithoutLogprobs }) : []);
+      ofGroup.push(
+        isKept[g] ? await tokensOf(trajectory, tokenizer, { allowWithoutLogprobs, replaysExperts }) : [],
+      );
     }
     sequences.push(ofGroup);
   }

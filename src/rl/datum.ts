@@ -116,7 +116,9 @@ function settingsOf(
 
 function policySettings(config: unknown): TrainingSettings {
   const settings = resolveSettings(checkArguments('ExperimentalConfig', config, CONFIG_PATH) ?? null);
-  const { preference_loss } = settings;
+  const { preference_loss, routing } = settings;
+  if (routing === 'replay')
+    throwFaults([fault([...CONFIG_PATH, 'routing'], 'unsupported', '"own" or null', routing)]);
   if (preference_loss !== null)
     throwFaults([fault([...CONFIG_PATH, 'preference_loss'], 'unsupported', 'null', preference_loss)]);
   return settings;

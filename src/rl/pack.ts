@@ -1,7 +1,7 @@
 /** Token sequences with advantages -> rows for the trainer, in which sequences of one group share their common prompt. */
 import { OnpolicyError } from '../errors.ts';
 import { checkArguments, type PackedRow } from '../protocol/index.ts';
-import type { TokenSequence } from './tokens.ts';
+import type { SequenceExperts, TokenSequence } from './tokens.ts';
 
 /** A sequence with the advantage and weight of its trained tokens. */
 export type WeightedSequence = TokenSequence & {
@@ -76,6 +76,10 @@ function truncate(sequence: WeightedSequence, length: number): WeightedSequence 
     tokens: sequence.tokens.subarray(0, length),
     isTrained: sequence.isTrained.subarray(0, length),
     logprobs: sequence.logprobs.subarray(0, length),
+    experts: sequence.experts && {
+      ...sequence.experts,
+      ids: sequence.experts.ids.subarray(0, length * sequence.experts.width),
+    },
   };
 }
 
@@ -133,6 +137,8 @@ class RowBuilder {
   readonly #advantages: number[] = [];
   readonly #weights: number[] = [];
   readonly #sequenceIds: number[] = [];
+  /** From token `at` on. */
+  readonly #experts: (SequenceExperts & { readonly at: number })[] = [];
   /** Prefixes of this row: by group, their id and where they lie. */
   readonly #prefixes = new Map<number, { readonly id: number; readonly start: number }>();
   #nextId = 0;
@@ -165,7 +171,10 @@ class RowBuilder {
 
   #prefixOf(group: number, sequence: WeightedSequence, length: number) {
     const known = this.#prefixes.get(group);
-    if (known) return known;
+    if (known) {
+      this.#takeExperts(sequence, 0, length, known.start);
+      return known;
+    }
     const prefix = { id: this.#nextId++, start: this.#tokens.length };
     this.#append(sequence, 0, length, prefix.id, prefix.id);
     this.#prefixes.set(group, prefix);
@@ -173,6 +182,7 @@ class RowBuilder {
   }
 
   #append(sequence: WeightedSequence, from: number, to: number, id: number, parent: number): void {
+    this.#takeExperts(sequence, from, to, this.#tokens.length);
     for (let i = from; i < to; i++) {
       this.#tokens.push(sequence.tokens[i]!);
       this.#positions.push(i);
@@ -181,7 +191,24 @@ class RowBuilder {
     }
   }
 
+  #takeExperts({ experts }: WeightedSequence, from: number, to: number, at: number): void {
+    if (!experts) return;
+    const { width, ids } = experts;
+    this.#experts.push({ at, width, ids: ids.subarray(from * width, to * width) });
+  }
+
+  /** Of a token of a shared prefix those of the first sequence that knows them. */
+  #routedExperts(): Int32Array | undefined {
+    const width = this.#experts[0]?.width;
+    if (width === undefined) return undefined;
+    const joined = new Int32Array(this.#tokens.length * width).fill(-1);
+    for (const { at, ids } of this.#experts)
+      for (const [i, id] of ids.entries()) if (joined[at * width + i] === -1) joined[at * width + i] = id;
+    return joined;
+  }
+
   build(): TrainingRow {
+    const routedExperts = this.#routedExperts();
     return {
       row: {
         tokens: Int32Array.from(this.#tokens),
@@ -190,6 +217,7 @@ class RowBuilder {
         parentIds: Int32Array.from(this.#parentIds),
         logitRows: Int32Array.from(this.#logitRows),
         targetTokens: Int32Array.from(this.#targetTokens),
+        ...(routedExperts ? { routedExperts } : {}),
       },
       oldLogprobs: Float64Array.from(this.#oldLogprobs),
       advantages: Float64Array.from(this.#advantages),

@@ -1,6 +1,7 @@
 /** A trajectory -> token sequences: exactly the ids that were sampled, which of them are trained on, and how likely they were. */
 import { OnpolicyError } from '../errors.ts';
-import { checkArguments } from '../protocol/index.ts';
+import { NO_EXPERT } from '../native/index.ts';
+import { checkArguments, routedExpertIds } from '../protocol/index.ts';
 import {
   type History,
   idsFromLogprobs,
@@ -32,12 +33,22 @@ export type TokenSequence = {
   readonly tokens: Int32Array; // (sequence)
   readonly isTrained: Uint8Array; // (sequence)
   readonly logprobs: Float64Array; // (sequence) of trained tokens when they were sampled; NaN: unknown
+  /** Experts that the tokens took, where they are to take them again. Absent or null: those that the trainer chooses. */
+  readonly experts?: SequenceExperts | null | undefined;
+};
+
+/** Of a token in each of its layers. */
+export type SequenceExperts = {
+  readonly width: number;
+  readonly ids: Int32Array; // (sequence, width) -1: as the trainer chooses
 };
 
 /** Settings of {@link trajectoryTokens}. */
 export type TokenOptions = {
   /** Accepts choices without ids or log-probabilities: their text is tokenized, and counts as sampled by the current weights. */
   readonly allowWithoutLogprobs: boolean;
+  /** Whether tokens take the experts that they took when they were sampled. Default false. */
+  readonly replaysExperts?: boolean | undefined;
 };
 
 /** The sequences of a trajectory: its own history's first, then those of its additional histories. */
@@ -79,6 +90,7 @@ type Turn = {
   readonly prompt: readonly number[];
   readonly answer: readonly number[];
   readonly logprobs: Float64Array; // (answer) NaN: unknown
+  readonly experts: SequenceExperts | null; // of prompt and answer
 };
 
 /** Turns in which each prompt continues the turn before it exactly. */
@@ -143,7 +155,21 @@ async function readTurn(
       );
     for (let i = 0; i < content.length; i++) logprobs[i] = content[i]!.logprob ?? Number.NaN;
   }
-  return { prompt: given ?? prompt, answer, logprobs };
+  const experts = options.replaysExperts && sampled ? expertsOf(choice, prompt.length + answer.length) : null;
+  return { prompt: given ?? prompt, answer, logprobs, experts };
+}
+
+/** The experts of a prompt with its answer. */
+function expertsOf({ routed_experts: given }: TrajectoryChoice, tokens: number): SequenceExperts | null {
+  if (!given) return null;
+  const width = given.layers * given.used;
+  const ids = Int32Array.from(routedExpertIds(given), (id) => (id === NO_EXPERT ? -1 : id));
+  if (ids.length !== tokens * width)
+    throw new OnpolicyError(
+      'INVALID_REQUEST',
+      `a choice has routed_experts of ${ids.length / width} tokens, but a prompt and an answer of ${tokens}: keep the prompt_token_ids of its response`,
+    );
+  return { width, ids };
 }
 
 /** The last turn of a conversation: what follows the prompt, up to and with the token that ends the turn. */
@@ -171,7 +197,17 @@ function toSequence({ tokens, turns }: Run): TokenSequence {
     logprobs.set(known, prompt.length);
   }
   isTrained[0] = 0; // nothing predicts the first token
-  return { tokens: Int32Array.from(tokens), isTrained, logprobs };
+  return { tokens: Int32Array.from(tokens), isTrained, logprobs, experts: joinExperts(turns, tokens.length) };
+}
+
+/** Of each token those of the first turn that knows them: a later one may have found it in a cache. */
+function joinExperts(turns: readonly Turn[], length: number): SequenceExperts | null {
+  const width = turns.flatMap(({ experts }) => experts?.width ?? [])[0];
+  if (width === undefined) return null;
+  const ids = new Int32Array(length * width).fill(-1);
+  for (const { experts } of turns)
+    for (const [i, id] of experts?.ids.entries() ?? []) if (ids[i] === -1) ids[i] = id;
+  return { width, ids };
 }
 
 function startsWith(ids: readonly number[], start: readonly number[]): boolean {

@@ -1,6 +1,6 @@
 /** What a caller hands in to be trained on, as the wire has it: groups of attempts, each a conversation and a reward. */
 
-import type { Message } from '../protocol/index.ts';
+import type { Message, RoutedExperts } from '../protocol/index.ts';
 
 /** A message of the conversation. Additional fields are passed to the template. */
 export type TrajectoryMessage =
@@ -15,6 +15,8 @@ export type TrajectoryChoice = {
   readonly token_ids?: readonly number[] | null | undefined;
   /** The token ids of the prompt, if the caller kept them from the response. */
   readonly prompt_token_ids?: readonly number[] | null | undefined;
+  /** Which experts the tokens of the prompt and of the answer took. */
+  readonly routed_experts?: RoutedExperts | null | undefined;
   readonly logprobs?:
     | {
         readonly content?:

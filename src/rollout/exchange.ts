@@ -5,6 +5,7 @@ import type {
   ChatCompletionChunk,
   FunctionCall,
   Message,
+  RoutedExperts,
   TextCompletionChunkChoice,
   Tool,
   ToolCall,
@@ -24,7 +25,7 @@ export type Exchange = {
  * @throws OnpolicyError `UNSUPPORTED` when the service gives no token ids or log-probabilities
  */
 export function choicesOf({ choices, prompt_token_ids }: ChatCompletion): TrajectoryChoice[] {
-  return choices.map(({ index, message, finish_reason, logprobs, token_ids }) => {
+  return choices.map(({ index, message, finish_reason, logprobs, token_ids, routed_experts }) => {
     if (!token_ids || !prompt_token_ids || !logprobs?.content) throw withoutIds();
     const { role, content, tool_calls, reasoning } = message;
     const old = message.function_call;
@@ -35,6 +36,7 @@ export function choicesOf({ choices, prompt_token_ids }: ChatCompletion): Trajec
       logprobs: { content: logprobs.content.map(({ token, logprob }) => ({ token, logprob })) },
       token_ids,
       prompt_token_ids,
+      ...(routed_experts ? { routed_experts } : {}),
     };
   });
 }
@@ -100,6 +102,7 @@ type Growing = {
   readonly logprobs: { token: string; logprob: number }[];
   readonly ids: number[];
   finish: string | null;
+  experts: RoutedExperts | null;
 };
 
 /** Joins the chunks of a stream to choices, as far as they came. */
@@ -110,7 +113,7 @@ export class ChunkJoiner {
   /** @throws OnpolicyError `UNSUPPORTED` when the service gives no token ids or log-probabilities */
   add(chunk: ChatCompletionChunk): void {
     this.#promptIds = chunk.prompt_token_ids ?? this.#promptIds;
-    for (const { index, delta, token_ids, logprobs, finish_reason } of chunk.choices) {
+    for (const { index, delta, token_ids, logprobs, finish_reason, routed_experts } of chunk.choices) {
       const choice = this.#choice(index);
       choice.role = delta.role ?? choice.role;
       choice.content += delta.content ?? '';
@@ -130,6 +133,7 @@ export class ChunkJoiner {
       for (const { token, logprob } of logprobs?.content ?? []) choice.logprobs.push({ token, logprob });
       for (const id of token_ids ?? []) choice.ids.push(id);
       choice.finish = finish_reason ?? choice.finish;
+      choice.experts = routed_experts ?? choice.experts;
       if (!this.#promptIds || (choice.finish !== null && choice.logprobs.length === 0)) throw withoutIds();
     }
   }
@@ -137,7 +141,7 @@ export class ChunkJoiner {
   /** What came so far; choices without a token are left out. */
   choices(): TrajectoryChoice[] {
     return this.#choices.flatMap((choice, index) => {
-      const { role, content, reasoning, calls, functionCall, logprobs, ids, finish } = choice;
+      const { role, content, reasoning, calls, functionCall, logprobs, ids, finish, experts } = choice;
       if (ids.length === 0) return [];
       const toolCalls = calls.map(
         ({ id, name, text, isCustom }): ToolCall =>
@@ -153,6 +157,7 @@ export class ChunkJoiner {
           logprobs: { content: [...logprobs] },
           token_ids: [...ids],
           prompt_token_ids: this.#promptIds,
+          ...(experts ? { routed_experts: experts } : {}),
         },
       ];
     });
@@ -168,6 +173,7 @@ export class ChunkJoiner {
       logprobs: [],
       ids: [],
       finish: null,
+      experts: null,
     };
     return this.#choices[index]!;
   }

@@ -35,6 +35,8 @@ export type Place = {
 export type RecordedServiceOptions = {
   /** The model of all requests, whatever they name. */
   readonly model: string;
+  /** Whether chats keep the experts of their tokens, whether they ask for them or not. */
+  readonly routedExperts: boolean;
   /** Called when a request begins; throws when the recording has ended. */
   readonly begin: () => Place;
   /** Ends running requests. */
@@ -87,7 +89,11 @@ export class RecordedService extends CheckedService {
     };
     const answer = await ask(recorded, this.#untilEnd(options));
     const joiner = new TextJoiner();
-    const asked = { logprobs: request.logprobs != null, ids: request.return_token_ids === true };
+    const asked = {
+      logprobs: request.logprobs != null,
+      ids: request.return_token_ids === true,
+      experts: false,
+    };
     const show = <Choice extends TextCompletionChoice | TextCompletionChunkChoice>(
       choice: Choice,
     ): Choice => ({
@@ -120,7 +126,7 @@ export class RecordedService extends CheckedService {
     options: CallOptions,
     ask: InnerService['chat'],
   ): Promise<ChatAnswer> {
-    const { model } = this.#options;
+    const { model, routedExperts } = this.#options;
     refuseBeams(request);
     const { seed, report } = this.#options.begin();
     const told = {
@@ -132,10 +138,15 @@ export class RecordedService extends CheckedService {
       model,
       logprobs: true,
       return_token_ids: true,
+      ...(routedExperts ? { return_routed_experts: true } : {}),
       ...(seed === null ? {} : { seed: request.seed ?? seed }),
     };
     const answer = await ask(recorded, this.#untilEnd(options));
-    const asked = { logprobs: request.logprobs === true, ids: request.return_token_ids === true };
+    const asked = {
+      logprobs: request.logprobs === true,
+      ids: request.return_token_ids === true,
+      experts: request.return_routed_experts === true,
+    };
     if (Symbol.asyncIterator in answer)
       return recordedStream(answer, asked, (read) => report(() => [{ ...told, choices: read() }]));
     const choices = choicesOf(answer);
@@ -153,7 +164,7 @@ function refuseBeams(request: { readonly use_beam_search?: boolean | null | unde
   throw errorAt('use_beam_search', 'UNSUPPORTED', 'beams are not sampled, so they cannot be trained on');
 }
 
-type Asked = { readonly logprobs: boolean; readonly ids: boolean };
+type Asked = { readonly logprobs: boolean; readonly ids: boolean; readonly experts: boolean };
 
 /** Joins the chunks that the client reads. */
 function recordedStream(
@@ -184,12 +195,13 @@ function recordedStream(
   return new ChatCompletionStream(chunks, () => stream.abort());
 }
 
-function withAsked<Choice extends { logprobs: unknown; token_ids?: unknown }>(
-  choice: Choice,
+function withAsked<Choice extends { logprobs: unknown; token_ids?: unknown; routed_experts?: unknown }>(
+  { routed_experts, ...choice }: Choice,
   asked: Asked,
 ): Choice {
   return {
-    ...choice,
+    ...(choice as Choice),
+    ...(asked.experts && routed_experts ? { routed_experts } : {}),
     ...(asked.logprobs ? {} : { logprobs: null }),
     ...(asked.ids ? {} : { token_ids: null }),
   };

@@ -42,9 +42,10 @@ export class Recorder {
   readonly #end = new AbortController();
 
   /** @internal Use `runtime.record` or `record`. */
-  constructor(service: Completions, { model, seed }: RecorderOptions) {
+  constructor(service: Completions, { model, seed, routedExperts = false }: RecorderOptions) {
     this.service = new RecordedService(service, {
       model,
+      routedExperts,
       signal: this.#end.signal,
       begin: () => {
         this.#requireOpen();

@@ -228,7 +228,8 @@ class TrainLoop<Task> {
     const attempt: Rollout<Task> = async (task, context) => {
       const { step, model, end } = policy.begin();
       try {
-        const recordHere = () => record(policy.service, { model, seed: context.seed });
+        const routedExperts = this.#options.config?.routing === 'replay';
+        const recordHere = () => record(policy.service, { model, seed: context.seed, routedExperts });
         const trajectory = await rollout(task, { ...context, model, step, record: recordHere });
         return { initial_policy_version: step, final_policy_version: step, ...trajectory };
       } finally {

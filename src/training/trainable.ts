@@ -1,4 +1,5 @@
 /** A checked training request and what its model has -> every fault that would fail the job later, by its path. */
+import type { ExpertFacts } from '../backends/index.ts';
 import type { ErrorDetail } from '../errors.ts';
 import { fault, type TrainingJobRequest, throwFaults, tokenIdFaults } from '../protocol/index.ts';
 import {
@@ -8,10 +9,13 @@ import {
   type TrainingSettings,
   type TrajectoryChoice,
 } from '../rl/index.ts';
+import { routingFaults } from './routing-faults.ts';
 
 /** What a model has. */
 export type TrainableModel = {
   readonly vocabSize: number;
+  /** Null: it has none. */
+  readonly experts: ExpertFacts | null;
   /** Its checkpoints. */
   readonly steps: readonly number[];
 };
@@ -20,11 +24,21 @@ export type TrainableModel = {
 export function requireTrainable(
   groups: TrainingJobRequest['trajectory_groups'],
   settings: TrainingSettings,
-  { vocabSize, steps }: TrainableModel,
+  { vocabSize, experts, steps }: TrainableModel,
 ): void {
   const { kl_penalty_reference_step: reference } = settings;
   const allowed = acceptsTexts(settings);
   const faults: ErrorDetail[] = [];
+  const isReplayed = settings.routing === 'replay';
+  if (isReplayed && !experts)
+    faults.push(
+      fault(
+        ['experimental_config', 'routing'],
+        'unsupported',
+        '"own" or null: the model has no experts',
+        'replay',
+      ),
+    );
   if (reference !== null && reference !== 0 && !steps.includes(reference))
     faults.push(
       fault(
@@ -55,9 +69,12 @@ export function requireTrainable(
   );
   for (const { loc, entries } of histories)
     for (const [i, entry] of entries.entries())
-      if (isChoice(entry as TrajectoryChoice))
-        for (const found of choiceFaults(entry as TrajectoryChoice, [...loc, String(i)], allowed, vocabSize))
-          faults.push(found);
+      if (isChoice(entry as TrajectoryChoice)) {
+        const choice = entry as TrajectoryChoice;
+        const at = [...loc, String(i)];
+        for (const found of choiceFaults(choice, at, allowed, vocabSize)) faults.push(found);
+        if (isReplayed && experts) faults.push(...routingFaults(choice, at, allowed, experts));
+      }
   throwFaults(faults);
 }
 

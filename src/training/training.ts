@@ -139,7 +139,11 @@ export class Training {
     const { model: base } = scope.add(await this.#context.models.use(model.base_model, { signal }));
     if (requireGguf(base, 'model_id').rope)
       throw errorAt('model_id', 'UNSUPPORTED', 'a model with the option rope cannot be trained');
-    require({ vocabSize: base.tokenizer.vocabSize, steps: await store.checkpointSteps(model.id) });
+    require({
+      vocabSize: base.tokenizer.vocabSize,
+      experts: base.loaded.experts,
+      steps: await store.checkpointSteps(model.id),
+    });
     if (reference) scope.add(await store.useCheckpoint(model.id, reference));
     const stop = new AbortController();
     const { trajectoryBytes } = withDefaults('TrainingOptions', this.#context.settings);

@@ -167,6 +167,19 @@ describe('Engine', () => {
     await engine.close();
   });
 
+  it('gives forced tokens no place in a step that others have filled', async () => {
+    const backend = new CheckingBackend({ ...OPTIONS, rowTile: 4, batchTokens: 5 }); // refuses more
+    const engine = new Engine(backend, { maxRunning: 4, policy: 'priority', prefixCache: false });
+    const plain = [simple({ prompt: [0], outputTokens: 12 }), simple({ prompt: [1], outputTokens: 12 })];
+    const forced = simple({ prompt: [0, 0], forced: 6, outputTokens: 12, priority: 1 });
+    const urgent = simple({ prompt: Array(20).fill(1), outputTokens: 1, delay: 2 });
+    const requests = [...plain, forced, urgent];
+    const answers = await Promise.all(requests.map((each, arrival) => run(engine, each, arrival)));
+    for (const [i, each] of requests.entries())
+      expect(answers[i]).toEqual([expected(each, backend.vocabSize)]);
+    await engine.close();
+  });
+
   it('leaves forced tokens that would begin another tile of rows to later steps', async () => {
     const stepTokens = async (rowTile: number): Promise<number[]> => {
       const backend = new CheckingBackend({ ...OPTIONS, rowTile });

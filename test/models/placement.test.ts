@@ -30,6 +30,7 @@ const SHAPE: ModelShape = {
   pooling: null,
   isCausal: true,
   isF32: false,
+  experts: null,
   isQuantized: true,
   blockBytes: Array<number>(8).fill(100 * MIB),
   inputBytes: 60 * MIB,

@@ -18,6 +18,7 @@ const without = (field: string, value: unknown, shown: string, beside = {}): [st
 export const CONTEXT_SHIFT_RULE_ROWS: Record<string, RuleRow> = {
   ...Object.fromEntries([
     without('use_beam_search', true, 'true'),
+    without('return_routed_experts', true, 'true'),
     without('logits_processors', [() => {}], 'a list of 1'),
     without('kv_transfer_params', { do_remote_decode: true }, 'an object'),
     without('truncate_prompt_tokens', 5, '5'),

@@ -188,6 +188,7 @@ export const MESSAGE_ROWS: Record<string, Row> = {
   },
   return_tokens_as_token_ids: flagOrNull(false),
   return_token_ids: flagOrNull(false),
+  return_routed_experts: flagOrNull(false),
   stream: flagOrNull(false),
   stream_options: {
     absent: { include_usage: false, continuous_usage_stats: false },

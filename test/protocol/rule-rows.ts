@@ -383,6 +383,12 @@ export const RULE_ROWS: Record<string, RuleRow> = {
       'no max_tokens with use_beam_search: true, got an object',
     ),
     beam('logits_processors', [[], null], ['x'], 'nothing with use_beam_search: true, got a list of 1'),
+    beam(
+      'return_routed_experts',
+      [false, null],
+      true,
+      'false or nothing with use_beam_search: true, got true',
+    ),
     beam('prompt_logprobs', [null], 0, 'nothing with use_beam_search: true, got 0'),
     beam('kv_transfer_params', [null], {}, 'nothing with use_beam_search: true, got an object'),
   ]),

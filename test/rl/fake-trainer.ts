@@ -39,6 +39,7 @@ export function fakeTrainer(): FakeTrainer {
       headCount: 1,
       kvHeadCount: 1,
       deltaNet: null,
+      routing: null,
       modules: [{ name: 'blk.0.attn_q', in: 1, out: 1 }],
       rank: 1,
       alpha: 1,

@@ -21,7 +21,7 @@ function sequence(
 
 const plain = (rows: ReturnType<typeof packRows>['rows']) =>
   rows.map(({ row, ...columns }) =>
-    Object.fromEntries(Object.entries({ ...row, ...columns }).map(([name, column]) => [name, [...column]])),
+    Object.fromEntries(Object.entries({ ...row, ...columns }).map(([name, column]) => [name, [...column!]])),
   );
 
 describe('packRows', () => {

@@ -4,6 +4,7 @@ import type { ChatCompletion, ChatCompletionChunk } from '../../src/protocol/ind
 import { ChunkJoiner, choicesOf } from '../../src/rollout/exchange.ts';
 
 const LOGPROBS = { content: [{ token: 'token_id:5', logprob: -1 }] };
+const EXPERTS = { layers: 1, used: 1, data: 'AAABAA==' };
 type Message = Record<string, unknown>;
 type Delta = Record<string, unknown>;
 
@@ -49,6 +50,7 @@ describe('a recorded answer', () => {
           finish_reason: 'stop',
           logprobs: LOGPROBS,
           token_ids: [5],
+          routed_experts: EXPERTS,
           message: { role: 'assistant', ...message },
         },
       ],
@@ -62,11 +64,13 @@ describe('a recorded answer', () => {
         finish_reason: isLast ? 'stop' : null,
         logprobs: isLast ? LOGPROBS : null,
         token_ids: isLast ? [5] : [],
+        ...(isLast ? { routed_experts: EXPERTS } : {}),
       };
       joiner.add({ prompt_token_ids: [1], choices: [choice] } as unknown as ChatCompletionChunk);
     }
     const [whole] = choicesOf(answer as unknown as ChatCompletion);
     expect(whole!.message).toEqual({ role: 'assistant', ...expected });
+    expect(whole!.routed_experts).toBe(EXPERTS);
     expect(joiner.choices()).toEqual([whole]);
   });
 });

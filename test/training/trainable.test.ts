@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { resolveSettings } from '../../src/rl/settings.ts';
 import { requireTrainable } from '../../src/training/trainable.ts';
 
-const model = { vocabSize: 10, steps: [] };
+const model = { vocabSize: 10, steps: [], experts: null };
 const group = (metrics: Record<string, unknown> | null) => [
   { trajectories: [{ messages_and_choices: [], reward: 1, metrics }] },
 ];

@@ -106,6 +106,7 @@ class OnnxModel implements LoadedModel {
   readonly supportsUnifiedKv = false;
   readonly prefersUnifiedKv = false;
   readonly kernels = 'plain';
+  readonly experts = null;
   readonly isTiny: boolean;
   readonly #decoder: Decoder;
   readonly #thread: Thread;

@@ -19,6 +19,11 @@ const ROWS: readonly Row[] = [
   ...(['frequency_penalty', 'presence_penalty'] as const).map(
     (field): Row => [field, '0 or nothing', (request) => (request[field] ?? 0) !== 0],
   ),
+  [
+    'return_routed_experts',
+    'false or nothing',
+    ({ return_routed_experts }) => return_routed_experts === true,
+  ],
   ['reasoning', 'no max_tokens', ({ reasoning }) => (reasoning?.max_tokens ?? null) !== null],
   ['logits_processors', 'nothing', ({ logits_processors }) => (logits_processors?.length ?? 0) > 0],
   ...(['thinking_token_budget', 'prompt_logprobs', 'kv_transfer_params'] as const).map(

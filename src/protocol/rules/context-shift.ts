@@ -7,6 +7,7 @@ const ROWS: readonly (readonly [
   holds: (request: ChatCompletionRequest) => boolean,
 ])[] = [
   ['use_beam_search', ({ use_beam_search }) => use_beam_search === true],
+  ['return_routed_experts', ({ return_routed_experts }) => return_routed_experts === true],
   ['logits_processors', ({ logits_processors }) => (logits_processors?.length ?? 0) > 0],
   ['kv_transfer_params', ({ kv_transfer_params }) => kv_transfer_params != null],
   ['truncate_prompt_tokens', ({ truncate_prompt_tokens }) => truncate_prompt_tokens != null],

@@ -136,6 +136,14 @@ const output: Fields = {
   return_token_ids: orNull('boolean', 'Returns the token ids of the prompt and of each choice.', {
     default: false,
   }),
+  return_routed_experts: orNull(
+    'boolean',
+    'Returns which experts the tokens of the prompt and of each choice took, for training with `routing: "replay"`.',
+    {
+      default: false,
+      bounds: 'only models with experts; not with beam search or `context_shift`',
+    },
+  ),
   return_tokens_as_token_ids: orNull(
     'boolean',
     'Log-probabilities show tokens as `token_id:N` instead of their text.',

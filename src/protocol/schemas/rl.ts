@@ -181,6 +181,10 @@ export const rlDefinitions: Definitions = {
       parentIds: column('Int32Array', '(row)'),
       logitRows: column('Int32Array', '(targets) index of the token whose output predicts the target'),
       targetTokens: column('Int32Array', '(targets)'),
+      routedExperts: column(
+        'Int32Array',
+        '(row, layers with experts, experts of a token) which experts a token takes, or -1 for all of a token and layer: those that the router chooses. Absent: it chooses for all.',
+      ),
     },
   },
   RowLengthArguments: {
@@ -215,6 +219,15 @@ export const rlDefinitions: Definitions = {
           advantage: number('Of its trained tokens.'),
           weight: number('Of its trained tokens.'),
           unit,
+          experts: object(
+            'Experts that its tokens take.',
+            ['width', 'ids'],
+            {
+              width: { description: 'Of a token in all its layers.', type: 'integer', minimum: 1 },
+              ids: column('Int32Array', '(sequence, width)'),
+            },
+            { type: ['object', 'null'] },
+          ),
         },
       }),
       rowLength: { ...settings['packed_sequence_length'], type: 'integer' },
@@ -252,6 +265,7 @@ export const rlDefinitions: Definitions = {
       },
       options: object('Settings.', ['allowWithoutLogprobs'], {
         allowWithoutLogprobs: boolean('Accepts choices without ids.'),
+        replaysExperts: boolean('Tokens take the experts of `routed_experts`.'),
       }),
     },
   },

@@ -1,5 +1,5 @@
 /** Options of what is kept on disk: runs, reports, checkpoints. */
-import { type Definitions, object, oneOf, orNull, string } from './schema.ts';
+import { type Definitions, flag, object, oneOf, orNull, string } from './schema.ts';
 
 /** Definitions of these options. */
 export const storeDefinitions: Definitions = {
@@ -31,6 +31,10 @@ export const storeDefinitions: Definitions = {
         minimum: -(2 ** 53) + 1,
         maximum: 2 ** 53 - 1,
       },
+      routedExperts: flag(
+        false,
+        'Whether choices keep the experts of their tokens, for `routing: "replay"`.',
+      ),
     },
     { title: 'options' },
   ),

@@ -8,7 +8,7 @@ const CHAT_ONLY = new Set([
   ...['messages', 'documents', 'chat_template', 'chat_template_kwargs', 'mm_processor_kwargs'],
   ...['reasoning_effort', 'reasoning', 'thinking_token_budget', 'include_reasoning'],
   ...['add_generation_prompt', 'continue_final_message', 'add_special_tokens', 'echo'],
-  ...['max_completion_tokens', 'max_tokens', 'logprobs', 'top_logprobs'],
+  ...['max_completion_tokens', 'max_tokens', 'logprobs', 'top_logprobs', 'return_routed_experts'],
   ...Object.keys(FIELD_GROUPS['Tools']!),
   ...IGNORED_FIELDS,
 ]);

@@ -208,6 +208,11 @@ export const trainingJobDefinitions: Definitions = {
         exclusiveMinimum: 1,
       }),
       mask_truncated: flag(false, 'An attempt with an answer that was cut for its length trains nothing.'),
+      routing: oneOf(
+        'Whether tokens of a model with experts take those that the trainer chooses (`own`), or those that they took when they were sampled (`replay`).',
+        ['own', 'replay', null],
+        { default: 'own' },
+      ),
       precalculate_logprobs: flag(
         false,
         'Recomputes old log-probabilities with the weights at the start of the job.',

@@ -112,6 +112,19 @@ export const trajectoryDefinitions: Definitions = {
       },
       token_ids: tokenIds('The sampled tokens. They are never made from the text when they are here.'),
       prompt_token_ids: tokenIds('The tokens of the prompt, when kept from the response.'),
+      routed_experts: ref('RoutedExperts', 'The experts of its tokens, for `routing: "replay"`.'),
     },
   },
+  RoutedExperts: object(
+    'Which experts the tokens of a prompt and of its answer took.',
+    ['layers', 'used', 'data'],
+    {
+      layers: { description: 'Layers with experts.', type: 'integer', minimum: 1 },
+      used: { description: 'Experts of a token in a layer.', type: 'integer', minimum: 1 },
+      data: string(
+        'Numbers of experts by token, layer and place, as base64 of 16 bits each, the lower byte first; 65535: not recorded.',
+      ),
+    },
+    { type: ['object', 'null'] },
+  ),
 };

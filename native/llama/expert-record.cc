@@ -1,0 +1,165 @@
+#include "llama/expert-record.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <numeric>
+#include <string>
+
+namespace onpolicy {
+namespace {
+
+constexpr char kChosen[] = "ffn_moe_topk-";  // the engine's name of a layer's choice, with its number behind
+constexpr char kEmbedding[] = "token_embd.weight";
+
+// How the engine cuts a batch into passes.
+struct PassLimits {
+  int32_t tokens;      // of one
+  bool is_sequential;  // only sequences with neighbouring numbers share one
+  int32_t kept_tail;   // last tokens of a sequence that one must hold
+};
+
+// Of `left`, tokens of each sequence, the next pass: as many of each as the shortest has. Takes them out.
+std::vector<int32_t> NextPass(std::vector<std::vector<int32_t>>& left, const PassLimits& limits) {
+  size_t taken = std::max<size_t>(1, static_cast<size_t>(limits.tokens) / left.size());
+  for (const std::vector<int32_t>& tokens : left) taken = std::min(taken, tokens.size());
+  const auto tail = static_cast<size_t>(limits.kept_tail);
+  const auto leaves = [&](const std::vector<int32_t>& tokens) { return tokens.size() - taken; };
+  const auto is_cut = [&](const std::vector<int32_t>& tokens) { return leaves(tokens) > 0 && leaves(tokens) < tail; };
+  size_t sequences = 0;
+  while (sequences < left.size() && !is_cut(left[sequences])) ++sequences;
+  if (sequences == 0) {
+    sequences = 1;
+    const size_t all = left[0].size();
+    taken = all <= static_cast<size_t>(limits.tokens) ? all : all - tail;
+  }
+  std::vector<int32_t> pass;
+  for (size_t i = 0; i < sequences; ++i) pass.insert(pass.end(), left[i].begin(), left[i].begin() + static_cast<std::ptrdiff_t>(taken));
+  return pass;
+}
+
+// The order in which tokens are computed where each pass has equally many of its sequences.
+std::vector<int32_t> OrderByPasses(const int32_t* sequences, size_t count, const PassLimits& limits) {
+  std::vector<int32_t> order;
+  std::vector<bool> is_done(count, false);
+  while (order.size() < count) {
+    std::vector<int32_t> numbers;
+    std::vector<std::vector<int32_t>> left;
+    for (size_t i = 0; i < count; ++i) {
+      if (is_done[i]) continue;
+      const auto known = std::find(numbers.begin(), numbers.end(), sequences[i]);
+      auto at = static_cast<size_t>(known - numbers.begin());
+      if (known == numbers.end()) {
+        if (limits.is_sequential && !numbers.empty() && sequences[i] != numbers.back() + 1) continue;
+        numbers.push_back(sequences[i]);
+        at = left.size();
+        left.emplace_back();
+      }
+      left[at].push_back(static_cast<int32_t>(i));
+    }
+    for (int32_t token : NextPass(left, limits)) {
+      is_done[static_cast<size_t>(token)] = true;
+      order.push_back(token);
+    }
+  }
+  return order;
+}
+
+// A copy on another device has the name behind that of the device.
+bool IsEmbedding(const ggml_tensor* table) {
+  const char* name = std::strstr(table->name, kEmbedding);
+  return name && (name == table->name || name[-1] == '#');
+}
+
+// Rows of an int32 matrix, whatever lies between them.
+std::vector<int32_t> NumbersOf(const ggml_tensor* matrix) {
+  const auto rows = static_cast<size_t>(matrix->ne[1]), width = static_cast<size_t>(matrix->ne[0]);
+  std::vector<int32_t> numbers;
+  if (rows * width == 0) return numbers;
+  const size_t stride = matrix->nb[1] / sizeof(int32_t);
+  std::vector<int32_t> span((rows - 1) * stride + width);
+  Api().ggml_backend_tensor_get(matrix, span.data(), 0, span.size() * sizeof(int32_t));
+  for (size_t row = 0; row < rows; ++row) {
+    const auto first = span.begin() + static_cast<std::ptrdiff_t>(row * stride);
+    numbers.insert(numbers.end(), first, first + static_cast<std::ptrdiff_t>(width));
+  }
+  return numbers;
+}
+
+}  // namespace
+
+void ExpertRecord::Attach(llama_context_params* params, bool is_recurrent) {
+  is_unified_ = params->kv_unified || params->n_seq_max == 1;
+  is_recurrent_ = is_recurrent;
+  pass_tokens_ = static_cast<int32_t>(params->n_ubatch);
+  params->cb_eval = See;
+  params->cb_eval_user_data = this;
+}
+
+void ExpertRecord::Begin() {
+  is_on_ = true;
+  tokens_.clear();
+  layers_.clear();
+}
+
+bool ExpertRecord::See(ggml_tensor* node, bool is_asked, void* data) {
+  auto* record = static_cast<ExpertRecord*>(data);
+  if (!is_asked) {
+    record->Read(node);
+    return true;
+  }
+  if (!record->is_on_) return false;
+  if (node->op == GGML_OP_GET_ROWS && IsEmbedding(node->src[0])) {
+    const std::vector<int32_t> tokens = NumbersOf(node->src[1]);
+    record->tokens_.insert(record->tokens_.end(), tokens.begin(), tokens.end());
+  }
+  return std::strncmp(node->name, kChosen, sizeof kChosen - 1) == 0;
+}
+
+void ExpertRecord::Read(const ggml_tensor* node) {
+  const int32_t layer = std::atoi(node->name + sizeof kChosen - 1);
+  auto known = std::find_if(layers_.begin(), layers_.end(), [&](const OfLayer& one) { return one.layer >= layer; });
+  if (known == layers_.end() || known->layer != layer) known = layers_.insert(known, {layer, node->ne[0], {}});
+  const std::vector<int32_t> ids = NumbersOf(node);
+  known->ids.insert(known->ids.end(), ids.begin(), ids.end());
+}
+
+std::vector<int32_t> ExpertRecord::OrderOf(llama_context* context, const llama_batch& batch, const int32_t* sequences) const {
+  const auto count = static_cast<size_t>(batch.n_tokens);
+  const auto fits = [&](const std::vector<int32_t>& order) {
+    return tokens_.size() == count &&
+           std::equal(order.begin(), order.end(), tokens_.begin(), [&](int32_t at, int32_t token) { return batch.token[at] == token; });
+  };
+  std::vector<int32_t> order(count);
+  std::iota(order.begin(), order.end(), 0);
+  if (!is_recurrent_ && is_unified_ && fits(order)) return order;
+  const auto rollback = static_cast<int32_t>(Api().llama_n_rs_seq(context));
+  order = OrderByPasses(sequences, count, {pass_tokens_, !is_unified_, rollback > 0 ? rollback + 1 : 0});
+  return fits(order) ? order : std::vector<int32_t>{};
+}
+
+Status ExpertRecord::Take(llama_context* context, const llama_batch& batch, const int32_t* sequences, RoutedExperts* experts) {
+  is_on_ = false;
+  const std::vector<int32_t> order = OrderOf(context, batch, sequences);
+  if (order.empty() || layers_.empty())
+    return Status::Fail("BACKEND_FAILED", "the engine computed the tokens of a step in another way than their experts are recorded");
+  std::vector<int32_t> outputs;  // those of the order whose logits are wanted
+  std::copy_if(order.begin(), order.end(), std::back_inserter(outputs), [&](int32_t at) { return batch.logits[at] != 0; });
+  const int64_t used = layers_[0].used;
+  *experts = {static_cast<int32_t>(layers_.size()), static_cast<int32_t>(used), {}};
+  experts->ids.assign(order.size() * experts->width(), kNoExpert);
+  for (size_t layer = 0; layer < layers_.size(); ++layer) {
+    const OfLayer& from = layers_[layer];
+    const size_t rows = from.ids.size() / static_cast<size_t>(from.used);
+    if (from.used != used || (rows != order.size() && rows != outputs.size()))
+      return Status::Fail("UNSUPPORTED", "return_routed_experts: layer " + std::to_string(from.layer) + " chooses experts in another way than the first");
+    const std::vector<int32_t>& places = rows == order.size() ? order : outputs;
+    for (size_t row = 0; row < rows; ++row)
+      for (int64_t i = 0; i < used; ++i)
+        experts->ids[static_cast<size_t>(places[row]) * experts->width() + layer * static_cast<size_t>(used) + static_cast<size_t>(i)] =
+            static_cast<uint16_t>(from.ids[row * static_cast<size_t>(used) + static_cast<size_t>(i)]);
+  }
+  return Status::Ok();
+}
+
+}  // namespace onpolicy
