@@ -5,7 +5,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createRuntime } from '../dist/index.js';
-import { IN_FLIGHT, inFlight, rowsOf } from './batch/rows.mjs';
+import { IN_FLIGHT, inFlight, PREFIXES, rowsOf } from './batch/rows.mjs';
 import { inProcess, result, runParts } from './measure.mjs';
 import { wordPrompt } from './prompts.mjs';
 
@@ -14,6 +14,8 @@ const CHATS = 8;
 /** Before the first chat; longer before each further one. */
 const PAUSE_MS = 40;
 const SMALL_CACHE = 8192;
+/** Rows of one prefix among those that `batch` reads ahead. */
+const ROWS_OF_PREFIX = Math.floor(4096 / PREFIXES);
 const LIMITS = { contextSize: 1024, maxSequences: IN_FLIGHT, gpu: false };
 const LOOP = `loop with ${IN_FLIGHT} in flight`;
 const SERVER = `llama.cpp's server, ${IN_FLIGHT} slots and in flight`;
@@ -22,12 +24,20 @@ const SERVER = `llama.cpp's server, ${IN_FLIGHT} slots and in flight`;
 export async function run({ threads, model, ...options } = {}) {
   const settings = { ...LIMITS, threads, ...(model ? { model } : {}) };
   const small = { settings: { ...settings, kvTokens: SMALL_CACHE }, suffix: ', small cache' };
+  const long = ({ requests = ROWS_OF_PREFIX, ...given }) => ({
+    ...given,
+    requests,
+    isWarm: true,
+    suffix: ', of many rows',
+  });
   const parts = {
     loop: (given) => speed(LOOP, loop, given),
     batch: (given) => speed('batch', batch, given),
     'llama-server': serverSpeed,
     'small-loop': (given) => speed(LOOP, loop, { ...given, ...small }),
     'small-batch': (given) => speed('batch', batch, { ...given, ...small }),
+    'long-loop': (given) => speed(LOOP, loop, long(given)),
+    'long-batch': (given) => speed('batch', batch, { ...long(given), prefixes: 1 }),
     beside,
     volume,
   };
@@ -46,9 +56,9 @@ export async function run({ threads, model, ...options } = {}) {
   });
 }
 
-async function speed(name, answerAll, { settings, rounds = 1, requests = 1000, suffix = '' }) {
+async function speed(name, answerAll, { rounds = 1, requests = 1000, suffix = '', ...given }) {
   const runs = [];
-  for (let round = 0; round < rounds; round++) runs.push(await measured(settings, requests, answerAll));
+  for (let round = 0; round < rounds; round++) runs.push(await measured(answerAll, { ...given, requests }));
   const numbers = (field) => runs.map((found) => found[field]);
   return [
     result(name + suffix, 'rows/s', numbers('rowsPerSecond')),
@@ -77,16 +87,20 @@ async function volume({ rows = 1_000_000 }) {
   ];
 }
 
-async function measured(settings, count, answerAll) {
+/** `isWarm`: the prefixes are computed before, as in the middle of a long run. */
+async function measured(answerAll, { settings, requests, isWarm = false, prefixes = PREFIXES }) {
   const runtime = await createRuntime(settings);
+  const rows = { ...settings, prefixes };
   await runtime.createCompletion({ messages: [{ role: 'user', content: 'Hi' }], max_tokens: 1 });
-  const [startMs, startCpuMs] = [performance.now(), cpuMs()];
-  await answerAll(runtime, rowsOf(count, settings));
+  for (const { body } of isWarm ? rowsOf(prefixes, rows) : [])
+    await runtime.createCompletion({ ...body, max_tokens: 1 });
+  const [startMs, startCpuMs, before] = [performance.now(), cpuMs(), runtime.stats()];
+  await answerAll(runtime, rowsOf(requests, rows));
   const seconds = (performance.now() - startMs) / 1000;
   const spentMs = cpuMs() - startCpuMs;
-  const { promptTokens } = runtime.stats();
+  const promptTokens = runtime.stats().promptTokens - before.promptTokens;
   await runtime.close();
-  return { rowsPerSecond: count / seconds, cpuMs: spentMs / count, promptTokens };
+  return { rowsPerSecond: requests / seconds, cpuMs: spentMs / requests, promptTokens };
 }
 
 /** What people write themselves. */

@@ -117,6 +117,12 @@ describe('jobs over HTTP', () => {
       { role: 'assistant' as const, content: 'Ho' },
     ];
     const job = await service.sft({ model_id: model.id, data: [{ messages }] });
+    const { signal } = new AbortController();
+    expect(runtime.trainingJobs.follow!(job.id, { after: null, signal })).not.toBeNull();
+    const events = await handler(
+      new Request(`http://here/v1/preview/training-jobs/${job.id}/events?stream=true`),
+    );
+    expect(await events.text()).toMatch(/training_started.*training_ended.*\n\ndata: \[DONE\]\n\n$/s);
     expect(await job.done).toMatchObject({ step: 1, model_id: model.id });
     await expect(service.sft({ model_id: model.id, data: [] })).rejects.toThrow(
       /data: expected a non-empty list/,

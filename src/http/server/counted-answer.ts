@@ -20,7 +20,9 @@ export async function answerCounted<Request extends Streamable>(
 ): Promise<WireResponse> {
   if (!context.isLimited || !request.stream) return answerResponse(await ask(request), context);
   const stream_options = { include_usage: true, continuous_usage_stats: true };
-  const answer = (await ask({ ...request, stream_options })) as AnswerStream<Chunk>;
+  const given = await ask({ ...request, stream_options });
+  if (!(Symbol.asyncIterator in given)) return answerResponse(given, context); // by a service of the caller's
+  const answer = given as AnswerStream<Chunk>;
   const count = counterOf(context.charge);
   const chunks = async function* () {
     for await (const chunk of answer) {
