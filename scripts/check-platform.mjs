@@ -9,8 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { runSuite } from './prebuild/suite.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
-/** Of a log-probability, where the kernels are not the same. */
-const LARGEST_DIFFERENCE = 1e-3;
+const LARGEST_DIFFERENCE = 1e-3; // of a log-probability
 const host = { options: [], program: [process.execPath] };
 const PLATFORMS = {
   'linux-arm64': {
@@ -85,7 +84,7 @@ function check() {
     if (ranOn !== name) throw new Error(`expected to run on ${name}, ran on ${ranOn}`);
     if (ranWith !== kernels && platform.processor === process.arch && !hasMatrixUnit())
       throw new Error(`expected the kernels ${kernels}, ran with ${ranWith}`);
-    const difference = compare(found, expected, ranWith === kernels && kernels !== 'plain');
+    const difference = compare(found, expected);
     const seconds = ((performance.now() - startMs) / 1000).toFixed(0);
     console.log(
       `${name}, Node ${version}: same answers, kernels ${ranWith}, log-probabilities within ${difference.toExponential(1)}, ${hasDecoder ? 'with' : 'without'} pictures, ${seconds} s`,
@@ -157,7 +156,7 @@ function smoke(folder, { options, ...started }, packages, topics) {
 }
 
 /** Throws when anything but log-probabilities differs; the largest difference of those otherwise. */
-function compare(found, expected, hasSameKernels) {
+function compare(found, expected) {
   const without = (result) =>
     JSON.stringify(result, (key, value) => (key === 'logprobs' ? value.length : value));
   if (without(found) !== without(expected))
@@ -166,8 +165,7 @@ function compare(found, expected, hasSameKernels) {
     logprobs.map((value, i) => Math.abs(value - found.answers[answer].logprobs[i])),
   );
   const largest = Math.max(...differences);
-  if (largest > (hasSameKernels ? 0 : LARGEST_DIFFERENCE))
-    throw new Error(`log-probabilities differ by ${largest}`);
+  if (largest > LARGEST_DIFFERENCE) throw new Error(`log-probabilities differ by ${largest}`);
   return largest;
 }
 

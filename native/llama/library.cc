@@ -54,12 +54,13 @@ void IgnoreAllAsserts(const Library& library, const std::vector<void*>& handles)
 
 size_t g_largest_buffer = 0;
 
-// Cuts what the CPU allocates into several buffers. ggml's own types take memory of any size in one piece.
+// Cuts what the CPU allocates into several buffers. ggml's own types take memory of any size in one piece; that of packed weights, which is
+// no allocator's, may be.
 void LimitBuffers(const Library& library, ggml_backend_dev_t cpu, ggml_backend_reg_t reg, size_t largest_buffer) {
   if (largest_buffer == 0) return;
   g_largest_buffer = largest_buffer;
   const auto limit = [](ggml_backend_buffer_type_t type) {
-    type->iface.get_max_size = [](ggml_backend_buffer_type_t) { return g_largest_buffer; };
+    if (!type->iface.get_max_size) type->iface.get_max_size = [](ggml_backend_buffer_type_t) { return g_largest_buffer; };
   };
   limit(library.ggml_backend_dev_buffer_type(cpu));
   const auto extra_types = reinterpret_cast<ggml_backend_dev_get_extra_bufts_t>(
@@ -148,8 +149,8 @@ Status OpenLibrary(const std::string& folder, const std::string& wanted_version,
       library.ggml_backend_reg_get_proc_address(reg, "ggml_threadpool_new"));
   library.ggml_backend_cpu_set_threadpool = reinterpret_cast<decltype(library.ggml_backend_cpu_set_threadpool)>(
       library.ggml_backend_reg_get_proc_address(reg, "ggml_backend_cpu_set_threadpool"));
+  if (matmul::Install(cpu).kernels) attention::Install(cpu);  // first: the engine keeps the list of types that it is asked for
   LimitBuffers(library, cpu, reg, largest_buffer);
-  if (matmul::Install(cpu).kernels) attention::Install(cpu);
   g_library = std::move(library);
   g_is_open = true;
   return Status::Ok();

@@ -140,6 +140,7 @@ ggml_backend_buffer_type_t MakeBufferType(ggml_backend_dev_t cpu, const EngineFu
   g_type.iface.get_name = [](ggml_backend_buffer_type_t) { return "ONPOLICY_PRODUCTS"; };
   g_type.iface.alloc_buffer = WeightBuffer::Allocate;
   g_type.iface.get_alignment = [](ggml_backend_buffer_type_t) { return kAlignment; };
+  g_type.iface.get_max_size = [](ggml_backend_buffer_type_t) { return SIZE_MAX; };
   g_type.iface.get_alloc_size = [](ggml_backend_buffer_type_t, const ggml_tensor* tensor) {
     const Format* format = PackedFormat(tensor);
     if (!format) return g_functions.ggml_nbytes(tensor);
