@@ -50,8 +50,8 @@ export type ModelInspection = {
     readonly isSupported: boolean;
     readonly reason: string | null;
     /**
-     * Bytes that an adapter of rank 8 takes beside the weights while it is trained on rows of `trainingTokens` tokens, at least: a
-     * `memoryBudget` of as much suffices. Null: it cannot be trained, or measured.
+     * Bytes that an adapter of rank 8 of `trainingModules` takes beside the weights while it is trained on rows of `trainingTokens`
+     * tokens, at least: a `memoryBudget` of as much suffices. Null: it cannot be trained, or measured.
      */
     readonly bytes: number | null;
   };
@@ -67,21 +67,22 @@ export type ModelInspection = {
  */
 export async function inspectModel(file: string, options: InspectOptions = {}): Promise<ModelInspection> {
   const checked = checkArguments('InspectOptions', options);
-  const { cacheType, slidingWindow, trainingTokens: _, ...limits } = checked;
+  const { cacheType, slidingWindow, trainingTokens: _, trainingModules, ...limits } = checked;
   const { trainingTokens } = withDefaults('InspectOptions', checked);
+  const trained = { tokens: trainingTokens, modules: trainingModules };
   const own = { cacheType, slidingWindow };
   const serving = { ...checkOptions({ ...limits, model: { path: file, ...own } }), notice: () => {} };
   if (isOnnxModel(file))
     throw new OnpolicyError('UNSUPPORTED', `${file}: expected a GGUF file, got an ONNX model`);
   const { signal } = new AbortController();
   const local = await localFile(file, serving, signal);
-  if (local !== null) return await inspect(file, local, own, serving, trainingTokens);
+  if (local !== null) return await inspect(file, local, own, serving, trained);
   try {
     const choose = chooseFitting(serving);
     const found = await findRemote(file, { hub: serving.hub, signal, field: 'file', choose });
     await using remote = await openRemoteModel(found, serving.hub, signal);
     const name = uriOf(found.reference, found.model.files[0]!.path);
-    return await inspect(name, remote.file, own, serving, trainingTokens);
+    return await inspect(name, remote.file, own, serving, trained);
   } catch (cause) {
     throw downloadFailed(file, 'file', cause);
   }
@@ -104,7 +105,7 @@ async function inspect(
   file: string,
   own: Omit<ModelOptions, 'path'>,
   serving: ServingOptions,
-  trainingTokens: number,
+  trained: { readonly tokens: number; readonly modules: readonly string[] | undefined },
 ): Promise<ModelInspection> {
   const [header] = await readHeaders(file);
   const plan = await planLoad(file, { path: file, ...own }, serving, new AbortController().signal);
@@ -127,8 +128,21 @@ async function inspect(
     training: {
       isSupported: reason === '',
       reason: reason || null,
-      bytes: reason === '' ? await trainingBytes(file, trainingTokens).catch(() => null) : null,
+      bytes: reason === '' ? await bytesOfTraining(file, trained) : null,
     },
     devices: devices(),
   };
+}
+
+/** Null: they cannot be measured. A wrong name of a module is an error. */
+async function bytesOfTraining(
+  file: string,
+  { tokens, modules }: { readonly tokens: number; readonly modules: readonly string[] | undefined },
+): Promise<number | null> {
+  try {
+    return await trainingBytes(file, tokens, modules);
+  } catch (error) {
+    if (modules) throw error;
+    return null;
+  }
 }

@@ -65,6 +65,7 @@ Napi::Value Read(const Napi::CallbackInfo& info, const SharedTrainer& handle) {
     Napi::Object factors = Napi::Object::New(env);
     factors.Set("a", ToArray(env, module.a.*column));
     factors.Set("b", ToArray(env, module.b.*column));
+    if (module.experts > 1) factors.Set("experts", static_cast<double>(module.experts));
     result.Set(module.name, factors);
   }
   return result;
@@ -122,6 +123,7 @@ Napi::Object Describe(Napi::Env env, Trainer& trainer) {
     entry.Set("name", module.name);
     entry.Set("in", static_cast<double>(module.in));
     entry.Set("out", static_cast<double>(module.out));
+    entry.Set("experts", static_cast<double>(module.experts));
     modules.Set(modules.Length(), entry);
   }
   object.Set("modules", modules);

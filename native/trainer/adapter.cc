@@ -11,11 +11,13 @@ bool IsSelected(const std::string& name, const std::vector<std::string>& modules
                      [&](const std::string& wanted) { return wanted == kind || wanted == name; });
 }
 
-std::vector<float> Transposed(const std::vector<float>& matrix, int64_t rows, int64_t columns) {
-  std::vector<float> result(matrix.size());
-  for (int64_t r = 0; r < rows; ++r)
-    for (int64_t c = 0; c < columns; ++c)
-      result[static_cast<size_t>(c * rows + r)] = matrix[static_cast<size_t>(r * columns + c)];
+// Of each of `count` matrices.
+std::vector<float> Transposed(const std::vector<float>& matrices, int64_t count, int64_t rows, int64_t columns) {
+  std::vector<float> result(matrices.size());
+  for (int64_t i = 0; i < count; ++i)
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t c = 0; c < columns; ++c)
+        result[static_cast<size_t>((i * columns + c) * rows + r)] = matrices[static_cast<size_t>((i * rows + r) * columns + c)];
   return result;
 }
 
@@ -37,21 +39,24 @@ std::unique_ptr<Adapter> Adapter::Create(Device* device, Weights* weights, const
   adapter->arena_ = std::make_unique<Arena>(device);
   for (Layer& layer : weights->layers)
     for (Linear* linear : layer.linears()) {
-      const bool is_output = linear == &layer.output || linear == &layer.down || linear == &layer.shared_down;
-      if (linear->experts() > 1 || !IsSelected(linear->name, modules)) continue;
-      if (is_output && weights->shape.has_fixed_outputs) continue;
+      const bool has_experts = linear->experts() > 1;
+      const bool is_output = linear == &layer.output || linear == &layer.shared_down || (linear == &layer.down && !has_experts);
+      if (!IsSelected(linear->name, modules) || (is_output && weights->shape.has_fixed_outputs)) continue;
+      if (has_experts && !device->is_cpu())
+        throw Failure("UNSUPPORTED", "modules: adapters of experts, as " + linear->name + ", are trained on a CPU: expected gpu: false");
       linear->module = static_cast<int>(adapter->modules_.size());
       Module module;
       module.name = linear->name;
       module.in = linear->in();
       module.out = linear->out();
       module.rank = rank;
-      if (!is_measured) module.a.Resize(static_cast<size_t>(module.in * rank));
-      if (!is_measured) module.b.Resize(static_cast<size_t>(module.out * rank));
+      module.experts = linear->experts();
+      if (!is_measured) module.a.Resize(module.a_count());
+      if (!is_measured) module.b.Resize(module.b_count());
       for (Slot* slot : {&module.a_rows, &module.a_columns})
-        *slot = {adapter->arena_.get(), adapter->arena_->Reserve(module.a.value.size() * sizeof(float))};
+        *slot = {adapter->arena_.get(), adapter->arena_->Reserve(module.a_count() * sizeof(float))};
       for (Slot* slot : {&module.b_rows, &module.b_columns})
-        *slot = {adapter->arena_.get(), adapter->arena_->Reserve(module.b.value.size() * sizeof(float))};
+        *slot = {adapter->arena_.get(), adapter->arena_->Reserve(module.b_count() * sizeof(float))};
       adapter->modules_.push_back(std::move(module));
     }
   if (adapter->modules_.empty())
@@ -60,22 +65,29 @@ std::unique_ptr<Adapter> Adapter::Create(Device* device, Weights* weights, const
   return adapter;
 }
 
+size_t Adapter::bytes() const {
+  size_t numbers = 0;
+  for (const Module& module : modules_) numbers += module.a_count() + module.b_count();
+  return arena_->reserved_bytes() + 4 * numbers * sizeof(float);
+}
+
 void Adapter::Upload() {
   for (Module& module : modules_) {
     UploadFloats(module.a_rows, module.a.value);
-    UploadFloats(module.a_columns, Transposed(module.a.value, rank_, module.in));
+    UploadFloats(module.a_columns, Transposed(module.a.value, module.experts, rank_, module.in));
     UploadFloats(module.b_rows, module.b.value);
-    UploadFloats(module.b_columns, Transposed(module.b.value, module.out, rank_));
+    UploadFloats(module.b_columns, Transposed(module.b.value, module.experts, module.out, rank_));
   }
 }
 
 void Adapter::Accumulate(int index, float factor, const float* a_gradient, const float* b_gradient_transposed) {
   Module& module = modules_[static_cast<size_t>(index)];
   for (size_t i = 0; i < module.a.gradient.size(); ++i) module.a.gradient[i] += factor * a_gradient[i];
-  for (int64_t o = 0; o < module.out; ++o)
-    for (int64_t r = 0; r < rank_; ++r)
-      module.b.gradient[static_cast<size_t>(o * rank_ + r)] +=
-          factor * scale_ * b_gradient_transposed[r * module.out + o];
+  for (int64_t e = 0; e < module.experts; ++e)
+    for (int64_t o = 0; o < module.out; ++o)
+      for (int64_t r = 0; r < rank_; ++r)
+        module.b.gradient[static_cast<size_t>((e * module.out + o) * rank_ + r)] +=
+            factor * scale_ * b_gradient_transposed[(e * rank_ + r) * module.out + o];
 }
 
 void Adapter::ZeroGradients() {

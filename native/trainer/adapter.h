@@ -21,19 +21,23 @@ struct Parameter {
 struct Module {
   std::string name;  // "blk.0.attn_q"
   int64_t in = 0, out = 0, rank = 0;
-  Parameter a;  // (rank, in)
-  Parameter b;  // (out, rank)
+  int64_t experts = 1;  // whose factors lie one after the other
+  Parameter a;  // (experts, rank, in)
+  Parameter b;  // (experts, out, rank)
   // On the device.
-  Slot a_rows;     // (in, rank) as ggml counts: rows of `in`
-  Slot a_columns;  // (rank, in)
-  Slot b_rows;     // (rank, out)
-  Slot b_columns;  // (out, rank)
+  Slot a_rows;     // (in, rank, experts) as ggml counts: rows of `in`
+  Slot a_columns;  // (rank, in, experts)
+  Slot b_rows;     // (rank, out, experts)
+  Slot b_columns;  // (out, rank, experts)
+
+  size_t a_count() const { return static_cast<size_t>(experts * rank * in); }
+  size_t b_count() const { return static_cast<size_t>(experts * out * rank); }
 };
 
 class Adapter {
  public:
-  // `modules`: kinds such as "attn_q" or full names such as "blk.0.attn_q". Marks the linears that they are; those of experts
-  // have no adapter. `is_measured`: without memory, for graphs that do not run.
+  // `modules`: kinds such as "attn_q" or full names such as "blk.0.attn_q". Marks the linears that they are. `is_measured`: without
+  // memory, for graphs that do not run.
   static std::unique_ptr<Adapter> Create(Device* device, Weights* weights, const std::vector<std::string>& modules, int64_t rank,
                                          double alpha, bool is_measured = false);
 
@@ -41,11 +45,13 @@ class Adapter {
   const Module& module(int index) const { return modules_[static_cast<size_t>(index)]; }
   int64_t rank() const { return rank_; }
   float scale() const { return scale_; }
+  // Of the factors with their gradients and moments, and of their copies on the device.
+  size_t bytes() const;
   int64_t step_count = 0;  // optimizer steps taken, for the moments' bias correction
 
   // Copies the factors to the device.
   void Upload();
-  // Adds `factor` times a gradient of `a`, (rank, in), and of `b` over the scale, transposed as (rank, out).
+  // Adds `factor` times a gradient of `a`, (experts, rank, in), and of `b` over the scale, transposed as (experts, rank, out).
   void Accumulate(int module, float factor, const float* a_gradient, const float* b_gradient_transposed);
   void ZeroGradients();
   // Forgets the moments and the steps they come from.

@@ -41,6 +41,7 @@ Tensor Experts::WeightsOf(const Routing& routing) {
 Tensor Experts::Matmul(const Linear& linear, Tensor x, const Routing& routing) {
   Tensor y = matmuls_.ForwardOf(linear.weight, x, routing.selected);
   if (linear.scale) y = graph_.Times(y, ScalesOf(linear, routing));
+  y = linears_.PlusAdapterOf(linear, y, x, routing.selected);
   return linear.bias ? graph_.PlusOf(y, linear.bias, routing.selected) : y;
 }
 
@@ -57,6 +58,7 @@ Tensor Experts::GatherBack(const Linear& linear, Tensor gradient, Tensor hidden,
   Tensor each = graph_.Reshape(gradient, gradient->ne[0], 1, gradient->ne[1]);
   Tensor unweighted = matmuls_.BackwardOf(linear, each, routing.selected);
   if (linear.scale) unweighted = graph_.Times(unweighted, ScalesOf(linear, routing));
+  unweighted = linears_.PlusAdapterBackOf(linear, unweighted, hidden, each, routing.selected, WeightsOf(routing));
   Tensor weights_gradient = graph_.SumRows(graph_.Times(hidden, unweighted));
   if (linear.bias) {
     Tensor biases = graph_.Reshape(RowsOfSelected(linear.bias, routing), linear.out(), shape_.experts_used, gradient->ne[1]);
@@ -71,14 +73,15 @@ Tensor Experts::GatherBack(const Linear& linear, Tensor gradient, Tensor hidden,
   return graph_.Times(unweighted, WeightsOf(routing));
 }
 
-Tensor Experts::MatmulBack(const Linear& linear, Tensor gradient, const Routing& routing) {
-  if (linear.scale) gradient = graph_.Times(gradient, ScalesOf(linear, routing));
-  return matmuls_.BackwardOf(linear, gradient, routing.selected);
+Tensor Experts::MatmulBack(const Linear& linear, Tensor gradient, Tensor x, const Routing& routing) {
+  Tensor scaled = linear.scale ? graph_.Times(gradient, ScalesOf(linear, routing)) : gradient;
+  return linears_.PlusAdapterBackOf(linear, matmuls_.BackwardOf(linear, scaled, routing.selected), x, gradient, routing.selected, nullptr);
 }
 
-Tensor Experts::SpreadBack(Tensor gate_gradient, Tensor up_gradient, const Routing& routing) {
-  if (layer_.gate_up.weight) return MatmulBack(layer_.gate_up, graph_.Concat(gate_gradient, up_gradient, 0), routing);
-  return graph_.Plus(MatmulBack(layer_.gate, gate_gradient, routing), MatmulBack(layer_.up, up_gradient, routing));
+Tensor Experts::SpreadBack(Tensor gate_gradient, Tensor up_gradient, Tensor x, const Routing& routing) {
+  x = graph_.Reshape(x, x->ne[0], 1, x->ne[1]);
+  if (layer_.gate_up.weight) return MatmulBack(layer_.gate_up, graph_.Concat(gate_gradient, up_gradient, 0), x, routing);
+  return graph_.Plus(MatmulBack(layer_.gate, gate_gradient, x, routing), MatmulBack(layer_.up, up_gradient, x, routing));
 }
 
 Tensor Experts::RouteBack(Tensor scores_gradient, const Routing& routing) {

@@ -1,8 +1,7 @@
-// Tokens, a router and matrices of experts -> the sum of what each token's experts say, and the way back. Nothing of it is trained.
+// Tokens, a router and matrices of experts -> the sum of what each token's experts say, and the way back. Its router is not trained.
 #pragma once
 #include "graphs/graph.h"
-#include "weights/matmul.h"
-#include "weights/weights.h"
+#include "trainer/linear.h"
 
 namespace onpolicy::training {
 
@@ -15,8 +14,8 @@ struct Routing {
 
 class Experts {
  public:
-  Experts(Graph& graph, Matmuls& matmuls, const Shape& shape, const Layer& layer)
-      : graph_(graph), matmuls_(matmuls), shape_(shape), layer_(layer) {}
+  Experts(Graph& graph, Linears& linears, const Shape& shape, const Layer& layer)
+      : graph_(graph), linears_(linears), matmuls_(linears.matmuls()), shape_(shape), layer_(layer) {}
 
   // x: (width, row); given: (used, row) experts that take the place of those that the router prefers, where they are not below 0; or null.
   Routing Route(Tensor x, Tensor given);
@@ -27,8 +26,8 @@ class Experts {
 
   // Gradient of the sum, (width, row) -> gradient of `hidden`. Fills the gradient of the router's scores, (used, row).
   Tensor GatherBack(const Linear& linear, Tensor gradient, Tensor hidden, const Routing& routing, Tensor* scores_gradient);
-  // Gradients of both matmuls that were spread, (hidden, used, row) -> what each adds to the gradient of x, (width, used, row)
-  Tensor SpreadBack(Tensor gate_gradient, Tensor up_gradient, const Routing& routing);
+  // Gradients of both matmuls that were spread, (hidden, used, row), of x, (width, row) -> what each adds to that of x, (width, used, row)
+  Tensor SpreadBack(Tensor gate_gradient, Tensor up_gradient, Tensor x, const Routing& routing);
   // Gradient of the scores -> what each adds to the gradient of what the router reads, (width, used, row)
   Tensor RouteBack(Tensor scores_gradient, const Routing& routing);
   // (width, used, row) -> (width, row)
@@ -42,7 +41,7 @@ class Experts {
   // x: (in, 1 or used, row) -> (out, used, row)
   Tensor Matmul(const Linear& linear, Tensor x, const Routing& routing);
   // Gradient of a matmul that was spread -> what each expert adds to that of x, (in, used, row)
-  Tensor MatmulBack(const Linear& linear, Tensor gradient, const Routing& routing);
+  Tensor MatmulBack(const Linear& linear, Tensor gradient, Tensor x, const Routing& routing);
   // (size, experts) -> (size, used x row), the row of each selected expert
   Tensor RowsOfSelected(Tensor table, const Routing& routing);
   // (1, used, row)
@@ -51,6 +50,7 @@ class Experts {
   Tensor PerExpert(Tensor x) { return graph_.Reshape(x, 1, x->ne[0], x->ne[1]); }
 
   Graph& graph_;
+  Linears& linears_;
   Matmuls& matmuls_;
   const Shape& shape_;
   const Layer& layer_;

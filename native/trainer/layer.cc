@@ -19,7 +19,7 @@ LayerGraph::LayerGraph(Graph& graph, Linears& linears, const Weights& weights, c
       layer_(layer),
       row_(row),
       norms_(graph, linears, weights.shape),
-      experts_(graph, linears.matmuls(), weights.shape, layer),
+      experts_(graph, linears, weights.shape, layer),
       streams_(graph, linears, weights.shape, layer) {
   const MixerParts parts{graph, linears, weights, layer, row};
   mixer_ = layer.shape.mixer == MixerKind::kDeltaNet      ? NewDeltaNet(parts)
@@ -323,7 +323,8 @@ Tensor LayerGraph::ExpertsBack(Tensor gradient, Tensor hidden, const Activations
   Tensor scores_gradient = nullptr;
   Tensor of_hidden = experts_.GatherBack(layer_.down, of_sum, PerExpert(hidden), routing, &scores_gradient);
   auto [gate, up] = HiddenBack(graph_.Reshape(of_hidden, layer_.hidden_width(weights_.shape), row_.size), {kept.gate, kept.up});
-  Tensor parts = experts_.SpreadBack(PerExpert(gate), PerExpert(up), routing), of_router = experts_.RouteBack(scores_gradient, routing);
+  Tensor parts = experts_.SpreadBack(PerExpert(gate), PerExpert(up), ExpertInput(kept), routing);
+  Tensor of_router = experts_.RouteBack(scores_gradient, routing);
   Tensor shared = nullptr;
   if (layer_.shared_down.weight) {
     Tensor input = FeedForwardInput(kept);

@@ -4,6 +4,7 @@
 
 #include "kernels/low-rank.h"
 #include "weights/adapter-matmul.h"
+#include "weights/expert-matmul.h"
 
 namespace onpolicy::training {
 namespace {
@@ -68,6 +69,28 @@ Tensor Linears::Backward(const Linear& linear, Tensor x, Tensor gradient, bool n
   return PlusLowRank(input_gradient, module.a_columns, module.a_rows, low_gradient);
 }
 
+Tensor Linears::PlusAdapterOf(const Linear& linear, Tensor y, Tensor x, Tensor ids) {
+  if (!IsTrained(linear)) return y;
+  const Module& module = adapter_->module(linear.module);
+  Tensor low = graph_.MulMatOf(FactorOf(module.a_rows, module.in, module.rank, module.experts), x, ids);
+  Tensor added = graph_.MulMatOf(FactorOf(module.b_rows, module.rank, module.out, module.experts), low, ids);
+  return graph_.Plus(y, graph_.Scale(added, adapter_->scale()));
+}
+
+Tensor Linears::PlusAdapterBackOf(const Linear& linear, Tensor input_gradient, Tensor x, Tensor gradient, Tensor ids, Tensor shares) {
+  if (!IsTrained(linear)) return input_gradient;
+  const Module& module = adapter_->module(linear.module);
+  const auto outer = [&](Tensor wide, Tensor low) {
+    return Output(ExpertOuter(graph_, wide, shares ? graph_.Times(low, shares) : low, ids, module.experts));
+  };
+  Tensor low = graph_.MulMatOf(FactorOf(module.a_rows, module.in, module.rank, module.experts), x, ids);
+  Tensor of_low = graph_.MulMatOf(FactorOf(module.b_columns, module.out, module.rank, module.experts), gradient, ids);
+  of_low = graph_.Scale(of_low, adapter_->scale());
+  Tensor of_a = outer(x, of_low);
+  outputs_.push_back({linear.module, of_a, outer(gradient, low)});
+  return graph_.Plus(input_gradient, graph_.MulMatOf(FactorOf(module.a_columns, module.rank, module.in, module.experts), of_low, ids));
+}
+
 Tensor Linears::Output(Tensor tensor) {
   graph_.Pin(tensor, {gradients_, gradient_offset_});
   gradient_offset_ += Aligned(graph_.api().ggml_nbytes(tensor));
@@ -78,9 +101,8 @@ size_t Linears::GradientBytes(const Layer& layer, const Adapter& adapter) {
   size_t bytes = 0;
   for (Linear* linear : const_cast<Layer&>(layer).linears()) {
     if (linear->module < 0) continue;
-    const auto rank = static_cast<size_t>(adapter.rank());
-    bytes += Aligned(static_cast<size_t>(linear->in()) * rank * sizeof(float)) +
-             Aligned(static_cast<size_t>(linear->out()) * rank * sizeof(float));
+    const Module& module = adapter.module(linear->module);
+    bytes += Aligned(module.a_count() * sizeof(float)) + Aligned(module.b_count() * sizeof(float));
   }
   return bytes;
 }

@@ -10,8 +10,8 @@ namespace onpolicy::training {
 // Where one module's gradients are written by a graph, until the host has read them.
 struct GradientOutput {
   int module;
-  Tensor a;             // (in, rank) as ggml counts
-  Tensor b_transposed;  // (out, rank), over the scale
+  Tensor a;             // (in, rank, experts) as ggml counts
+  Tensor b_transposed;  // (out, rank, experts), over the scale
 };
 
 // What a layer's graph needs to know about the adapter; null: the adapter is off.
@@ -27,6 +27,11 @@ class Linears {
   Tensor Forward(const Linear& linear, Tensor x);
   // Gradient of the output -> gradient of the input, (in, row), or null when nobody needs it. Keeps the adapter's gradients.
   virtual Tensor Backward(const Linear& linear, Tensor x, Tensor gradient, bool needs_input_gradient = true);
+  // x: (in, 1 or used, row), y: (out, used, row) -> y and what the adapters of each token's experts `ids`, (used, row), add
+  Tensor PlusAdapterOf(const Linear& linear, Tensor y, Tensor x, Tensor ids);
+  // Gradient of what they add over `shares`, (1, used, row) or null: 1. -> `input_gradient`, (in, used, row), and what they pass on, over
+  // the shares as well. Keeps their gradients.
+  Tensor PlusAdapterBackOf(const Linear& linear, Tensor input_gradient, Tensor x, Tensor gradient, Tensor ids, Tensor shares);
   // Told of each norm on the way back: the gradient of its output and its input. Its weight is frozen beside an adapter.
   virtual void NormBackward(Tensor /*weight*/, Tensor /*gradient*/, Tensor /*x*/) {}
 
@@ -43,6 +48,9 @@ class Linears {
   bool IsTrained(const Linear& linear) const { return adapter_ && linear.module >= 0; }
   Tensor Factor(Slot slot, int64_t rows, int64_t columns) {
     return graph_.At(slot, GGML_TYPE_F32, {rows, columns});
+  }
+  Tensor FactorOf(Slot slot, int64_t rows, int64_t columns, int64_t experts) {
+    return graph_.At(slot, GGML_TYPE_F32, {rows, columns, experts});
   }
   // May reuse y.
   Tensor PlusAdapter(Tensor y, const Module& module, Tensor x);

@@ -88,11 +88,12 @@ void ReadAddition(const TensorFile& adapter, const std::string& weight, float sc
   out->push_back(std::move(addition));
 }
 
-// Adds to row `row` of a weight of `in` numbers a row and `out` rows an expert.
-void Add(const Addition& addition, int64_t in, int64_t out, int64_t row, float* values) {
+// Adds to row `row` of a weight of `in` numbers a row and `out` rows an expert. `gain`: of what the weight gives, beside which the
+// adapter's part stands.
+void Add(const Addition& addition, int64_t in, int64_t out, int64_t row, float gain, float* values) {
   const float* a = addition.a.data() + row / out * addition.rank * in;
   for (int64_t r = 0; r < addition.rank; ++r, a += in) {
-    const float factor = addition.scale * addition.b[static_cast<size_t>(row * addition.rank + r)];
+    const float factor = addition.scale / gain * addition.b[static_cast<size_t>(row * addition.rank + r)];
     for (int64_t i = 0; i < in; ++i) values[i] += factor * a[i];
   }
 }
@@ -103,6 +104,9 @@ struct Writing {
   std::vector<Addition> additions;
   int64_t paired_heads = 0;
   float offset = 0;
+  std::vector<float> gains = {};  // of what each expert's matrix gives, or one for all; empty: 1
+
+  float GainOf(int64_t expert) const { return gains.empty() ? 1 : gains[gains.size() == 1 ? 0 : static_cast<size_t>(expert)]; }
 
   bool KeepsBytes(const ggml_tensor* tensor) const {
     return type == tensor->type && additions.empty() && paired_heads == 0 && offset == 0;
@@ -137,7 +141,7 @@ void WriteTensor(const ggml_tensor* tensor, const char* from, const Writing& wri
         const int64_t row = writing.SourceOf(start + first + i, out);
         float* to = values.data() + i * in;
         TensorFile::ReadFloats(tensor->type, from + static_cast<size_t>(row) * from_bytes, static_cast<size_t>(in), to);
-        for (const Addition& addition : writing.additions) Add(addition, in, out, row, to);
+        for (const Addition& addition : writing.additions) Add(addition, in, out, row, writing.GainOf(row / out), to);
         if (writing.offset != 0)
           for (int64_t k = 0; k < in; ++k) to[k] += writing.offset;
       }
@@ -205,10 +209,22 @@ struct Inputs {
     }
   }
 
+  // The numbers by which the model multiplies what a weight gives; empty: there are none.
+  std::vector<float> GainsOf(const std::string& weight) const {
+    const std::string end = ".weight";
+    if (!weight.ends_with(end)) return {};
+    const ggml_tensor* gains = model.Named(weight.substr(0, weight.size() - end.size()) + ".scale");
+    std::vector<float> values = gains ? model.Floats(gains) : std::vector<float>{};
+    if (std::count(values.begin(), values.end(), 0.0f) > 0)
+      throw Failure("UNSUPPORTED", weight + " is scaled by 0, so no adapter is merged into it");
+    return values;
+  }
+
   // Writes a tensor with what the adapters add to it.
   void Write(const ggml_tensor* tensor, Writing writing, int threads, std::ofstream& file, const std::string& to) const {
     for (size_t i = 0; i < adapters.size(); ++i)
       ReadAddition(adapters[i], tensor->name, scales[i], &writing.additions);
+    if (!writing.additions.empty()) writing.gains = GainsOf(tensor->name);
     if (!writing.additions.empty() && Api().ggml_quantize_requires_imatrix(writing.type))
       throw Failure("UNSUPPORTED", std::string(tensor->name) + " is " + Api().ggml_type_name(writing.type) +
                                              ", which cannot be written without a calibration; name another type");

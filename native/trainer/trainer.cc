@@ -30,7 +30,7 @@ std::unique_ptr<Trainer> Trainer::Open(const TrainerOptions& options) {
 }
 
 size_t Trainer::memory_bytes() const {
-  size_t bytes = device_->scratch_bytes() + weights_->transposed_taken();
+  size_t bytes = device_->scratch_bytes() + weights_->transposed_taken() + adapter_->bytes();
   if (memory_) bytes += memory_->bytes();
   return bytes;
 }
@@ -71,7 +71,7 @@ size_t Trainer::LeastBytes(const PackedRow& row, RowInputs inputs) const {
       AddLayerBack(graph, linears, *memory, inputs, layer.index, memory->gradients[0], memory->gradients[1]);
     });
   }
-  return weights_->transposed_bytes() + memory->planned_bytes() + scratch;
+  return adapter_->bytes() + weights_->transposed_bytes() + memory->planned_bytes() + scratch;
 }
 
 size_t Trainer::GradientBytes() const {
@@ -98,7 +98,7 @@ size_t Trainer::RequireMemory(const PackedRow& row, const RowInputs& inputs) con
   if (least <= budget) return least;
   const auto mebibytes = [](size_t bytes) { return std::to_string((bytes >> 20) + 1) + " MiB"; };
   // All but the weights grows with the row, nearly.
-  const size_t fixed = weights_->transposed_bytes();
+  const size_t fixed = weights_->transposed_bytes() + adapter_->bytes();
   const double share = budget > fixed ? static_cast<double>(budget - fixed) / static_cast<double>(least - fixed) : 0;
   const auto fitting = static_cast<int64_t>(share * static_cast<double>(row.size())) / kRowMultiple * kRowMultiple;
   const std::string rows = fitting > 0 ? "about " + std::to_string(fitting) + " tokens fit into" : "no row fits into";

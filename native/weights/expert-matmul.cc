@@ -5,6 +5,7 @@
 
 #include "graphs/share.h"
 #include "kernels/f32-matmul.h"
+#include "kernels/low-rank.h"
 #include "matmul/matmul.h"
 
 namespace onpolicy::training {
@@ -64,7 +65,25 @@ void EachExpert(Tensor y, int64_t width, void* counter, Work work) {
   });
 }
 
+// Fills (size, rank, experts); src[0]: (size, 1 or used, tokens); src[1]: (rank, used, tokens); src[2]: (used, tokens).
+void ExpertOuterShare(Tensor out, int, int, void* counter) {
+  const int64_t size = out->ne[0], rank = out->ne[1];
+  Share(*static_cast<std::atomic<int64_t>*>(counter), out->ne[2], [&](int64_t expert) {
+    const ExpertRows wide(out->src[0], out->src[2], expert), low(out->src[1], out->src[2], expert);
+    uint8_t* memory = ThreadMemory(wide.bytes() + low.bytes());
+    auto *x = reinterpret_cast<float*>(memory), *h = reinterpret_cast<float*>(memory + wide.bytes());
+    wide.Gather(x);
+    low.Gather(h);
+    auto* sums = static_cast<float*>(out->data) + expert * size * rank;
+    OuterLowRank(sums, x, h, size, rank, wide.count(), 0, size);
+  });
+}
+
 }  // namespace
+
+Tensor ExpertOuter(Graph& graph, Tensor x, Tensor low, Tensor ids, int64_t experts) {
+  return graph.Custom({x->ne[0], low->ne[0], experts}, {x, low, ids}, ExpertOuterShare, graph.Counter());
+}
 
 void ExpertShare(Tensor y, int, int, void* counter) {
   const Tensor weight = y->src[0];

@@ -12,4 +12,8 @@ void ExpertShare(Tensor y, int thread, int threads, void* counter);
 // Needs AVX-512.
 void ExpertBackShare(Tensor y, int thread, int threads, void* counter);
 
+// x: (size, 1 or used, tokens), low: (rank, used, tokens), ids: (used, tokens) -> (size, rank, experts), for each expert the sum over its
+// rows of x low^T. On a CPU.
+Tensor ExpertOuter(Graph& graph, Tensor x, Tensor low, Tensor ids, int64_t experts);
+
 }  // namespace onpolicy::training

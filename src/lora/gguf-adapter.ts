@@ -1,6 +1,5 @@
 /** Adapter weights <-> a GGUF LoRA file, as llama.cpp loads it. */
 import fs from 'node:fs/promises';
-import { OnpolicyError } from '../errors.ts';
 import { readHeader } from '../gguf/index.ts';
 import { type AdapterWeights, type LoraFactors, onDisk } from '../native/index.ts';
 
@@ -27,10 +26,13 @@ const TENSOR_F32 = 0;
 
 /** Lays the adapter out in a file. The parts of the file follow each other; none is a copy. */
 export function writeGgufAdapter({ architecture, alpha, rank, weights }: GgufAdapter): Uint8Array[] {
-  const tensors = Object.entries(weights).flatMap(([name, { a, b }]) => [
-    { name: `${name}.weight.lora_a`, shape: [a.length / rank, rank], values: a },
-    { name: `${name}.weight.lora_b`, shape: [rank, b.length / rank], values: b },
-  ]);
+  const tensors = Object.entries(weights).flatMap(([name, { a, b, experts = 1 }]) => {
+    const all = experts > 1 ? [experts] : [];
+    return [
+      { name: `${name}.weight.lora_a`, shape: [a.length / rank / experts, rank, ...all], values: a },
+      { name: `${name}.weight.lora_b`, shape: [rank, b.length / rank / experts, ...all], values: b },
+    ];
+  });
   const data = tensors.flatMap(({ values }) => {
     const bytes = new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
     return [bytes, padding(bytes.length)];
@@ -81,22 +83,24 @@ export async function readGgufAdapter(path: string): Promise<GgufAdapter> {
   const header = await readHeader(path);
   if (header.text('adapter.type') !== 'lora') header.fail('expected a LoRA adapter');
   const bytes = await fs.readFile(onDisk(path));
-  const found: Record<string, { a?: Float32Array; b?: Float32Array }> = Object.create(null);
+  const found: Record<string, { a?: Float32Array; b?: Float32Array; experts?: number }> = Object.create(null);
   let rank = 0;
   for (const [name, { shape, offset, bytes: size }] of header.tensors) {
     const [, module, factor] = /^(.+)\.weight\.lora_([ab])$/.exec(name) ?? [];
     if (!module) return header.fail(`the tensor ${name} is no LoRA factor`);
-    const [width = 0, rows = 0, ...experts] = shape;
-    if (experts.some((count) => count !== 1))
-      throw new OnpolicyError('UNSUPPORTED', `${path}: the tensor ${name}: factors of experts are not read`);
+    const [width = 0, rows = 0, experts = 1] = shape;
     header.tensor(name, { types: ['f32'] });
     rank = Math.max(rank, factor === 'a' ? rows : width);
     const values = new Float32Array(Uint8Array.from(bytes.subarray(offset, offset + size)).buffer);
-    found[module] = { ...found[module], [factor as 'a' | 'b']: values };
+    found[module] = {
+      ...found[module],
+      [factor as 'a' | 'b']: values,
+      ...(experts > 1 ? { experts } : {}),
+    };
   }
-  const weights = Object.entries(found).map(([name, { a, b }]): [string, LoraFactors] => {
+  const weights = Object.entries(found).map(([name, { a, b, ...experts }]): [string, LoraFactors] => {
     if (!a || !b) return header.fail(`${name} lacks one of its factors`);
-    return [name, { a, b }];
+    return [name, { a, b, ...experts }];
   });
   return {
     architecture: header.architecture,

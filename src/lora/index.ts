@@ -1,6 +1,7 @@
 /** Files of LoRA adapters: GGUF and PEFT, read, written, checked and converted. */
 export { type BaseModel, checkAdapter } from './check-adapter.ts';
 export { convertedBytes, convertPeft, hasKnownRows, PEFT_FILES } from './convert-peft.ts';
+export { unnamedModule } from './expert-names.ts';
 export { readGgufAdapter, writeGgufAdapter } from './gguf-adapter.ts';
 export { toHuggingFace } from './hugging-face.ts';
 export { huggingFaceConfig } from './hugging-face-config.ts';

@@ -1,6 +1,7 @@
 /** Adapter weights <-> the names, shapes and row order of Python's PEFT library. */
 import { OnpolicyError } from '../errors.ts';
 import type { AdapterWeights, LoraFactors } from '../native/index.ts';
+import { expertOf, expertPath } from './expert-names.ts';
 import { FUSED, fuse, fusedNames, rankOf, split } from './fused-layers.ts';
 import { columnPlaces, type DeltaNetHeads, inverse, pickColumns, pickRows, rowPlaces } from './row-order.ts';
 import type { FloatTensor, Safetensors } from './safetensors.ts';
@@ -79,11 +80,11 @@ export const KINDS: Readonly<Record<string, string>> = Object.fromEntries(
 
 /** The tensors of `adapter_model.safetensors`. */
 export function toPeft(weights: AdapterWeights, model: PeftModel): Safetensors {
-  const tensors = Object.entries(fuse(weights, model)).flatMap(
-    ([name, { a, b }]): [string, FloatTensor][] => {
-      const { layer, kind } = parseName(name);
+  const tensors = Object.entries(fuse(weights, model)).flatMap(([name, factors]) =>
+    matricesOf(name, factors, model).flatMap(({ path: end, a, b }): [string, FloatTensor][] => {
+      const { layer, kind } = parseName(name, model);
       const rank = rankOf(name, model);
-      const path = `base_model.model.model.layers.${layer}.${pathOf(kind, model)}`;
+      const path = `base_model.model.model.layers.${layer}.${end}`;
       const [columns, rows] = [a.length / rank, b.length / rank];
       return [
         [
@@ -95,17 +96,35 @@ export function toPeft(weights: AdapterWeights, model: PeftModel): Safetensors {
           { shape: [rows, rank], values: pickRows(b, rank, rowPlaces(kind, rows, model)) },
         ],
       ];
-    },
+    }),
   );
   return { tensors: Object.fromEntries(tensors), metadata: { format: 'pt' } };
 }
 
+/** A module's factors with their path in a layer; those of experts by expert. */
+function matricesOf(
+  name: string,
+  { a, b, experts = 1 }: LoraFactors,
+  model: PeftModel,
+): { path: string; a: Float32Array; b: Float32Array }[] {
+  const { kind } = parseName(name, model);
+  if (experts === 1) return [{ path: pathOf(kind, model), a, b }];
+  const part = (values: Float32Array, i: number) =>
+    values.subarray((i * values.length) / experts, ((i + 1) * values.length) / experts);
+  return Array.from({ length: experts }, (_, expert) => ({
+    path: expertPath(kind, expert, model.architecture)!,
+    a: part(a, expert),
+    b: part(b, expert),
+  }));
+}
+
 /** The other way round. Tensors that are no LoRA factor of a known layer are an error. */
 export function fromPeft({ tensors }: Safetensors, model: PeftModel): AdapterWeights {
-  const found: Record<string, { a?: Float32Array; b?: Float32Array; rank?: number }> = {};
+  const found: Record<string, Found> = {};
   for (const [name, { shape, values }] of Object.entries(tensors)) {
     const match = /^base_model\.model\.model\.layers\.(\d+)\.(.+)\.lora_([AB])\.weight$/.exec(name);
-    const kind = match ? KINDS[match[2]!] : undefined;
+    const ofExpert = match ? expertOf(match[2]!, model.architecture) : null;
+    const kind = ofExpert?.kind ?? (match ? KINDS[match[2]!] : undefined);
     if (!match || kind === undefined) return fail(`the tensor ${name} is not of a layer that can be trained`);
     const isA = match[3] === 'A';
     const [rank, size] = isA ? [shape[0], shape[1]!] : [shape[1], shape[0]!];
@@ -117,20 +136,45 @@ export function fromPeft({ tensors }: Safetensors, model: PeftModel): AdapterWei
       : pickRows(values, rank, inverse(rowPlaces(kind, size, model)));
     const other = found[module]?.rank ?? rank;
     if (rank !== other) return fail(`${name} has rank ${rank}, the other factor of its layer ${other}`);
-    found[module] = { ...found[module], rank, [isA ? 'a' : 'b']: factor };
+    found[module] ??= { a: [], b: [], rank };
+    found[module][isA ? 'a' : 'b'][ofExpert?.expert ?? 0] = factor;
   }
-  const weights = Object.entries(found).flatMap(([name, { a, b, rank }]): [string, LoraFactors][] => {
+  const weights = Object.entries(found).flatMap(([name, given]): [string, LoraFactors][] => {
+    const { rank } = given;
+    const experts = Math.max(given.a.length, given.b.length);
+    const [a, b] = [joined(given.a, experts), joined(given.b, experts)];
     if (!a || !b) return fail(`${name} lacks one of its factors`);
+    if (experts > 1) return [[name, { a, b, experts }]];
     if (!name.endsWith(FUSED.kind)) return [[name, { a, b }]];
-    const parts = split(name.slice(0, -FUSED.kind.length - 1), { a, b }, model, rank!);
+    const parts = split(name.slice(0, -FUSED.kind.length - 1), { a, b }, model, rank);
     return parts ? Object.entries(parts) : fail(`${name} is no adapter of two layers side by side`);
   });
   return Object.fromEntries(weights);
 }
 
+/** Factors of a module as they are found: of each expert, or one. */
+type Found = {
+  readonly a: (Float32Array | undefined)[];
+  readonly b: (Float32Array | undefined)[];
+  readonly rank: number;
+};
+
+/** One after the other; null: one is missing, or has another size. */
+function joined(parts: Found['a'], count: number): Float32Array | null {
+  const size = parts[0]?.length ?? 0;
+  if (count === 1) return parts[0] ?? null;
+  const all = new Float32Array(count * size);
+  for (let i = 0; i < count; i++) {
+    const part = parts[i];
+    if (part?.length !== size) return null;
+    all.set(part, i * size);
+  }
+  return all;
+}
+
 /** The content of `adapter_config.json`. */
 export function peftConfig(weights: AdapterWeights, model: PeftModel): Record<string, unknown> {
-  const names = fusedNames(Object.keys(weights), model).map(parseName);
+  const names = fusedNames(Object.keys(weights), model).map((name) => parseName(name, model));
   const isFused = names.some(({ kind }) => kind === FUSED.kind);
   const { rank, rslora = false } = model;
   const wide = rankOf(FUSED.kind, model);
@@ -156,20 +200,39 @@ export function peftConfig(weights: AdapterWeights, model: PeftModel): Record<st
       : {},
     use_dora: false,
     use_rslora: rslora,
-    target_modules: isEveryLayer
-      ? kinds.map((kind) => pathOf(kind, model).split('.').at(-1)!)
-      : names.map(({ layer, kind }) => `model.layers.${layer}.${pathOf(kind, model)}`),
+    target_modules: names.some(({ isOfExperts }) => isOfExperts)
+      ? patternOf(names, model)
+      : isEveryLayer
+        ? kinds.map((kind) => pathOf(kind, model).split('.').at(-1)!)
+        : names.map(({ layer, kind }) => `model.layers.${layer}.${pathOf(kind, model)}`),
   };
+}
+
+/** One expression for all layers: a list of each expert's would have tens of thousands. */
+function patternOf(names: readonly ReturnType<typeof parseName>[], model: PeftModel): string {
+  const ends = names.map(({ layer, kind }): [number, string] => {
+    const path = expertPath(kind, '#', model.architecture) ?? pathOf(kind, model);
+    return [layer, path.replaceAll('.', '\\.').replace('#', '\\d+')];
+  });
+  const paths = [...new Set(ends.map(([, path]) => path))].map((path) => {
+    const layers = ends.filter(([, end]) => end === path).map(([layer]) => layer);
+    return `(${layers.join('|')})\\.${path}`;
+  });
+  return `model\\.layers\\.(${paths.join('|')})`;
 }
 
 function pathOf(kind: string, { architecture }: PeftModel): string {
   return OWN_PATHS[architecture]?.[kind] ?? PATHS[kind]!;
 }
 
-function parseName(name: string): { layer: number; kind: string } {
-  const match = /^blk\.(\d+)\.([\w.]+)$/.exec(name);
-  if (!match || !NAMED.has(match[2]!)) return fail(`${name} has no name in PEFT`);
-  return { layer: Number(match[1]), kind: match[2]! };
+function parseName(
+  name: string,
+  { architecture }: PeftModel,
+): { layer: number; kind: string; isOfExperts: boolean } {
+  const [, layer, kind = ''] = /^blk\.(\d+)\.([\w.]+)$/.exec(name) ?? [];
+  const isOfExperts = expertPath(kind, 0, architecture) !== undefined;
+  if (layer === undefined || !(isOfExperts || NAMED.has(kind))) return fail(`${name} has no name in PEFT`);
+  return { layer: Number(layer), kind, isOfExperts };
 }
 
 function fail(message: string): never {

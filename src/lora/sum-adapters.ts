@@ -20,10 +20,10 @@ export function sumAdapters(
 ): { readonly rank: number; readonly weights: AdapterWeights } {
   const parts = new Map<string, Part[]>();
   for (const { alpha, weights, gain } of adapters)
-    for (const [module, { a, b }] of Object.entries(weights)) {
-      const rank = a.length / widths(module);
+    for (const [module, { a, b, experts = 1 }] of Object.entries(weights)) {
+      const rank = a.length / widths(module) / experts;
       const scale = gain * (alpha === 0 ? 1 : alpha / rank);
-      parts.set(module, [...(parts.get(module) ?? []), { a, b, rank, scale }]);
+      parts.set(module, [...(parts.get(module) ?? []), { a, b, experts, rank, scale }]);
     }
   const ranks = [...parts.values()].map((list) => list.reduce((sum, { rank }) => sum + rank, 0));
   const rank = Math.max(...ranks);
@@ -35,16 +35,19 @@ export function sumAdapters(
 }
 
 function sideBySide(parts: readonly Part[], width: number, rank: number): LoraFactors {
-  const outputs = parts[0]!.b.length / parts[0]!.rank;
-  const a = new Float32Array(rank * width);
-  const b = new Float32Array(outputs * rank);
+  const { experts = 1 } = parts[0]!;
+  const rows = parts[0]!.b.length / parts[0]!.rank; // of all experts
+  const a = new Float32Array(experts * rank * width);
+  const b = new Float32Array(rows * rank);
   let first = 0;
   for (const part of parts) {
-    a.set(part.a, first * width);
-    for (let row = 0; row < outputs; row++)
+    const size = part.rank * width;
+    for (let expert = 0; expert < experts; expert++)
+      a.set(part.a.subarray(expert * size, (expert + 1) * size), (expert * rank + first) * width);
+    for (let row = 0; row < rows; row++)
       for (let r = 0; r < part.rank; r++)
         b[row * rank + first + r] = part.scale * part.b[row * part.rank + r]!;
     first += part.rank;
   }
-  return { a, b };
+  return { a, b, ...(experts > 1 ? { experts } : {}) };
 }

@@ -12,6 +12,7 @@ import {
   peftConfig,
   sumAdapters,
   toPeft,
+  unnamedModule,
   writeSafetensors,
 } from '../lora/index.ts';
 
@@ -27,6 +28,15 @@ export async function writePeftFolder(
   const { architecture } = header;
   if (!hasKnownRows(architecture) || OTHER_NAMES.has(architecture))
     throw errorAt('format', 'UNSUPPORTED', `no PEFT folder is written for a ${architecture} model`);
+  for (const { weights } of adapters) {
+    const unnamed = unnamedModule(weights, architecture);
+    if (unnamed !== null)
+      throw errorAt(
+        'format',
+        'UNSUPPORTED',
+        `PEFT has no name for the experts of ${unnamed} in a ${architecture} model`,
+      );
+  }
   const widths = (module: string): number => header.tensors.get(`${module}.weight`)!.shape[0]!;
   const sum = sumAdapters(adapters, widths);
   const number = (key: string): number => header.number(`${architecture}.${key}`) ?? 0;

@@ -1,9 +1,11 @@
 /** Types of the trainer's part of the addon. */
 
-/** One linear layer's LoRA factors: its output gains (alpha / rank) b (a x). */
+/** One linear layer's LoRA factors: its output gains (alpha / rank) b (a x). Those of experts lie one after the other. */
 export type LoraFactors = {
-  readonly a: Float32Array; // (rank, in)
-  readonly b: Float32Array; // (out, rank)
+  readonly a: Float32Array; // (experts, rank, in)
+  readonly b: Float32Array; // (experts, out, rank)
+  /** Absent: 1. */
+  readonly experts?: number | undefined;
 };
 
 /** LoRA factors by the layer's name in the GGUF file, for example `blk.0.attn_q`. */
@@ -36,8 +38,13 @@ export type ModelFacts = {
   readonly deltaNet: { readonly keyHeads: number; readonly valueHeads: number } | null;
   /** Its layers with experts, how many a layer has, and how many of them a token takes; null: it has none. */
   readonly routing: { readonly layers: number; readonly count: number; readonly used: number } | null;
-  /** What can be adapted: matrices by name, with their sizes. */
-  readonly modules: readonly { readonly name: string; readonly in: number; readonly out: number }[];
+  /** What is adapted: matrices by name, with their sizes, and of how many experts they are; 1: of none. */
+  readonly modules: readonly {
+    readonly name: string;
+    readonly in: number;
+    readonly out: number;
+    readonly experts: number;
+  }[];
 };
 
 /** Settings of one optimizer step. */

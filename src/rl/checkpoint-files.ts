@@ -13,6 +13,7 @@ import {
   readPeftConfig,
   readSafetensors,
   toPeft,
+  unnamedModule,
   writeGgufAdapter,
   writeSafetensors,
 } from '../lora/index.ts';
@@ -33,28 +34,29 @@ export const CHECKPOINT_FILES = {
   optimizer: 'optimizer.safetensors',
 } as const;
 
-/** Writes all files into `folder`, each flushed to the disk. */
+/** Writes the files into `folder`, each flushed to the disk: those for PEFT where it has names for all modules. */
 export async function saveCheckpoint(
   folder: string,
   model: PeftModel,
   weights: AdapterWeights,
   optimizer: OptimizerState,
 ): Promise<void> {
-  const config = JSON.stringify(peftConfig(weights, model), null, 2);
   const file = (name: string) => path.join(folder, name);
   await writeFlushed(
     file(CHECKPOINT_FILES.gguf),
     writeGgufAdapter({ ...model, alpha: plainAlpha(model), weights }),
   );
+  await writeFlushed(file(CHECKPOINT_FILES.optimizer), writeOptimizer(model, optimizer));
+  if (unnamedModule(weights, model.architecture) !== null) return;
+  const config = JSON.stringify(peftConfig(weights, model), null, 2);
   await writeFlushed(file(CHECKPOINT_FILES.peft), writeSafetensors(toPeft(weights, model)));
   await writeFlushed(file(CHECKPOINT_FILES.peftConfig), [`${config}\n`]);
-  await writeFlushed(file(CHECKPOINT_FILES.optimizer), writeOptimizer(model, optimizer));
 }
 
 /** Reads an adapter from a checkpoint folder, a GGUF LoRA file or a PEFT safetensors file. */
 export async function readAdapter(source: string, model: PeftModel): Promise<AdapterWeights> {
   const isFolder = (await fs.stat(source).catch(ifMissing(null)))?.isDirectory() ?? false;
-  const file = isFolder ? path.join(source, CHECKPOINT_FILES.peft) : source;
+  const file = isFolder ? await adapterIn(source) : source;
   if (!file.endsWith('.gguf')) {
     const tensors = readSafetensors(await readFile(file));
     if (isFolder) await requireScale(source, Object.keys(tensors.tensors), model);
@@ -69,6 +71,14 @@ export async function readAdapter(source: string, model: PeftModel): Promise<Ada
         `${file}: its ${key} is ${adapter[key]}; the trainer was opened with ${expected[key]}`,
       );
   return adapter.weights;
+}
+
+async function adapterIn(folder: string): Promise<string> {
+  const peft = path.join(folder, CHECKPOINT_FILES.peft);
+  const hasPeft = await fs.access(peft).then(() => true, ifMissing(false));
+  const gguf = path.join(folder, CHECKPOINT_FILES.gguf);
+  const hasGguf = await fs.access(gguf).then(() => true, ifMissing(false));
+  return hasPeft || !hasGguf ? peft : gguf;
 }
 
 /** The same factors with another scale would be another adapter. */
@@ -110,10 +120,13 @@ export async function readOptimizer(folder: string): Promise<OptimizerState> {
 
 function writeOptimizer({ rank }: PeftModel, optimizer: OptimizerState): Uint8Array[] {
   const tensors = (['firstMoment', 'secondMoment'] as const).flatMap((moment) =>
-    Object.entries(optimizer[moment]).flatMap(([name, { a, b }]): [string, FloatTensor][] => [
-      [`${moment}.${name}.a`, { shape: [rank, a.length / rank], values: a }],
-      [`${moment}.${name}.b`, { shape: [b.length / rank, rank], values: b }],
-    ]),
+    Object.entries(optimizer[moment]).flatMap(([name, { a, b, experts = 1 }]): [string, FloatTensor][] => {
+      const all = experts > 1 ? [experts] : [];
+      return [
+        [`${moment}.${name}.a`, { shape: [...all, rank, a.length / rank / experts], values: a }],
+        [`${moment}.${name}.b`, { shape: [...all, b.length / rank / experts, rank], values: b }],
+      ];
+    }),
   );
   return writeSafetensors({
     tensors: Object.fromEntries(tensors),

@@ -96,8 +96,12 @@ export async function openTrainer(options: TrainerOptions): Promise<Trainer> {
  * Bytes that training on a row of so many tokens takes beside the weights, by the file's header: without activations that are kept. They
  * are measured on the CPU, so that no GPU is opened. The engine's libraries are open.
  */
-export async function trainingBytes(model: string, tokens: number): Promise<number> {
-  const settings = withDefaults('TrainerOptions', { model, gpu: false });
+export async function trainingBytes(
+  model: string,
+  tokens: number,
+  modules?: readonly string[],
+): Promise<number> {
+  const settings = withDefaults('TrainerOptions', { model, gpu: false, ...(modules ? { modules } : {}) });
   return await loadAddon().trainingBytes(nativeOptions(settings), tokens).catch(throwNative);
 }
 
@@ -285,10 +289,12 @@ async function freshAdapter({ modules, rank }: TrainerInfo, seed: number): Promi
   let position = 0;
   for (const module of modules) {
     const bound = 1 / Math.sqrt(module.in);
-    const numbers = uniforms(BigInt(seed), position, rank * module.in);
+    const { experts } = module;
+    const numbers = uniforms(BigInt(seed), position, experts * rank * module.in);
     position += numbers.length;
     const a = Float32Array.from(numbers, (number) => (2 * number - 1) * bound);
-    weights[module.name] = { a, b: new Float32Array(module.out * rank) };
+    const b = new Float32Array(experts * module.out * rank);
+    weights[module.name] = { a, b, ...(experts > 1 ? { experts } : {}) };
     await setImmediate();
   }
   return weights;

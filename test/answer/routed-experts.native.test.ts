@@ -69,10 +69,10 @@ describe.each(names)('%s', (name) => {
     for (const choice of choices) await check(choice, prompt_token_ids!, 0);
   });
 
-  it.runIf(name === 'gpt-oss')('what the prefix cache has is not known', async () => {
+  it('what the prefix cache has is not known', async () => {
     const { choices, prompt_token_ids, usage } = await runtime.createCompletion({ ...ask, n: 1, seed: 4 });
     const cached = usage.prompt_tokens_details!.cached_tokens;
-    expect(cached).toBeGreaterThan(0);
+    expect(cached > 0).toBe(name === 'gpt-oss'); // the other has no checkpoint of so short a prompt
     await check(choices[0]!, prompt_token_ids!, cached);
   });
 

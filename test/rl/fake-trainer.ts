@@ -40,7 +40,7 @@ export function fakeTrainer(): FakeTrainer {
       kvHeadCount: 1,
       deltaNet: null,
       routing: null,
-      modules: [{ name: 'blk.0.attn_q', in: 1, out: 1 }],
+      modules: [{ name: 'blk.0.attn_q', in: 1, out: 1, experts: 1 }],
       rank: 1,
       alpha: 1,
       rslora: false,

@@ -1,6 +1,7 @@
 /** Experts that tokens took: from choices to the columns of rows, and what of them cannot be replayed. */
 import { describe, expect, it } from 'vitest';
 import { toRoutedExperts } from '../../src/protocol/index.ts';
+import { planData } from '../../src/rl/datum.ts';
 import { packRows } from '../../src/rl/pack.ts';
 import { resolveSettings } from '../../src/rl/settings.ts';
 import { type ChatTokenizer, trajectoryTokens } from '../../src/rl/tokens.ts';
@@ -162,6 +163,21 @@ describe('requests', () => {
     ],
   ])('with %s are refused', (_, change, expected) => {
     expect(() => check({ ...good, ...change })).toThrow(expected);
+  });
+
+  it('steps of training runs have no experts to replay', () => {
+    const plan = () =>
+      planData(
+        {
+          data: [{ model_input: { chunks: [{ tokens: [1] }] }, loss_fn_inputs: { target_tokens: [2] } }],
+          loss_fn: 'policy',
+          loss_fn_config: { experimental_config: { routing: 'replay' } },
+        },
+        { vocabSize: 10, contextSize: 16 },
+        null as never,
+        false,
+      );
+    expect(plan).toThrow('loss_fn_config.experimental_config.routing: expected "own" or null, got "replay"');
   });
 
   it('a model without experts is refused', () => {

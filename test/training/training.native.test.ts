@@ -310,7 +310,8 @@ describe('a job', () => {
       trajectory_groups: groups,
       experimental_config: { packed_sequence_length: 64 },
     };
-    const running = await runtime.train(request, { signal: controller.signal });
+    const long = { ...request, trajectory_groups: Array(6).fill(groups).flat() }; // does not end before it is cancelled
+    const running = await runtime.train(long, { signal: controller.signal });
     const [byHandle, byId] = [await runtime.train(request), await runtime.train(request)];
     await byHandle.cancel();
     expect(byHandle.status).toBe('cancelled');

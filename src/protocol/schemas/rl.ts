@@ -82,7 +82,7 @@ const adapterProperties = {
     "Whether the scale is alpha / sqrt(rank), as PEFT's `use_rslora`: large ranks then learn as fast as small ones (https://arxiv.org/abs/2312.03732).",
   ),
   modules: list(
-    'Which linear layers are trained, by kind (`attn_q`) or full name (`blk.0.attn_q`). Default: all kinds.',
+    'Which linear layers are trained, by kind (`attn_q`) or full name (`blk.0.attn_q`). Default: all kinds but those of experts (`ffn_gate_exps`, `ffn_up_exps`, `ffn_down_exps`, `ffn_gate_up_exps`), whose adapters have factors for each expert.',
     { type: 'string', minLength: 1 },
     { minItems: 1 },
   ),

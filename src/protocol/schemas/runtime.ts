@@ -222,6 +222,11 @@ export const runtimeDefinitions: Definitions = {
         minimum: 1,
         maximum: 32_768,
       },
+      trainingModules: list(
+        'Layers for whose adapter `training.bytes` is said, as `modules` of `training`. Default: all but those of experts.',
+        { type: 'string', minLength: 1 },
+        { minItems: 1 },
+      ),
       hub: ref('HubOptions', 'Where a model named by an `hf:` URI is looked for. Only headers are read.', {
         default: {},
       }),
