@@ -7,12 +7,12 @@ import { startLlamaServer } from '../llama-server.mjs';
 import { report, settingsOfProcess } from '../measure.mjs';
 import { inFlight, rowsOf } from './rows.mjs';
 
-/** As many as this library has by default on the 0.6B shape. */
-const KV_TOKENS = 32_768;
+/** Of a slot. In a unified cache it computes prompts at two thirds of the speed. */
+const CONTEXT_SIZE = 1024;
 
 const { program, requests, inFlight: slots, threads, model } = settingsOfProcess();
 const file = model ?? fileURLToPath(new URL('../../models/onpolicy-tiny.gguf', import.meta.url));
-const words = ['--model', file, '--parallel', slots, '--ctx-size', KV_TOKENS, '--kv-unified', '--no-webui'];
+const words = ['--model', file, '--parallel', slots, '--ctx-size', slots * CONTEXT_SIZE, '--no-webui'];
 const url = await startLlamaServer(program, [...words, '--threads', threads, '--threads-batch', threads]);
 
 const startMs = performance.now();
