@@ -61,7 +61,13 @@ export type {
   PreferenceLoss,
   TrainingSettings,
 } from './settings.ts';
-export { type ChatTokenizer, type TokenOptions, type TokenSequence, trajectoryTokens } from './tokens.ts';
+export {
+  type ChatTokenizer,
+  type SequenceExperts,
+  type TokenOptions,
+  type TokenSequence,
+  trajectoryTokens,
+} from './tokens.ts';
 export { openTrainer, type Trainer, type TrainerInfo, type TrainerState } from './trainer.ts';
 export type {
   History,
