@@ -12,6 +12,8 @@ const OUTPUT_TOKENS = { 1: 96, 8: 28 };
 /** Of engines that other programs may slow down to a token in some seconds. */
 const FEW_TOKENS = 8;
 const PROGRAMS = [0, 1, 2, 4];
+/** A step of an engine that waits for other programs may take seconds. */
+const BUSY_TURN_MS = 8000;
 const OURS = 'onpolicy';
 
 /** Runs `work` while so many programs count. */
@@ -66,6 +68,7 @@ async function programs({ rounds, counts, model, log, ...how }) {
               const outputTokens = busy > 0 && name !== OURS ? FEW_TOKENS : (OUTPUT_TOKENS[sequences] ?? 16);
               return { script, settings: { ...common, outputTokens, ...settings } };
             }),
+            busy > 0 ? BUSY_TURN_MS : undefined,
           ),
         );
         for (const [i, { name }] of engines.entries()) {

@@ -63,11 +63,11 @@ class Contender {
   }
 
   /** Runs for one turn, or to its end. */
-  async takeTurn() {
+  async takeTurn(turnMs) {
     const start = sharedMs();
     this.signal('SIGCONT');
     const alarm = new AbortController();
-    const turn = sleep(TURN_MS, null, { signal: alarm.signal }).catch(() => {});
+    const turn = sleep(turnMs, null, { signal: alarm.signal }).catch(() => {});
     await Promise.race([turn, this.#ended]).finally(() => alarm.abort());
     if (!this.report) this.signal('SIGSTOP');
     this.turns.push({ start, end: sharedMs() });
@@ -82,9 +82,9 @@ class Contender {
 
 /**
  * Runs all `engines` ({ script, settings }) to their end, in turns. Gives for each the tokens per second of its steps that
- * lie within one turn, while all its sequences decode.
+ * lie within one turn, while all its sequences decode. A turn is longer than a step of the slowest.
  */
-export async function inTurns(engines) {
+export async function inTurns(engines, turnMs = TURN_MS) {
   const contenders = [];
   const stop = () => {
     for (const contender of contenders) contender.signal('SIGKILL');
@@ -97,7 +97,7 @@ export async function inTurns(engines) {
       await contender.load();
     }
     while (contenders.some(({ report }) => !report))
-      for (const contender of contenders) if (!contender.report) await contender.takeTurn();
+      for (const contender of contenders) if (!contender.report) await contender.takeTurn(turnMs);
     return contenders.map(({ report, turns }) => rateWithin(report.timesMs, turns));
   } finally {
     stop();
