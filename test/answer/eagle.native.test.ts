@@ -3,8 +3,12 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Speculation } from '../../src/protocol/index.ts';
+import { CHECKPOINT_FILES, openTrainer } from '../../src/rl/index.ts';
 import { createRuntime } from '../../src/runtime.ts';
 import { architectureFiles } from '../architectures/files.ts';
+import { randomAdapter } from '../rl/random-adapter.ts';
+import { normals } from '../rl/tiny-model.ts';
 import { answers, asked, rewritten } from './drafted.ts';
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-eagle-'));
@@ -109,6 +113,30 @@ describe('a file that is right', () => {
     expect(plain.loaded).toBe(1);
     expect(drafted.loaded).toBe(2);
   });
+});
+
+it('answers the same behind an adapter that changes the model', { timeout: 60_000 }, async () => {
+  const model = files['qwen3']!;
+  await using trainer = await openTrainer({ model, rank: 4, gpu: false, threads: 1, contextSize: 64 });
+  await trainer.loadAdapter(randomAdapter(trainer, normals(3), 0.3));
+  await trainer.save(path.join(folder, 'adapter'));
+  const adapters = [{ file: path.join(folder, 'adapter', CHECKPOINT_FILES.gguf) }];
+  const ask = async (speculation: Speculation, adapters: readonly { file: string }[]) => {
+    await using runtime = await createRuntime({
+      model: { path: model, adapters: [...adapters] },
+      speculation,
+      gpu: false,
+      threads: 1,
+      contextSize: 256,
+    });
+    const { choices } = await runtime.createCompletion(asked('one two', { temperature: 0, logprobs: true }));
+    return { ids: choices[0]!.token_ids, draftedTokens: runtime.stats().draftedTokens };
+  };
+  const [bare, plain] = [await ask(false, []), await ask(false, adapters)];
+  const drafted = await ask({ method: 'draft', model: files['eagle3']!, maxTokens: 3 }, adapters);
+  expect(plain.ids).not.toEqual(bare.ids);
+  expect(drafted.ids).toEqual(plain.ids);
+  expect(drafted.draftedTokens).toBeGreaterThan(0);
 });
 
 describe('a file that cannot draft', () => {
