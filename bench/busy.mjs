@@ -8,7 +8,7 @@ import { ensureModel } from './model/make.mjs';
 import { inTurns } from './turns.mjs';
 
 const PROMPT_TOKENS = 32;
-const OUTPUT_TOKENS = { 1: 96, 8: 28 };
+const OUTPUT_TOKENS = { 1: 200, 8: 120 };
 /** Of engines that other programs may slow down to a token in some seconds. */
 const FEW_TOKENS = 8;
 const PROGRAMS = [0, 1, 2, 4];
