@@ -9,6 +9,7 @@ const NATIVE = fileURLToPath(new URL('../native/', import.meta.url));
 /** From leaves to roots. */
 const ORDER = [
   'base',
+  'threads',
   'json',
   'regex',
   'pushdown',

@@ -8,8 +8,8 @@
 
 #include "base/status.h"
 #include "llama/library.h"
-#include "llama/thread-budget.h"
 #include "llama/thread-pool.h"
+#include "threads/thread-budget.h"
 
 namespace onpolicy::training {
 

@@ -1,15 +1,14 @@
 #include "llama/context.h"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 #include <string>
 
 #include "attention/hook.h"
 #include "llama/asserts.h"
-#include "llama/compute-turns.h"
 #include "llama/error-log.h"
 #include "llama/planned-graph.h"
+#include "threads/compute-turns.h"
 
 namespace onpolicy {
 Context::Context(std::shared_ptr<Model> model, const ContextOptions& options)
@@ -251,14 +250,14 @@ Status Context::Decode(const StepInput& input, std::vector<int32_t>* places) {
 }
 
 const float* Context::LogitsAt(int32_t place) {
-  if (place < 0) return outside_[static_cast<size_t>(-place - 1)].logits.data();
+  if (place < 0) return OutsideAt(place).logits.data();
   return Api().llama_get_logits_ith(context_, place);
 }
 
 bool Context::StateAt(int32_t place, float* state) const {
   if (place == kNoPlace) return false;
   if (place >= 0) return head_->StateAt(place, state);
-  const std::vector<float>& known = outside_[static_cast<size_t>(-place - 1)].state;
+  const std::vector<float>& known = OutsideAt(place).state;
   std::copy(known.begin(), known.end(), state);
   return !known.empty();
 }
@@ -267,22 +266,12 @@ RoutedExperts Context::ExpertsOf(const std::vector<int32_t>& places) const {
   RoutedExperts experts{experts_.layers, experts_.used, {}};
   const std::vector<uint16_t> unknown(experts.width(), kNoExpert);
   for (int32_t place : places) {
-    const bool is_inside = place >= 0 && place != kNoPlace;
-    const uint16_t* known = is_inside ? experts_.of(static_cast<size_t>(place)) : unknown.data();
-    if (place < 0 && !outside_[static_cast<size_t>(-place - 1)].experts.empty()) known = outside_[static_cast<size_t>(-place - 1)].experts.data();
+    const uint16_t* known = unknown.data();
+    if (place < 0 && !OutsideAt(place).experts.empty()) known = OutsideAt(place).experts.data();
+    if (place >= 0 && place != kNoPlace) known = experts_.of(static_cast<size_t>(place));
     experts.ids.insert(experts.ids.end(), known, known + experts.width());
   }
   return experts;
-}
-
-void Context::PadRows(std::vector<const float*>* rows) {
-  const auto own = static_cast<size_t>(vocab_size()), wanted = static_cast<size_t>(rows_.vocab_size());
-  padded_.resize(std::max(padded_.size(), rows->size()));
-  for (size_t i = 0; i < rows->size(); ++i) {
-    padded_[i].assign(wanted, -std::numeric_limits<float>::infinity());
-    std::copy_n((*rows)[i], own, padded_[i].begin());
-    (*rows)[i] = padded_[i].data();
-  }
 }
 
 void Context::RunAhead() {
@@ -374,7 +363,8 @@ Status Context::Step(const StepInput& input, StepOutput* output) {
   for (size_t i = 0; i < input.score_rows.size(); i += 3) read(input.score_rows[i]);
   if (std::find(logits.begin(), logits.end(), nullptr) != logits.end())
     return Status::Fail("BACKEND_FAILED", "the engine returned no logits for a row");
-  if (vocab_size() < rows_.vocab_size()) PadRows(&logits);
+  if (vocab_size() < rows_.vocab_size())
+    padded_.Pad(static_cast<size_t>(vocab_size()), static_cast<size_t>(rows_.vocab_size()), &logits);
   DraftWork followed;
   if (head_)
     followed = head_->Follow(input, [&](size_t i, float* state) { return StateAt(places[i], state); });

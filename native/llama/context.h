@@ -16,10 +16,11 @@
 #include "llama/kept-rows.h"
 #include "llama/model.h"
 #include "llama/next-step.h"
+#include "llama/padded-rows.h"
 #include "llama/sequence-cache.h"
 #include "llama/step-input.h"
-#include "llama/thread-budget.h"
 #include "llama/thread-pool.h"
+#include "threads/thread-budget.h"
 
 namespace onpolicy {
 
@@ -107,13 +108,12 @@ class Context {
   // Of the tokens of a step.
   RoutedExperts ExpertsOf(const std::vector<int32_t>& places) const;
   void UseThreads(int count);
+  const OutsideRow& OutsideAt(int32_t place) const { return outside_[static_cast<size_t>(-place - 1)]; }
   const float* LogitsAt(int32_t place);
   // Writes the state that the head reads. False: there is none.
   bool StateAt(int32_t place, float* state) const;
   void SetHead(std::unique_ptr<DraftHead> head);
   DraftTarget AsTarget();
-  // The rows with an impossible logit for each id that the model lacks.
-  void PadRows(std::vector<const float*>* rows);
   // Forgets what RunAhead did, but for the tokens at `used`, ascending; with recurrent state, keeps its rows.
   Status EndAhead(const std::vector<int32_t>& used = {});
   Status ComputeAhead();
@@ -153,8 +153,8 @@ class Context {
   std::vector<int32_t*> sequence_pointers_;
   std::vector<int8_t> wants_logits_;
   std::unique_ptr<DraftHead> head_;  // null: it drafts nothing
-  std::vector<OutsideRow> outside_;         // rows kept before, and of media that are sampled from: at place -1, -2, ...
-  std::vector<std::vector<float>> padded_;  // rows of a model with fewer ids than samplers know
+  std::vector<OutsideRow> outside_;  // rows kept before, and of media that are sampled from: at place -1, -2, ...
+  PaddedRows padded_;  // of a model with fewer ids than samplers know
 };
 
 }  // namespace onpolicy

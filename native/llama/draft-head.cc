@@ -4,9 +4,9 @@
 #include <chrono>
 
 #include "llama/asserts.h"
-#include "llama/compute-turns.h"
 #include "llama/error-log.h"
 #include "llama/kept-layers.h"
+#include "threads/compute-turns.h"
 
 namespace onpolicy {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "llama/model.h"
-#include "llama/thread-budget.h"
 #include "llama/thread-pool.h"
+#include "threads/thread-budget.h"
 
 namespace onpolicy {
 

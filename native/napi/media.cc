@@ -5,13 +5,13 @@
 #include <atomic>
 
 #include "llama/asserts.h"
-#include "llama/compute-turns.h"
 #include "media/library.h"
 #include "napi/arguments.h"
 #include "napi/async-task.h"
 #include "napi/environment.h"
 #include "napi/model.h"
 #include "napi/register.h"
+#include "threads/compute-turns.h"
 
 namespace onpolicy {
 namespace {

@@ -1,10 +1,10 @@
 // What this process asks of its system: memory given back, cores to compute on.
 #include <napi.h>
 
-#include "llama/performance-cores.h"
 #include "napi/arguments.h"
 #include "napi/async-task.h"
 #include "napi/register.h"
+#include "threads/performance-cores.h"
 
 #if defined(__GLIBC__)
 #include <malloc.h>

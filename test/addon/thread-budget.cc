@@ -1,5 +1,5 @@
 // What cores did -> the threads that a budget gives.
-#include "llama/thread-budget.h"
+#include "threads/thread-budget.h"
 
 #include "../../test/addon/entry.h"
 #include "napi/arguments.h"

@@ -1,4 +1,4 @@
-#include "llama/compute-turns.h"
+#include "threads/compute-turns.h"
 
 #include <algorithm>
 #include <limits>

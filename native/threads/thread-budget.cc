@@ -1,4 +1,4 @@
-#include "llama/thread-budget.h"
+#include "threads/thread-budget.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "llama/performance-cores.h"
+#include "threads/performance-cores.h"
 
 #if defined(__linux__)
 #include <algorithm>

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <optional>
 
-#include "base/core-times.h"
+#include "threads/core-times.h"
 
 namespace onpolicy {
 

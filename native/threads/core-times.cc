@@ -1,4 +1,4 @@
-#include "base/core-times.h"
+#include "threads/core-times.h"
 
 #include <algorithm>
 #include <chrono>
