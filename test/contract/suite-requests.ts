@@ -7,6 +7,7 @@ import { MESSAGE_ROWS } from '../protocol/message-rows.ts';
 import { WEATHER } from '../protocol/request.ts';
 import { RULE_ROWS } from '../protocol/rule-rows.ts';
 import { SAMPLING_ROWS } from '../protocol/sampling-rows.ts';
+import { STRUCTURED_RULE_ROWS } from '../protocol/structured-rule-rows.ts';
 import { TOOL_ROWS } from '../protocol/tool-rows.ts';
 import { TOOL_RULE_ROWS } from '../protocol/tool-rule-rows.ts';
 import { FAMILY_ROWS } from '../tool-calls/families.ts';
@@ -61,13 +62,14 @@ function fieldRows(): SuiteRequest[] {
 }
 
 function ruleRows(): SuiteRequest[] {
-  return Object.entries({ ...RULE_ROWS, ...TOOL_RULE_ROWS }).flatMap(([name, { good, options }]) =>
-    options
-      ? []
-      : good.flatMap((fields, i): SuiteRequest[] => {
-          const request = tame(fields);
-          return request ? [[`${name} ${i}`, request]] : [];
-        }),
+  return Object.entries({ ...RULE_ROWS, ...STRUCTURED_RULE_ROWS, ...TOOL_RULE_ROWS }).flatMap(
+    ([name, { good, options }]) =>
+      options
+        ? []
+        : good.flatMap((fields, i): SuiteRequest[] => {
+            const request = tame(fields);
+            return request ? [[`${name} ${i}`, request]] : [];
+          }),
   );
 }
 

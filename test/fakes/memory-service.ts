@@ -24,6 +24,7 @@ import {
 } from '../../src/protocol/index.ts';
 import type { CallOptions, Service, TrainingJob, Transcribe } from '../../src/service.ts';
 import { transcribe } from '../../src/wires/index.ts';
+import { answerOf, chunkOf } from './memory-answers.ts';
 
 /** Options of {@link createMemoryService}. */
 export type MemoryServiceOptions = {
@@ -358,53 +359,5 @@ function pageOf<Item extends { id: string }>(
     has_more: start + data.length < sorted.length,
     first_id: data[0]?.id ?? null,
     last_id: data.at(-1)?.id ?? null,
-  };
-}
-
-type Header = { readonly id: string; readonly created: number; readonly model: string };
-
-function answerOf(header: Header, content: string): ChatCompletion {
-  return {
-    ...header,
-    object: 'chat.completion',
-    choices: [
-      {
-        index: 0,
-        message: {
-          role: 'assistant',
-          content,
-          refusal: null,
-          annotations: null,
-          audio: null,
-          function_call: null,
-          tool_calls: [],
-          reasoning: null,
-          reasoning_content: null,
-        },
-        logprobs: null,
-        finish_reason: 'stop',
-        stop_reason: null,
-        token_ids: null,
-      },
-    ],
-    service_tier: null,
-    system_fingerprint: 'memory',
-    seed: null,
-    usage: { prompt_tokens: 0, total_tokens: 0, completion_tokens: 0 },
-    prompt_logprobs: null,
-    prompt_token_ids: null,
-    kv_transfer_params: null,
-  };
-}
-
-function chunkOf(
-  header: Header,
-  delta: ChatCompletionChunk['choices'][0]['delta'],
-  finish_reason: 'stop' | null,
-): ChatCompletionChunk {
-  return {
-    ...header,
-    object: 'chat.completion.chunk',
-    choices: [{ index: 0, delta, logprobs: null, finish_reason }],
   };
 }

@@ -9,7 +9,6 @@ export type RuleRow = {
   readonly options?: ChatRequestOptions;
 };
 
-const SCHEMA = { type: 'json_schema', json_schema: { name: 'x', schema: { type: 'object' } } };
 const FILE = 'messages.0.content.0.file.file_data';
 const file = (file_data: string): Record<string, unknown> => ({
   messages: [{ role: 'user', content: [{ type: 'file', file: { file_data } }] }],
@@ -290,59 +289,6 @@ export const RULE_ROWS: Record<string, RuleRow> = {
       [
         { adapters: Array(17).fill({ file: 'a' }) },
         'adapters: expected at most 16 of them, got a list of 17',
-      ],
-    ],
-  },
-  'one constraint at a time': {
-    good: [
-      { structured_outputs: { regex: 'a', json_object: false } },
-      { structured_outputs: { regex: 'a', choice: null } },
-      { structured_outputs: {} },
-    ],
-    bad: [
-      [
-        { structured_outputs: { regex: 'a', choice: ['b'] } },
-        'structured_outputs: expected at most one of json, regex, choice, grammar, json_object and structural_tag, got regex and choice',
-      ],
-      [
-        { structured_outputs: { json: {}, json_object: true, structural_tag: '{}' } },
-        'structured_outputs: expected at most one of json, regex, choice, grammar, json_object and structural_tag, got json and json_object and structural_tag',
-      ],
-    ],
-  },
-  'response_format or structured_outputs': {
-    good: [
-      { response_format: SCHEMA, structured_outputs: null },
-      { response_format: null, structured_outputs: { regex: 'a' } },
-      { response_format: { type: 'text' }, structured_outputs: { regex: 'a' } },
-      { response_format: { type: 'text', json_schema: { name: 'x', schema: { type: 'object' } } } },
-    ],
-    bad: [
-      [
-        { response_format: SCHEMA, structured_outputs: { regex: 'a' } },
-        'response_format: expected nothing with structured_outputs, got an object',
-      ],
-    ],
-  },
-  'texts of constraints are well formed': {
-    good: [{ structured_outputs: { json: 'true' } }],
-    bad: [
-      [
-        { structured_outputs: { json: 'nul' } },
-        'structured_outputs.json: expected JSON text of an object or boolean, got "nul"',
-      ],
-    ],
-  },
-  'a structural tag has one form': {
-    good: [{ response_format: { type: 'structural_tag', format: {} } }],
-    bad: [
-      [
-        { response_format: { type: 'structural_tag', format: {}, triggers: ['a'] } },
-        'response_format: expected either format, or structures with triggers, got an object',
-      ],
-      [
-        { response_format: { type: 'structural_tag', structures: [] } },
-        'response_format: expected either format, or structures with triggers, got an object',
       ],
     ],
   },
