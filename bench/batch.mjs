@@ -18,6 +18,8 @@ const SMALL_CACHE = 8192;
 const ROWS_OF_PREFIX = Math.floor(4096 / PREFIXES);
 const LIMITS = { contextSize: 1024, maxSequences: IN_FLIGHT, gpu: false };
 const LOOP = `loop with ${IN_FLIGHT} in flight`;
+/** Each of its slots computes the prompt of its first row in full. */
+const SERVER_TIMEOUT_MS = 2 * 3600 * 1000;
 const SERVER = `llama.cpp's server, ${IN_FLIGHT} slots and in flight`;
 
 /** Runs the parts. `requests`: rows of all parts but `volume`. `model`: a GGUF file; default the embedded model. */
@@ -69,12 +71,16 @@ async function speed(name, answerAll, { rounds = 1, requests = 1000, suffix = ''
 
 async function serverSpeed({ settings, rounds = 1, requests = 1000, llamaServer }) {
   if (llamaServer === undefined) throw new Error('llama-server: give its program with --llama-server');
-  const rates = [];
+  const runs = [];
   for (let round = 0; round < rounds; round++) {
     const given = { program: path.resolve(llamaServer), requests, inFlight: IN_FLIGHT, ...settings };
-    rates.push((await inProcess('batch/llama-server.mjs', given)).rowsPerSecond);
+    runs.push(await inProcess('batch/llama-server.mjs', given, { timeoutMs: SERVER_TIMEOUT_MS }));
   }
-  return [result(SERVER, 'rows/s', rates)];
+  const numbers = (field) => runs.map((found) => found[field]);
+  return [
+    result(SERVER, 'rows/s', numbers('rowsPerSecond')),
+    result(`${SERVER}: CPU time of a row`, 'ms', numbers('cpuMs')),
+  ];
 }
 
 async function volume({ rows = 1_000_000 }) {

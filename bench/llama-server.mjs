@@ -1,10 +1,14 @@
 // llama.cpp's own server as a program of this process: it listens at a port of its own, and ends with this process.
 import { spawn } from 'node:child_process';
+import fs from 'node:fs';
 import net from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { librariesFolder } from './bare/build.mjs';
 
-/** Starts `program` with further `words` of its command line; its URL, once it answers. When it ends, so does this process. */
+/**
+ * Starts `program` with further `words` of its command line. Its URL, once it answers, and a function that gives its CPU time so far (on Linux).
+ * When it ends, so does this process.
+ */
 export async function startLlamaServer(program, words) {
   const port = await freePort();
   const libraries = await librariesFolder();
@@ -28,7 +32,13 @@ export async function startLlamaServer(program, words) {
       () => false,
     );
   while (!(await isReady())) await sleep(100);
-  return url;
+  return { url, cpuMs: () => cpuMsOf(server.pid) };
+}
+
+/** User and system time of a process; Linux counts both in hundredths of a second. */
+function cpuMsOf(pid) {
+  const fields = fs.readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
+  return 10 * (Number(fields[11]) + Number(fields[12]));
 }
 
 /** The objects of a stream of server-sent events. */

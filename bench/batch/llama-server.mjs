@@ -13,16 +13,25 @@ const CONTEXT_SIZE = 1024;
 const { program, requests, inFlight: slots, threads, model } = settingsOfProcess();
 const file = model ?? fileURLToPath(new URL('../../models/onpolicy-tiny.gguf', import.meta.url));
 const words = ['--model', file, '--parallel', slots, '--ctx-size', slots * CONTEXT_SIZE, '--no-webui'];
-const url = await startLlamaServer(program, [...words, '--threads', threads, '--threads-batch', threads]);
+const { url, cpuMs } = await startLlamaServer(program, [
+  ...words,
+  '--threads',
+  threads,
+  '--threads-batch',
+  threads,
+]);
 
-const startMs = performance.now();
+const [startMs, startCpuMs] = [performance.now(), cpuMs()];
 await inFlight(
   rowsOf(requests, { model }),
   // Answers of random weights that its parser of messages refuses count: they were computed.
   ({ body }) => ask(body),
   slots,
 );
-report({ rowsPerSecond: (1000 * requests) / (performance.now() - startMs) });
+report({
+  rowsPerSecond: (1000 * requests) / (performance.now() - startMs),
+  cpuMs: (cpuMs() - startCpuMs) / requests,
+});
 
 /** Without the time limits of `fetch`: the last of 64 prompts may take minutes to its first token. */
 async function ask(body) {

@@ -18,22 +18,24 @@ const batchTokens = BATCH_TOKENS;
 const own = await plain.createEmbedder({ batchTokens, maxSequences: TEXTS, threads, isLast: false });
 const llamaServer =
   program &&
-  (await startLlamaServer(program, [
-    '--model',
-    model,
-    '--embeddings',
-    '--threads',
-    threads,
-    '--parallel',
-    TEXTS,
-    '--kv-unified',
-    '--ctx-size',
-    8192,
-    '--batch-size',
-    2048,
-    '--ubatch-size',
-    2048,
-  ]));
+  (
+    await startLlamaServer(program, [
+      '--model',
+      model,
+      '--embeddings',
+      '--threads',
+      threads,
+      '--parallel',
+      TEXTS,
+      '--kv-unified',
+      '--ctx-size',
+      8192,
+      '--batch-size',
+      2048,
+      '--ubatch-size',
+      2048,
+    ])
+  ).url;
 
 async function overHttp(url, input) {
   const body = JSON.stringify({ input, encoding_format: 'float' });

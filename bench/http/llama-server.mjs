@@ -8,7 +8,7 @@ import { report, settingsOfProcess } from '../measure.mjs';
 
 const { program } = settingsOfProcess();
 const model = fileURLToPath(new URL('../../models/onpolicy-tiny.gguf', import.meta.url));
-const baseUrl = await startLlamaServer(program, [
+const { url: baseUrl } = await startLlamaServer(program, [
   '--model',
   model,
   '--jinja',

@@ -25,7 +25,7 @@ const words = [
   '--parallel',
   1,
 ];
-const server = program === null ? null : await startLlamaServer(program, words);
+const server = program === null ? null : (await startLlamaServer(program, words)).url;
 
 async function askServer(request) {
   const response = await fetch(`${server}/v1/chat/completions`, {

@@ -17,7 +17,7 @@ const words = [
   '--no-webui',
 ];
 words.push('--threads', threads, '--threads-batch', threads);
-const url = await startLlamaServer(program, words);
+const { url } = await startLlamaServer(program, words);
 
 const clock = new TokenClock(sequences, sayReady);
 

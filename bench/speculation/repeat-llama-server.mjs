@@ -6,7 +6,7 @@ const { program, model, threads, contextSize, prompt, outputTokens, speculation 
 const words = ['--model', model, '--parallel', 1, '--ctx-size', contextSize, '--no-webui'];
 words.push('--threads', threads, '--threads-batch', threads);
 if (speculation) words.push('--spec-type', speculation);
-const url = await startLlamaServer(program, words);
+const { url } = await startLlamaServer(program, words);
 const response = await fetch(`${url}/completion`, {
   method: 'POST',
   body: JSON.stringify({ prompt, n_predict: outputTokens, ignore_eos: true, temperature: 0, stream: true }),
