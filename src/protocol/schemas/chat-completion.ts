@@ -216,21 +216,10 @@ const scheduling: Fields = {
 
 /** Fields of the OpenAI API that a request may carry and that change nothing. */
 export const IGNORED_FIELDS = [
-  'audio',
-  'metadata',
-  'modalities',
-  'moderation',
-  'prompt_cache_key',
-  'prompt_cache_options',
-  'prompt_cache_retention',
-  'safety_identifier',
-  'service_tier',
-  'store',
-  'verbosity',
+  ...['audio', 'metadata', 'modalities', 'moderation', 'prompt_cache_key', 'prompt_cache_options'],
+  ...['prompt_cache_retention', 'safety_identifier', 'service_tier', 'store', 'verbosity'],
   'web_search_options',
-] as const;
-
-const ignored = Object.fromEntries(IGNORED_FIELDS.map((field) => [field, s.acceptedFrom('OpenAI')]));
+];
 
 /** The fields by what they are about: the sections of docs/request-fields.md. */
 export const FIELD_GROUPS: Readonly<Record<string, Fields>> = {
@@ -240,7 +229,10 @@ export const FIELD_GROUPS: Readonly<Record<string, Fields>> = {
   Structure: structure,
   Tools: tools,
   Scheduling: scheduling,
-  'Accepted without effect': { ...ignored, user: s.stringOrNull('No effect.') },
+  'Accepted without effect': {
+    ...s.accepted('OpenAI', ...IGNORED_FIELDS),
+    user: s.stringOrNull('No effect.'),
+  },
 };
 
 /** Definitions of the chat completion request. */

@@ -27,7 +27,7 @@ export const embeddingDefinitions: s.Definitions = {
     ),
     truncate_prompt_tokens: s.integerOrNull(
       'Keeps only this many tokens at the beginning of a text, and the token that the model wants at its end; -1 keeps as many as the model takes. Absent: a longer text is an error.',
-      { minimum: -1, expected: '-1, an integer from 1 up, or null' },
+      s.ALL_OR_SOME,
     ),
     user: s.stringOrNull('No effect.'),
     ...chatFields('timeout_ms', 'keep_alive'),

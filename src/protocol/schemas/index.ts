@@ -17,7 +17,7 @@ import { responsesDefinitions } from './responses.ts';
 import { rlDefinitions } from './rl.ts';
 import { rolloutDefinitions } from './rollout.ts';
 import { runtimeDefinitions } from './runtime.ts';
-import { type Definitions } from './schema.ts';
+import type { Definitions } from './schema.ts';
 import { speculationDefinitions } from './speculation.ts';
 import { storeDefinitions } from './store.ts';
 import { specificationDefinitions, structuredDefinitions } from './structured-outputs.ts';

@@ -1,40 +1,18 @@
 /** Requests of Anthropic's messages API. Sampling fields of chats may stand beside its own. */
-import { chatCompletionDefinitions } from './chat-completion.ts';
-import { llamaSamplers } from './llama-samplers.ts';
+import { chatCompletionDefinitions, FIELD_GROUPS } from './chat-completion.ts';
 import * as s from './schema.ts';
+
+/** Fields of sampling and scheduling that other APIs have themselves, or not. */
+const OWN = ['temperature', 'top_p', 'top_k', 'use_beam_search', 'length_penalty', 'kv_transfer_params'];
 
 /** Fields of a chat completion request that other APIs take as well, with the same meaning. */
 export const EXTRA_FIELDS: readonly string[] = [
-  'frequency_penalty',
-  'presence_penalty',
-  'repetition_penalty',
-  'logit_bias',
-  'min_p',
-  ...Object.keys(llamaSamplers),
-  'seed',
-  'thinking_token_budget',
-  'min_tokens',
-  'stop_token_ids',
-  'include_stop_str_in_output',
-  'ignore_eos',
-  'allowed_token_ids',
-  'bad_words',
-  'structured_outputs',
-  'logits_processors',
-  'inference_xargs',
-  'skip_special_tokens',
-  'request_id',
-  'documents',
-  'chat_template',
-  'chat_template_kwargs',
-  'truncate_prompt_tokens',
-  'priority',
-  'speculation',
-  'prediction',
-  'cache_salt',
-  'timeout_ms',
-  'keep_alive',
-  'adapters',
+  ...Object.keys({ ...FIELD_GROUPS['Sampling'], ...FIELD_GROUPS['Scheduling'] }).filter(
+    (field) => !OWN.includes(field),
+  ),
+  ...['thinking_token_budget', 'min_tokens', 'stop_token_ids', 'include_stop_str_in_output', 'ignore_eos'],
+  ...['structured_outputs', 'skip_special_tokens', 'request_id', 'documents', 'truncate_prompt_tokens'],
+  ...['chat_template', 'chat_template_kwargs'],
 ];
 
 /** Those and others of the chat completion request, by name. */
@@ -45,17 +23,9 @@ export function chatFields(...names: readonly string[]): NonNullable<s.Schema['p
 
 /** Fields of Anthropic's API that change nothing here. */
 const WITHOUT_EFFECT = [
-  'metadata',
-  'service_tier',
-  'cache_control',
-  'container',
-  'context_management',
-  'diagnostics',
-  'inference_geo',
-  'speed',
-  'user_profile_id',
-  'workspace_id',
-] as const;
+  ...['metadata', 'service_tier', 'cache_control', 'container', 'context_management', 'diagnostics'],
+  ...['inference_geo', 'speed', 'user_profile_id', 'workspace_id'],
+];
 
 const noEffect = s.acceptedFrom('Anthropic');
 
@@ -194,7 +164,7 @@ const ownFields: NonNullable<s.Schema['properties']> = {
   tools: s.listOrNull('What the model may call; the chat template shows it.', s.ref('MessageTool')),
   tool_choice: s.ref('MessageToolChoice', 'Which tools the model may or must call.'),
   output_config: s.ref('MessageOutputConfig', 'Effort, and the form of the answer.'),
-  ...Object.fromEntries(WITHOUT_EFFECT.map((name) => [name, noEffect])),
+  ...s.accepted('Anthropic', ...WITHOUT_EFFECT),
   ...chatFields(...EXTRA_FIELDS),
 };
 

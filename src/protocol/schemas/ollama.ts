@@ -22,24 +22,20 @@ export const SAME_OPTIONS = [
 
 /** Options of how a model is loaded, which is said where it is named, and of steps that do not exist here. */
 const WITHOUT_EFFECT = [
-  'num_ctx',
-  'num_keep',
-  'num_batch',
-  'num_gpu',
-  'num_thread',
-  'main_gpu',
-  'numa',
-  'low_vram',
-  'f16_kv',
-  'logits_all',
-  'vocab_only',
-  'use_mmap',
-  'use_mlock',
-  'embedding_only',
-  'repeat_last_n',
-  'penalize_newline',
-  'tfs_z',
-] as const;
+  ...[
+    'num_ctx',
+    'num_keep',
+    'num_batch',
+    'num_gpu',
+    'num_thread',
+    'main_gpu',
+    'numa',
+    'low_vram',
+    'f16_kv',
+    'logits_all',
+  ],
+  ...['vocab_only', 'use_mmap', 'use_mlock', 'embedding_only', 'repeat_last_n', 'penalize_newline', 'tfs_z'],
+];
 
 const model = s.stringOrNull(
   'Which model answers; a tag `:latest` may follow. Absent or empty: the default model.',
@@ -167,6 +163,6 @@ export const ollamaDefinitions: s.Definitions = {
       'Most tokens of the answer. 0, negative or absent: what is left of the context.',
     ),
     repeat_penalty: chatFields('repetition_penalty')['repetition_penalty']!,
-    ...Object.fromEntries(WITHOUT_EFFECT.map((name) => [name, noEffect])),
+    ...s.accepted('Ollama', ...WITHOUT_EFFECT),
   }),
 };

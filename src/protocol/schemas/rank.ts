@@ -19,7 +19,7 @@ const common = (isActivated: boolean): NonNullable<s.Schema['properties']> => ({
   ),
   truncate_prompt_tokens: s.integerOrNull(
     'Keeps only as much of the beginning of a text (of the document, in a pair) as makes this many tokens in all; -1: as the model takes. Absent: a longer text is an error.',
-    { minimum: -1, expected: '-1, an integer from 1 up, or null' },
+    s.ALL_OR_SOME,
   ),
   user: s.stringOrNull('No effect.'),
   ...chatFields('timeout_ms', 'keep_alive'),

@@ -6,15 +6,15 @@ import * as s from './schema.ts';
 
 /** Fields of this API that change nothing here. */
 const WITHOUT_EFFECT = [
-  'context_management',
-  'moderation',
-  'prompt_cache_key',
-  'prompt_cache_options',
-  'prompt_cache_retention',
-  'safety_identifier',
-  'service_tier',
-  'stream_options',
-] as const;
+  ...[
+    'context_management',
+    'moderation',
+    'prompt_cache_key',
+    'prompt_cache_options',
+    'prompt_cache_retention',
+  ],
+  ...['safety_identifier', 'service_tier', 'stream_options'],
+];
 
 const onlyNull = (description: string): s.Schema => s.oneOf(description, [null]);
 const id: s.Schema = s.stringOrNull('Its id; no effect.');
@@ -26,12 +26,7 @@ function item(
   required: readonly string[],
   more: s.Schema['properties'],
 ): s.Schema {
-  return s.branch(description, ['type', ...required], {
-    type: s.constant('Kind of the item.', type),
-    id,
-    status,
-    ...more,
-  });
+  return s.variant(type, 'item', description, required, { id, status, ...more });
 }
 
 function resultItem(type: string, description: string): s.Schema {
@@ -46,40 +41,25 @@ function resultItem(type: string, description: string): s.Schema {
   });
 }
 
+/** Kind of an item -> its definition. An item without a kind is a message. */
+const KINDS: Readonly<Record<string, string>> = {
+  message: 'ResponseInputMessage',
+  function_call: 'ResponseFunctionCallItem',
+  function_call_output: 'ResponseFunctionResultItem',
+  custom_tool_call: 'ResponseCustomCallItem',
+  custom_tool_call_output: 'ResponseCustomResultItem',
+  reasoning: 'ResponseReasoningInput',
+  item_reference: 'ResponseItemReference',
+  ...HISTORY_ITEMS,
+};
+
 const items: s.Definitions = {
   ResponseInputItem: {
     description: 'An item of the input: a message, a call, its result, or thoughts.',
     type: 'object',
-    properties: {
-      type: {
-        enum: [
-          'message',
-          'function_call',
-          'function_call_output',
-          'custom_tool_call',
-          'custom_tool_call_output',
-          'reasoning',
-          'item_reference',
-          ...Object.keys(HISTORY_ITEMS),
-        ],
-      },
-    },
-    ...s.when(
-      { required: ['type'] },
-      s.byField('type', {
-        message: 'ResponseInputMessage',
-        function_call: 'ResponseFunctionCallItem',
-        function_call_output: 'ResponseFunctionResultItem',
-        custom_tool_call: 'ResponseCustomCallItem',
-        custom_tool_call_output: 'ResponseCustomResultItem',
-        reasoning: 'ResponseReasoningInput',
-        item_reference: 'ResponseItemReference',
-        ...HISTORY_ITEMS,
-      }),
-      s.ref('ResponseInputMessage'),
-    ),
-    tsType:
-      'ResponseInputMessage | ResponseFunctionCallItem | ResponseFunctionResultItem | ResponseCustomCallItem | ResponseCustomResultItem | ResponseReasoningInput | ResponseHostedCallItem | ResponseHostedResultItem | ResponseMcpCallItem | ResponseCompactionItem | ResponseServerItem | ResponseItemReference',
+    properties: { type: { enum: Object.keys(KINDS) } },
+    ...s.when({ required: ['type'] }, s.byField('type', KINDS), s.ref('ResponseInputMessage')),
+    tsType: [...new Set(Object.values(KINDS))].join(' | '),
   },
   ResponseInputMessage: s.branch(
     'A message. Those of an answer can be given back as they are.',
@@ -248,7 +228,7 @@ export const responsesDefinitions: s.Definitions = {
     background: s.oneOf('Not served: false or null.', [false, null]),
     conversation: onlyNull('Not served: null.'),
     prompt: onlyNull('Not served: null.'),
-    ...Object.fromEntries(WITHOUT_EFFECT.map((name) => [name, noEffect])),
+    ...s.accepted('OpenAI', ...WITHOUT_EFFECT),
     ...chatFields('stop', ...EXTRA_FIELDS),
   }),
   ...items,

@@ -239,6 +239,14 @@ export function acceptedFrom(client: 'Anthropic' | 'Ollama' | 'OpenAI' | 'vLLM')
   return { description: `Accepted from ${client} clients; no effect.` };
 }
 
+/** Such fields, by name. */
+export function accepted(
+  client: Parameters<typeof acceptedFrom>[0],
+  ...names: readonly string[]
+): NonNullable<Schema['properties']> {
+  return Object.fromEntries(names.map((name) => [name, acceptedFrom(client)]));
+}
+
 /** Texts or token ids: one of them, or a list. */
 export function textsOrIds(description: string): Schema {
   return {
@@ -256,3 +264,12 @@ export function textsOrIds(description: string): Schema {
     tsType: 'string | readonly string[] | readonly number[] | readonly (readonly number[])[]',
   };
 }
+
+const allOrSome = { expected: '-1, an integer from 1 up, or null' };
+
+/** A number of tokens to keep, or -1 for as many as there is room for. */
+export const ALL_OR_SOME: More = {
+  minimum: -1,
+  ...allOrSome,
+  ...when({ minimum: 0 }, { minimum: 1, ...allOrSome }),
+};
