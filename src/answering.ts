@@ -3,14 +3,12 @@ import {
   type AnswerContext,
   answer,
   beginTrace,
-  type ChatCompletionStream,
   classify,
   embed,
   judgePairs,
   renderPrompt,
   type Scores,
   scorePairs,
-  type TextCompletionStream,
   toJudgeRequest,
   toRerankResponse,
   toScoreResponse,
@@ -27,31 +25,39 @@ import {
   type NamedAdapters,
 } from './models/index.ts';
 import {
-  type ChatCompletion,
+  admitChatRequest,
+  admitTextCompletionRequest,
+  type ChatCompletionRequest,
+  type Checked,
+  type ClassifyRequest,
   type ClassifyResponse,
   checkTokenIds,
   checkVocabulary,
   type DetokenizeRequest,
+  type EmbeddingRequest,
   type EmbeddingResponse,
   fault,
   type RenderedPrompt,
+  type RerankRequest,
   type RerankResponse,
+  type ScoreRequest,
   type ScoreResponse,
-  type TextCompletion,
+  type TextCompletionRequest,
   type TokenizeRequest,
   throwFaults,
   toKeepAlive,
   toSpeculation,
+  toValidClassify,
+  toValidEmbedding,
+  toValidRerank,
+  toValidScore,
   type ValidChatRequest,
-  type ValidClassifyRequest,
   type ValidEmbeddingRequest,
   type ValidPairs,
-  type ValidRerankRequest,
   type ValidSpeculation,
-  type ValidTextCompletionRequest,
 } from './protocol/index.ts';
 import type { CheckedOptions } from './runtime-options.ts';
-import type { CallOptions } from './service.ts';
+import type { CallOptions, ChatAnswer, InnerService, TextAnswer } from './service.ts';
 import { detokenize } from './tokenizer/index.ts';
 import { answerText } from './wires/index.ts';
 
@@ -69,7 +75,7 @@ export type AnsweringSettings = {
 type VectorRequest = Pick<ValidEmbeddingRequest, 'model' | 'timeout_ms' | 'keep_alive'>;
 
 /** Answers the requests of one runtime. */
-export class Answering {
+export class Answering implements Omit<InnerService, 'train' | 'log'> {
   readonly #settings: AnsweringSettings;
   readonly #speculation: ValidSpeculation;
   readonly #requestIds = new Set<string>(); // of requests that run
@@ -90,16 +96,14 @@ export class Answering {
   }
 
   /** Answers messages. */
-  chat(valid: ValidChatRequest, options: CallOptions): Promise<ChatCompletion | ChatCompletionStream> {
-    return this.#run('chat', valid, options, answer);
+  async chat(request: Checked<ChatCompletionRequest>, options: CallOptions): Promise<ChatAnswer> {
+    return await this.#run('chat', admitChatRequest(request, this.#settings.options), options, answer);
   }
 
   /** Continues prompts. */
-  text(
-    valid: ValidTextCompletionRequest,
-    options: CallOptions,
-  ): Promise<TextCompletion | TextCompletionStream> {
-    return valid.paths.run(() =>
+  async text(request: Checked<TextCompletionRequest>, options: CallOptions): Promise<TextAnswer> {
+    const valid = admitTextCompletionRequest(request, this.#settings.options);
+    return await valid.paths.run(() =>
       this.#run('text_completion', valid.chat, options, (leased, chat, context) =>
         answerText(leased, { ...valid, chat }, context),
       ),
@@ -107,24 +111,26 @@ export class Answering {
   }
 
   /** The vectors of texts. */
-  embeddings(valid: ValidEmbeddingRequest, options: CallOptions): Promise<EmbeddingResponse> {
-    return this.#withVectors(valid, options, embed);
+  embed(request: Checked<EmbeddingRequest>, options: CallOptions): Promise<EmbeddingResponse> {
+    return this.#withVectors(toValidEmbedding(request), options, embed);
   }
 
   /** Documents in the order of their scores. */
-  async rerank(valid: ValidRerankRequest, options: CallOptions): Promise<RerankResponse> {
+  async rerank(request: Checked<RerankRequest>, options: CallOptions): Promise<RerankResponse> {
+    const valid = toValidRerank(request);
     return toRerankResponse(valid, await this.#scoresOf(valid, options), options);
   }
 
   /** The scores of pairs. */
-  async score(valid: ValidPairs, options: CallOptions): Promise<ScoreResponse> {
+  async score(request: Checked<ScoreRequest>, options: CallOptions): Promise<ScoreResponse> {
+    const valid = toValidScore(request);
     return toScoreResponse(valid, await this.#scoresOf(valid, options), options);
   }
 
   /** The labels of texts. */
-  classify(valid: ValidClassifyRequest, options: CallOptions): Promise<ClassifyResponse> {
-    return this.#withVectors(valid, options, (model, request, signal) =>
-      classify(model, request, signal, options),
+  classify(request: Checked<ClassifyRequest>, options: CallOptions): Promise<ClassifyResponse> {
+    return this.#withVectors(toValidClassify(request), options, (model, valid, signal) =>
+      classify(model, valid, signal, options),
     );
   }
 
@@ -160,7 +166,8 @@ export class Answering {
   }
 
   /** The prompt that messages would be answered from. */
-  async render(valid: ValidChatRequest, { signal }: CallOptions): Promise<RenderedPrompt> {
+  async render(request: Checked<ChatCompletionRequest>, { signal }: CallOptions): Promise<RenderedPrompt> {
+    const valid = admitChatRequest(request, this.#settings.options);
     using leased = await this.lease(valid.model, signal);
     return await renderPrompt(leased.model, valid);
   }

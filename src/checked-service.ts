@@ -1,4 +1,4 @@
-/** Public methods of services -> validated requests to the inner service. Each method and its validation is written once, here. */
+/** Public methods of services -> validated requests to the inner service. */
 import type { ChatCompletionStream, TextCompletionStream } from './answer/index.ts';
 import { answerRows, createBatch } from './batch/index.ts';
 import { OnpolicyError } from './errors.ts';
@@ -10,19 +10,11 @@ import {
   type ChatCompletionRequest,
   type ChatRequestOptions,
   type Checked,
-  type CheckedLogRequest,
   type ClassifyRequest,
   type ClassifyResponse,
   checkCallOptions,
-  checkChatRequest,
-  checkClassifyRequest,
-  checkEmbeddingRequest,
-  checkRerankRequest,
-  checkScoreRequest,
-  checkTextCompletionRequest,
   type EmbeddingRequest,
   type EmbeddingResponse,
-  type LogResult,
   type RenderedPrompt,
   type RerankRequest,
   type RerankResponse,
@@ -32,40 +24,25 @@ import {
   type TextCompletionRequest,
   type TrainingJobRequest,
   type TrainingRunRequest,
-  validateTrainingJobRequest,
 } from './protocol/index.ts';
-import type {
-  Answer,
-  CallOptions,
-  Completions,
-  Service,
-  StreamFlag,
-  TrainingJob,
-  Transcribe,
+import {
+  type Answer,
+  type CallOptions,
+  type Completions,
+  type Inner,
+  type InnerService,
+  METHODS,
+  type Method,
+  type MethodName,
+  methods,
+  type Reply,
+  type Service,
+  type StreamFlag,
+  type TrainingJob,
+  type Transcribe,
 } from './service.ts';
 import { TrainingRun } from './training-run.ts';
 import { transcribe } from './wires/index.ts';
-
-/** The whole answer to a chat completion request, or its stream. */
-export type ChatAnswer = ChatCompletion | ChatCompletionStream;
-/** The whole answer to a text completion request, or its stream. */
-export type TextAnswer = TextCompletion | TextCompletionStream;
-
-/** Answers requests that were validated in this process. Handlers, pools and recorders call it. An absent method is not supported. */
-export type InnerService = {
-  readonly chat: (request: Checked<ChatCompletionRequest>, options: CallOptions) => Promise<ChatAnswer>;
-  readonly text?: (request: Checked<TextCompletionRequest>, options: CallOptions) => Promise<TextAnswer>;
-  readonly embed?: (request: Checked<EmbeddingRequest>, options: CallOptions) => Promise<EmbeddingResponse>;
-  readonly rerank?: (request: Checked<RerankRequest>, options: CallOptions) => Promise<RerankResponse>;
-  readonly score?: (request: Checked<ScoreRequest>, options: CallOptions) => Promise<ScoreResponse>;
-  readonly classify?: (request: Checked<ClassifyRequest>, options: CallOptions) => Promise<ClassifyResponse>;
-  readonly render?: (
-    request: Checked<ChatCompletionRequest>,
-    options: CallOptions,
-  ) => Promise<RenderedPrompt>;
-  readonly train?: (request: Checked<TrainingJobRequest>, options: CallOptions) => Promise<TrainingJob>;
-  readonly log?: (id: string, request: CheckedLogRequest, options: CallOptions) => Promise<LogResult>;
-};
 
 /** The inner service of a service of this library. Not exported from the package. */
 export const INNER = Symbol('onpolicy.inner');
@@ -94,70 +71,38 @@ export abstract class CheckedService implements Completions {
     await this.close();
   }
 
-  /** Answers a chat completion request: with `stream: true` as a stream of chunks, else as a whole. */
   async createCompletion<Flag extends StreamFlag = undefined>(
     request: ChatCompletionRequest & { stream?: Flag },
-    options: CallOptions = {},
+    options?: CallOptions,
   ): Promise<Answer<Flag, ChatCompletionStream, ChatCompletion>> {
-    this.#enter(request, options);
-    const answer = await this[INNER].chat(checkChatRequest(request, this.limits), options);
-    return answer as Answer<Flag, ChatCompletionStream, ChatCompletion>;
+    return (await this.ask('chat', request, options)) as Answer<Flag, ChatCompletionStream, ChatCompletion>;
   }
 
-  /** Continues prompts without a chat template: with `stream: true` as a stream of chunks, else as a whole. */
   async createTextCompletion<Flag extends StreamFlag = undefined>(
     request: TextCompletionRequest & { stream?: Flag },
-    options: CallOptions = {},
+    options?: CallOptions,
   ): Promise<Answer<Flag, TextCompletionStream, TextCompletion>> {
-    this.#enter(request, options);
-    const text = able(this, 'text', 'text completions');
-    const answer = await text(checkTextCompletionRequest(request, this.limits), options);
-    return answer as Answer<Flag, TextCompletionStream, TextCompletion>;
+    return (await this.ask('text', request, options)) as Answer<Flag, TextCompletionStream, TextCompletion>;
   }
 
-  /**
-   * Computes the vectors of texts with an embedding model.
-   * @throws OnpolicyError `INVALID_REQUEST`, `UNSUPPORTED` for a model without embeddings, `CONTEXT_OVERFLOW` for long texts
-   */
-  async createEmbeddings(request: EmbeddingRequest, options: CallOptions = {}): Promise<EmbeddingResponse> {
-    this.#enter(request, options);
-    return await able(this, 'embed', 'embeddings')(checkEmbeddingRequest(request), options);
+  async createEmbeddings(request: EmbeddingRequest, options?: CallOptions): Promise<EmbeddingResponse> {
+    return await this.ask('embed', request, options);
   }
 
-  /**
-   * Orders documents by how well they fit a query. See docs/ranking.md for the models that do.
-   * @throws OnpolicyError `INVALID_REQUEST`, `UNSUPPORTED` for a model that cannot rank, `CONTEXT_OVERFLOW` for long texts
-   */
-  async rerank(request: RerankRequest, options: CallOptions = {}): Promise<RerankResponse> {
-    this.#enter(request, options);
-    return await able(this, 'rerank', 'rankings')(checkRerankRequest(request), options);
+  async rerank(request: RerankRequest, options?: CallOptions): Promise<RerankResponse> {
+    return await this.ask('rerank', request, options);
   }
 
-  /**
-   * Compares pairs of texts.
-   * @throws OnpolicyError as `rerank` does
-   */
-  async score(request: ScoreRequest, options: CallOptions = {}): Promise<ScoreResponse> {
-    this.#enter(request, options);
-    return await able(this, 'score', 'scores')(checkScoreRequest(request), options);
+  async score(request: ScoreRequest, options?: CallOptions): Promise<ScoreResponse> {
+    return await this.ask('score', request, options);
   }
 
-  /**
-   * Labels texts with a model that has labels.
-   * @throws OnpolicyError `INVALID_REQUEST`, `UNSUPPORTED` for a model without labels, `CONTEXT_OVERFLOW` for long texts
-   */
-  async classify(request: ClassifyRequest, options: CallOptions = {}): Promise<ClassifyResponse> {
-    this.#enter(request, options);
-    return await able(this, 'classify', 'labels')(checkClassifyRequest(request), options);
+  async classify(request: ClassifyRequest, options?: CallOptions): Promise<ClassifyResponse> {
+    return await this.ask('classify', request, options);
   }
 
-  /**
-   * Returns the prompt of a chat completion request. Nothing is generated.
-   * @throws OnpolicyError as `createCompletion` does for the same request, `UNSUPPORTED` if the service does not support it
-   */
-  async renderPrompt(request: ChatCompletionRequest, options: CallOptions = {}): Promise<RenderedPrompt> {
-    this.#enter(null, options);
-    return await able(this, 'render', 'prompts')(checkChatRequest(request, this.limits), options);
+  async renderPrompt(request: ChatCompletionRequest, options?: CallOptions): Promise<RenderedPrompt> {
+    return await this.ask('render', request, options);
   }
 
   /**
@@ -173,9 +118,19 @@ export abstract class CheckedService implements Completions {
     return createBatch({ answer, defaultModel }, source, options);
   }
 
-  #enter(request: unknown, options: CallOptions): void {
-    this.enter(request);
+  /** @internal */
+  protected async ask<Name extends MethodName>(
+    name: Name,
+    request: object,
+    options: CallOptions = {},
+  ): Promise<Awaited<Reply<Name>>> {
+    const { check, what }: Method = METHODS[name];
+    this.enter(name === 'render' ? null : request);
     checkCallOptions(options);
+    const inner = this[INNER];
+    if (!inner[name]) throw new OnpolicyError('UNSUPPORTED', `this service has no ${what}`);
+    const answer = inner[name] as Inner<object, Awaited<Reply<Name>>>;
+    return await answer.call(inner, check(request, this.limits) as Checked<object>, options);
   }
 }
 
@@ -208,48 +163,31 @@ export abstract class CheckedTrainingService extends CheckedService implements S
    * on one model file run one after the other, and completions continue meanwhile.
    * @throws OnpolicyError `INVALID_REQUEST` for bad fields, before anything runs
    */
-  async train(request: TrainingJobRequest, options: CallOptions = {}): Promise<TrainingJob> {
-    this.enter(null);
-    checkCallOptions(options);
-    return await able(this, 'train', 'training')(validateTrainingJobRequest(request), options);
+  async train(request: TrainingJobRequest, options?: CallOptions): Promise<TrainingJob> {
+    return await this.ask('train', request, options);
   }
 }
 
-/** The public method of each inner one. */
-const PUBLIC = {
-  chat: 'createCompletion',
-  text: 'createTextCompletion',
-  embed: 'createEmbeddings',
-  rerank: 'rerank',
-  score: 'score',
-  classify: 'classify',
-  render: 'renderPrompt',
-  train: 'train',
-} as const;
-
 /**
- * The inner service of a service. A public method that is not from this file, such as that of another service or of a wrapper, is called
- * directly, with its own validation.
+ * The inner method of a service, if it has one. A public method that is not from this file, such as that of another service or of a
+ * wrapper, is called directly, with its own validation.
  */
-export function innerOf(service: Completions & Partial<Service>): InnerService {
-  const inner: InnerService | null = service instanceof CheckedService ? service[INNER] : null;
-  const methods = service as unknown as Record<string, ((...args: unknown[]) => unknown) | undefined>;
-  const ours = CheckedTrainingService.prototype as unknown as typeof methods;
-  const found = Object.entries(PUBLIC).map(([name, method]) => {
-    const isOurs = inner !== null && methods[method] === ours[method];
-    return [name, isOurs ? inner[name as keyof InnerService] : methods[method]?.bind(service)];
-  });
-  const log = inner ? inner.log : service.models?.log.bind(service.models);
-  return { ...Object.fromEntries(found), log };
+export function innerMethod<Name extends MethodName>(
+  service: Completions & Partial<Service>,
+  name: Name,
+): InnerService[Name] {
+  type Any = ((...args: never[]) => unknown) | undefined;
+  const { name: method } = METHODS[name];
+  const own = service[method] as Any;
+  const inner = service instanceof CheckedService ? service[INNER] : null;
+  const isOurs = inner !== null && own === CheckedTrainingService.prototype[method];
+  return (isOurs ? (inner[name] as Any)?.bind(inner) : own?.bind(service)) as InnerService[Name];
 }
 
-/** Returns an optional part of a service. Throws `UNSUPPORTED` if it is missing. */
-function able<Name extends keyof InnerService>(
-  service: CheckedService,
-  name: Name,
-  what: string,
-): NonNullable<InnerService[Name]> {
-  const method = service[INNER][name];
-  if (!method) throw new OnpolicyError('UNSUPPORTED', `this service has no ${what}`);
-  return method;
+/** The inner service of a service. */
+export function innerOf(service: Completions & Partial<Service>): InnerService {
+  const found = methods.map(([name]) => [name, innerMethod(service, name)]);
+  const log =
+    service instanceof CheckedService ? service[INNER].log : service.models?.log.bind(service.models);
+  return { ...Object.fromEntries(found), log };
 }

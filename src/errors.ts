@@ -1,54 +1,33 @@
 /** A code and a message -> the library's error class, with the HTTP status of the code. */
 
-/** All error codes. A new code is a minor release, a renamed one a major release. */
-export type ErrorCode =
-  | 'INVALID_REQUEST' // a field of a request or option is wrong; `detail` lists every fault
-  | 'UNSUPPORTED' // a legal request that this model, engine or version cannot serve
-  | 'MODEL_NOT_FOUND' // no such model, file or download
-  | 'NOT_FOUND' // no such checkpoint, training job or endpoint
-  | 'CONFLICT' // it already exists or is in use
-  | 'STORE_FAILED' // the home folder, or another file, cannot be read or written: damaged, full, not permitted, or locked
-  | 'UNAUTHORIZED' // no token, or an unknown one
-  | 'FORBIDDEN' // the token does not allow this
-  | 'TOO_LARGE' // the request exceeds a limit of the server
-  | 'OVERLOADED' // too many requests wait, or a token has used up what it may; `retryAfterMs` says when to try again
-  | 'TIMEOUT' // a time limit was exceeded
-  | 'MODEL_INVALID' // the file exists but is damaged, truncated, or of an unknown architecture
-  | 'TEMPLATE_FAILED' // the chat template raised an error or ran over its budget
-  | 'CONTEXT_OVERFLOW' // prompt and requested output do not fit into the context
-  | 'OUT_OF_MEMORY' // the model, its context or a buffer does not fit into memory
-  | 'NO_ALLOWED_TOKEN' // masks left no token to sample
-  | 'TRAINING_DIVERGED' // a training job's numbers stopped being finite; its checkpoint was not published
-  | 'ABORTED' // the caller's AbortSignal fired
-  | 'CLOSED' // used after `close()`
-  | 'NETWORK_FAILED' // a download or remote call failed
-  | 'NATIVE_UNAVAILABLE' // the addon or the engine's libraries are missing or of another version
-  | 'BACKEND_FAILED'; // the engine failed, not the caller's fault
+/** All error codes, each with its HTTP status. A new code is a minor release, a renamed one a major release. */
+const STATUS = {
+  INVALID_REQUEST: 400, // a field of a request or option is wrong; `detail` lists every fault
+  UNSUPPORTED: 400, // a legal request that this model, engine or version cannot serve
+  MODEL_NOT_FOUND: 404, // no such model, file or download
+  NOT_FOUND: 404, // no such checkpoint, training job or endpoint
+  CONFLICT: 409, // it already exists or is in use
+  STORE_FAILED: 500, // the home folder, or another file, cannot be read or written: damaged, full, not permitted, or locked
+  UNAUTHORIZED: 401, // no token, or an unknown one
+  FORBIDDEN: 403, // the token does not allow this
+  TOO_LARGE: 413, // the request exceeds a limit of the server
+  OVERLOADED: 429, // too many requests wait, or a token has used up what it may; `retryAfterMs` says when to try again
+  TIMEOUT: 408, // a time limit was exceeded
+  MODEL_INVALID: 400, // the file exists but is damaged, truncated, or of an unknown architecture
+  TEMPLATE_FAILED: 400, // the chat template raised an error or ran over its budget
+  CONTEXT_OVERFLOW: 400, // prompt and requested output do not fit into the context
+  OUT_OF_MEMORY: 503, // the model, its context or a buffer does not fit into memory
+  NO_ALLOWED_TOKEN: 400, // masks left no token to sample
+  TRAINING_DIVERGED: 422, // a training job's numbers stopped being finite; its checkpoint was not published
+  ABORTED: 499, // the caller's AbortSignal fired
+  CLOSED: 503, // used after `close()`
+  NETWORK_FAILED: 502, // a download or remote call failed
+  NATIVE_UNAVAILABLE: 500, // the addon or the engine's libraries are missing or of another version
+  BACKEND_FAILED: 500, // the engine failed, not the caller's fault
+} as const;
 
-const STATUS: Record<ErrorCode, number> = {
-  INVALID_REQUEST: 400,
-  UNSUPPORTED: 400,
-  MODEL_NOT_FOUND: 404,
-  NOT_FOUND: 404,
-  CONFLICT: 409,
-  STORE_FAILED: 500,
-  UNAUTHORIZED: 401,
-  FORBIDDEN: 403,
-  TOO_LARGE: 413,
-  OVERLOADED: 429,
-  TIMEOUT: 408,
-  MODEL_INVALID: 400,
-  TEMPLATE_FAILED: 400,
-  CONTEXT_OVERFLOW: 400,
-  OUT_OF_MEMORY: 503,
-  NO_ALLOWED_TOKEN: 400,
-  TRAINING_DIVERGED: 422,
-  ABORTED: 499,
-  CLOSED: 503,
-  NETWORK_FAILED: 502,
-  NATIVE_UNAVAILABLE: 500,
-  BACKEND_FAILED: 500,
-};
+/** What failed. */
+export type ErrorCode = keyof typeof STATUS;
 
 /** All codes. */
 export const errorCodes = Object.keys(STATUS) as readonly ErrorCode[];

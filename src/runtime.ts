@@ -1,7 +1,7 @@
 /** Requests -> answers and training jobs of this process. Connects models, engines, answers, training and the store. */
 import path from 'node:path';
 import { Answering } from './answering.ts';
-import { CheckedTrainingService, INNER, type InnerService } from './checked-service.ts';
+import { CheckedTrainingService, INNER } from './checked-service.ts';
 import { requirePackage } from './common/index.ts';
 import { type DiskCachesResource, diskCachesResource } from './disk-cache/index.ts';
 import { OnpolicyError } from './errors.ts';
@@ -20,8 +20,6 @@ import {
 } from './models/index.ts';
 import { loadAddon, openLibraries } from './native/index.ts';
 import {
-  admitChatRequest,
-  admitTextCompletionRequest,
   checkCallOptions,
   checkTextCompletionRequest,
   fault,
@@ -32,10 +30,6 @@ import {
   type RuntimeOptions,
   type TextCompletion,
   throwFaults,
-  toValidClassify,
-  toValidEmbedding,
-  toValidRerank,
-  toValidScore,
   validateDetokenizeRequest,
   validateTokenizeRequest,
 } from './protocol/index.ts';
@@ -44,7 +38,13 @@ import type { SftRequest } from './rl/index.ts';
 import { type DistillOptions, type DistillResult, distill, type Recorder, record } from './rollout/index.ts';
 import { type CheckedOptions, checkOptions } from './runtime-options.ts';
 import { type RuntimeStats, runtimeStats } from './runtime-stats.ts';
-import type { CallOptions, TrainingJob, TrainingJobsResource, TrainingRunsResource } from './service.ts';
+import type {
+  CallOptions,
+  InnerService,
+  TrainingJob,
+  TrainingJobsResource,
+  TrainingRunsResource,
+} from './service.ts';
 import {
   checkpointsResource,
   type LocalCheckpointsResource,
@@ -110,18 +110,7 @@ export class Runtime extends CheckedTrainingService {
   #closed: Promise<void> | null = null;
 
   /** @internal */
-  readonly [INNER]: InnerService = {
-    chat: (request, options) => this.#answering.chat(admitChatRequest(request, this.#options), options),
-    text: (request, options) =>
-      this.#answering.text(admitTextCompletionRequest(request, this.#options), options),
-    embed: (request, options) => this.#answering.embeddings(toValidEmbedding(request), options),
-    rerank: (request, options) => this.#answering.rerank(toValidRerank(request), options),
-    score: (request, options) => this.#answering.score(toValidScore(request), options),
-    classify: (request, options) => this.#answering.classify(toValidClassify(request), options),
-    render: (request, options) => this.#answering.render(admitChatRequest(request, this.#options), options),
-    train: (request, options) => this.#training.train(request, options),
-    log: (id, request) => this.#store.store.runs.log(id, request),
-  };
+  readonly [INNER]: InnerService;
 
   /** @internal Use {@link createRuntime}. */
   constructor(options: CheckedOptions) {
@@ -167,6 +156,11 @@ export class Runtime extends CheckedTrainingService {
       answer: async (request) =>
         (await this[INNER].text!(checkTextCompletionRequest(request, options), {})) as TextCompletion,
     });
+    const own: Pick<InnerService, 'train' | 'log'> = {
+      train: (request, options) => this.#training.train(request, options),
+      log: (id, request) => this.#store.store.runs.log(id, request),
+    };
+    this[INNER] = Object.assign(this.#answering, own);
     this.trainingJobs = this.#training.jobs;
     this.trainingRuns = this.#training.runs;
     if (log && !options.isolate)

@@ -1,43 +1,54 @@
 /** The interface of services: the runtime in this process, the client of a server, a pool of services. */
 
-import type { ChatCompletionStream, TextCompletionStream, TranscriptionStream } from './answer/index.ts';
-import type {
-  BatchOptions,
-  BatchRun,
-  BatchSource,
-  CallOptions,
-  ChatCompletion,
-  ChatCompletionRequest,
-  Checkpoint,
-  CheckpointDeleteRequest,
-  CheckpointDeletion,
-  ClassifyRequest,
-  ClassifyResponse,
-  EmbeddingRequest,
-  EmbeddingResponse,
-  JobListQuery,
-  ListQuery,
-  LogRequest,
-  LogResult,
-  Model,
-  ModelCreateRequest,
-  ModelDeletion,
-  Page,
-  RerankRequest,
-  RerankResponse,
-  ScoreRequest,
-  ScoreResponse,
-  SftRequest,
-  TextCompletion,
-  TextCompletionRequest,
-  TrainingJobEvent,
-  TrainingJobInfo,
-  TrainingJobRequest,
-  TrainingJobStatus,
-  TrainingResult,
-  TrainingRunRequest,
-  Transcription,
-  TranscriptionRequest,
+import { ChatCompletionStream, TextCompletionStream, type TranscriptionStream } from './answer/index.ts';
+import {
+  type BatchOptions,
+  type BatchRun,
+  type BatchSource,
+  type CallOptions,
+  type ChatCompletion,
+  type ChatCompletionRequest,
+  type ChatRequestOptions,
+  type Checked,
+  type CheckedLogRequest,
+  type Checkpoint,
+  type CheckpointDeleteRequest,
+  type CheckpointDeletion,
+  type ClassifyRequest,
+  type ClassifyResponse,
+  checkChatRequest,
+  checkClassifyRequest,
+  checkEmbeddingRequest,
+  checkRerankRequest,
+  checkScoreRequest,
+  checkTextCompletionRequest,
+  type EmbeddingRequest,
+  type EmbeddingResponse,
+  type JobListQuery,
+  type ListQuery,
+  type LogRequest,
+  type LogResult,
+  type Model,
+  type ModelCreateRequest,
+  type ModelDeletion,
+  type Page,
+  type RenderedPrompt,
+  type RerankRequest,
+  type RerankResponse,
+  type ScoreRequest,
+  type ScoreResponse,
+  type SftRequest,
+  type TextCompletion,
+  type TextCompletionRequest,
+  type TrainingJobEvent,
+  type TrainingJobInfo,
+  type TrainingJobRequest,
+  type TrainingJobStatus,
+  type TrainingResult,
+  type TrainingRunRequest,
+  type Transcription,
+  type TranscriptionRequest,
+  validateTrainingJobRequest,
 } from './protocol/index.ts';
 import type { TrainingRun, TrainingRunsResource } from './training-run.ts';
 
@@ -131,19 +142,30 @@ export interface Completions {
     options?: CallOptions,
   ): Promise<Answer<Flag, TextCompletionStream, TextCompletion>>;
   /**
-   * Computes the embedding vectors of texts. Absent if the service does not support it.
-   * @throws OnpolicyError `INVALID_REQUEST` for bad fields, before anything runs; further codes in `ErrorCode`
+   * Computes the vectors of texts with an embedding model. Absent if the service does not support it.
+   * @throws OnpolicyError `INVALID_REQUEST`, `UNSUPPORTED` for a model without embeddings, `CONTEXT_OVERFLOW` for long texts
    */
   createEmbeddings?(request: EmbeddingRequest, options?: CallOptions): Promise<EmbeddingResponse>;
   /**
-   * Orders documents by how well they fit a query. Absent if the service does not support it.
-   * @throws OnpolicyError `INVALID_REQUEST` for bad fields, before anything runs; further codes in `ErrorCode`
+   * Orders documents by how well they fit a query. See docs/ranking.md for the models that do. Absent if the service does not support it.
+   * @throws OnpolicyError `INVALID_REQUEST`, `UNSUPPORTED` for a model that cannot rank, `CONTEXT_OVERFLOW` for long texts
    */
   rerank?(request: RerankRequest, options?: CallOptions): Promise<RerankResponse>;
-  /** Compares pairs of texts. Absent if the service does not support it. */
+  /**
+   * Compares pairs of texts. Absent if the service does not support it.
+   * @throws OnpolicyError as `rerank` does
+   */
   score?(request: ScoreRequest, options?: CallOptions): Promise<ScoreResponse>;
-  /** Labels texts. Absent if the service does not support it. */
+  /**
+   * Labels texts with a model that has labels. Absent if the service does not support it.
+   * @throws OnpolicyError `INVALID_REQUEST`, `UNSUPPORTED` for a model without labels, `CONTEXT_OVERFLOW` for long texts
+   */
   classify?(request: ClassifyRequest, options?: CallOptions): Promise<ClassifyResponse>;
+  /**
+   * Returns the prompt of a chat completion request. Nothing is generated. Absent if the service does not support it.
+   * @throws OnpolicyError as `createCompletion` does for the same request, `UNSUPPORTED` if the service does not support it
+   */
+  renderPrompt?(request: ChatCompletionRequest, options?: CallOptions): Promise<RenderedPrompt>;
   /** Ends running requests and frees all resources. Can be called twice. */
   close(): Promise<void>;
   /** The same as {@link close}, for `await using`. */
@@ -236,4 +258,111 @@ export interface Service extends Completions {
     target: TrainingRunRequest | { readonly run: string },
     options?: CallOptions,
   ): Promise<TrainingRun>;
+}
+
+/** The whole answer to a chat completion request, or its stream. */
+export type ChatAnswer = ChatCompletion | ChatCompletionStream;
+/** The whole answer to a text completion request, or its stream. */
+export type TextAnswer = TextCompletion | TextCompletionStream;
+
+/** A method of an inner service. */
+export type Inner<Request, Reply> = (request: Checked<Request>, options: CallOptions) => Promise<Reply>;
+
+/** Answers requests that were validated in this process. Handlers, pools and recorders call it. An absent method is not supported. */
+export type InnerService = {
+  readonly chat: Inner<ChatCompletionRequest, ChatAnswer>;
+  readonly text?: Inner<TextCompletionRequest, TextAnswer>;
+  readonly embed?: Inner<EmbeddingRequest, EmbeddingResponse>;
+  readonly rerank?: Inner<RerankRequest, RerankResponse>;
+  readonly score?: Inner<ScoreRequest, ScoreResponse>;
+  readonly classify?: Inner<ClassifyRequest, ClassifyResponse>;
+  readonly render?: Inner<ChatCompletionRequest, RenderedPrompt>;
+  readonly train?: Inner<TrainingJobRequest, TrainingJob>;
+  readonly log?: (id: string, request: CheckedLogRequest, options: CallOptions) => Promise<LogResult>;
+};
+
+/** A request of any of these methods. */
+export type AnyRequest = Partial<ChatCompletionRequest & TextCompletionRequest>;
+
+/** What there is to know of a method. Servers, clients, pools and isolated processes have it by this. */
+export type Method = {
+  /** Of the public method. */
+  readonly name: keyof Service & string;
+  /** What it answers with, in words. */
+  readonly what: string;
+  readonly check: (input: unknown, options: ChatRequestOptions) => unknown;
+  /** Where a server has it. Absent: clients do not. */
+  readonly path?: string;
+  /** Its answer where the request has `stream: true`. */
+  readonly Stream?: new (
+    parts: AsyncIterator<never>,
+    stop: () => void,
+  ) => object;
+  /** Fields whose lists have at most `maxInputs` over HTTP. With them, servers need no handler of its own. */
+  readonly texts?: readonly string[];
+};
+
+/** The methods of every service, by the name of the inner one. */
+export const METHODS = {
+  chat: {
+    name: 'createCompletion',
+    what: 'chat completions',
+    check: checkChatRequest,
+    path: '/v1/chat/completions',
+    Stream: ChatCompletionStream,
+  },
+  text: {
+    name: 'createTextCompletion',
+    what: 'text completions',
+    check: checkTextCompletionRequest,
+    path: '/v1/completions',
+    Stream: TextCompletionStream,
+  },
+  embed: {
+    name: 'createEmbeddings',
+    what: 'embeddings',
+    check: checkEmbeddingRequest,
+    path: '/v1/embeddings',
+    texts: ['input'],
+  },
+  rerank: {
+    name: 'rerank',
+    what: 'rankings',
+    check: checkRerankRequest,
+    path: '/v1/rerank',
+    texts: ['documents'],
+  },
+  score: {
+    name: 'score',
+    what: 'scores',
+    check: checkScoreRequest,
+    path: '/v1/score',
+    texts: ['text_1', 'text_2'],
+  },
+  classify: {
+    name: 'classify',
+    what: 'labels',
+    check: checkClassifyRequest,
+    path: '/v1/classify',
+    texts: ['input'],
+  },
+  render: { name: 'renderPrompt', what: 'prompts', check: checkChatRequest },
+  train: { name: 'train', what: 'training', check: validateTrainingJobRequest },
+} as const satisfies Record<string, Method>;
+
+/** A method of every service, by the name of the inner one. */
+export type MethodName = keyof typeof METHODS;
+
+/** The methods with what there is to know of them. */
+export const methods = Object.entries(METHODS) as readonly [MethodName, Method][];
+
+/** What a method resolves with. */
+export type Reply<Name extends MethodName> = ReturnType<NonNullable<InnerService[Name]>>;
+
+/** An inner service of the methods that servers have, each made of what there is to know of it. */
+export function remoteMethods(
+  make: (name: MethodName, method: Method) => Inner<AnyRequest, object>,
+): Pick<InnerService, 'chat'> {
+  const remote = methods.filter(([, { path }]) => path !== undefined);
+  return Object.fromEntries(remote.map(([name, method]) => [name, make(name, method)])) as never;
 }

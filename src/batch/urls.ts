@@ -1,41 +1,11 @@
 /** The url and body of a row -> its answer, by a service. Each wire that the library speaks is one line here. */
 import { OnpolicyError } from '../errors.ts';
-import {
-  type BatchUrl,
-  type ChatCompletionRequest,
-  type Checked,
-  type ClassifyRequest,
-  checkChatRequest,
-  checkClassifyRequest,
-  checkEmbeddingRequest,
-  checkRerankRequest,
-  checkScoreRequest,
-  checkTextCompletionRequest,
-  type EmbeddingRequest,
-  fault,
-  invalidRequest,
-  type RerankRequest,
-  type ScoreRequest,
-  type TextCompletionRequest,
-  type ValidationOptions,
-} from '../protocol/index.ts';
-import type { CallOptions, Completions } from '../service.ts';
+import { type BatchUrl, fault, invalidRequest, type ValidationOptions } from '../protocol/index.ts';
+import { type CallOptions, type Completions, type Inner, type InnerService, methods } from '../service.ts';
 import { createMessage, responsesOf } from '../wires/index.ts';
 
 /** What answers rows: a service, and the methods behind its checks. */
-export type RowService = {
-  readonly service: Pick<Completions, 'createCompletion'>;
-  readonly chat: Ask<ChatCompletionRequest>;
-  readonly text?: Ask<TextCompletionRequest>;
-  readonly embed?: Ask<EmbeddingRequest>;
-  readonly rerank?: Ask<RerankRequest>;
-  readonly score?: Ask<ScoreRequest>;
-  readonly classify?: Ask<ClassifyRequest>;
-};
-
-type Ask<Request> = (request: Checked<Request>, options: CallOptions) => Promise<object>;
-
-const UNSAMPLED = new Set<BatchUrl>(['/v1/embeddings', '/v1/rerank', '/v1/score', '/v1/classify']);
+export type RowService = InnerService & { readonly service: Pick<Completions, 'createCompletion'> };
 
 type Body = Readonly<Record<string, unknown>>;
 
@@ -45,30 +15,30 @@ export type AnswerRow = (url: BatchUrl, body: Body, call: CallOptions) => Promis
 /** As over HTTP. Fields that nobody knows stay: a body may be the caller's own. */
 const VALIDATION: ValidationOptions = { wire: true };
 
-const WIRES: Readonly<Record<BatchUrl, (to: RowService, body: Body, call: CallOptions) => Promise<object>>> =
-  {
-    '/v1/chat/completions': ({ chat }, body, call) => chat(checkChatRequest(body, VALIDATION), call),
-    '/v1/completions': ({ text }, body, call) =>
-      able(text, 'text completions')(checkTextCompletionRequest(body, VALIDATION), call),
-    '/v1/embeddings': ({ embed }, body, call) =>
-      able(embed, 'embeddings')(checkEmbeddingRequest(body, VALIDATION), call),
-    '/v1/rerank': ({ rerank }, body, call) =>
-      able(rerank, 'rankings')(checkRerankRequest(body, VALIDATION), call),
-    '/v1/score': ({ score }, body, call) => able(score, 'scores')(checkScoreRequest(body, VALIDATION), call),
-    '/v1/classify': ({ classify }, body, call) =>
-      able(classify, 'labels')(checkClassifyRequest(body, VALIDATION), call),
-    '/v1/responses': ({ service }, body, call) => responsesOf(service).answer(body, call, VALIDATION),
-    '/v1/messages': ({ service }, body, call) => createMessage(service, body, call, VALIDATION),
-  };
+type Ask = (to: RowService, body: Body, call: CallOptions) => Promise<object>;
+
+const WIRES: Readonly<Record<string, Ask>> = {
+  ...Object.fromEntries(
+    methods.flatMap(([name, { what, check, path }]): [string, Ask][] => {
+      const ask: Ask = (to, body, call) => {
+        if (!to[name]) throw new OnpolicyError('UNSUPPORTED', `this service has no ${what}`);
+        return (to[name] as Inner<unknown, object>)(check(body, VALIDATION) as never, call);
+      };
+      return path === undefined ? [] : [[path, ask]];
+    }),
+  ),
+  '/v1/responses': ({ service }, body, call) => responsesOf(service).answer(body, call, VALIDATION),
+  '/v1/messages': ({ service }, body, call) => createMessage(service, body, call, VALIDATION),
+};
 
 /** Answers rows by a service. */
 export function answerRows(service: RowService): AnswerRow {
-  return async (url, body, call) => await WIRES[url](service, body, call);
+  return async (url, body, call) => await WIRES[url]!(service, body, call);
 }
 
 /** Whether a row's answer is drawn: all other answers are the same each time. */
 export function isSampled(url: BatchUrl): boolean {
-  return !UNSAMPLED.has(url);
+  return !methods.some(([, { path, texts }]) => path === url && texts);
 }
 
 /** Whether rows can be sent there. */
@@ -86,9 +56,4 @@ export function urlOf(body: Body): BatchUrl | undefined {
 export function urlFault(url: unknown): OnpolicyError {
   const expected = `one of ${Object.keys(WIRES).join(', ')}`;
   return invalidRequest({ listed: [fault(['url'], 'value', expected, url)], count: 1 });
-}
-
-function able<Method>(method: Method | undefined, what: string): Method {
-  if (!method) throw new OnpolicyError('UNSUPPORTED', `this service has no ${what}`);
-  return method;
 }

@@ -11,6 +11,7 @@
  * @module
  */
 // A service -> HTTP -> the same service elsewhere. Reading order:
+// resource-rows  the endpoints of models, checkpoints, training jobs and runs, which both sides are made of
 // server/  handler (one request from begin to end), routes, endpoints; then fetch (in this process), node and web (two kinds of servers), event-stream
 // client/  connect, retrying-client, http-client, event-stream; then pool (several services as one)
 

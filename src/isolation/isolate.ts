@@ -1,6 +1,5 @@
 /** A runtime and its options -> the same runtime, whose isolated models are asked in processes of their own. */
 import path from 'node:path';
-import { ChatCompletionStream, TextCompletionStream } from '../answer/index.ts';
 import type { CheckedService } from '../checked-service.ts';
 import { errorAt, failIfAborted, messageOf, OnpolicyError } from '../errors.ts';
 import { type MediaStats, sumMediaStats } from '../media/index.ts';
@@ -15,7 +14,13 @@ import { checkCallOptions, type ModelOptions, readingInput } from '../protocol/i
 import { RemoteJob } from '../remote-job.ts';
 import type { CheckedOptions } from '../runtime-options.ts';
 import { type RuntimeStats, sumRuntimeStats } from '../runtime-stats.ts';
-import type { CallOptions, Service } from '../service.ts';
+import {
+  type CallOptions,
+  type Method,
+  type MethodName,
+  METHODS as SERVICE_METHODS,
+  type Service,
+} from '../service.ts';
 import { type OpenStore, openStore } from '../store/index.ts';
 import { EngineProcess } from './engine-process.ts';
 import { findMethod, type IsolatedMethod, METHODS } from './methods.ts';
@@ -57,8 +62,8 @@ export function isolate(runtime: Isolated, options: CheckedOptions): void {
       if (name === 'adapters.load') places.requireFree(given.name, place, runtime.adapters.list());
       const answer = await ask(place, name, method, args);
       if (answer instanceof RemoteStream) {
-        const Stream = name === 'chat' ? ChatCompletionStream : TextCompletionStream;
-        return new Stream(answer.parts as AsyncIterator<never>, answer.stop);
+        const { Stream }: Method = SERVICE_METHODS[name as MethodName];
+        return new Stream!(answer.parts as AsyncIterator<never>, answer.stop);
       }
       if (name === 'train' || name === 'sft') {
         const { id, modelId } = answer as { id: string; modelId: string };
@@ -208,9 +213,8 @@ async function ask(
 function refuseProcessors(request: unknown): void {
   const { logits_processors: given } = (request ?? {}) as { logits_processors?: unknown };
   if (!Array.isArray(given) || given.length === 0) return;
-  const param = 'logits_processors.0';
-  const text = `${param}: a logits processor is a function of this process, and the model is isolated in another one`;
-  throw new OnpolicyError('UNSUPPORTED', text, { param });
+  const text = 'a logits processor is a function of this process, and the model is isolated in another one';
+  throw errorAt('logits_processors.0', 'UNSUPPORTED', text);
 }
 
 /** The error of what cannot be cloned. */

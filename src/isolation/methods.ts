@@ -1,5 +1,6 @@
 /** The methods of a runtime that run in the process of its models. */
 import { type CheckedService, INNER } from '../checked-service.ts';
+import { METHODS as SERVICE_METHODS } from '../service.ts';
 
 /** How a method is called. */
 export type IsolatedMethod = {
@@ -18,13 +19,7 @@ const ANSWER: IsolatedMethod = { options: 1, reference: field(0, 'model') };
 
 /** By name: of the inner service, of the runtime, and of its resources as `models.create`. What is not here reads files, or calls these. */
 export const METHODS: Readonly<Record<string, IsolatedMethod>> = {
-  chat: ANSWER,
-  text: ANSWER,
-  embed: ANSWER,
-  rerank: ANSWER,
-  score: ANSWER,
-  classify: ANSWER,
-  render: ANSWER,
+  ...Object.fromEntries(Object.keys(SERVICE_METHODS).map((name) => [name, ANSWER])),
   tokenize: { reference: field(1, 'model') },
   detokenize: { reference: field(1, 'model') },
   contextSize: { reference: first },
@@ -59,11 +54,11 @@ type Found = {
 /** The object that has the method, and what it is called there. */
 export function findMethod(runtime: CheckedService, path: string): Found {
   const [group, name] = path.includes('.') ? path.split('.') : [null, path];
-  const inner = runtime[INNER];
+  const isInner = name! in SERVICE_METHODS || name === 'log';
   const owner = group
     ? (runtime as unknown as Record<string, unknown>)[group]
-    : name! in inner
-      ? inner
+    : isInner
+      ? runtime[INNER]
       : runtime;
   return { owner: owner as Found['owner'], name: name! };
 }

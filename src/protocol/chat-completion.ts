@@ -37,7 +37,10 @@ export function checkChatRequest(
   options: ChatRequestOptions = {},
 ): Checked<ChatCompletionRequest> {
   return readingInput(input, () => {
-    check(input, options);
+    const own = fieldFaults('ChatCompletionRequest', input, options);
+    throwFaults(
+      isObject(input) ? withRuleFaults(input as object as ChatCompletionRequest, own, options) : own,
+    );
     return input as Checked<ChatCompletionRequest>;
   });
 }
@@ -65,19 +68,21 @@ export function checkVocabulary(request: ValidChatRequest, vocabSize: number): v
   throwFaults(vocabularyFaults(request, request.logit_bias.keys(), vocabSize));
 }
 
-function check(input: unknown, options: ChatRequestOptions): void {
+/** What the schema finds. Throws all of it where that is more than one error lists. */
+export function fieldFaults(
+  name: 'ChatCompletionRequest' | 'TextCompletionRequest',
+  input: unknown,
+  options: ChatRequestOptions,
+): readonly ErrorDetail[] {
   const inProcess = options.wire ? [] : inProcessFaults(input);
   const plain = options.wire ? input : withoutInProcessValues(input);
-  const found = schemaFaults('ChatCompletionRequest', plain, unknownFields(options), options.onDropped);
+  const found = schemaFaults(name, plain, unknownFields(options), options.onDropped);
   if (found.count > found.listed.length) throw invalidRequest(found);
-  const faults = [...inProcess, ...found.listed];
-  throwFaults(
-    isObject(input) ? withRuleFaults(input as unknown as ChatCompletionRequest, faults, options) : faults,
-  );
+  return [...inProcess, ...found.listed];
 }
 
 /** Adds the faults that rules find. A rule that reads a faulty field is left out: it could not tell anything new. */
-function withRuleFaults(
+export function withRuleFaults(
   request: ChatCompletionRequest,
   own: readonly ErrorDetail[],
   options: ChatRequestOptions,

@@ -3,7 +3,7 @@ import type { Checked } from './checked.ts';
 import { fault, throwFaults } from './faults.ts';
 import { fills } from './generated/fills.ts';
 import type { EmbeddingRequest } from './generated/request-types.ts';
-import type { GivenPrompt } from './text-completion.ts';
+import { type GivenPrompt, toPrompts } from './text-completion.ts';
 import { type Complete, checkRequest, type ValidationOptions } from './validate.ts';
 
 /** A valid request: every field with its default. `truncate_prompt_tokens` is -1 for as many as the model takes, null for all. */
@@ -27,20 +27,11 @@ export function checkEmbeddingRequest(
         fault(['input', String(odd)], 'conflict', 'all texts, all ids, or all lists of ids', texts[odd]),
       ]);
   }
-  if (request.truncate_prompt_tokens === 0)
-    throwFaults([fault(['truncate_prompt_tokens'], 'range', '-1, an integer from 1 up, or null', 0)]);
   return request as Checked<EmbeddingRequest>;
 }
 
 /** Brings a checked request into its one form. */
 export function toValidEmbedding(request: Checked<EmbeddingRequest>): ValidEmbeddingRequest {
   const { input, ...filled } = fills.EmbeddingRequest(request);
-  const isOne = typeof input === 'string' || typeof input[0] === 'number';
-  const inputs = isOne
-    ? [{ path: 'input', content: input as string | readonly number[] }]
-    : (input as readonly (string | readonly number[])[]).map((content, i) => ({
-        path: `input.${i}`,
-        content,
-      }));
-  return { ...filled, model: filled.model || null, inputs };
+  return { ...filled, model: filled.model || null, inputs: toPrompts('input', input) };
 }

@@ -32,20 +32,17 @@ export type ValidClassifyRequest = Common & { readonly inputs: readonly GivenTex
 
 /** Checks a request. Throws `INVALID_REQUEST` with all faults. */
 export function checkRerankRequest(input: unknown, options: ValidationOptions = {}): Checked<RerankRequest> {
-  const request = checkRequest('RerankRequest', input, options);
-  checkTruncation(request);
-  return request as Checked<RerankRequest>;
+  return checkRequest('RerankRequest', input, options) as Checked<RerankRequest>;
 }
 
 /** Checks a request. Throws `INVALID_REQUEST` with all faults. */
 export function checkScoreRequest(input: unknown, options: ValidationOptions = {}): Checked<ScoreRequest> {
-  const request = checkRequest('ScoreRequest', input, options);
+  const request = checkRequest('ScoreRequest', input, options) as Checked<ScoreRequest>;
   const { text_1, text_2 } = request;
   const [first, second] = [textsOf('text_1', text_1).length, textsOf('text_2', text_2).length];
   if (first !== 1 && first !== second)
     throwFaults([fault(['text_2'], 'conflict', `${first} texts, as text_1 has`, text_2)]);
-  checkTruncation(request);
-  return request as Checked<ScoreRequest>;
+  return request;
 }
 
 /** Checks a request. Throws `INVALID_REQUEST` with all faults. */
@@ -53,9 +50,7 @@ export function checkClassifyRequest(
   input: unknown,
   options: ValidationOptions = {},
 ): Checked<ClassifyRequest> {
-  const request = checkRequest('ClassifyRequest', input, options);
-  checkTruncation(request);
-  return request as Checked<ClassifyRequest>;
+  return checkRequest('ClassifyRequest', input, options) as Checked<ClassifyRequest>;
 }
 
 /** Brings a checked request into its one form. */
@@ -92,9 +87,4 @@ export function toValidClassify(request: Checked<ClassifyRequest>): ValidClassif
 function textsOf(field: string, given: string | readonly string[]): GivenText[] {
   if (typeof given === 'string') return [{ path: field, content: given }];
   return given.map((content, i) => ({ path: `${field}.${i}`, content }));
-}
-
-function checkTruncation({ truncate_prompt_tokens }: Pick<ClassifyRequest, 'truncate_prompt_tokens'>): void {
-  if (truncate_prompt_tokens === 0)
-    throwFaults([fault(['truncate_prompt_tokens'], 'range', '-1, an integer from 1 up, or null', 0)]);
 }

@@ -3,7 +3,7 @@ import type { TokenLogprob } from './chat-completion-response.ts';
 import type { ResponseRequest } from './generated/request-types.ts';
 
 /** The answer to a request that does not stream, and what a store gives back. */
-export interface ResponseObject {
+export interface ResponseObject extends ResponseSettings {
   /** `resp_` and the request's id. */
   id: string;
   /** Says what this is. */
@@ -27,46 +27,38 @@ export interface ResponseObject {
   /** Tokens of the request; null while it runs. Its type is open because OpenAI's has no null here. */
   // biome-ignore lint/suspicious/noExplicitAny: null is not in the OpenAI client's type, and any other type would not be true
   usage: ResponseUsage | any;
-  /** Of the request. */
+  /** Always false. */
+  background: false;
+}
+
+/** What a response repeats of its request, with what stands for absent fields. */
+export interface ResponseSettings {
   instructions: string | null;
-  /** Of the request. */
   previous_response_id: string | null;
-  /** Of the request. */
   max_output_tokens: number | null;
-  /** Of the request. */
   reasoning: {
     effort: (NonNullable<ResponseRequest['reasoning']>['effort'] & string) | null;
     summary: 'auto' | 'concise' | 'detailed' | null;
   };
-  /** Of the request. */
   temperature: number | null;
-  /** Of the request. */
   top_p: number | null;
-  /** Of the request. */
   parallel_tool_calls: boolean;
-  /** Of the request. */
   tool_choice:
     | 'none'
     | 'auto'
     | 'required'
     | { type: 'function' | 'custom'; name: string; namespace?: string | null | undefined }
     | { type: 'allowed_tools'; mode: 'auto' | 'required'; tools: Record<string, unknown>[] };
-  /** Of the request. */
   tools: (
     | ResponseShownTool
     | { type: 'namespace'; name: string; description: string; tools: ResponseShownTool[] }
   )[];
-  /** Of the request. */
   // biome-ignore lint/suspicious/noExplicitAny: the caller's own form
   text: any;
-  /** Of the request. */
   truncation: 'auto' | 'disabled';
-  /** Of the request. */
   metadata: Record<string, string>;
   /** Whether it is kept. */
   store: boolean;
-  /** Always false. */
-  background: false;
 }
 
 /** A tool of a request. */
@@ -148,40 +140,34 @@ export interface ResponseTextOutput {
   logprobs: TokenLogprob[];
 }
 
-/** A call. */
-export interface ResponseCallOutput {
+/** A call of a tool of any kind. */
+interface AnyCallOutput {
   /** Its id as an item. */
   id: string;
-  /** Kind of the item. */
-  type: 'function_call';
   /** Id that the result refers to. */
   call_id: string;
   /** What is called. */
   name: string;
   /** The namespace of the tool, where it has one. */
   namespace?: string;
-  /** JSON text of the arguments. */
-  arguments: string;
   /** How far it is. */
   status: 'in_progress' | 'completed' | 'incomplete';
 }
 
+/** A call. */
+export interface ResponseCallOutput extends AnyCallOutput {
+  /** Kind of the item. */
+  type: 'function_call';
+  /** JSON text of the arguments. */
+  arguments: string;
+}
+
 /** A call of a custom tool. */
-export interface ResponseCustomCallOutput {
-  /** Its id as an item. */
-  id: string;
+export interface ResponseCustomCallOutput extends AnyCallOutput {
   /** Kind of the item. */
   type: 'custom_tool_call';
-  /** Id that the result refers to. */
-  call_id: string;
-  /** What is called. */
-  name: string;
-  /** The namespace of the tool, where it has one. */
-  namespace?: string;
   /** The text that it is called with. */
   input: string;
-  /** How far it is. */
-  status: 'in_progress' | 'completed' | 'incomplete';
 }
 
 /** What became of a stored response. */
@@ -250,87 +236,39 @@ export interface ResponseCompactionOutput {
   encrypted_content: string;
 }
 
+/** Where the item of an event stands. */
+type ItemPlace = { item_id: string; output_index: number };
+/** Where the part of an item stands. */
+type PartPlace = ItemPlace & { content_index: number };
+/** Where the part of a summary stands. */
+type SummaryPlace = ItemPlace & { summary_index: number };
+type Named<Name extends string, End extends string> = `response.${Name}.${End}`;
+
 /** One event of a stream, without its number. */
 export type ResponseEventBody =
   | { type: 'response.created' | 'response.in_progress'; response: ResponseObject }
   | { type: 'response.completed' | 'response.incomplete' | 'response.failed'; response: ResponseObject }
-  | {
-      type: 'response.output_item.added' | 'response.output_item.done';
-      output_index: number;
-      item: ResponseOutputItem;
-    }
-  | {
-      type: 'response.content_part.added' | 'response.content_part.done';
-      item_id: string;
-      output_index: number;
-      content_index: number;
+  | { type: Named<'output_item', 'added' | 'done'>; output_index: number; item: ResponseOutputItem }
+  | (PartPlace & {
+      type: Named<'content_part', 'added' | 'done'>;
       part: ResponseTextOutput | { type: 'reasoning_text'; text: string };
-    }
-  | {
-      type: 'response.output_text.delta';
-      item_id: string;
-      output_index: number;
-      content_index: number;
-      delta: string;
-      logprobs: TokenLogprob[];
-    }
-  | {
-      type: 'response.output_text.done';
-      item_id: string;
-      output_index: number;
-      content_index: number;
-      text: string;
-      logprobs: TokenLogprob[];
-    }
-  | {
-      type: 'response.reasoning_text.delta';
-      item_id: string;
-      output_index: number;
-      content_index: number;
-      delta: string;
-    }
-  | {
-      type: 'response.reasoning_text.done';
-      item_id: string;
-      output_index: number;
-      content_index: number;
-      text: string;
-    }
-  | {
-      type: 'response.reasoning_summary_part.added' | 'response.reasoning_summary_part.done';
-      item_id: string;
-      output_index: number;
-      summary_index: number;
+    })
+  | (PartPlace & { type: 'response.output_text.delta'; delta: string; logprobs: TokenLogprob[] })
+  | (PartPlace & { type: 'response.output_text.done'; text: string; logprobs: TokenLogprob[] })
+  | (PartPlace & { type: 'response.reasoning_text.delta'; delta: string })
+  | (PartPlace & { type: 'response.reasoning_text.done'; text: string })
+  | (SummaryPlace & {
+      type: Named<'reasoning_summary_part', 'added' | 'done'>;
       part: { type: 'summary_text'; text: string };
-    }
-  | {
-      type: 'response.reasoning_summary_text.delta';
-      item_id: string;
-      output_index: number;
-      summary_index: number;
+    })
+  | (SummaryPlace & { type: 'response.reasoning_summary_text.delta'; delta: string })
+  | (SummaryPlace & { type: 'response.reasoning_summary_text.done'; text: string })
+  | (ItemPlace & {
+      type: Named<'function_call_arguments' | 'custom_tool_call_input', 'delta'>;
       delta: string;
-    }
-  | {
-      type: 'response.reasoning_summary_text.done';
-      item_id: string;
-      output_index: number;
-      summary_index: number;
-      text: string;
-    }
-  | {
-      type: 'response.function_call_arguments.delta' | 'response.custom_tool_call_input.delta';
-      item_id: string;
-      output_index: number;
-      delta: string;
-    }
-  | { type: 'response.custom_tool_call_input.done'; item_id: string; output_index: number; input: string }
-  | {
-      type: 'response.function_call_arguments.done';
-      item_id: string;
-      output_index: number;
-      name: string;
-      arguments: string;
-    };
+    })
+  | (ItemPlace & { type: 'response.custom_tool_call_input.done'; input: string })
+  | (ItemPlace & { type: 'response.function_call_arguments.done'; name: string; arguments: string });
 
 /** One event of a stream. */
 export type ResponseStreamEvent = ResponseEventBody & {

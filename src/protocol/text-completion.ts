@@ -1,13 +1,13 @@
 /** Validation of text completion requests: any input -> valid prompts and the chat request that says how they are continued. */
 import type { ErrorDetail } from '../errors.ts';
-import { admitChatRequest, type ChatRequestOptions, checkChatRequest } from './chat-completion.ts';
+import { admitChatRequest, type ChatRequestOptions, fieldFaults, withRuleFaults } from './chat-completion.ts';
 import type { Checked } from './checked.ts';
 import { fault, throwFaults } from './faults.ts';
 import type { ChatCompletionRequest, TextCompletionRequest } from './generated/request-types.ts';
 import { PathTranslation } from './path-translation.ts';
 import { TEXT_FIELDS } from './schemas/text-completion.ts';
 import type { ValidChatRequest } from './valid-chat-request.ts';
-import { checkRequest } from './validate.ts';
+import { readingInput } from './validate.ts';
 
 /** A prompt, and the caller's path of it. */
 export type GivenPrompt = { readonly path: string; readonly content: string | readonly number[] };
@@ -44,9 +44,13 @@ export function checkTextCompletionRequest(
   input: unknown,
   options: ChatRequestOptions = {},
 ): Checked<TextCompletionRequest> {
-  const request = checkedFields(input, options);
-  pathsOf(request).runNow(() => checkChatRequest(toChat(request), inProcess(options)));
-  return request as Checked<TextCompletionRequest>;
+  return readingInput(input, () => {
+    throwFaults(fieldFaults('TextCompletionRequest', input, options));
+    const request = input as Checked<TextCompletionRequest>;
+    throwFaults([...promptFaults(request.prompt), ...ruleFaults(request)]);
+    pathsOf(request).runNow(() => throwFaults(withRuleFaults(toChat(request), [], options)));
+    return request;
+  });
 }
 
 /** Brings a checked request into its one form. Throws `INVALID_REQUEST` for what this runtime does not allow. */
@@ -55,9 +59,11 @@ export function admitTextCompletionRequest(
   limits: ChatRequestOptions,
 ): ValidTextCompletionRequest {
   const chat = toChat(request) as Checked<ChatCompletionRequest>;
+  const paths = pathsOf(request);
   return toValid(
     request,
-    pathsOf(request).runNow(() => admitChatRequest(chat, limits)),
+    paths,
+    paths.runNow(() => admitChatRequest(chat, limits)),
   );
 }
 
@@ -67,17 +73,6 @@ function pathsOf({ best_of, prompt_logprobs }: TextCompletionRequest): PathTrans
     ...((best_of ?? null) === null ? {} : { n: 'best_of' }),
     ...((prompt_logprobs ?? null) === null ? { prompt_logprobs: 'logprobs' } : {}),
   });
-}
-
-/** The translated request is whole: its unknown fields were those of the request itself. */
-function inProcess({ wire: _, dropUnknown: _drop, ...options }: ChatRequestOptions): ChatRequestOptions {
-  return options;
-}
-
-function checkedFields(input: unknown, options: ChatRequestOptions): TextCompletionRequest {
-  const request = checkRequest('TextCompletionRequest', input, options);
-  throwFaults([...promptFaults(request.prompt), ...ruleFaults(request)]);
-  return request;
 }
 
 /** A list is all texts, all ids, or all lists of ids. */
@@ -128,7 +123,11 @@ function toChat(request: TextCompletionRequest): ChatCompletionRequest {
   };
 }
 
-function toValid(request: TextCompletionRequest, chat: ValidChatRequest): ValidTextCompletionRequest {
+function toValid(
+  request: TextCompletionRequest,
+  paths: PathTranslation,
+  chat: ValidChatRequest,
+): ValidTextCompletionRequest {
   const { suffix, echo, logprobs, n, max_tokens } = request;
   const ofPrompt = echo && (logprobs ?? null) !== null ? logprobs! : null;
   return {
@@ -137,7 +136,7 @@ function toValid(request: TextCompletionRequest, chat: ValidChatRequest): ValidT
       prompt_logprobs: morePrompt(chat.prompt_logprobs, ofPrompt),
       return_token_ids: true,
     },
-    prompts: toPrompts(request.prompt),
+    prompts: toPrompts('prompt', request.prompt),
     suffix: suffix ?? null,
     echo: echo ?? false,
     logprobs: logprobs ?? null,
@@ -146,7 +145,7 @@ function toValid(request: TextCompletionRequest, chat: ValidChatRequest): ValidT
     isEmpty: max_tokens === 0,
     addSpecial: chat.add_special_tokens,
     returnTokenIds: chat.return_token_ids,
-    paths: pathsOf(request),
+    paths,
   };
 }
 
@@ -156,11 +155,12 @@ function morePrompt(one: number | null, other: number | null): number | null {
   return one === null ? other : other === null ? one : Math.max(one, other);
 }
 
-function toPrompts(prompt: TextCompletionRequest['prompt']): GivenPrompt[] {
-  if (typeof prompt === 'string' || typeof prompt[0] === 'number')
-    return [{ path: 'prompt', content: prompt as string | readonly number[] }];
-  return (prompt as readonly (string | readonly number[])[]).map((content, i) => ({
-    path: `prompt.${i}`,
+/** The texts and lists of ids in a field. Lists are copied: a caller may change his own later. */
+export function toPrompts(field: string, given: TextCompletionRequest['prompt']): GivenPrompt[] {
+  if (typeof given === 'string' || typeof given[0] === 'number')
+    return [{ path: field, content: given as string | readonly number[] }];
+  return (given as readonly (string | readonly number[])[]).map((content, i) => ({
+    path: `${field}.${i}`,
     content: typeof content === 'string' ? content : [...content],
   }));
 }

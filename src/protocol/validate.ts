@@ -35,7 +35,7 @@ export type UnknownFields = 'fault' | 'ignore' | 'drop';
 /** Requests that have no rules beside their schema. */
 type PlainRequest = Exclude<
   RequestName,
-  'ChatCompletionRequest' | 'TrainingJobRequest' | 'SftRequest' | 'LogRequest'
+  'ChatCompletionRequest' | 'TextCompletionRequest' | 'TrainingJobRequest' | 'SftRequest' | 'LogRequest'
 >;
 
 /**

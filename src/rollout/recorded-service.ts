@@ -1,13 +1,6 @@
 /** A service -> the same service with one model, which reports each answer with ids and log-probabilities. Embeddings pass unrecorded. */
 import { ChatCompletionStream, TextCompletionStream } from '../answer/index.ts';
-import {
-  type ChatAnswer,
-  CheckedService,
-  INNER,
-  type InnerService,
-  innerOf,
-  type TextAnswer,
-} from '../checked-service.ts';
+import { CheckedService, INNER, innerOf } from '../checked-service.ts';
 import { errorAt } from '../errors.ts';
 import {
   type ChatCompletionChunk,
@@ -20,7 +13,7 @@ import {
   type TextCompletionChunkChoice,
   type TextCompletionRequest,
 } from '../protocol/index.ts';
-import type { CallOptions, Completions } from '../service.ts';
+import type { CallOptions, ChatAnswer, Completions, InnerService, TextAnswer } from '../service.ts';
 import { ChunkJoiner, choicesOf, type Exchange, TextJoiner } from './exchange.ts';
 
 /** One request's place in the recording. */

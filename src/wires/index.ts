@@ -9,6 +9,7 @@ export {
 export { answerChat, answerPrompt, embedTexts, wholeOf } from './ollama/answer.ts';
 export { toSeconds } from './ollama/to-request.ts';
 export {
+  type OfBody,
   type ResponseStream,
   type ResponsesResource,
   responsesOf,

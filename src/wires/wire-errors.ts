@@ -119,48 +119,44 @@ function knownCode(code: unknown): ErrorCode | null {
   return errorCodes.find((known) => known === code) ?? null;
 }
 
+const CODES: Readonly<Record<number, ErrorCode>> = {
+  401: 'UNAUTHORIZED',
+  403: 'FORBIDDEN',
+  405: 'UNSUPPORTED',
+  408: 'TIMEOUT',
+  409: 'CONFLICT',
+  413: 'TOO_LARGE',
+  429: 'OVERLOADED',
+  501: 'UNSUPPORTED',
+  502: 'NETWORK_FAILED',
+  503: 'NETWORK_FAILED',
+  504: 'NETWORK_FAILED',
+};
+
 function codeOfStatus(status: number, form: ErrorForm): ErrorCode {
-  switch (status) {
-    case 401:
-      return 'UNAUTHORIZED';
-    case 403:
-      return 'FORBIDDEN';
-    case 404:
-      return form === 'completion' ? 'MODEL_NOT_FOUND' : 'NOT_FOUND';
-    case 408:
-      return 'TIMEOUT';
-    case 409:
-      return 'CONFLICT';
-    case 413:
-      return 'TOO_LARGE';
-    case 405:
-    case 501:
-      return 'UNSUPPORTED';
-    case 429:
-      return 'OVERLOADED';
-    case 502:
-    case 503:
-    case 504:
-      return 'NETWORK_FAILED';
-    default:
-      return status < 500 ? 'INVALID_REQUEST' : 'BACKEND_FAILED';
-  }
+  if (status === 404) return form === 'completion' ? 'MODEL_NOT_FOUND' : 'NOT_FOUND';
+  return CODES[status] ?? (status < 500 ? 'INVALID_REQUEST' : 'BACKEND_FAILED');
 }
 
+const TYPES: Readonly<Record<number, string>> = {
+  401: 'authentication_error',
+  403: 'permission_error',
+  404: 'not_found_error',
+  429: 'rate_limit_error',
+};
+/** Those that only the messages API has. */
+const MESSAGES_TYPES: Readonly<Record<number, string>> = {
+  408: 'timeout_error',
+  413: 'request_too_large',
+  503: 'overloaded_error',
+};
+
 function errorType(status: number): string {
-  if (status === 401) return 'authentication_error';
-  if (status === 403) return 'permission_error';
-  if (status === 404) return 'not_found_error';
-  if (status === 429) return 'rate_limit_error';
-  return status < 500 ? 'invalid_request_error' : 'server_error';
+  return TYPES[status] ?? (status < 500 ? 'invalid_request_error' : 'server_error');
 }
 
 function messagesErrorType(status: number): string {
-  if (status === 408) return 'timeout_error';
-  if (status === 413) return 'request_too_large';
-  if (status === 429) return 'rate_limit_error';
-  if (status === 503) return 'overloaded_error';
-  return status < 500 ? errorType(status) : 'api_error';
+  return MESSAGES_TYPES[status] ?? (status < 500 ? errorType(status) : 'api_error');
 }
 
 /** A fault without its value if that is large or deep: serializing it could take long or overflow the stack. */

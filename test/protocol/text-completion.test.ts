@@ -52,6 +52,18 @@ describe('the fields', () => {
     expect(valid({ top_k: 5, min_p: 0.1 }).chat).toMatchObject({ top_k: 5, min_p: 0.1 });
   });
 
+  it('may have values that only exist in process, as those of a chat', () => {
+    const processor = (): void => {};
+    expect(valid({ seed: 2n ** 62n, logits_processors: [processor] }).chat).toMatchObject({
+      seed: 2n ** 62n,
+      logits_processors: [processor],
+    });
+    expect(faultsOf({ prompt: 'a', seed: 2n ** 63n })).toEqual([
+      'seed: expected an integer from -9223372036854775808 to 9223372036854775807, got 9223372036854775808n',
+    ]);
+    expect(faultsOf({ prompt: 'a', seed: 1n }, { wire: true })).toHaveLength(1);
+  });
+
   it.each<[object, string]>([
     [{}, 'prompt: this field is required, got nothing'],
     [{ prompt: null }, 'prompt: expected a string or a non-empty list, got null'],

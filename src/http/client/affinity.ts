@@ -1,7 +1,8 @@
 /** A conversation -> the member that answered it last and caches its prefix. */
 import { createHash } from 'node:crypto';
-import type { ChatCompletionRequest, TextCompletionRequest } from '../../protocol/index.ts';
+import type { AnyRequest } from '../../service.ts';
 
+/** Characters of the shortest beginning of a text; each next one is twice as long. */
 const SHORTEST_TEXT = 256;
 
 /** Maps prefixes of conversations to members, with a limit on their number (oldest removed first). */
@@ -13,21 +14,21 @@ export class Affinity<Member> {
     this.#capacity = capacity;
   }
 
-  /** Digests of the conversation's prefixes, shortest first: one per message. */
-  static digests({ model, cache_salt, tools, messages }: ChatCompletionRequest): string[] {
-    const hash = createHash('sha256').update(JSON.stringify([model, cache_salt, tools]));
-    return messages.map((message) => hash.update(JSON.stringify(message)).copy().digest('base64'));
-  }
-
-  /** Digests of a text's beginnings, shortest first: of 256 characters, 512 and so on, and of all. Of several prompts the first counts. */
-  static textDigests({ model, cache_salt, prompt }: TextCompletionRequest): string[] {
-    const first = typeof prompt === 'string' || typeof prompt[0] === 'number' ? prompt : prompt[0];
+  /** Digests of what a request begins with, shortest first: of its messages or of its text. Others have none. */
+  static digests(request: AnyRequest): string[] {
+    const { model, cache_salt, tools, messages, prompt } = request;
+    if (messages)
+      return prefixes(
+        [model, cache_salt, tools],
+        messages.map((one) => JSON.stringify(one)),
+      );
+    if (prompt === undefined) return [];
+    const first = typeof prompt === 'string' || typeof prompt[0] === 'number' ? prompt : prompt[0]; // of several prompts
     const text = typeof first === 'string' ? first : JSON.stringify(first);
-    const hash = createHash('sha256').update(JSON.stringify([model, cache_salt]));
-    const digests: string[] = [];
+    const parts: string[] = [];
     for (let from = 0, to = SHORTEST_TEXT; from < text.length; from = to, to *= 2)
-      digests.push(hash.update(text.slice(from, to)).copy().digest('base64'));
-    return digests;
+      parts.push(text.slice(from, to));
+    return prefixes([model, cache_salt], parts);
   }
 
   /** The member of the longest known prefix; null if none is known. */
@@ -50,4 +51,9 @@ export class Affinity<Member> {
       this.#members.delete(digest);
     }
   }
+}
+
+function prefixes(head: readonly unknown[], parts: readonly string[]): string[] {
+  const hash = createHash('sha256').update(JSON.stringify(head));
+  return parts.map((part) => hash.update(part).copy().digest('base64'));
 }

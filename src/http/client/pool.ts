@@ -1,14 +1,7 @@
 /** Several services -> one. Each request goes to the member that caches its conversation, or to the least busy one. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ChatCompletionStream, TextCompletionStream, TranscriptionStream } from '../../answer/index.ts';
-import {
-  type ChatAnswer,
-  CheckedTrainingService,
-  INNER,
-  type InnerService,
-  innerOf,
-  type TextAnswer,
-} from '../../checked-service.ts';
+import { type AnswerStream, TranscriptionStream } from '../../answer/index.ts';
+import { CheckedTrainingService, INNER, innerOf } from '../../checked-service.ts';
 import { abortedBy, OnpolicyError } from '../../errors.ts';
 import {
   checkArguments,
@@ -18,17 +11,22 @@ import {
   throwFaults,
   withDefaults,
 } from '../../protocol/index.ts';
-import type {
-  AdapterLoader,
-  CallOptions,
-  CheckpointsResource,
-  Completions,
-  ModelsResource,
-  PooledService,
-  Service,
-  TrainingJobsResource,
-  TrainingRunsResource,
-  TranscriptionAnswer,
+import {
+  type AdapterLoader,
+  type AnyRequest,
+  type CallOptions,
+  type CheckpointsResource,
+  type Completions,
+  type Inner,
+  type InnerService,
+  type Method,
+  type ModelsResource,
+  type PooledService,
+  remoteMethods,
+  type Service,
+  type TrainingJobsResource,
+  type TrainingRunsResource,
+  type TranscriptionAnswer,
 } from '../../service.ts';
 import { transcribe } from '../../wires/index.ts';
 import { Affinity } from './affinity.ts';
@@ -78,8 +76,8 @@ type Call<Answer> = {
   readonly digests: readonly string[];
   /** Asks a member; null: it has no such answers. */
   readonly ask: (inner: InnerService, service: Completions) => (() => Promise<Answer>) | null;
-  /** The answer, whose end is heard of. */
-  readonly watch: (answer: Answer, end: OnEnd) => Answer;
+  /** What an answer is that comes in parts. */
+  readonly Stream: Method['Stream'];
   readonly signal: AbortSignal | undefined;
 };
 
@@ -104,36 +102,20 @@ class Pool extends CheckedTrainingService implements PooledService {
     this.#retryMs = retryMs;
     const { train, log } = this.#members[trainer]!.inner;
     this[INNER] = {
-      chat: (request, options) =>
-        this.#distribute<ChatAnswer>({
-          kind: 'chat completions',
-          digests: Affinity.digests(request),
-          ask: (inner) => () => inner.chat(request, options),
-          watch: (answer, end) =>
-            Symbol.asyncIterator in answer
-              ? new ChatCompletionStream(watched(answer, end), stopOf(answer, end))
-              : answer,
-          signal: options.signal,
-        }),
-      text: (request, options) =>
-        this.#distribute<TextAnswer>({
-          kind: 'text completions',
-          digests: Affinity.textDigests(request),
-          ask: ({ text }) => (text ? () => text(request, options) : null),
-          watch: (answer, end) =>
-            Symbol.asyncIterator in answer
-              ? new TextCompletionStream(watched(answer, end), stopOf(answer, end))
-              : answer,
-          signal: options.signal,
-        }),
-      embed: (request, options) =>
-        this.#whole('embeddings', options, ({ embed }) => embed && (() => embed(request, options))),
-      rerank: (request, options) =>
-        this.#whole('rankings', options, ({ rerank }) => rerank && (() => rerank(request, options))),
-      score: (request, options) =>
-        this.#whole('scores', options, ({ score }) => score && (() => score(request, options))),
-      classify: (request, options) =>
-        this.#whole('labels', options, ({ classify }) => classify && (() => classify(request, options))),
+      ...remoteMethods(
+        (name, { what, Stream }) =>
+          (request, options) =>
+            this.#distribute({
+              kind: what,
+              digests: Affinity.digests(request),
+              ask: (inner) => {
+                const ask = inner[name] as Inner<AnyRequest, object> | undefined;
+                return ask ? () => ask(request, options) : null;
+              },
+              Stream,
+              signal: options.signal,
+            }),
+      ),
       train: train ?? (() => Promise.reject(cannotTrain())),
       ...(log ? { log } : {}),
     };
@@ -145,26 +127,8 @@ class Pool extends CheckedTrainingService implements PooledService {
       kind: 'transcripts',
       digests: [],
       ask: (_, service) => () => transcribe(service, request, options),
-      watch: (answer, end) =>
-        answer instanceof TranscriptionStream
-          ? new TranscriptionStream(watched(answer, end), stopOf(answer, end))
-          : answer,
+      Stream: TranscriptionStream,
       signal: options.signal,
-    });
-  }
-
-  /** An answer in one piece that no member has begun to compute. */
-  #whole<Answer>(
-    kind: string,
-    { signal }: CallOptions,
-    ask: (inner: InnerService) => (() => Promise<Answer>) | undefined,
-  ): Promise<Answer> {
-    return this.#distribute({
-      kind,
-      digests: [],
-      ask: (inner) => ask(inner) ?? null,
-      watch: (answer) => answer,
-      signal,
     });
   }
 
@@ -277,7 +241,7 @@ class Pool extends CheckedTrainingService implements PooledService {
     return isFit ? known : leastBusy;
   }
 
-  async #ask<Answer>(member: Member, { digests, ask, watch }: Call<Answer>): Promise<Answer> {
+  async #ask<Answer>(member: Member, { digests, ask, Stream }: Call<Answer>): Promise<Answer> {
     this.#affinity.note(digests, member);
     member.active += 1;
     const startMs = performance.now();
@@ -299,9 +263,9 @@ class Pool extends CheckedTrainingService implements PooledService {
     try {
       const answer = await ask(member.inner, member.service)!();
       if (startMs > member.failedMs) member.failures = member.readyMs = 0;
-      const watched = watch(answer, end);
-      if (watched === answer) end();
-      return watched;
+      if (Stream && isStream(answer)) return new Stream(watched(answer, end), stopOf(answer, end)) as Answer;
+      end();
+      return answer;
     } catch (error) {
       end(error);
       throw error;
@@ -316,6 +280,10 @@ class Pool extends CheckedTrainingService implements PooledService {
 
 function memberOf(service: Service | Completions): Member {
   return { service, inner: innerOf(service), active: 0, failures: 0, failedMs: 0, readyMs: 0, openMs: 0 };
+}
+
+function isStream(answer: unknown): answer is AnswerStream<never> {
+  return typeof answer === 'object' && answer !== null && Symbol.asyncIterator in answer;
 }
 
 async function* watched<Chunk>(chunks: AsyncIterable<Chunk>, end: OnEnd): AsyncGenerator<Chunk> {

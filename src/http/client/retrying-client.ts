@@ -111,7 +111,7 @@ export class RetryingClient {
     signal?.addEventListener('abort', onAbort, { once: true });
     const onLate = (): void =>
       stop(new OnpolicyError('TIMEOUT', `${method} ${path} took longer than ${timeoutMs} ms`));
-    const stopClock = timeoutMs === null ? () => {} : limitTime(timeoutMs, onLate);
+    const stopClock = limitTime(timeoutMs, onLate);
     this.#running.add(stop);
     const end = (): void => {
       stopClock();

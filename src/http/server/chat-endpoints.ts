@@ -1,5 +1,5 @@
 /** A chat completion request -> its answer, its stream, or the prompt that it would be answered from. */
-import { innerOf } from '../../checked-service.ts';
+import { innerMethod } from '../../checked-service.ts';
 import {
   type ChatCompletionRequest,
   type Checked,
@@ -17,7 +17,7 @@ import { json, type WireResponse } from './wire.ts';
 export async function createCompletion(context: RequestContext): Promise<WireResponse> {
   const { call, service } = context;
   const checked = await checkChatBody(await readJson(context.request, context.settings), context);
-  const { chat } = innerOf(service);
+  const chat = innerMethod(service, 'chat');
   return await answerCounted(checked, context, (request) => chat(request, call));
 }
 
@@ -25,7 +25,7 @@ export async function createCompletion(context: RequestContext): Promise<WireRes
 export async function renderPrompt(context: RequestContext): Promise<WireResponse> {
   const { call, service } = context;
   const checked = await checkChatBody(await readJson(context.request, context.settings), context);
-  const { render } = innerOf(service);
+  const render = innerMethod(service, 'render');
   if (!render) throw unsupported('prompts');
   return json(await render(checked, call));
 }

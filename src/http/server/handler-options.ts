@@ -3,11 +3,9 @@
 import type { EngineStats } from '../../engine/index.ts';
 import type { AdaptersResource, ModelCard, ResidentModel } from '../../models/index.ts';
 import {
-  type ChatCompletionRequest,
   type Complete,
   checkArguments,
   type HandlerOptions,
-  type RenderedPrompt,
   type SftRequest,
   withDefaults,
 } from '../../protocol/index.ts';
@@ -24,8 +22,6 @@ export type Servable = Completions &
     servedModels?(): readonly string[];
     /** Whether a reference is such a name, a model file that exists, or the URI of one. */
     hasModel?(reference: string): boolean;
-    /** The prompt of a request. */
-    renderPrompt?(request: ChatCompletionRequest, options?: CallOptions): Promise<RenderedPrompt>;
     /** The token ids of a text. */
     tokenize?(
       text: string,

@@ -173,7 +173,7 @@ export class RequestHandler {
     );
     const ms = this.#settings.requestTimeoutMs;
     const onLate = (): void => controller.abort(new OnpolicyError('TIMEOUT', `it took longer than ${ms} ms`));
-    const stopClock = ms === null ? () => {} : limitTime(ms, onLate);
+    const stopClock = limitTime(ms, onLate);
     this.#running.add(controller);
     const close = (): void => {
       stopClock();

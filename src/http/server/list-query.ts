@@ -1,5 +1,5 @@
 /** The query of a URL -> which page of a list is wanted. */
-import { validateJobListQuery, validateListQuery } from '../../protocol/index.ts';
+import { validateListQuery } from '../../protocol/index.ts';
 import type { RequestContext } from './context.ts';
 
 /** Of any list. */
@@ -7,13 +7,8 @@ export function listQuery(context: RequestContext): ReturnType<typeof validateLi
   return validateListQuery(queryOf(context), { wire: true });
 }
 
-/** Of the training jobs. */
-export function jobQuery(context: RequestContext): ReturnType<typeof validateJobListQuery> {
-  return validateJobListQuery(queryOf(context), { wire: true });
-}
-
 /** The query of a URL, its limit as a number. */
-function queryOf({ request }: RequestContext): object {
+export function queryOf({ request }: RequestContext): object {
   const { limit, ...query } = Object.fromEntries(request.url.searchParams);
   const count = limit !== undefined && /^\d{1,9}$/.test(limit) ? Number(limit) : limit;
   return { ...query, ...(limit === undefined ? {} : { limit: count }) };

@@ -1,6 +1,6 @@
 /** Requests of the messages API -> messages, events, or the count of their tokens. */
 import { countMessageTokens, createMessage as create } from '../../wires/index.ts';
-import { type RequestContext, unsupported } from './context.ts';
+import type { RequestContext } from './context.ts';
 import { readConversation } from './conversation.ts';
 import { MESSAGE_EVENTS } from './event-stream.ts';
 import { answerResponse } from './stream-response.ts';
@@ -18,8 +18,5 @@ export async function createMessage(context: RequestContext): Promise<WireRespon
 export async function countTokens(context: RequestContext): Promise<WireResponse> {
   const { service, call, validation } = context;
   const body = await readConversation(context, 'messages');
-  const { renderPrompt } = service;
-  if (!renderPrompt) throw unsupported('prompts');
-  const renders = { renderPrompt: renderPrompt.bind(service) };
-  return json(await countMessageTokens(renders, body, call, validation));
+  return json(await countMessageTokens(service, body, call, validation));
 }

@@ -1,19 +1,12 @@
 /** Requests about models, checkpoints, training jobs and the server itself -> the responses of its service. */
-import { innerOf } from '../../checked-service.ts';
-import {
-  type SftRequest,
-  validateCheckpointDeleteRequest,
-  validateLogRequest,
-  validateModelCreateRequest,
-  validateTrainingJobRequest,
-} from '../../protocol/index.ts';
-import type { Service } from '../../service.ts';
+import { innerMethod, innerOf } from '../../checked-service.ts';
+import { type SftRequest, validateLogRequest, validateTrainingJobRequest } from '../../protocol/index.ts';
 import { readJson } from './body.ts';
-import { type EndpointHandler, type RequestContext, tooMany, unsupported } from './context.ts';
+import { type EndpointHandler, tooMany, unsupported } from './context.ts';
 import type { HandlerSettings } from './handler-options.ts';
 import { listJobEvents } from './job-event-endpoint.ts';
-import { jobQuery, listQuery } from './list-query.ts';
 import { renameOldSettings } from './old-names.ts';
+import { resourceOf } from './resource-endpoints.ts';
 import { json } from './wire.ts';
 
 export const metrics: EndpointHandler = async ({ service, metrics }) => ({
@@ -27,36 +20,12 @@ export const listLoadedModels: EndpointHandler = async ({ service }) => {
   return json({ object: 'list', data: service.loaded() });
 };
 
-export const createModel: EndpointHandler = async (context) => {
-  const body = await readJson(context.request, context.settings);
-  const valid = validateModelCreateRequest(body, context.validation);
-  return json(await preview(context, 'models').create(valid, context.call));
-};
-
-export const listModels: EndpointHandler = async (context) =>
-  json(await preview(context, 'models').list(listQuery(context), context.call));
-
-export const retrieveModel: EndpointHandler = async (context) =>
-  json(await preview(context, 'models').retrieve(context.id, context.call));
-
-export const deleteModel: EndpointHandler = async (context) =>
-  json(await preview(context, 'models').delete(context.id, context.call));
-
 export const logTrajectories: EndpointHandler = async (context) => {
   const body = await readJson(context.request, context.settings);
   limitTrajectories(body, context.settings);
   const request = validateLogRequest(body, context.validation);
-  preview(context, 'models');
+  resourceOf(context, 'models');
   return json(await innerOf(context.service).log!(context.id, request, context.call));
-};
-
-export const listCheckpoints: EndpointHandler = async (context) =>
-  json(await preview(context, 'checkpoints').list(context.id, listQuery(context), context.call));
-
-export const deleteCheckpoints: EndpointHandler = async (context) => {
-  const body = await readJson(context.request, context.settings);
-  const { steps } = validateCheckpointDeleteRequest(body, context.validation);
-  return json(await preview(context, 'checkpoints').delete(context.id, { steps }, context.call));
 };
 
 export const showReport: EndpointHandler = async ({ service, id, request }) => {
@@ -79,24 +48,15 @@ export const createTrainingJob: EndpointHandler = async (context) => {
   renameOldSettings(body);
   const request = validateTrainingJobRequest(body, context.validation);
   const { service, call } = context;
-  const { train } = innerOf(service);
+  const train = innerMethod(service, 'train');
   if (!train) throw unsupported('training');
   const job = await train(request, call);
   job.done.catch(() => {}); // the failure is reported by the job's endpoints
   return json({ id: job.id });
 };
 
-export const listTrainingJobs: EndpointHandler = async (context) =>
-  json(await preview(context, 'trainingJobs').list(jobQuery(context), context.call));
-
-export const retrieveTrainingJob: EndpointHandler = async (context) =>
-  json(await preview(context, 'trainingJobs').retrieve(context.id, context.call));
-
 export const listTrainingJobEvents: EndpointHandler = async (context) =>
-  listJobEvents(context, preview(context, 'trainingJobs'));
-
-export const cancelTrainingJob: EndpointHandler = async (context) =>
-  json(await preview(context, 'trainingJobs').cancel(context.id, context.call));
+  listJobEvents(context, resourceOf(context, 'trainingJobs'));
 
 export const createSftJob: EndpointHandler = async ({ request, settings, service, call }) => {
   const body = await readJson(request, settings);
@@ -114,16 +74,6 @@ export const listBaseModels: EndpointHandler = async ({ service }) => {
   const data = service.servedModels().map((id) => ({ id, object: 'base_model' }));
   return json({ object: 'list', data });
 };
-
-/** A resource of the service. Throws `UNSUPPORTED` if the service only answers completions. */
-function preview<Name extends 'models' | 'checkpoints' | 'trainingJobs'>(
-  { service }: RequestContext,
-  name: Name,
-): Service[Name] {
-  const resource = service[name] as Service[Name] | undefined;
-  if (!resource) throw unsupported('models that are trained');
-  return resource;
-}
 
 function limitTrajectories(body: unknown, { maxTrajectories }: HandlerSettings): void {
   const { trajectory_groups: groups } = (body ?? {}) as { trajectory_groups?: unknown };

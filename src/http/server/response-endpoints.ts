@@ -1,39 +1,21 @@
 /** Requests of the responses API -> responses, events, and what is stored of them. */
 import { fault, throwFaults } from '../../protocol/index.ts';
-import { responsesOf } from '../../wires/index.ts';
-import type { RequestContext } from './context.ts';
+import { type OfBody, responsesOf } from '../../wires/index.ts';
+import type { EndpointHandler, RequestContext } from './context.ts';
 import { readConversation } from './conversation.ts';
 import { responseEvents } from './event-stream.ts';
 import { listQuery } from './list-query.ts';
 import { answerResponse } from './stream-response.ts';
 import { json, type WireResponse } from './wire.ts';
 
-/** `POST /v1/responses`. */
-export async function createResponse(context: RequestContext): Promise<WireResponse> {
-  const { service, call, validation } = context;
-  const answer = await responsesOf(service).answer(
-    await readConversation(context, 'input'),
-    call,
-    validation,
-  );
-  return answerResponse(answer, context, responseEvents());
-}
-
-/** `POST /v1/responses/input_tokens`. */
-export async function countInputTokens(context: RequestContext): Promise<WireResponse> {
-  const { service, call, validation } = context;
-  return json(
-    await responsesOf(service).countInputTokens(await readConversation(context, 'input'), call, validation),
-  );
-}
-
-/** `POST /v1/responses/compact`. */
-export async function compactResponse(context: RequestContext): Promise<WireResponse> {
-  const { service, call, validation } = context;
-  return answerResponse(
-    await responsesOf(service).compact(await readConversation(context, 'input'), call, validation),
-    context,
-  );
+/** `POST /v1/responses`, and below it what else is asked with such a request: how many tokens it has, or to compact it. */
+export function askResponses(what: 'answer' | 'countInputTokens' | 'compact'): EndpointHandler {
+  return async (context) => {
+    const { service, call, validation } = context;
+    const ask: OfBody<object> = responsesOf(service)[what];
+    const answer = await ask(await readConversation(context, 'input'), call, validation);
+    return answerResponse(answer, context, responseEvents());
+  };
 }
 
 /** `GET /v1/responses/{id}`; with `stream=true` the events that it had, those after `starting_after`. */

@@ -1,18 +1,20 @@
 /** Path -> its endpoints, one per method, and their handlers. */
 import { packageVersion } from '../../common/index.ts';
-import type { Scope } from '../../protocol/index.ts';
+import { RUN_OPERATIONS, type RunOperation, type Scope } from '../../protocol/index.ts';
+import { methods } from '../../service.ts';
 import type { ErrorForm } from '../../wires/index.ts';
+import { RESOURCE_ROWS } from '../resource-rows.ts';
 import * as adapters from './adapter-endpoints.ts';
 import * as batches from './batch-endpoints.ts';
 import * as chats from './chat-endpoints.ts';
 import type { EndpointHandler } from './context.ts';
-import { createEmbeddings } from './embedding-endpoints.ts';
 import * as messages from './message-endpoints.ts';
+import { methodEndpoint } from './method-endpoints.ts';
 import * as models from './model-endpoints.ts';
 import * as served from './model-list.ts';
 import * as ollama from './ollama-endpoints.ts';
 import * as ollamaModels from './ollama-model-endpoints.ts';
-import * as ranks from './rank-endpoints.ts';
+import { resourceEndpoint } from './resource-endpoints.ts';
 import * as responses from './response-endpoints.ts';
 import { createTextCompletion } from './text-endpoints.ts';
 import * as tokens from './token-endpoints.ts';
@@ -38,22 +40,27 @@ const TRAINING = '/v1/training/';
 const MESSAGES = '/v1/messages';
 const OLLAMA = '/api/';
 
+const operations = Object.keys(RUN_OPERATIONS) as RunOperation[];
+
 const ROWS: readonly Row[] = [
   ['GET', '/health', null, async () => json({ status: 'ok' })],
   ['GET', '/metrics', ['read'], models.metrics],
   ['GET', '/version', null, async () => json({ version: packageVersion() })],
   ['POST', '/v1/chat/completions', ['complete'], chats.createCompletion],
   ['POST', '/v1/completions', ['complete'], createTextCompletion],
-  ['POST', '/v1/embeddings', ['complete'], createEmbeddings],
+  ...methods.flatMap(([name, { path, texts }]): Row[] =>
+    path && texts ? [['POST', path, ['complete'], methodEndpoint(name)]] : [],
+  ),
   ['POST', '/v1/audio/transcriptions', ['complete'], createTranscription],
-  ...['/v1/rerank', '/v2/rerank', '/rerank'].map((path): Row => ['POST', path, ['complete'], ranks.rerank]),
-  ...['/v1/score', '/score'].map((path): Row => ['POST', path, ['complete'], ranks.score]),
-  ...['/v1/classify', '/classify'].map((path): Row => ['POST', path, ['complete'], ranks.classify]),
+  ['POST', '/v2/rerank', ['complete'], methodEndpoint('rerank')],
+  ['POST', '/rerank', ['complete'], methodEndpoint('rerank')],
+  ['POST', '/score', ['complete'], methodEndpoint('score')],
+  ['POST', '/classify', ['complete'], methodEndpoint('classify')],
   ['POST', '/v1/messages', ['complete'], messages.createMessage],
   ['POST', '/v1/messages/count_tokens', ['complete'], messages.countTokens],
-  ['POST', '/v1/responses', ['complete'], responses.createResponse],
-  ['POST', '/v1/responses/input_tokens', ['complete'], responses.countInputTokens],
-  ['POST', '/v1/responses/compact', ['complete'], responses.compactResponse],
+  ['POST', '/v1/responses', ['complete'], responses.askResponses('answer')],
+  ['POST', '/v1/responses/input_tokens', ['complete'], responses.askResponses('countInputTokens')],
+  ['POST', '/v1/responses/compact', ['complete'], responses.askResponses('compact')],
   ['GET', '/v1/responses/{id}', ['complete'], responses.retrieveResponse],
   ['DELETE', '/v1/responses/{id}', ['complete'], responses.deleteResponse],
   ['GET', '/v1/responses/{id}/input_items', ['complete'], responses.listInputItems],
@@ -84,38 +91,22 @@ const ROWS: readonly Row[] = [
   ['GET', '/v1/models', ['complete', 'read'], served.listServedModels],
   ['GET', '/v1/models/{id}', ['complete', 'read'], served.retrieveServedModel],
   ['GET', '/v1/preview/loaded-models', ['read'], models.listLoadedModels],
-  ['POST', '/v1/preview/models', ['train'], models.createModel],
-  ['GET', '/v1/preview/models', ['read'], models.listModels],
-  ['GET', '/v1/preview/models/{id}', ['read'], models.retrieveModel],
-  ['DELETE', '/v1/preview/models/{id}', ['admin'], models.deleteModel],
+  ...RESOURCE_ROWS.map((row): Row => [row[2], row[3], [row[4]], resourceEndpoint(row)]),
   ['POST', '/v1/preview/models/{id}/log', ['train'], models.logTrajectories],
-  ['GET', '/v1/preview/models/{id}/checkpoints', ['read'], models.listCheckpoints],
-  ['DELETE', '/v1/preview/models/{id}/checkpoints', ['admin'], models.deleteCheckpoints],
   ['GET', '/v1/preview/models/{id}/report', ['read'], models.showReport],
   ['POST', '/v1/preview/training-jobs', ['train'], models.createTrainingJob],
-  ['GET', '/v1/preview/training-jobs', ['read'], models.listTrainingJobs],
-  ['GET', '/v1/preview/training-jobs/{id}', ['read'], models.retrieveTrainingJob],
   ['GET', '/v1/preview/training-jobs/{id}/events', ['read'], models.listTrainingJobEvents],
-  ['POST', '/v1/preview/training-jobs/{id}/cancel', ['train'], models.cancelTrainingJob],
   ['POST', '/v1/preview/sft-training-jobs', ['train'], models.createSftJob],
   ['GET', '/v1/preview/base-models', ['read'], models.listBaseModels],
-  ['POST', '/v1/training/runs', ['train'], runs.createTrainingRun],
   ['GET', '/v1/training/runs', ['read'], runs.listTrainingRuns],
-  ['GET', '/v1/training/runs/{id}', ['read'], runs.retrieveTrainingRun],
-  ['POST', '/v1/training/runs/{id}/close', ['train'], runs.closeTrainingRun],
-  ['DELETE', '/v1/training/runs/{id}', ['train'], runs.deleteTrainingRun],
-  ['POST', '/v1/training/runs/{id}/forward', ['train'], runs.trainingStep('forward')],
-  ['POST', '/v1/training/runs/{id}/forward_backward', ['train'], runs.trainingStep('forward_backward')],
-  ['POST', '/v1/training/runs/{id}/optim_step', ['train'], runs.trainingStep('optim_step')],
-  ['POST', '/v1/training/runs/{id}/save_state', ['train'], runs.trainingStep('save_state')],
-  ['POST', '/v1/training/runs/{id}/load_state', ['train'], runs.trainingStep('load_state')],
-  [
-    'POST',
-    '/v1/training/runs/{id}/save_weights_for_sampler',
-    ['train'],
-    runs.trainingStep('save_weights_for_sampler'),
-  ],
-  ['POST', '/v1/training/runs/{id}/sample', ['train'], runs.trainingStep('sample')],
+  ...operations.map(
+    (operation): Row => [
+      'POST',
+      `/v1/training/runs/{id}/${operation}`,
+      ['train'],
+      runs.trainingStep(operation),
+    ],
+  ),
   ['GET', '/v1/training/requests/{id}', ['train'], runs.retrieveTrainingResult],
 ];
 

@@ -1,5 +1,5 @@
 /** A text completion request -> its answer or its stream. */
-import { innerOf } from '../../checked-service.ts';
+import { innerMethod } from '../../checked-service.ts';
 import { checkTextCompletionRequest, isTraceId } from '../../protocol/index.ts';
 import { readJson } from './body.ts';
 import { type RequestContext, tooMany, unsupported } from './context.ts';
@@ -22,7 +22,7 @@ export async function createTextCompletion(context: RequestContext): Promise<Wir
   if (choices > maxChoices) throw tooMany('prompt', choices, maxChoices);
   if (isTraceId(request_id)) context.setRequestId(request_id);
   await requireModelAndAdapters(context, checked);
-  const { text } = innerOf(service);
+  const text = innerMethod(service, 'text');
   if (!text) throw unsupported('text completions');
   return await answerCounted(checked, context, (request) => text(request, call));
 }

@@ -1,5 +1,5 @@
 /** Texts and tokens -> each other, over HTTP with vLLM's names. */
-import { innerOf } from '../../checked-service.ts';
+import { innerMethod } from '../../checked-service.ts';
 import { checkRequest, PathTranslation, type TokenizeResponse } from '../../protocol/index.ts';
 import { readJson } from './body.ts';
 import { checkChatBody } from './chat-endpoints.ts';
@@ -54,7 +54,7 @@ async function tokenizeChat(body: object, context: RequestContext): Promise<Toke
     context.validation,
   );
   const checked = await checkChatBody(chat, context);
-  const { render } = innerOf(service);
+  const render = innerMethod(service, 'render');
   if (!render) throw unsupported('prompts');
   const rendered = await render(checked, call);
   const { prompt_token_ids: tokens, max_model_len, count } = rendered;

@@ -1,36 +1,17 @@
 /** Training runs whose steps a client sends. */
 import { errorAt } from '../../errors.ts';
 import { checkRequest, RUN_OPERATIONS, type RunOperation, type RunRequest } from '../../protocol/index.ts';
-import type { TrainingRunsResource } from '../../service.ts';
 import { readJson } from './body.ts';
-import { type EndpointHandler, type RequestContext, tooMany, unsupported } from './context.ts';
+import { type EndpointHandler, tooMany } from './context.ts';
+import { resourceOf } from './resource-endpoints.ts';
 import { json } from './wire.ts';
 
 /** A step that takes longer is answered with `pending`, so that no connection is cut. */
 const WAIT_MS = 20_000;
 
-/** `POST /v1/training/runs`. */
-export const createTrainingRun: EndpointHandler = async (context) => {
-  const body = await readJson(context.request, context.settings);
-  const request = checkRequest('TrainingRunRequest', body, context.validation);
-  return json(await runs(context).create(request, context.call));
-};
-
 /** `GET /v1/training/runs`. */
 export const listTrainingRuns: EndpointHandler = async (context) =>
-  json({ object: 'list', data: await runs(context).list(context.call) });
-
-/** `GET /v1/training/runs/{id}`. */
-export const retrieveTrainingRun: EndpointHandler = async (context) =>
-  json(await runs(context).retrieve(context.id, context.call));
-
-/** `POST /v1/training/runs/{id}/close`. */
-export const closeTrainingRun: EndpointHandler = async (context) =>
-  json(await runs(context).close(context.id, context.call));
-
-/** `DELETE /v1/training/runs/{id}`. */
-export const deleteTrainingRun: EndpointHandler = async (context) =>
-  json(await runs(context).delete(context.id, context.call));
+  json({ object: 'list', data: await resourceOf(context, 'trainingRuns').list(context.call) });
 
 /** `GET /v1/training/requests/{id}`: the result of a step that was pending. */
 export const retrieveTrainingResult: EndpointHandler = async (context) => {
@@ -38,7 +19,7 @@ export const retrieveTrainingResult: EndpointHandler = async (context) => {
   const wait_ms = given === null ? WAIT_MS : Number(given);
   if (!Number.isInteger(wait_ms) || wait_ms < 0)
     throw errorAt('wait_ms', 'INVALID_REQUEST', `expected an integer >= 0, got ${given}`);
-  return json(await runs(context).result(context.id, { wait_ms }, context.call));
+  return json(await resourceOf(context, 'trainingRuns').result(context.id, { wait_ms }, context.call));
 };
 
 /** `POST /v1/training/runs/{id}/forward_backward` and so on. */
@@ -51,12 +32,7 @@ export function trainingStep(operation: RunOperation): EndpointHandler {
       throw tooMany('data', request.data.length, maxTrajectories);
     const key = request.idempotency_key ?? context.request.header('idempotency-key') ?? null;
     const given = { ...request, idempotency_key: key, wait_ms: request.wait_ms ?? WAIT_MS };
-    const reply = await runs(context).call(context.id, operation, given, context.call);
+    const reply = await resourceOf(context, 'trainingRuns').call(context.id, operation, given, context.call);
     return { ...json(reply), status: reply.status === 'pending' ? 202 : 200 };
   };
-}
-
-function runs({ service }: RequestContext): TrainingRunsResource {
-  if (!service.trainingRuns) throw unsupported('training runs');
-  return service.trainingRuns;
 }

@@ -11,30 +11,21 @@ import { answerResponse } from './stream-response.ts';
 import { readUpload } from './upload.ts';
 import { text, type WireResponse } from './wire.ts';
 
-/** A value, or the text itself, which the check of the request then names. */
-const readJson = (text: string): unknown => parseJson(text, text);
-
-/** How the texts of a form become values. What is not here stays a text. */
-const READ: Readonly<Record<string, (text: string) => unknown>> = {
-  stream: readJson,
-  temperature: readJson,
-  top_p: readJson,
-  seed: readJson,
-  max_completion_tokens: readJson,
-  timeout_ms: readJson,
-  keep_alive: readJson,
-  adapters: readJson,
-  include: (text) => [text],
-  timestamp_granularities: (text) => [text],
-};
+/** Fields of a form whose texts are JSON; a text that is none stays, and the check of the request names it. */
+const JSON_FIELDS = [
+  ...['stream', 'temperature', 'top_p', 'seed', 'max_completion_tokens', 'timeout_ms', 'keep_alive'],
+  'adapters',
+];
+const LISTS = ['include', 'timestamp_granularities'];
 
 /** `POST /v1/audio/transcriptions`. */
 export async function createTranscription(context: RequestContext): Promise<WireResponse> {
   const { request, settings, service, call, validation } = context;
   const { fields, kept } = await readUpload(request, settings, (bytes) => read(bytes, settings.maxBodyBytes));
-  const given = [...fields].map(([field, text]) => {
+  const given = [...fields].map(([field, text]): [string, unknown] => {
     const name = field.replace(/\[\]$/, '');
-    return [name, READ[name]?.(text) ?? text] as const;
+    if (LISTS.includes(name)) return [name, [text]];
+    return [name, JSON_FIELDS.includes(name) ? parseJson(text, text) : text];
   });
   const body: Readonly<Record<string, unknown>> = { ...Object.fromEntries(given), file: kept };
   await requireModelAndAdapters(context, body);

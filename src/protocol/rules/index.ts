@@ -1,8 +1,7 @@
 /** Every rule between the fields of a chat completion request: what no single field's schema can say. */
 import { fault } from '../faults.ts';
 import { adapterRules } from './adapters.ts';
-import { beamRules } from './beam.ts';
-import { contextShiftRules } from './context-shift.ts';
+import { exclusionRules } from './exclusions.ts';
 import { freeFormRules } from './free-form.ts';
 import { promptRules } from './prompt.ts';
 import { reportingRules } from './reporting.ts';
@@ -31,8 +30,7 @@ export const chatRules: readonly ChatRule[] = [
   ...toolRules,
   ...servingRules,
   ...adapterRules,
-  ...contextShiftRules,
   ...freeFormRules,
   ...structuredRules,
-  ...beamRules,
+  ...exclusionRules,
 ];

@@ -11,18 +11,14 @@ export const reportingRules: readonly ChatRule[] = [
     '0 without logprobs: true',
     ({ top_logprobs, logprobs }) => (top_logprobs ?? 0) !== 0 && !logprobs,
   ),
-  {
-    name: 'top_logprobs are capped',
-    reads: ['top_logprobs'],
-    isLimit: true,
-    check: ({ top_logprobs }, { maxLogprobs }) => overCap('top_logprobs', top_logprobs, maxLogprobs),
-  },
-  {
-    name: 'prompt_logprobs are capped',
-    reads: ['prompt_logprobs'],
-    isLimit: true,
-    check: ({ prompt_logprobs }, { maxLogprobs }) => overCap('prompt_logprobs', prompt_logprobs, maxLogprobs),
-  },
+  ...(['top_logprobs', 'prompt_logprobs'] as const).map(
+    (field): ChatRule => ({
+      name: `${field} are capped`,
+      reads: [field],
+      isLimit: true,
+      check: (request, { maxLogprobs }) => overCap(field, request[field], maxLogprobs),
+    }),
+  ),
   contradiction(
     'prompt_logprobs do not stream',
     ['prompt_logprobs', 'stream'],
@@ -40,10 +36,7 @@ export const reportingRules: readonly ChatRule[] = [
 
 function overCap(field: string, wanted: number | null | undefined, cap: number | null): ErrorDetail | null {
   if (cap === null || (wanted ?? 0) === 0) return null;
-  if (wanted === -1)
-    return fault([field], 'range', `an integer from 0 to ${cap}, the most this runtime reports`, -1);
-  if (wanted! <= cap) return null;
-  return fault([field], 'range', `an integer from 0 to ${cap}, the most this runtime reports`, wanted, {
-    maximum: cap,
-  });
+  if (wanted !== -1 && wanted! <= cap) return null;
+  const expected = `an integer from 0 to ${cap}, the most this runtime reports`;
+  return fault([field], 'range', expected, wanted, wanted === -1 ? undefined : { maximum: cap });
 }

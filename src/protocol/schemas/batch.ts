@@ -1,15 +1,10 @@
 /** Options of batches: many requests out of a file, answered into another one. */
-import { type Definitions, flag, integer, ref, type Schema } from './schema.ts';
+import * as s from './schema.ts';
 
-const callback = (description: string, tsType: string): Schema => ({ description, kind: 'function', tsType });
-const file = (description: string): Schema => ({
-  description,
-  type: 'string',
-  minLength: 1,
-  expected: 'a path of a file',
-});
-const orNone = (description: string, least: number): Schema => ({
-  ...integer(description, least),
+const file = (description: string): s.Schema =>
+  s.string(description, { minLength: 1, expected: 'a path of a file' });
+const orNone = (description: string, least: number): s.Schema => ({
+  ...s.integer(description, least),
   type: ['integer', 'null'],
 });
 
@@ -26,32 +21,23 @@ export const BATCH_URLS = [
 ] as const;
 
 /** Definitions of requests. */
-export const batchRequestDefinitions: Definitions = {
-  BatchRequest: {
-    description: 'Asks a server for a batch, as OpenAI does.',
-    type: 'object',
-    required: ['input_file_id', 'endpoint'],
-    properties: {
-      input_file_id: { description: 'The file of rows.', type: 'string', minLength: 1 },
-      endpoint: { description: 'Where rows without a `url` would be sent to.', enum: [...BATCH_URLS] },
-      completion_window: {
-        description: 'Accepted from OpenAI clients; a batch takes as long as it takes.',
-        type: 'string',
-      },
-      metadata: {
-        description: 'Kept with the batch.',
-        type: ['object', 'null'],
-        additionalProperties: { type: 'string', expected: 'a text' },
-        tsType: 'Readonly<Record<string, string>> | null',
-      },
+export const batchRequestDefinitions: s.Definitions = {
+  BatchRequest: s.object('Asks a server for a batch, as OpenAI does.', ['input_file_id', 'endpoint'], {
+    input_file_id: s.string('The file of rows.', { minLength: 1 }),
+    endpoint: s.oneOf('Where rows without a `url` would be sent to.', [...BATCH_URLS]),
+    completion_window: s.string('Accepted from OpenAI clients; a batch takes as long as it takes.'),
+    metadata: {
+      description: 'Kept with the batch.',
+      type: ['object', 'null'],
+      additionalProperties: { type: 'string', expected: 'a text' },
+      tsType: 'Readonly<Record<string, string>> | null',
     },
-    additionalProperties: false,
-  },
+  }),
 };
 
 /** Definitions of these options. */
-export const batchDefinitions: Definitions = {
-  BatchUrl: { description: 'Where a row would be sent to over HTTP.', enum: [...BATCH_URLS] },
+export const batchDefinitions: s.Definitions = {
+  BatchUrl: s.oneOf('Where a row would be sent to over HTTP.', [...BATCH_URLS]),
   BatchOptions: {
     description: 'Options of `batch`.',
     title: 'options',
@@ -61,65 +47,57 @@ export const batchDefinitions: Definitions = {
       errors: file(
         'Where rows that failed go. Default: beside the output, `out.errors.jsonl` for `out.jsonl`.',
       ),
-      resume: flag(
+      resume: s.flag(
         false,
         'Whether to go on where an earlier run with this output ended, or begin. Without it the output must not exist.',
       ),
-      order: {
-        description:
-          'Lines as rows are completed, or in the order of the input. The latter holds back up to a window of answers, which a killed run computes again.',
-        enum: ['completion', 'input'],
-        default: 'completion',
-      },
+      order: s.oneOf(
+        'Lines as rows are completed, or in the order of the input. The latter holds back up to a window of answers, which a killed run computes again.',
+        ['completion', 'input'],
+        { default: 'completion' },
+      ),
       url: {
-        ...ref('BatchUrl'),
+        ...s.ref('BatchUrl'),
         description:
           'What rows without a `url` ask for. Default: chat completions for `messages`, text completions for `prompt`.',
       },
-      model: {
-        description: 'The model of rows that name none.',
-        type: 'string',
-        minLength: 1,
-        expected: 'the name of a model',
-      },
+      model: s.string('The model of rows that name none.', { minLength: 1, expected: 'the name of a model' }),
       seed: {
         description:
           'Gives each row without a `seed` one of its own, by its `custom_id`: the same in a repeated run.',
         type: ['integer', 'string'],
         default: 0,
       },
-      toRequest: callback(
+      toRequest: s.callback(
         'Makes a request of a row of any other shape: a request, or `{ custom_id, url, body }`.',
         '((row: never, index: number) => object | Promise<object>)',
       ),
       concurrency: {
-        ...integer(
+        ...s.integer(
           'Rows that are asked for at the same time. Default: as many as make it faster, by measurement.',
           1,
         ),
         maximum: 100_000,
       },
       window: {
-        ...integer(
+        ...s.integer(
           'Rows that are read ahead, so that rows with the same beginning follow each other. Default 4096, with `order: "input"` 512.',
           1,
         ),
         maximum: 1_000_000,
       },
-      background: flag(
+      background: s.flag(
         true,
         "Whether rows yield to the runtime's other requests: they wait from the next step on while one of those runs.",
       ),
-      retries: integer(
+      retries: s.integer(
         'How often a row is asked for again after a failure of the network or the engine.',
         0,
-        {
-          default: 3,
-        },
+        { default: 3 },
       ),
       timeoutMs: orNone('Most milliseconds of a row. Null: no limit.', 1),
       maxFailures: orNone('Rows that may fail; one more ends the run. Null: any number.', 0),
-      onProgress: callback(
+      onProgress: s.callback(
         'Called with the numbers of the run, twice a second at most and at its end.',
         '((progress: BatchProgress) => void)',
       ),

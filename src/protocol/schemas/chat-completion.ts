@@ -2,30 +2,13 @@
 import { CONTEXT_SHIFT } from './context-shift.ts';
 import { llamaSamplers } from './llama-samplers.ts';
 import { MAX_CHOICES, sampling } from './sampling.ts';
-import {
-  acceptedFrom,
-  type Definitions,
-  flag,
-  list,
-  listOrNull,
-  object,
-  oneOf,
-  orNull,
-  ref,
-  type Schema,
-  string,
-} from './schema.ts';
+import * as s from './schema.ts';
 
-type Fields = Readonly<Record<string, Schema>>;
-
-function jsonObject(description: string): Schema {
-  return { description, type: ['object', 'null'], tsType: 'JsonObject | null' };
-}
+type Fields = Readonly<Record<string, s.Schema>>;
 
 const prompt: Fields = {
-  messages: list('The chat so far, oldest message first.', ref('Message')),
-  model: orNull(
-    'string',
+  messages: s.list('The chat so far, oldest message first.', s.ref('Message')),
+  model: s.stringOrNull(
     'Which model answers: a registered id or name, `name@step` for a checkpoint, a path, an `hf:` URI or an alias. Absent, null or empty: the default model.',
   ),
   documents: {
@@ -34,61 +17,58 @@ const prompt: Fields = {
     type: ['array', 'null'],
     tsType: 'readonly unknown[] | null',
   },
-  chat_template: orNull('string', 'A Jinja template that replaces the one of the model.', {
+  chat_template: s.stringOrNull('A Jinja template that replaces the one of the model.', {
     bounds: 'not with `allowRequestTemplate: false`',
   }),
   chat_template_kwargs: {
-    ...jsonObject('Additional variables for the template.'),
+    ...s.jsonObject('Additional variables for the template.'),
     bounds: 'no `tokenize`; `chat_template` only as text',
   },
-  reasoning_effort: oneOf(
+  reasoning_effort: s.oneOf(
     'How much the model should reason. `low`, `medium` and `high` are passed to the template; `minimal` too if the template knows it, otherwise as `low`. `none` turns reasoning off: the template is told so in its own variables, open reasoning is closed, and the model cannot start any.',
     ['none', 'minimal', 'low', 'medium', 'high', null],
   ),
-  reasoning: ref('ReasoningBudget', 'Limit on the length of reasoning: `{ max_tokens }`.', {
+  reasoning: s.ref('ReasoningBudget', 'Limit on the length of reasoning: `{ max_tokens }`.', {
     tsType: 'ReasoningBudget | null',
   }),
-  thinking_token_budget: orNull(
-    'integer',
+  thinking_token_budget: s.integerOrNull(
     "vLLM's name of `reasoning.max_tokens`. After this many reasoning tokens the end of reasoning is forced, and the answer starts. No effect if the model does not mark reasoning.",
     { minimum: 0, bounds: 'not with another `reasoning.max_tokens`; not with beam search' },
   ),
-  add_generation_prompt: flag(
+  add_generation_prompt: s.flag(
     true,
     'Ends the prompt with the start of an answer. Turned off by `continue_final_message`.',
   ),
-  continue_final_message: flag(
+  continue_final_message: s.flag(
     false,
     'Leaves the last message open, so the answer continues it. Not together with `add_generation_prompt: true`.',
   ),
-  add_special_tokens: flag(
+  add_special_tokens: s.flag(
     false,
     'Adds the special tokens of the tokenizer to the rendered prompt. Most chat templates already write them.',
   ),
-  truncate_prompt_tokens: orNull(
-    'integer',
+  truncate_prompt_tokens: s.integerOrNull(
     'Keeps only this many tokens at the end of the prompt. -1 keeps as many as fit into the context together with `max_completion_tokens`; without that, a full context, so a longer prompt leaves no room and is an error. 0 keeps none, and an empty prompt is an error.',
     { minimum: -1 },
   ),
   ...CONTEXT_SHIFT,
-  mm_processor_kwargs: jsonObject(
+  mm_processor_kwargs: s.jsonObject(
     'Settings for images: each one is refused if a message has media. Use `imageTokens` of the model.',
   ),
 };
 
 const output: Fields = {
-  n: orNull('integer', 'Number of choices; with beam search also the number of beams.', {
+  n: s.integerOrNull('Number of choices; with beam search also the number of beams.', {
     default: 1,
     minimum: 1,
     maximum: MAX_CHOICES,
     bounds: '1 with temperature 0',
   }),
-  max_completion_tokens: orNull(
-    'integer',
+  max_completion_tokens: s.integerOrNull(
     'Maximum number of tokens of one choice. Absent: the rest of the context.',
     { minimum: 1 },
   ),
-  max_tokens: orNull('integer', 'Older name of `max_completion_tokens`, which takes precedence.', {
+  max_tokens: s.integerOrNull('Older name of `max_completion_tokens`, which takes precedence.', {
     minimum: 1,
   }),
   min_tokens: {
@@ -105,92 +85,84 @@ const output: Fields = {
     minLength: 1,
     default: [],
   },
-  stop_token_ids: listOrNull(
+  stop_token_ids: s.listOrNull(
     'Token ids that end the answer.',
     { type: 'integer', minimum: 0 },
     { default: [], bounds: 'ids of the vocabulary' },
   ),
-  include_stop_str_in_output: flag(
+  include_stop_str_in_output: s.flag(
     false,
     'Keeps the stop string, or the text of the stop token, in the answer.',
   ),
-  ignore_eos: flag(false, 'Continues after the end-of-sequence token.'),
-  stream: orNull('boolean', 'Returns the answer in chunks as it is generated.', { default: false }),
-  stream_options: ref(
+  ignore_eos: s.flag(false, 'Continues after the end-of-sequence token.'),
+  stream: s.flagOrNull(false, 'Returns the answer in chunks as it is generated.'),
+  stream_options: s.ref(
     'StreamOptions',
     'What a stream returns in addition to the answer. Only with `stream`.',
   ),
-  logprobs: orNull('boolean', 'Returns the log-probability of every token of the answer.', {
-    default: false,
-  }),
-  top_logprobs: orNull(
-    'integer',
+  logprobs: s.flagOrNull(false, 'Returns the log-probability of every token of the answer.'),
+  top_logprobs: s.integerOrNull(
     'With `logprobs`: returns this many best tokens at every position; -1 for the whole vocabulary.',
     { default: 0, minimum: -1, bounds: 'needs `logprobs` when not 0; at most `maxLogprobs`' },
   ),
-  prompt_logprobs: orNull(
-    'integer',
+  prompt_logprobs: s.integerOrNull(
     'Returns the log-probability of every prompt token, and of this many best tokens at its position; -1 for the whole vocabulary.',
     { minimum: -1, bounds: 'not with `stream`, except 0; at most `maxLogprobs`' },
   ),
-  return_token_ids: orNull('boolean', 'Returns the token ids of the prompt and of each choice.', {
-    default: false,
-  }),
-  return_routed_experts: orNull(
-    'boolean',
+  return_token_ids: s.flagOrNull(false, 'Returns the token ids of the prompt and of each choice.'),
+  return_routed_experts: s.booleanOrNull(
     'Returns which experts the tokens of the prompt and of each choice took, for training with `routing: "replay"`.',
     {
       default: false,
       bounds: 'only models with experts; not with beam search or `context_shift`',
     },
   ),
-  return_tokens_as_token_ids: orNull(
-    'boolean',
+  return_tokens_as_token_ids: s.flagOrNull(
+    false,
     'Log-probabilities show tokens as `token_id:N` instead of their text.',
-    { default: false },
   ),
-  skip_special_tokens: flag(true, 'Omits the text of special tokens from the answer.'),
-  spaces_between_special_tokens: flag(
+  skip_special_tokens: s.flag(true, 'Omits the text of special tokens from the answer.'),
+  spaces_between_special_tokens: s.flag(
     true,
     'With `skip_special_tokens` off: false writes adjacent special tokens without spaces between them.',
   ),
-  include_reasoning: flag(true, 'False omits the reasoning from the response. The model still reasons.'),
-  echo: flag(false, 'Puts the content of the last message before the answer if both have the same role.'),
-  request_id: string(
+  include_reasoning: s.flag(true, 'False omits the reasoning from the response. The model still reasons.'),
+  echo: s.flag(false, 'Puts the content of the last message before the answer if both have the same role.'),
+  request_id: s.string(
     'Id of the request; the id of the response is `chatcmpl-` and this. It is an error if a running request has the same id. Absent: a random UUID.',
     { minLength: 1 },
   ),
 };
 
 const structure: Fields = {
-  response_format: ref(
+  response_format: s.ref(
     'ResponseFormat',
     'The format of the answer. Not together with `structured_outputs`, except `{ type: "text" }`.',
   ),
-  structured_outputs: ref(
+  structured_outputs: s.ref(
     'StructuredOutputs',
     'A constraint on the answer. Not together with `response_format`, unless that is `{ type: "text" }`.',
   ),
 };
 
 const tools: Fields = {
-  tools: listOrNull(
+  tools: s.listOrNull(
     'Tools that the model may call; the chat template shows them to the model.',
-    ref('Tool'),
+    s.ref('Tool'),
     { bounds: 'a custom tool has a name of its own' },
   ),
-  tool_choice: ref(
+  tool_choice: s.ref(
     'ToolChoice',
     '`none` leaves calls as text, `auto` parses the calls that the model makes, `required` forces at least one call, a named tool forces a call of that tool, `allowed_tools` is `auto` or `required` for some of the tools: calls of others stay text. Absent: `auto` with tools, otherwise `none`.',
     { tsType: 'ToolChoice | null', bounds: 'needs `tools` unless `none`; a named tool must be among them' },
   ),
-  parallel_tool_calls: orNull('boolean', 'False or null keeps only the first tool call.', { default: true }),
-  functions: listOrNull(
+  parallel_tool_calls: s.flagOrNull(true, 'False or null keeps only the first tool call.'),
+  functions: s.listOrNull(
     'The older form of `tools`: functions become tools, and a call is returned as `function_call` of the message, with the finish reason `function_call`. Only the first call is returned.',
-    ref('FunctionDefinition'),
+    s.ref('FunctionDefinition'),
     { bounds: 'not with `tools`' },
   ),
-  function_call: ref(
+  function_call: s.ref(
     'FunctionChoice',
     'The older form of `tool_choice`: `none`, `auto`, or the function that must be called.',
     {
@@ -207,22 +179,20 @@ const scheduling: Fields = {
     default: 0,
     bounds: '0 under `fcfs`',
   },
-  speculation: ref(
+  speculation: s.ref(
     'Speculation',
     'Verifies several draft tokens in one step, which changes no token: false, `auto`, or one method with its settings. Absent or null: the option of the runtime.',
     { tsType: 'Speculation | null' },
   ),
-  prediction: ref(
+  prediction: s.ref(
     'Prediction',
     'The expected answer, for example a file of which a part is changed: its tokens become draft tokens. No effect with `speculation: false`.',
   ),
-  cache_salt: orNull(
-    'string',
+  cache_salt: s.stringOrNull(
     'Requests share cached prompt prefixes only with requests that have the same salt.',
     { minLength: 1 },
   ),
-  timeout_ms: orNull(
-    'integer',
+  timeout_ms: s.integerOrNull(
     'Milliseconds until the answer must be complete, including waiting. A longer request ends with `TIMEOUT`, over HTTP 408. Absent or null: no limit.',
     { minimum: 1, maximum: 2 ** 31 - 1 },
   ),
@@ -234,33 +204,22 @@ const scheduling: Fields = {
     pattern: '^(-1|[0-9]{1,9}([.][0-9]{1,9})?(ms|s|m|h))$',
     expected: 'a number of seconds, -1, a text such as 5m, or null',
   },
-  adapters: listOrNull(
+  adapters: s.listOrNull(
     'LoRA adapters to use in addition to those of `model`; their outputs are summed. Prompts share cached prefixes only with requests that have the same adapters.',
-    ref('Adapter'),
+    s.ref('Adapter'),
     { default: [], bounds: 'at most 16', tsType: 'readonly Adapter[] | null' },
   ),
-  kv_transfer_params: jsonObject(
+  kv_transfer_params: s.jsonObject(
     'Hands a processed prompt from one process to another: `{ do_remote_decode: true }` processes the prompt and returns a handle; a request with that handle continues from there.',
   ),
 };
 
 /** Fields of the OpenAI API that a request may carry and that change nothing. */
 export const IGNORED_FIELDS = [
-  'audio',
-  'metadata',
-  'modalities',
-  'moderation',
-  'prompt_cache_key',
-  'prompt_cache_options',
-  'prompt_cache_retention',
-  'safety_identifier',
-  'service_tier',
-  'store',
-  'verbosity',
+  ...['audio', 'metadata', 'modalities', 'moderation', 'prompt_cache_key', 'prompt_cache_options'],
+  ...['prompt_cache_retention', 'safety_identifier', 'service_tier', 'store', 'verbosity'],
   'web_search_options',
-] as const;
-
-const ignored = Object.fromEntries(IGNORED_FIELDS.map((field) => [field, acceptedFrom('OpenAI')]));
+];
 
 /** The fields by what they are about: the sections of docs/request-fields.md. */
 export const FIELD_GROUPS: Readonly<Record<string, Fields>> = {
@@ -270,42 +229,31 @@ export const FIELD_GROUPS: Readonly<Record<string, Fields>> = {
   Structure: structure,
   Tools: tools,
   Scheduling: scheduling,
-  'Accepted without effect': { ...ignored, user: orNull('string', 'No effect.') },
+  'Accepted without effect': {
+    ...s.accepted('OpenAI', ...IGNORED_FIELDS),
+    user: s.stringOrNull('No effect.'),
+  },
 };
 
 /** Definitions of the chat completion request. */
-export const chatCompletionDefinitions: Definitions = {
-  ChatCompletionRequest: object(
+export const chatCompletionDefinitions: s.Definitions = {
+  ChatCompletionRequest: s.object(
     'A chat completion request, the same in process and over HTTP. `undefined` counts as absent everywhere.',
     ['messages'],
     Object.assign({ messages: prompt['messages'] }, sampling, ...Object.values(FIELD_GROUPS)),
   ),
-  ReasoningBudget: object(
-    'Limit on the length of reasoning.',
-    [],
-    {
-      max_tokens: orNull(
-        'integer',
-        'Maximum number of reasoning tokens, over all reasoning sections. Null: no limit.',
-        { minimum: 0 },
-      ),
-    },
-    { type: ['object', 'null'] },
-  ),
-  StreamOptions: object(
-    'What a stream returns in addition to the answer.',
-    [],
-    {
-      include_usage: orNull('boolean', 'Sends a last chunk with the usage. Null turns it off.', {
-        default: true,
-      }),
-      continuous_usage_stats: orNull(
-        'boolean',
-        'Sends the usage so far in every chunk. Needs `include_usage`.',
-        { default: false },
-      ),
-      include_obfuscation: acceptedFrom('OpenAI'),
-    },
-    { type: ['object', 'null'] },
-  ),
+  ReasoningBudget: s.objectOrNull('Limit on the length of reasoning.', {
+    max_tokens: s.integerOrNull(
+      'Maximum number of reasoning tokens, over all reasoning sections. Null: no limit.',
+      { minimum: 0 },
+    ),
+  }),
+  StreamOptions: s.objectOrNull('What a stream returns in addition to the answer.', {
+    include_usage: s.flagOrNull(true, 'Sends a last chunk with the usage. Null turns it off.'),
+    continuous_usage_stats: s.flagOrNull(
+      false,
+      'Sends the usage so far in every chunk. Needs `include_usage`.',
+    ),
+    include_obfuscation: s.acceptedFrom('OpenAI'),
+  }),
 };

@@ -1,19 +1,7 @@
 /** Options of servers, handlers, clients and pools, and of one call. */
 
 import { PATH } from './model-options.ts';
-import {
-  boolean,
-  type Definitions,
-  flag,
-  integer,
-  list,
-  object,
-  oneOf,
-  ref,
-  type Schema,
-  string,
-  when,
-} from './schema.ts';
+import * as s from './schema.ts';
 
 /** Longest time that a timer can wait. */
 const LONGEST_MS = 2 ** 31 - 1;
@@ -21,22 +9,12 @@ const LONGEST_MS = 2 ** 31 - 1;
 /** What can be the id of a request in a header. */
 export const TRACE_ID = '^[\\x21-\\x7e]{1,200}$';
 
-const count = (description: string, byDefault: number, more?: Schema): Schema =>
-  integer(description, 0, { default: byDefault, ...more });
-const countOrNone = (description: string, byDefault: number | null): Schema => ({
-  description,
-  type: ['integer', 'null'],
-  default: byDefault,
-  keepsNull: true,
-  minimum: 0,
-});
-const texts = (description: string): Schema => ({
-  description,
-  type: 'array',
-  items: { type: 'string' },
-  default: [],
-});
-const perMinute = (description: string): Schema => ({
+const count = (description: string, byDefault: number, more?: s.Schema): s.Schema =>
+  s.integer(description, 0, { default: byDefault, ...more });
+const countOrNone = (description: string, byDefault: number | null): s.Schema =>
+  s.integerOrNull(description, { default: byDefault, keepsNull: true, minimum: 0 });
+const texts = (description: string): s.Schema => s.list(description, { type: 'string' }, { default: [] });
+const perMinute = (description: string): s.Schema => ({
   description: `${description} Null: any number.`,
   type: ['integer', 'null'],
   default: null,
@@ -46,26 +24,22 @@ const perMinute = (description: string): Schema => ({
 /** Visible ASCII characters, with blanks between them at most: a header arrives without those around it. */
 const HEADER_TEXT = '^[\\x21-\\x7e]([\\x20-\\x7e]*[\\x21-\\x7e])?$';
 const IN_HEADER = 'a text of visible ASCII characters';
-const secret = {
-  description: 'The secret that a client sends as `Authorization: Bearer <token>` or `X-Api-Key: <token>`.',
-  type: 'string',
-  pattern: HEADER_TEXT,
-  bounds: 'ASCII, with no blanks around it',
-  expected: IN_HEADER,
-  secret: true,
-} satisfies Schema;
+const secret = s.string(
+  'The secret that a client sends as `Authorization: Bearer <token>` or `X-Api-Key: <token>`.',
+  { pattern: HEADER_TEXT, bounds: 'ASCII, with no blanks around it', expected: IN_HEADER, secret: true },
+) satisfies s.Schema;
 
-const handlerProperties: Record<string, Schema> = {
-  tokens: list(
+const handlerProperties: Record<string, s.Schema> = {
+  tokens: s.list(
     'Tokens that clients may use. Without any, only clients on this machine are served.',
     {
-      ...ref('TokenOrText'),
+      ...s.ref('TokenOrText'),
       tsType: 'string | Token',
     },
     { default: [] },
   ),
-  allowAnonymous: flag(false, 'Without tokens: also serves clients on other machines.'),
-  basePath: string('Path prefix of all endpoints, for example `/api`.', {
+  allowAnonymous: s.flag(false, 'Without tokens: also serves clients on other machines.'),
+  basePath: s.string('Path prefix of all endpoints, for example `/api`.', {
     default: '',
     pattern: '^$|^/.*[^/]$',
     expected: 'a path that begins and does not end with /',
@@ -86,49 +60,43 @@ const handlerProperties: Record<string, Schema> = {
   maxMessages: count('Most messages of a chat completion request.', 10_000),
   maxInputs: count('Most texts of a request for embeddings.', 2048),
   maxFileBytes: count('Most bytes of a file that is uploaded.', 2 ** 30),
-  batchFolder: {
-    description:
-      'Where uploaded files and batches are kept, for `POST /v1/files` and `POST /v1/batches`. Default: `batches` in the home folder of a runtime; for other services there are none.',
-    type: 'string',
-    pattern: PATH,
-    expected: 'a path of a folder',
-  },
+  batchFolder: s.string(
+    'Where uploaded files and batches are kept, for `POST /v1/files` and `POST /v1/batches`. Default: `batches` in the home folder of a runtime; for other services there are none.',
+    { pattern: PATH, expected: 'a path of a folder' },
+  ),
   maxTrajectories: count('Most trajectories of a training job or a log.', 10_000),
   bodyTimeoutMs: count('Most milliseconds that a client may take to send a body.', 30_000),
   requestTimeoutMs: countOrNone(
     'Most milliseconds that a request may take, its stream included; null: no limit.',
     null,
   ),
-  unknownFields: oneOf(
+  unknownFields: s.oneOf(
     'Whether fields that the service does not know are ignored, and listed in the header `X-Ignored-Fields`, or refused. A misspelt name of a known field is always refused.',
     ['ignore', 'refuse'],
     { default: 'ignore' },
   ),
-  onError: {
-    description:
-      "Called with failures that are not the client's fault. Responses never contain a stack trace.",
-    kind: 'function',
-    tsType: '((error: unknown, requestId: string) => unknown)',
-  },
-  accessLog: {
-    description: 'Called at the end of every request, its stream included.',
-    kind: 'function',
-    tsType: '((entry: AccessEntry) => unknown)',
-  },
+  onError: s.callback(
+    "Called with failures that are not the client's fault. Responses never contain a stack trace.",
+    '((error: unknown, requestId: string) => unknown)',
+  ),
+  accessLog: s.callback(
+    'Called at the end of every request, its stream included.',
+    '((entry: AccessEntry) => unknown)',
+  ),
 };
 
 /** Definitions of these options. */
-export const httpDefinitions: Definitions = {
-  Scope: oneOf(
+export const httpDefinitions: s.Definitions = {
+  Scope: s.oneOf(
     'What a token allows: completions, training, reading what is stored, or everything (`admin`), deletion included.',
     ['complete', 'train', 'read', 'admin'],
   ),
-  Token: object(
+  Token: s.object(
     'A token and its scopes.',
     ['token'],
     {
       token: secret,
-      scopes: list('What it allows. `admin` stands for all.', ref('Scope'), { default: ['admin'] }),
+      scopes: s.list('What it allows. `admin` stands for all.', s.ref('Scope'), { default: ['admin'] }),
       requestsPerMinute: perMinute('Completions that it may begin in a minute.'),
       tokensPerMinute: perMinute(
         'Tokens of prompts and answers that it may use in a minute; an answer under way is not cut.',
@@ -138,7 +106,7 @@ export const httpDefinitions: Definitions = {
   ),
   TokenOrText: {
     description: 'A token, or its text alone.',
-    ...when({ type: 'string' }, secret, ref('Token')),
+    ...s.when({ type: 'string' }, secret, s.ref('Token')),
     tsType: 'string | Token',
   },
   AccessEntry: {
@@ -156,93 +124,67 @@ export const httpDefinitions: Definitions = {
   readonly requestId: string;
 }`,
   },
-  HandlerOptions: object('Options of `createHandler`.', [], handlerProperties, { title: 'options' }),
-  ServeOptions: object(
-    'Options of `serve`.',
-    [],
-    {
-      ...handlerProperties,
-      port: count('Port to listen at. 0: any free one.', 0, { maximum: 65_535 }),
-      host: string('Host name or address to listen at. Default: this machine only.', {
-        default: '127.0.0.1',
-        pattern: '^[\\w.:%-]{1,253}$',
-        expected: 'a name or an address',
-      }),
-      graceMs: count(
-        'Milliseconds that `close()` lets running requests finish before it ends them.',
-        10_000,
-        { maximum: LONGEST_MS },
-      ),
-    },
-    { title: 'options' },
-  ),
-  ConnectOptions: object(
-    'Options of `connect`.',
-    ['baseUrl'],
-    {
-      baseUrl: string("The server's URL, for example `http://127.0.0.1:8080`; it may end in `/v1`.", {
-        pattern: '^https?://[^/]',
-        expected: 'an http or https URL',
-      }),
-      apiKey: string('Sent as `Authorization: Bearer <apiKey>`.', {
+  HandlerOptions: s.options('Options of `createHandler`.', [], handlerProperties),
+  ServeOptions: s.options('Options of `serve`.', [], {
+    ...handlerProperties,
+    port: count('Port to listen at. 0: any free one.', 0, { maximum: 65_535 }),
+    host: s.string('Host name or address to listen at. Default: this machine only.', {
+      default: '127.0.0.1',
+      pattern: '^[\\w.:%-]{1,253}$',
+      expected: 'a name or an address',
+    }),
+    graceMs: count('Milliseconds that `close()` lets running requests finish before it ends them.', 10_000, {
+      maximum: LONGEST_MS,
+    }),
+  }),
+  ConnectOptions: s.options('Options of `connect`.', ['baseUrl'], {
+    baseUrl: s.string("The server's URL, for example `http://127.0.0.1:8080`; it may end in `/v1`.", {
+      pattern: '^https?://[^/]',
+      expected: 'an http or https URL',
+    }),
+    apiKey: s.string('Sent as `Authorization: Bearer <apiKey>`.', {
+      pattern: '^[\\t\\x20-\\x7e\\x80-\\xff]*$',
+      expected: 'a text that a header can hold',
+      secret: true,
+    }),
+    headers: {
+      description: 'Further headers of every request.',
+      type: 'object',
+      additionalProperties: {
+        type: 'string',
         pattern: '^[\\t\\x20-\\x7e\\x80-\\xff]*$',
         expected: 'a text that a header can hold',
-        secret: true,
-      }),
-      headers: {
-        description: 'Further headers of every request.',
-        type: 'object',
-        additionalProperties: {
-          type: 'string',
-          pattern: '^[\\t\\x20-\\x7e\\x80-\\xff]*$',
-          expected: 'a text that a header can hold',
-        },
-        default: {},
-        tsType: 'Readonly<Record<string, string>>',
       },
-      timeoutMs: countOrNone(
-        'Most milliseconds until the response is complete; of a stream, until its headers. null: no limit.',
-        600_000,
-      ),
-      maxRetries: count('Most retries of a call that is safe to repeat.', 2),
-      pollMs: count('Milliseconds between two polls of a training job.', 500),
-      fetch: {
-        description: "Replaces Node's own client, for example to use a proxy.",
-        kind: 'function',
-        tsType: 'typeof globalThis.fetch',
-      },
+      default: {},
+      tsType: 'Readonly<Record<string, string>>',
     },
-    { title: 'options' },
-  ),
-  PoolOptions: object(
-    'Options of `createPool`.',
-    [],
-    {
-      trainer: count('Index of the member that stores the models and trains.', 0),
-      retryMs: count(
-        'Milliseconds before a failed member is tried again, doubled with each further failure up to 30 s.',
-        250,
-      ),
-    },
-    { title: 'options' },
-  ),
-  CallOptions: object(
-    'Options of one call.',
-    [],
-    {
-      signal: { description: 'Aborts the call; it rejects with code `ABORTED`.', kind: 'AbortSignal' },
-      traceId: string(
-        'Id of a completion whose request has no `request_id`. Unlike that one, completions that run may share it.',
-        { pattern: TRACE_ID, expected: '1 to 200 visible ASCII characters, which a header can hold' },
-      ),
-      clientKey: string(
-        'Whose call it is: clients share a runtime fairly within a priority, so one request of a client does not wait for a thousand of another. Over HTTP it is the token, or the address without tokens.',
-        { pattern: '^[^]{1,200}$', expected: '1 to 200 characters' },
-      ),
-      background: boolean(
-        'Whether the request yields to others: it waits from the next step on while one of those runs. Over HTTP the header `X-Background: true`.',
-      ),
-    },
-    { title: 'options' },
-  ),
+    timeoutMs: countOrNone(
+      'Most milliseconds until the response is complete; of a stream, until its headers. null: no limit.',
+      600_000,
+    ),
+    maxRetries: count('Most retries of a call that is safe to repeat.', 2),
+    pollMs: count('Milliseconds between two polls of a training job.', 500),
+    fetch: s.callback("Replaces Node's own client, for example to use a proxy.", 'typeof globalThis.fetch'),
+  }),
+  PoolOptions: s.options('Options of `createPool`.', [], {
+    trainer: count('Index of the member that stores the models and trains.', 0),
+    retryMs: count(
+      'Milliseconds before a failed member is tried again, doubled with each further failure up to 30 s.',
+      250,
+    ),
+  }),
+  CallOptions: s.options('Options of one call.', [], {
+    signal: { description: 'Aborts the call; it rejects with code `ABORTED`.', kind: 'AbortSignal' },
+    traceId: s.string(
+      'Id of a completion whose request has no `request_id`. Unlike that one, completions that run may share it.',
+      { pattern: TRACE_ID, expected: '1 to 200 visible ASCII characters, which a header can hold' },
+    ),
+    clientKey: s.string(
+      'Whose call it is: clients share a runtime fairly within a priority, so one request of a client does not wait for a thousand of another. Over HTTP it is the token, or the address without tokens.',
+      { pattern: '^[^]{1,200}$', expected: '1 to 200 characters' },
+    ),
+    background: s.boolean(
+      'Whether the request yields to others: it waits from the next step on while one of those runs. Over HTTP the header `X-Background: true`.',
+    ),
+  }),
 };

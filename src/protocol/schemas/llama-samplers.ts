@@ -1,14 +1,18 @@
 /** Fields of a request that llama.cpp's server has: samplers behind the common ones, with its names, defaults and meaning. */
-import { listOrNull, orNull, type Schema } from './schema.ts';
+import * as s from './schema.ts';
 
 const LARGEST = 1e38;
 
-function number(description: string, byDefault: number, bounds: Partial<Schema> = { minimum: 0 }): Schema {
-  return orNull('number', description, { default: byDefault, maximum: LARGEST, ...bounds });
+function number(
+  description: string,
+  byDefault: number,
+  bounds: Partial<s.Schema> = { minimum: 0 },
+): s.Schema {
+  return s.numberOrNull(description, { default: byDefault, maximum: LARGEST, ...bounds });
 }
 
 /** Fields by name. */
-export const llamaSamplers: NonNullable<Schema['properties']> = {
+export const llamaSamplers: NonNullable<s.Schema['properties']> = {
   typical_p: number(
     'Locally typical sampling: samples only from the tokens whose surprise is closest to the entropy, until their probabilities exceed this. 1 is off.',
     1,
@@ -31,17 +35,16 @@ export const llamaSamplers: NonNullable<Schema['properties']> = {
   dry_base: number('With `dry_multiplier`: how fast the penalty grows with the repetition.', 1.75, {
     minimum: 1,
   }),
-  dry_allowed_length: orNull('integer', 'With `dry_multiplier`: shorter repetitions have no penalty.', {
+  dry_allowed_length: s.integerOrNull('With `dry_multiplier`: shorter repetitions have no penalty.', {
     default: 2,
     minimum: 0,
     maximum: 2 ** 31 - 1,
   }),
-  dry_penalty_last_n: orNull(
-    'integer',
+  dry_penalty_last_n: s.integerOrNull(
     'With `dry_multiplier`: searches repetitions in this many last tokens, including the prompt. -1: in all.',
     { default: -1, minimum: -1, maximum: 2 ** 31 - 1 },
   ),
-  dry_sequence_breakers: listOrNull(
+  dry_sequence_breakers: s.listOrNull(
     'With `dry_multiplier`: strings that end a repetition.',
     { type: 'string', minLength: 1 },
     { default: ['\n', ':', '"', '*'] },
@@ -54,8 +57,7 @@ export const llamaSamplers: NonNullable<Schema['properties']> = {
     'With `dynatemp_range`: exponent of the normalized entropy in the temperature.',
     1,
   ),
-  mirostat: orNull(
-    'integer',
+  mirostat: s.integerOrNull(
     'Mirostat 1 or 2: keeps the surprise of the answer close to `mirostat_tau`. Then `top_k`, `top_p`, `min_p`, `typical_p`, XTC and `dynatemp_range` have no effect. 0 is off.',
     { default: 0, minimum: 0, maximum: 2 },
   ),

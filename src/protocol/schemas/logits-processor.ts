@@ -1,26 +1,30 @@
 /** Logits processors that a request names. */
-import { branch, type Definitions, ref, string, when } from './schema.ts';
+import * as s from './schema.ts';
 
 /** Definitions of logits processors. */
-export const logitsProcessorDefinitions: Definitions = {
+export const logitsProcessorDefinitions: s.Definitions = {
   LogitsProcessorItem: {
     type: ['string', 'object'],
     minLength: 1,
-    ...when({ type: 'object' }, ref('LogitsProcessorConstructor')),
+    ...s.when({ type: 'object' }, s.ref('LogitsProcessorConstructor')),
     description: 'A registered name, or how to build a processor.',
     tsType: 'string | LogitsProcessorConstructor',
   },
-  LogitsProcessorConstructor: branch('Builds a registered logits processor for one request.', ['qualname'], {
-    qualname: string('Its registered name.', { minLength: 1 }),
-    args: {
-      description: 'Positional arguments.',
-      type: ['array', 'null'],
-      tsType: 'readonly unknown[] | null',
+  LogitsProcessorConstructor: s.branch(
+    'Builds a registered logits processor for one request.',
+    ['qualname'],
+    {
+      qualname: s.string('Its registered name.', { minLength: 1 }),
+      args: {
+        description: 'Positional arguments.',
+        type: ['array', 'null'],
+        tsType: 'readonly unknown[] | null',
+      },
+      kwargs: {
+        description: 'Keyword arguments.',
+        type: ['object', 'null'],
+        tsType: 'Record<string, unknown> | null',
+      },
     },
-    kwargs: {
-      description: 'Keyword arguments.',
-      type: ['object', 'null'],
-      tsType: 'Record<string, unknown> | null',
-    },
-  }),
+  ),
 };

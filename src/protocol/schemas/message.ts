@@ -1,46 +1,31 @@
 /** Messages of a chat, one definition per variant, and the parts their content is made of. */
-import {
-  byField,
-  type Definitions,
-  list,
-  listOrNull,
-  oneOf,
-  orNull,
-  ref,
-  type Schema,
-  string,
-} from './schema.ts';
+import * as s from './schema.ts';
 
-const content: Schema = {
+const content: s.Schema = {
   description: 'Text, or a list of parts. Absent or null counts as empty.',
   type: ['string', 'array', 'null'],
-  items: ref('ContentPart'),
+  items: s.ref('ContentPart'),
 };
 
-const name: Schema = orNull('string', 'Name of the participant.');
+const name: s.Schema = s.stringOrNull('Name of the participant.');
 
 /** One message variant: `role` and `content`, and what else it has. `role` null: any role. */
-function message(description: string, role: string | null, more: Schema['properties'] = {}): Schema {
-  return {
-    description,
-    required: ['role'],
-    properties: {
-      role:
-        role === null
-          ? string('Role of the author. Any name that the chat template supports.', { minLength: 1 })
-          : { description: 'Role of the author.', const: role },
-      content,
-      name,
-      ...more,
-    },
-    additionalProperties: false,
-  };
+function message(description: string, role: string | null, more: s.Schema['properties'] = {}): s.Schema {
+  return s.branch(description, ['role'], {
+    role:
+      role === null
+        ? s.string('Role of the author. Any name that the chat template supports.', { minLength: 1 })
+        : s.constant('Role of the author.', role),
+    content,
+    name,
+    ...more,
+  });
 }
 
-const toolCallId: Schema = orNull('string', 'Id of the call that this answers.');
-const toolCalls: Schema = listOrNull('Calls that the model made in this turn.', ref('ToolCall'));
-const reasoning: Schema = orNull('string', 'Reasoning before the content.');
-const reasoningContent: Schema = orNull('string', 'Another name of `reasoning`, which takes precedence.');
+const toolCallId: s.Schema = s.stringOrNull('Id of the call that this answers.');
+const toolCalls: s.Schema = s.listOrNull('Calls that the model made in this turn.', s.ref('ToolCall'));
+const reasoning: s.Schema = s.stringOrNull('Reasoning before the content.');
+const reasoningContent: s.Schema = s.stringOrNull('Another name of `reasoning`, which takes precedence.');
 
 /** The parts that hold text, by their `type`, and the field that holds it. */
 export const TEXT_PART_FIELDS = {
@@ -66,44 +51,34 @@ const MEDIA_PART_TYPES = [
 
 const PART_TYPES = [...Object.keys(TEXT_PART_FIELDS), ...MEDIA_PART_TYPES];
 
-function textPart(description: string, types: readonly string[], field: string): Schema {
-  return {
-    description,
-    required: ['type', field],
-    properties: {
-      type: oneOf('Kind of the part.', types),
-      [field]: orNull('string', 'The text. Null counts as absent.'),
-      annotations: { description: 'No effect.' },
-    },
-    additionalProperties: false,
-  };
+function textPart(description: string, types: readonly string[], field: string): s.Schema {
+  return s.branch(description, ['type', field], {
+    type: s.oneOf('Kind of the part.', types),
+    [field]: s.stringOrNull('The text. Null counts as absent.'),
+    annotations: { description: 'No effect.' },
+  });
 }
 
-function urlPart(type: string): Schema {
+function urlPart(type: string): s.Schema {
   return {
     description: 'An image, audio clip or video by its address. Text-only models refuse it.',
     required: ['type', type],
     properties: {
-      type: { description: 'Kind of the part.', const: type },
-      [type]: {
-        description: 'Location of the data.',
-        type: 'object',
-        required: ['url'],
-        properties: {
-          url: string('A data URL, or in process bytes.', { minLength: 1, tsType: 'string | Uint8Array' }),
-          detail: orNull('string', 'Level of detail.'),
-        },
-      },
+      type: s.constant('Kind of the part.', type),
+      [type]: s.shape('Location of the data.', ['url'], {
+        url: s.string('A data URL, or in process bytes.', { minLength: 1, tsType: 'string | Uint8Array' }),
+        detail: s.stringOrNull('Level of detail.'),
+      }),
     },
   };
 }
 
 /** Definitions of messages. */
-export const messageDefinitions: Definitions = {
+export const messageDefinitions: s.Definitions = {
   Message: {
     description: 'A message of the chat. Every role is accepted; the chat template decides how it is used.',
     type: 'object',
-    ...byField(
+    ...s.byField(
       'role',
       {
         developer: 'DeveloperMessage',
@@ -117,7 +92,7 @@ export const messageDefinitions: Definitions = {
     ),
   },
   DeveloperMessage: message('Instructions that take precedence over the user.', 'developer', {
-    tools: listOrNull('Tools for the template.', ref('Tool')),
+    tools: s.listOrNull('Tools for the template.', s.ref('Tool')),
   }),
   SystemMessage: message('Instructions.', 'system'),
   UserMessage: message("The user's input.", 'user'),
@@ -128,10 +103,10 @@ export const messageDefinitions: Definitions = {
       tool_calls: toolCalls,
       reasoning,
       reasoning_content: reasoningContent,
-      refusal: orNull('string', 'Why the model declined.'),
+      refusal: s.stringOrNull('Why the model declined.'),
       annotations: { description: 'No effect.' },
       audio: { description: 'No effect.' },
-      function_call: ref(
+      function_call: s.ref(
         'FunctionCall',
         'The single call of this turn, in the older form. Not together with `tool_calls`.',
       ),
@@ -153,7 +128,7 @@ export const messageDefinitions: Definitions = {
     type: ['string', 'object'],
     required: ['type'],
     properties: { type: { enum: PART_TYPES } },
-    ...byField('type', {
+    ...s.byField('type', {
       text: 'TextPart',
       input_text: 'TextPart',
       output_text: 'TextPart',
@@ -179,8 +154,8 @@ export const messageDefinitions: Definitions = {
     description: 'Frames of a video, each an image. Text-only models refuse it.',
     required: ['type', 'video'],
     properties: {
-      type: { description: 'Kind of the part.', const: 'video' },
-      video: list(
+      type: s.constant('Kind of the part.', 'video'),
+      video: s.list(
         'The frames in order: data URLs; in process also bytes of files, or decoded pixels.',
         { type: 'string', minLength: 1 },
         { minItems: 1, tsType: 'readonly (string | Uint8Array | Pixels)[]' },
@@ -191,45 +166,34 @@ export const messageDefinitions: Definitions = {
     description: 'Audio in the request itself. Text-only models refuse it.',
     required: ['type', 'input_audio'],
     properties: {
-      type: { description: 'Kind of the part.', const: 'input_audio' },
-      input_audio: {
-        description: 'The audio clip.',
-        type: 'object',
-        required: ['data', 'format'],
-        properties: {
-          data: string('Base64 text, or in process bytes.', { tsType: 'string | Uint8Array' }),
-          format: string('For example `wav`.'),
-        },
-      },
+      type: s.constant('Kind of the part.', 'input_audio'),
+      input_audio: s.shape('The audio clip.', ['data', 'format'], {
+        data: s.string('Base64 text, or in process bytes.', { tsType: 'string | Uint8Array' }),
+        format: s.string('For example `wav`.'),
+      }),
     },
   },
   FilePart: {
     description: 'A text file, which counts as text, or an image file, which text-only models refuse.',
     required: ['type', 'file'],
     properties: {
-      type: { description: 'Kind of the part.', const: 'file' },
-      file: {
-        description: 'The file.',
-        type: 'object',
-        required: ['file_data'],
-        properties: {
-          file_data: string(
-            'A data URL, base64 of text in UTF-8, or in process bytes. It is text if its type is `text/...`, or if it is UTF-8 and its type is not a media type.',
-            { minLength: 1, tsType: 'string | Uint8Array' },
-          ),
-          filename: orNull(
-            'string',
-            'Written before the text, with a colon and a line break. No effect on media.',
-          ),
-        },
-      },
+      type: s.constant('Kind of the part.', 'file'),
+      file: s.shape('The file.', ['file_data'], {
+        file_data: s.string(
+          'A data URL, base64 of text in UTF-8, or in process bytes. It is text if its type is `text/...`, or if it is UTF-8 and its type is not a media type.',
+          { minLength: 1, tsType: 'string | Uint8Array' },
+        ),
+        filename: s.stringOrNull(
+          'Written before the text, with a colon and a line break. No effect on media.',
+        ),
+      }),
     },
   },
   OtherMediaPart: {
     description: 'Media in another form. Text-only models refuse it.',
     required: ['type'],
     properties: {
-      type: oneOf('Kind of the part.', ['input_image', 'image_pil', 'image_embeds', 'audio_embeds']),
+      type: s.oneOf('Kind of the part.', ['input_image', 'image_pil', 'image_embeds', 'audio_embeds']),
     },
     additionalProperties: true,
   },

@@ -1,78 +1,33 @@
 /** Requests of Anthropic's messages API. Sampling fields of chats may stand beside its own. */
-import { chatCompletionDefinitions } from './chat-completion.ts';
-import { llamaSamplers } from './llama-samplers.ts';
-import {
-  acceptedFrom,
-  branch,
-  byField,
-  type Definitions,
-  kinds,
-  list,
-  listOrNull,
-  object,
-  oneOf,
-  orNull,
-  ref,
-  type Schema,
-  string,
-  when,
-} from './schema.ts';
+import { chatCompletionDefinitions, FIELD_GROUPS } from './chat-completion.ts';
+import * as s from './schema.ts';
+
+/** Fields of sampling and scheduling that other APIs have themselves, or not. */
+const OWN = ['temperature', 'top_p', 'top_k', 'use_beam_search', 'length_penalty', 'kv_transfer_params'];
 
 /** Fields of a chat completion request that other APIs take as well, with the same meaning. */
 export const EXTRA_FIELDS: readonly string[] = [
-  'frequency_penalty',
-  'presence_penalty',
-  'repetition_penalty',
-  'logit_bias',
-  'min_p',
-  ...Object.keys(llamaSamplers),
-  'seed',
-  'thinking_token_budget',
-  'min_tokens',
-  'stop_token_ids',
-  'include_stop_str_in_output',
-  'ignore_eos',
-  'allowed_token_ids',
-  'bad_words',
-  'structured_outputs',
-  'logits_processors',
-  'inference_xargs',
-  'skip_special_tokens',
-  'request_id',
-  'documents',
-  'chat_template',
-  'chat_template_kwargs',
-  'truncate_prompt_tokens',
-  'priority',
-  'speculation',
-  'prediction',
-  'cache_salt',
-  'timeout_ms',
-  'keep_alive',
-  'adapters',
+  ...Object.keys({ ...FIELD_GROUPS['Sampling'], ...FIELD_GROUPS['Scheduling'] }).filter(
+    (field) => !OWN.includes(field),
+  ),
+  ...['thinking_token_budget', 'min_tokens', 'stop_token_ids', 'include_stop_str_in_output', 'ignore_eos'],
+  ...['structured_outputs', 'skip_special_tokens', 'request_id', 'documents', 'truncate_prompt_tokens'],
+  ...['chat_template', 'chat_template_kwargs'],
 ];
 
 /** Those and others of the chat completion request, by name. */
-export function chatFields(...names: readonly string[]): NonNullable<Schema['properties']> {
+export function chatFields(...names: readonly string[]): NonNullable<s.Schema['properties']> {
   const known = chatCompletionDefinitions['ChatCompletionRequest']!.properties!;
   return Object.fromEntries(names.map((name) => [name, known[name]!]));
 }
 
 /** Fields of Anthropic's API that change nothing here. */
 const WITHOUT_EFFECT = [
-  'metadata',
-  'service_tier',
-  'cache_control',
-  'container',
-  'context_management',
-  'diagnostics',
-  'inference_geo',
-  'speed',
-  'user_profile_id',
-  'workspace_id',
-] as const;
+  ...['metadata', 'service_tier', 'cache_control', 'container', 'context_management', 'diagnostics'],
+  ...['inference_geo', 'speed', 'user_profile_id', 'workspace_id'],
+];
 
-const noEffect = acceptedFrom('Anthropic');
+const noEffect = s.acceptedFrom('Anthropic');
 
 /** Blocks of conversations with Anthropic's own models that no other model can read. */
 const SERVER_BLOCKS = [
@@ -91,25 +46,19 @@ function block(
   type: string,
   description: string,
   required: readonly string[],
-  properties: NonNullable<Schema['properties']>,
-): Schema {
-  return {
-    description,
-    type: 'object',
-    required: ['type', ...required],
-    properties: {
-      type: { description: 'Kind of the block.', const: type },
-      ...properties,
-      cache_control: { description: 'No effect: every prompt is cached.' },
-    },
-    additionalProperties: false,
-  };
+  properties: NonNullable<s.Schema['properties']>,
+): s.Schema {
+  return s.object(description, ['type', ...required], {
+    type: s.constant('Kind of the block.', type),
+    ...properties,
+    cache_control: { description: 'No effect: every prompt is cached.' },
+  });
 }
 
-const text: Schema = string('The text.');
+const text: s.Schema = s.string('The text.');
 
-const blocks: Definitions = {
-  MessageBlock: kinds('A piece of a message.', {
+const blocks: s.Definitions = {
+  MessageBlock: s.kinds('A piece of a message.', {
     text: 'MessageTextBlock',
     image: 'MessageImageBlock',
     document: 'MessageDocumentBlock',
@@ -121,10 +70,10 @@ const blocks: Definitions = {
   MessageServerBlock: {
     description: "Encrypted thoughts, or what a tool of Anthropic's servers did. The model does not see it.",
     required: ['type'],
-    properties: { type: oneOf('Kind of the block.', SERVER_BLOCKS) },
+    properties: { type: s.oneOf('Kind of the block.', SERVER_BLOCKS) },
     additionalProperties: true,
   },
-  MessageResultBlock: kinds('A piece of the result of a call.', {
+  MessageResultBlock: s.kinds('A piece of the result of a call.', {
     text: 'MessageTextBlock',
     image: 'MessageImageBlock',
     document: 'MessageDocumentBlock',
@@ -135,37 +84,35 @@ const blocks: Definitions = {
       description: 'Where the data lies.',
       type: 'object',
       required: ['type'],
-      properties: { type: oneOf('Kind of the source.', ['base64', 'url']) },
-      ...byField('type', { base64: 'MessageBase64Source', url: 'MessageUrlSource' }),
+      properties: { type: s.oneOf('Kind of the source.', ['base64', 'url']) },
+      ...s.byField('type', { base64: 'MessageBase64Source', url: 'MessageUrlSource' }),
     },
     transformations: noEffect,
   }),
-  MessageBase64Source: branch('Data in the request itself.', ['type', 'data', 'media_type'], {
-    type: { description: 'Kind of the source.', const: 'base64' },
-    data: string('The bytes as Base64.'),
-    media_type: string('For example `image/png`.'),
+  MessageBase64Source: s.variant('base64', 'source', 'Data in the request itself.', ['data', 'media_type'], {
+    data: s.string('The bytes as Base64.'),
+    media_type: s.string('For example `image/png`.'),
   }),
-  MessageUrlSource: branch('Data by its address.', ['type', 'url'], {
-    type: { description: 'Kind of the source.', const: 'url' },
-    url: string('A data URL.', { minLength: 1 }),
+  MessageUrlSource: s.variant('url', 'source', 'Data by its address.', ['url'], {
+    url: s.string('A data URL.', { minLength: 1 }),
   }),
   MessageDocumentBlock: block('document', 'A document of plain text.', ['source'], {
-    source: object('The text.', ['type', 'data'], {
-      type: { description: 'Kind of the source.', const: 'text' },
+    source: s.object('The text.', ['type', 'data'], {
+      type: s.constant('Kind of the source.', 'text'),
       data: text,
-      media_type: { description: 'Of the text.', const: 'text/plain' },
+      media_type: s.constant('Of the text.', 'text/plain'),
     }),
-    title: orNull('string', 'Stands before the text.'),
-    context: orNull('string', 'Stands before the text, behind the title.'),
+    title: s.stringOrNull('Stands before the text.'),
+    context: s.stringOrNull('Stands before the text, behind the title.'),
     citations: noEffect,
   }),
   MessageThinkingBlock: block('thinking', 'Thoughts of the model.', ['thinking'], {
-    thinking: string('The thoughts.'),
+    thinking: s.string('The thoughts.'),
     signature: { description: 'No effect: thoughts are not signed here.' },
   }),
   MessageToolUseBlock: block('tool_use', 'A call that the model made.', ['id', 'name', 'input'], {
-    id: string('Id that the result refers to.'),
-    name: string('What was called.', { minLength: 1 }),
+    id: s.string('Id that the result refers to.'),
+    name: s.string('What was called.', { minLength: 1 }),
     input: {
       description: 'The arguments.',
       type: 'object',
@@ -175,13 +122,13 @@ const blocks: Definitions = {
     toolset_name: noEffect,
   }),
   MessageToolResultBlock: block('tool_result', 'The result of a call.', ['tool_use_id'], {
-    tool_use_id: string('Id of the call.'),
+    tool_use_id: s.string('Id of the call.'),
     content: {
       description: 'What came out. Absent: nothing.',
       type: ['string', 'array', 'null'],
-      items: ref('MessageResultBlock'),
+      items: s.ref('MessageResultBlock'),
     },
-    is_error: orNull('boolean', 'No effect: the model reads what the content says.'),
+    is_error: s.booleanOrNull('No effect: the model reads what the content says.'),
     toolset_name: noEffect,
   }),
 };
@@ -189,10 +136,10 @@ const blocks: Definitions = {
 /** Tools that a caller runs and whose schemas Anthropic's models know: `bash_20250124` and so on. */
 const CLIENT_TOOL = '^(bash|text_editor|memory)_[0-9]{8}$';
 
-const toolName: Schema = string('Name that the model calls it by.', { minLength: 1 });
+const toolName: s.Schema = s.string('Name that the model calls it by.', { minLength: 1 });
 
-const toolExtras: NonNullable<Schema['properties']> = {
-  strict: orNull('boolean', 'Whether calls that the model makes by itself must follow the schema.'),
+const toolExtras: NonNullable<s.Schema['properties']> = {
+  strict: s.booleanOrNull('Whether calls that the model makes by itself must follow the schema.'),
   cache_control: noEffect,
   allowed_callers: noEffect,
   defer_loading: noEffect,
@@ -200,30 +147,30 @@ const toolExtras: NonNullable<Schema['properties']> = {
   input_examples: noEffect,
 };
 
-const system: Schema = {
+const system: s.Schema = {
   description: 'Instructions, as a text or as blocks of text.',
   type: ['string', 'array', 'null'],
-  items: ref('MessageTextBlock'),
+  items: s.ref('MessageTextBlock'),
 };
 
-const ownFields: NonNullable<Schema['properties']> = {
-  messages: list('The chat so far, oldest message first.', ref('MessageTurn')),
+const ownFields: NonNullable<s.Schema['properties']> = {
+  messages: s.list('The chat so far, oldest message first.', s.ref('MessageTurn')),
   ...chatFields('model'),
   system,
   ...chatFields('temperature', 'top_p', 'top_k'),
-  stop_sequences: listOrNull('Texts that end the answer.', { type: 'string', minLength: 1 }),
-  stream: orNull('boolean', 'Answers in events as tokens come.', { default: false }),
-  thinking: ref('MessageThinking', 'Whether the model thinks before it answers.'),
-  tools: listOrNull('What the model may call; the chat template shows it.', ref('MessageTool')),
-  tool_choice: ref('MessageToolChoice', 'Which tools the model may or must call.'),
-  output_config: ref('MessageOutputConfig', 'Effort, and the form of the answer.'),
-  ...Object.fromEntries(WITHOUT_EFFECT.map((name) => [name, noEffect])),
+  stop_sequences: s.listOrNull('Texts that end the answer.', { type: 'string', minLength: 1 }),
+  stream: s.flagOrNull(false, 'Answers in events as tokens come.'),
+  thinking: s.ref('MessageThinking', 'Whether the model thinks before it answers.'),
+  tools: s.listOrNull('What the model may call; the chat template shows it.', s.ref('MessageTool')),
+  tool_choice: s.ref('MessageToolChoice', 'Which tools the model may or must call.'),
+  output_config: s.ref('MessageOutputConfig', 'Effort, and the form of the answer.'),
+  ...s.accepted('Anthropic', ...WITHOUT_EFFECT),
   ...chatFields(...EXTRA_FIELDS),
 };
 
 /** Definitions of these requests. */
-export const messagesDefinitions: Definitions = {
-  MessageRequest: object(
+export const messagesDefinitions: s.Definitions = {
+  MessageRequest: s.object(
     'A request of the messages API, the same in process and over HTTP.',
     ['messages', 'max_tokens'],
     {
@@ -235,67 +182,66 @@ export const messagesDefinitions: Definitions = {
       },
     },
   ),
-  MessageCountRequest: object(
+  MessageCountRequest: s.object(
     'The same request, of which only the tokens of its prompt are counted.',
     ['messages'],
     {
       ...ownFields,
-      max_tokens: orNull('integer', 'No effect on the count.', { minimum: 1 }),
+      max_tokens: s.integerOrNull('No effect on the count.', { minimum: 1 }),
     },
   ),
-  MessageTurn: object(
+  MessageTurn: s.object(
     'A message. An assistant message at the end is continued by the answer.',
     ['role', 'content'],
     {
-      role: oneOf('Who speaks.', ['user', 'assistant', 'system']),
+      role: s.oneOf('Who speaks.', ['user', 'assistant', 'system']),
       content: {
         description: 'Text, or a list of blocks.',
         type: ['string', 'array'],
-        items: ref('MessageBlock'),
+        items: s.ref('MessageBlock'),
       },
     },
   ),
   ...blocks,
-  MessageThinking: object(
+  MessageThinking: s.object(
     'Whether the model thinks before it answers.',
     ['type'],
     {
-      type: oneOf(
+      type: s.oneOf(
         '`disabled` switches reasoning off; `enabled` and `adaptive` switch it on where the template can. Absent: as the model does by itself.',
         ['enabled', 'adaptive', 'disabled'],
       ),
-      budget_tokens: orNull(
-        'integer',
+      budget_tokens: s.integerOrNull(
         'Tokens of thought at most: then their end is forced, and the answer begins.',
         { minimum: 1 },
       ),
-      display: oneOf('`omitted` leaves the thoughts out of the answer.', ['summarized', 'omitted', null]),
+      display: s.oneOf('`omitted` leaves the thoughts out of the answer.', ['summarized', 'omitted', null]),
     },
     { type: ['object', 'null'] },
   ),
   MessageTool: {
     description: 'A tool of the caller.',
     type: 'object',
-    ...when(
+    ...s.when(
       { required: ['type'], properties: { type: { type: 'string', pattern: CLIENT_TOOL } } },
-      ref('MessageClientTool'),
-      ref('MessageCustomTool'),
+      s.ref('MessageClientTool'),
+      s.ref('MessageCustomTool'),
     ),
     tsType: 'MessageCustomTool | MessageClientTool',
   },
-  MessageClientTool: branch("A tool of the caller whose schema is Anthropic's.", ['type', 'name'], {
-    type: string('Kind and version of the tool.', { pattern: CLIENT_TOOL }),
+  MessageClientTool: s.branch("A tool of the caller whose schema is Anthropic's.", ['type', 'name'], {
+    type: s.string('Kind and version of the tool.', { pattern: CLIENT_TOOL }),
     name: toolName,
     max_characters: noEffect,
     ...toolExtras,
   }),
-  MessageCustomTool: branch('A tool with a schema of its own.', ['name', 'input_schema'], {
-    type: oneOf('Kind of the tool.', ['custom', null], {
+  MessageCustomTool: s.branch('A tool with a schema of its own.', ['name', 'input_schema'], {
+    type: s.oneOf('Kind of the tool.', ['custom', null], {
       expected:
         "custom, null, bash_*, text_editor_* or memory_*: tools that run on Anthropic's servers are not served",
     }),
     name: toolName,
-    description: orNull('string', 'What it does, for the model.'),
+    description: s.stringOrNull('What it does, for the model.'),
     input_schema: {
       description: 'JSON Schema of its input.',
       type: 'object',
@@ -308,40 +254,35 @@ export const messagesDefinitions: Definitions = {
     type: ['object', 'null'],
     required: ['type'],
     properties: {
-      type: oneOf('`auto`: any or none, `any`: at least one, `tool`: the named one, `none`: no call.', [
+      type: s.oneOf('`auto`: any or none, `any`: at least one, `tool`: the named one, `none`: no call.', [
         'auto',
         'any',
         'tool',
         'none',
       ]),
-      name: string('With `tool`: its name.', { minLength: 1 }),
-      disable_parallel_tool_use: orNull('boolean', 'Keeps only the first call.', { default: false }),
+      name: s.string('With `tool`: its name.', { minLength: 1 }),
+      disable_parallel_tool_use: s.flagOrNull(false, 'Keeps only the first call.'),
     },
-    ...when({ required: ['type'], properties: { type: { const: 'tool' } } }, { required: ['name'] }),
+    ...s.when({ required: ['type'], properties: { type: { const: 'tool' } } }, { required: ['name'] }),
     additionalProperties: false,
   },
-  MessageOutputConfig: object(
-    'Effort, and the form of the answer.',
-    [],
-    {
-      effort: oneOf('How much the model should reason; `xhigh` and `max` count as `high`.', [
-        'low',
-        'medium',
-        'high',
-        'xhigh',
-        'max',
-        null,
-      ]),
-      format: object(
-        'A JSON Schema that the answer follows.',
-        ['type', 'schema'],
-        {
-          type: { description: 'Kind of the format.', const: 'json_schema' },
-          schema: { description: 'The schema.', type: 'object', tsType: 'JsonObject' },
-        },
-        { type: ['object', 'null'] },
-      ),
-    },
-    { type: ['object', 'null'] },
-  ),
+  MessageOutputConfig: s.objectOrNull('Effort, and the form of the answer.', {
+    effort: s.oneOf('How much the model should reason; `xhigh` and `max` count as `high`.', [
+      'low',
+      'medium',
+      'high',
+      'xhigh',
+      'max',
+      null,
+    ]),
+    format: s.object(
+      'A JSON Schema that the answer follows.',
+      ['type', 'schema'],
+      {
+        type: s.constant('Kind of the format.', 'json_schema'),
+        schema: { description: 'The schema.', type: 'object', tsType: 'JsonObject' },
+      },
+      { type: ['object', 'null'] },
+    ),
+  }),
 };

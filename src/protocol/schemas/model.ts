@@ -1,5 +1,5 @@
 /** Requests about models, their logs and their checkpoints. */
-import { boolean, type Definitions, list, listOrNull, object, oneOf, orNull, ref, string } from './schema.ts';
+import * as s from './schema.ts';
 
 /** Most items of one page. */
 export const MAX_PAGE = 100;
@@ -11,64 +11,62 @@ const GGUF_TYPES = [
 ];
 
 /** Definitions of these requests. */
-export const modelDefinitions: Definitions = {
-  ModelCreateRequest: object('Registers a model that can be trained.', ['base_model'], {
-    base_model: string('What it starts from: a path, an `hf:` URI or an alias.', { minLength: 1 }),
-    name: orNull('string', 'A name to ask for it by.', { minLength: 1 }),
-    return_existing: orNull(
-      'boolean',
+export const modelDefinitions: s.Definitions = {
+  ModelCreateRequest: s.object('Registers a model that can be trained.', ['base_model'], {
+    base_model: s.string('What it starts from: a path, an `hf:` URI or an alias.', { minLength: 1 }),
+    name: s.stringOrNull('A name to ask for it by.', { minLength: 1 }),
+    return_existing: s.flagOrNull(
+      false,
       'Gives back the model of that name when there is one, instead of an error.',
-      { default: false },
     ),
   }),
-  ModelExportRequest: object('Writes a model with its adapters to the disk.', ['model', 'to'], {
-    model: string(
+  ModelExportRequest: s.object('Writes a model with its adapters to the disk.', ['model', 'to'], {
+    model: s.string(
       'A registered model or `name@step`, a name with adapters, or a path, an `hf:` URI or an alias of a GGUF model.',
       { minLength: 1 },
     ),
-    adapters: listOrNull('Further adapters, beside those of `model`.', ref('Adapter')),
-    to: string(
+    adapters: s.listOrNull('Further adapters, beside those of `model`.', s.ref('Adapter')),
+    to: s.string(
       'Path of the file, or of the folder: of the format `peft`, and of `safetensors` unless the path ends with `.safetensors`.',
       { minLength: 1 },
     ),
-    format: string(
+    format: s.string(
       '`gguf`: the model with its adapters merged into the weights. `safetensors`: these weights with the names of Hugging Face, in a folder with their `config.json`. `peft`: the adapters alone, as one.',
       { enum: ['gguf', 'safetensors', 'peft'], default: 'gguf' },
     ),
-    type: orNull(
-      'string',
+    type: s.stringOrNull(
       'What the weights become, in safetensors `f32`, `bf16` or `f16`. Absent or null: they keep their types; in safetensors `f32` where all are, else `bf16`.',
       { enum: [...GGUF_TYPES, null] },
     ),
-    overwrite: orNull('boolean', 'Replaces what is at `to`.', { default: false }),
+    overwrite: s.flagOrNull(false, 'Replaces what is at `to`.'),
   }),
-  LogRequest: object('Keeps trajectories with a model and computes their metrics.', ['trajectory_groups'], {
-    split: string('Which metrics they count for, for example `train` or `val`.', {
+  LogRequest: s.object('Keeps trajectories with a model and computes their metrics.', ['trajectory_groups'], {
+    split: s.string('Which metrics they count for, for example `train` or `val`.', {
       minLength: 1,
       default: 'val',
     }),
-    trajectory_groups: list('What to keep.', ref('TrajectoryGroup')),
+    trajectory_groups: s.list('What to keep.', s.ref('TrajectoryGroup')),
   }),
-  CheckpointDeleteRequest: object('Deletes checkpoints of a model.', ['steps'], {
-    steps: list('Their steps. Steps without a checkpoint are reported, not refused.', {
+  CheckpointDeleteRequest: s.object('Deletes checkpoints of a model.', ['steps'], {
+    steps: s.list('Their steps. Steps without a checkpoint are reported, not refused.', {
       type: 'integer',
       minimum: 0,
     }),
   }),
-  TokenizeRequest: object('A text to be turned into tokens.', ['text'], {
-    text: string('The text.'),
-    model: orNull('string', 'Whose tokenizer. Default: the default model.'),
-    addSpecialTokens: boolean('Adds the tokens that the model wants around a text.', { default: false }),
-    parseSpecial: boolean('Reads the text of special tokens as those tokens.', { default: false }),
+  TokenizeRequest: s.object('A text to be turned into tokens.', ['text'], {
+    text: s.string('The text.'),
+    model: s.stringOrNull('Whose tokenizer. Default: the default model.'),
+    addSpecialTokens: s.boolean('Adds the tokens that the model wants around a text.', { default: false }),
+    parseSpecial: s.boolean('Reads the text of special tokens as those tokens.', { default: false }),
   }),
-  DetokenizeRequest: object('Tokens to be turned into text.', ['ids'], {
-    ids: list('Ids of the vocabulary.', { type: 'integer', minimum: 0 }),
-    model: orNull('string', 'Whose tokenizer. Default: the default model.'),
-    skipSpecialTokens: boolean('Leaves the text of special tokens out.', { default: false }),
+  DetokenizeRequest: s.object('Tokens to be turned into text.', ['ids'], {
+    ids: s.list('Ids of the vocabulary.', { type: 'integer', minimum: 0 }),
+    model: s.stringOrNull('Whose tokenizer. Default: the default model.'),
+    skipSpecialTokens: s.boolean('Leaves the text of special tokens out.', { default: false }),
   }),
-  ListQuery: object('Which page of a list.', [], {
-    after: orNull('string', 'Id of the last item of the page before.', { minLength: 1 }),
-    limit: orNull('integer', 'Items of the page.', { default: 20, minimum: 1, maximum: MAX_PAGE }),
-    order: oneOf('Oldest first, or newest first.', ['asc', 'desc', null], { default: 'desc' }),
+  ListQuery: s.object('Which page of a list.', [], {
+    after: s.stringOrNull('Id of the last item of the page before.', { minLength: 1 }),
+    limit: s.integerOrNull('Items of the page.', { default: 20, minimum: 1, maximum: MAX_PAGE }),
+    order: s.oneOf('Oldest first, or newest first.', ['asc', 'desc', null], { default: 'desc' }),
   }),
 };

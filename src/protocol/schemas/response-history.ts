@@ -1,5 +1,5 @@
 /** Items of the responses API that stand in conversations with other servers: their tools' calls and results, and compactions. */
-import { type Definitions, oneOf, orNull, type Schema, string } from './schema.ts';
+import * as s from './schema.ts';
 
 /** Definition -> the kinds of items that it describes. */
 const KINDS = {
@@ -30,19 +30,19 @@ function item(
   description: string,
   required: readonly string[],
   more: object,
-): Schema {
+): s.Schema {
   return {
     description,
     required: ['type', ...required],
-    properties: { type: oneOf('Kind of the item.', KINDS[name]), ...more },
+    properties: { type: s.oneOf('Kind of the item.', KINDS[name]), ...more },
     additionalProperties: true,
   };
 }
 
-const callId: Schema = string('Id that the result refers to.');
+const callId: s.Schema = s.string('Id that the result refers to.');
 
 /** Their definitions. */
-export const responseHistoryDefinitions: Definitions = {
+export const responseHistoryDefinitions: s.Definitions = {
   ResponseHostedCallItem: item(
     'ResponseHostedCallItem',
     "A call of a tool whose form is OpenAI's: `action` or `operation` are its arguments.",
@@ -50,8 +50,8 @@ export const responseHistoryDefinitions: Definitions = {
     { call_id: callId },
   ),
   ResponseHostedResultItem: item('ResponseHostedResultItem', 'The result of such a call.', [], {
-    call_id: orNull('string', 'Id of the call. Absent: `id` is.'),
-    id: orNull('string', 'Id of the item, or of the call.'),
+    call_id: s.stringOrNull('Id of the call. Absent: `id` is.'),
+    id: s.stringOrNull('Id of the item, or of the call.'),
   }),
   ResponseMcpCallItem: item(
     'ResponseMcpCallItem',
@@ -59,16 +59,16 @@ export const responseHistoryDefinitions: Definitions = {
     ['id', 'name', 'arguments'],
     {
       id: callId,
-      name: string('What was called.', { minLength: 1 }),
-      arguments: string('JSON text of the arguments.'),
-      output: orNull('string', 'What came out.'),
+      name: s.string('What was called.', { minLength: 1 }),
+      arguments: s.string('JSON text of the arguments.'),
+      output: s.stringOrNull('What came out.'),
     },
   ),
   ResponseCompactionItem: item(
     'ResponseCompactionItem',
     'What a compaction left of a conversation. That of another server says nothing here.',
     ['encrypted_content'],
-    { encrypted_content: string('The text, as it came.') },
+    { encrypted_content: s.string('The text, as it came.') },
   ),
   ResponseServerItem: item(
     'ResponseServerItem',

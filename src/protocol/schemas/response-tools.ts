@@ -1,62 +1,46 @@
 /** Tools of OpenAI's responses API, and the choice among them. */
-import {
-  acceptedFrom,
-  branch,
-  type Definitions,
-  kinds,
-  list,
-  oneOf,
-  orNull,
-  ref,
-  string,
-  when,
-} from './schema.ts';
+import * as s from './schema.ts';
 
 /** A field of that API that changes nothing here. */
-export const noEffect = acceptedFrom('OpenAI');
+export const noEffect = s.acceptedFrom('OpenAI');
 
 /** Where a tool is found. */
-export const namespace = orNull('string', 'The namespace of the tool; absent or null: it has none.');
+export const namespace = s.stringOrNull('The namespace of the tool; absent or null: it has none.');
 
 /** Their definitions. */
-export const responseToolDefinitions: Definitions = {
-  ResponseTool: kinds('What the model may call.', {
+export const responseToolDefinitions: s.Definitions = {
+  ResponseTool: s.kinds('What the model may call.', {
     function: 'ResponseFunctionTool',
     custom: 'ResponseCustomTool',
     namespace: 'ResponseNamespaceTool',
   }),
-  ResponseNamespaceTool: branch(
+  ResponseNamespaceTool: s.variant(
+    'namespace',
+    'tool',
     'Tools under a common name. The model sees each as `namespace__tool`; its calls have both names.',
-    ['type', 'name', 'tools'],
+    ['name', 'tools'],
     {
-      type: { description: 'Kind of the tool.', const: 'namespace' },
-      name: string('Stands before the names of its tools.', { minLength: 1 }),
+      name: s.string('Stands before the names of its tools.', { minLength: 1 }),
       description: noEffect,
-      tools: list(
+      tools: s.list(
         'Its tools.',
-        kinds(null, { function: 'ResponseFunctionTool', custom: 'ResponseCustomTool' }),
+        s.kinds(null, { function: 'ResponseFunctionTool', custom: 'ResponseCustomTool' }),
       ),
     },
   ),
-  ResponseFunctionTool: branch('A function that the model may call.', ['type', 'name'], {
-    type: { description: 'Kind of the tool.', const: 'function' },
-    name: string('Name that the model calls it by.', { minLength: 1 }),
-    description: orNull('string', 'What it does, for the model.'),
-    parameters: {
-      description: 'JSON Schema of its arguments.',
-      type: ['object', 'null'],
-      tsType: 'JsonObject | null',
-    },
-    strict: orNull('boolean', 'Whether calls that the model makes by itself must follow the schema.'),
+  ResponseFunctionTool: s.variant('function', 'tool', 'A function that the model may call.', ['name'], {
+    name: s.string('Name that the model calls it by.', { minLength: 1 }),
+    description: s.stringOrNull('What it does, for the model.'),
+    parameters: s.jsonObject('JSON Schema of its arguments.'),
+    strict: s.booleanOrNull('Whether calls that the model makes by itself must follow the schema.'),
     allowed_callers: noEffect,
     defer_loading: noEffect,
     output_schema: noEffect,
   }),
-  ResponseCustomTool: branch('A tool whose input is one text.', ['type', 'name'], {
-    type: { description: 'Kind of the tool.', const: 'custom' },
-    name: string('Name that the model calls it by.', { minLength: 1 }),
-    description: orNull('string', 'What it does, for the model.'),
-    format: ref('ResponseInputFormat', 'What its input may be. Absent or null: any text.'),
+  ResponseCustomTool: s.variant('custom', 'tool', 'A tool whose input is one text.', ['name'], {
+    name: s.string('Name that the model calls it by.', { minLength: 1 }),
+    description: s.stringOrNull('What it does, for the model.'),
+    format: s.ref('ResponseInputFormat', 'What its input may be. Absent or null: any text.'),
     allowed_callers: noEffect,
     defer_loading: noEffect,
   }),
@@ -65,38 +49,35 @@ export const responseToolDefinitions: Definitions = {
     type: ['object', 'null'],
     required: ['type'],
     properties: {
-      type: oneOf('Kind of the format.', ['text', 'grammar']),
-      syntax: oneOf('With `grammar`: notation of the definition.', ['lark', 'regex']),
-      definition: string('With `grammar`: the grammar itself.', { minLength: 1 }),
+      type: s.oneOf('Kind of the format.', ['text', 'grammar']),
+      syntax: s.oneOf('With `grammar`: notation of the definition.', ['lark', 'regex']),
+      definition: s.string('With `grammar`: the grammar itself.', { minLength: 1 }),
     },
-    ...when(
+    ...s.when(
       { required: ['type'], properties: { type: { const: 'grammar' } } },
       { required: ['syntax', 'definition'] },
     ),
     additionalProperties: false,
   },
-  ResponseToolChoice: kinds('Which tools the model may or must call.', {
+  ResponseToolChoice: s.kinds('Which tools the model may or must call.', {
     function: 'ResponseFunctionChoice',
     custom: 'ResponseCustomChoice',
     allowed_tools: 'ResponseAllowedTools',
   }),
-  ResponseAllowedTools: branch('Some of the tools.', ['type', 'mode', 'tools'], {
-    type: { description: 'Kind of the choice.', const: 'allowed_tools' },
-    mode: oneOf('Whether one of them may or must be called.', ['auto', 'required']),
-    tools: list(
+  ResponseAllowedTools: s.variant('allowed_tools', 'choice', 'Some of the tools.', ['mode', 'tools'], {
+    mode: s.oneOf('Whether one of them may or must be called.', ['auto', 'required']),
+    tools: s.list(
       'The tools that may be called; calls of others stay text.',
-      kinds(null, { function: 'ResponseFunctionChoice', custom: 'ResponseCustomChoice' }),
+      s.kinds(null, { function: 'ResponseFunctionChoice', custom: 'ResponseCustomChoice' }),
       { minItems: 1 },
     ),
   }),
-  ResponseFunctionChoice: branch('One function.', ['type', 'name'], {
-    type: { description: 'Kind of the tool.', const: 'function' },
-    name: string('Its name.', { minLength: 1 }),
+  ResponseFunctionChoice: s.variant('function', 'tool', 'One function.', ['name'], {
+    name: s.string('Its name.', { minLength: 1 }),
     namespace,
   }),
-  ResponseCustomChoice: branch('One custom tool.', ['type', 'name'], {
-    type: { description: 'Kind of the tool.', const: 'custom' },
-    name: string('Its name.', { minLength: 1 }),
+  ResponseCustomChoice: s.variant('custom', 'tool', 'One custom tool.', ['name'], {
+    name: s.string('Its name.', { minLength: 1 }),
     namespace,
   }),
 };

@@ -2,148 +2,120 @@
 import { chatFields, EXTRA_FIELDS } from './messages.ts';
 import { HISTORY_ITEMS } from './response-history.ts';
 import { namespace, noEffect } from './response-tools.ts';
-import {
-  branch,
-  byField,
-  type Definitions,
-  kinds,
-  listOrNull,
-  object,
-  oneOf,
-  orNull,
-  ref,
-  type Schema,
-  string,
-  when,
-} from './schema.ts';
+import * as s from './schema.ts';
 
 /** Fields of this API that change nothing here. */
 const WITHOUT_EFFECT = [
-  'context_management',
-  'moderation',
-  'prompt_cache_key',
-  'prompt_cache_options',
-  'prompt_cache_retention',
-  'safety_identifier',
-  'service_tier',
-  'stream_options',
-] as const;
+  ...[
+    'context_management',
+    'moderation',
+    'prompt_cache_key',
+    'prompt_cache_options',
+    'prompt_cache_retention',
+  ],
+  ...['safety_identifier', 'service_tier', 'stream_options'],
+];
 
-const onlyNull = (description: string): Schema => ({ description, enum: [null] });
-const id: Schema = orNull('string', 'Its id; no effect.');
-const status: Schema = noEffect;
+const onlyNull = (description: string): s.Schema => s.oneOf(description, [null]);
+const id: s.Schema = s.stringOrNull('Its id; no effect.');
+const status: s.Schema = noEffect;
 
 function item(
   type: string,
   description: string,
   required: readonly string[],
-  more: Schema['properties'],
-): Schema {
-  return {
-    description,
-    required: ['type', ...required],
-    properties: { type: { description: 'Kind of the item.', const: type }, id, status, ...more },
-    additionalProperties: false,
-  };
+  more: s.Schema['properties'],
+): s.Schema {
+  return s.variant(type, 'item', description, required, { id, status, ...more });
 }
 
-function resultItem(type: string, description: string): Schema {
+function resultItem(type: string, description: string): s.Schema {
   return item(type, description, ['call_id', 'output'], {
-    call_id: string('Id of the call.'),
+    call_id: s.string('Id of the call.'),
     output: {
       description: 'What came out: text, or a list of parts.',
       type: ['string', 'array'],
-      items: ref('ResponseInputPart'),
+      items: s.ref('ResponseInputPart'),
     },
     caller: noEffect,
   });
 }
 
-const items: Definitions = {
+/** Kind of an item -> its definition. An item without a kind is a message. */
+const KINDS: Readonly<Record<string, string>> = {
+  message: 'ResponseInputMessage',
+  function_call: 'ResponseFunctionCallItem',
+  function_call_output: 'ResponseFunctionResultItem',
+  custom_tool_call: 'ResponseCustomCallItem',
+  custom_tool_call_output: 'ResponseCustomResultItem',
+  reasoning: 'ResponseReasoningInput',
+  item_reference: 'ResponseItemReference',
+  ...HISTORY_ITEMS,
+};
+
+const items: s.Definitions = {
   ResponseInputItem: {
     description: 'An item of the input: a message, a call, its result, or thoughts.',
     type: 'object',
-    properties: {
-      type: {
-        enum: [
-          'message',
-          'function_call',
-          'function_call_output',
-          'custom_tool_call',
-          'custom_tool_call_output',
-          'reasoning',
-          'item_reference',
-          ...Object.keys(HISTORY_ITEMS),
-        ],
-      },
-    },
-    ...when(
-      { required: ['type'] },
-      byField('type', {
-        message: 'ResponseInputMessage',
-        function_call: 'ResponseFunctionCallItem',
-        function_call_output: 'ResponseFunctionResultItem',
-        custom_tool_call: 'ResponseCustomCallItem',
-        custom_tool_call_output: 'ResponseCustomResultItem',
-        reasoning: 'ResponseReasoningInput',
-        item_reference: 'ResponseItemReference',
-        ...HISTORY_ITEMS,
-      }),
-      ref('ResponseInputMessage'),
-    ),
-    tsType:
-      'ResponseInputMessage | ResponseFunctionCallItem | ResponseFunctionResultItem | ResponseCustomCallItem | ResponseCustomResultItem | ResponseReasoningInput | ResponseHostedCallItem | ResponseHostedResultItem | ResponseMcpCallItem | ResponseCompactionItem | ResponseServerItem | ResponseItemReference',
+    properties: { type: { enum: Object.keys(KINDS) } },
+    ...s.when({ required: ['type'] }, s.byField('type', KINDS), s.ref('ResponseInputMessage')),
+    tsType: [...new Set(Object.values(KINDS))].join(' | '),
   },
-  ResponseInputMessage: branch(
+  ResponseInputMessage: s.branch(
     'A message. Those of an answer can be given back as they are.',
     ['role', 'content'],
     {
-      type: { description: 'Kind of the item; may be absent.', const: 'message' },
-      role: oneOf('Who speaks.', ['user', 'assistant', 'system', 'developer']),
+      type: s.constant('Kind of the item; may be absent.', 'message'),
+      role: s.oneOf('Who speaks.', ['user', 'assistant', 'system', 'developer']),
       content: {
         description: 'Text, or a list of parts.',
         type: ['string', 'array'],
-        items: ref('ResponseInputPart'),
+        items: s.ref('ResponseInputPart'),
       },
       id,
       status,
       phase: noEffect,
     },
   ),
-  ResponseInputPart: kinds('A piece of a message.', {
+  ResponseInputPart: s.kinds('A piece of a message.', {
     input_text: 'ResponseTextPart',
     output_text: 'ResponseTextPart',
     refusal: 'ResponseRefusalPart',
     input_image: 'ResponseImagePart',
     input_file: 'ResponseFilePart',
   }),
-  ResponseTextPart: branch('Text.', ['type', 'text'], {
-    type: oneOf('Kind of the part.', ['input_text', 'output_text']),
-    text: string('The text.'),
+  ResponseTextPart: s.branch('Text.', ['type', 'text'], {
+    type: s.oneOf('Kind of the part.', ['input_text', 'output_text']),
+    text: s.string('The text.'),
     annotations: noEffect,
     logprobs: noEffect,
     prompt_cache_breakpoint: noEffect,
   }),
-  ResponseRefusalPart: branch('Why a model declined; counts as text.', ['type', 'refusal'], {
-    type: { description: 'Kind of the part.', const: 'refusal' },
-    refusal: string('The text.'),
+  ResponseRefusalPart: s.variant('refusal', 'part', 'Why a model declined; counts as text.', ['refusal'], {
+    refusal: s.string('The text.'),
   }),
-  ResponseImagePart: branch('A picture. Models that only read text refuse it.', ['type', 'image_url'], {
-    type: { description: 'Kind of the part.', const: 'input_image' },
-    image_url: string('A data URL.', { minLength: 1 }),
-    detail: orNull('string', 'How closely to look.'),
-    file_id: onlyNull('Files are not kept here.'),
-    prompt_cache_breakpoint: noEffect,
-  }),
-  ResponseFilePart: branch(
-    'A file. A file of text is text; of others the model gets the name, and that it cannot read them.',
-    ['type'],
+  ResponseImagePart: s.variant(
+    'input_image',
+    'part',
+    'A picture. Models that only read text refuse it.',
+    ['image_url'],
     {
-      type: { description: 'Kind of the part.', const: 'input_file' },
-      file_data: orNull('string', 'A data URL, or Base64 of text in UTF-8.'),
-      filename: orNull('string', 'Stands before the text.'),
-      file_id: orNull('string', 'Not read: files are not kept here.'),
-      file_url: orNull('string', 'Not read: nothing is downloaded.'),
+      image_url: s.string('A data URL.', { minLength: 1 }),
+      detail: s.stringOrNull('How closely to look.'),
+      file_id: onlyNull('Files are not kept here.'),
+      prompt_cache_breakpoint: noEffect,
+    },
+  ),
+  ResponseFilePart: s.variant(
+    'input_file',
+    'part',
+    'A file. A file of text is text; of others the model gets the name, and that it cannot read them.',
+    [],
+    {
+      file_data: s.stringOrNull('A data URL, or Base64 of text in UTF-8.'),
+      filename: s.stringOrNull('Stands before the text.'),
+      file_id: s.stringOrNull('Not read: files are not kept here.'),
+      file_url: s.stringOrNull('Not read: nothing is downloaded.'),
       detail: noEffect,
       prompt_cache_breakpoint: noEffect,
     },
@@ -153,9 +125,9 @@ const items: Definitions = {
     'A call that the model made.',
     ['call_id', 'name', 'arguments'],
     {
-      call_id: string('Id that the result refers to.'),
-      name: string('What was called.', { minLength: 1 }),
-      arguments: string('JSON text of the arguments.'),
+      call_id: s.string('Id that the result refers to.'),
+      name: s.string('What was called.', { minLength: 1 }),
+      arguments: s.string('JSON text of the arguments.'),
       caller: noEffect,
       namespace,
     },
@@ -166,85 +138,83 @@ const items: Definitions = {
     'A call of a custom tool that the model made.',
     ['call_id', 'name', 'input'],
     {
-      call_id: string('Id that the result refers to.'),
-      name: string('What was called.', { minLength: 1 }),
-      input: string('The text that it was called with.'),
+      call_id: s.string('Id that the result refers to.'),
+      name: s.string('What was called.', { minLength: 1 }),
+      input: s.string('The text that it was called with.'),
       caller: noEffect,
       namespace,
     },
   ),
   ResponseCustomResultItem: resultItem('custom_tool_call_output', 'The result of a call of a custom tool.'),
   ResponseReasoningInput: item('reasoning', 'Thoughts of an earlier answer.', [], {
-    content: listOrNull('The thoughts.', ref('ResponseReasoningText')),
-    encrypted_content: orNull(
-      'string',
+    content: s.listOrNull('The thoughts.', s.ref('ResponseReasoningText')),
+    encrypted_content: s.stringOrNull(
       'Without content: the thoughts of an answer of this server. Those of other servers say nothing here.',
     ),
-    summary: listOrNull('Without both: stands for the thoughts.', ref('ResponseReasoningText')),
+    summary: s.listOrNull('Without both: stands for the thoughts.', s.ref('ResponseReasoningText')),
   }),
-  ResponseItemReference: branch('An item of a stored response, by its id.', ['type', 'id'], {
-    type: { description: 'Kind of the item.', const: 'item_reference' },
-    id: string('Its id.', { minLength: 1 }),
-  }),
-  ResponseReasoningText: object('A piece of thoughts.', ['type', 'text'], {
-    type: oneOf('Kind of the part.', ['reasoning_text', 'summary_text', 'text']),
-    text: string('The thoughts.'),
+  ResponseItemReference: s.variant(
+    'item_reference',
+    'item',
+    'An item of a stored response, by its id.',
+    ['id'],
+    { id: s.string('Its id.', { minLength: 1 }) },
+  ),
+  ResponseReasoningText: s.object('A piece of thoughts.', ['type', 'text'], {
+    type: s.oneOf('Kind of the part.', ['reasoning_text', 'summary_text', 'text']),
+    text: s.string('The thoughts.'),
   }),
 };
 
 /** Definitions of these requests. */
-export const responsesDefinitions: Definitions = {
-  ResponseRequest: object('A request of the responses API, the same in process and over HTTP.', ['input'], {
+export const responsesDefinitions: s.Definitions = {
+  ResponseRequest: s.object('A request of the responses API, the same in process and over HTTP.', ['input'], {
     input: {
       description: 'What is asked: a text of the user, or items.',
       type: ['string', 'array'],
-      items: ref('ResponseInputItem'),
+      items: s.ref('ResponseInputItem'),
     },
     ...chatFields('model'),
-    instructions: orNull(
-      'string',
+    instructions: s.stringOrNull(
       'Stands before the input as a message of the system. It is not kept for the next response.',
     ),
-    previous_response_id: orNull(
-      'string',
-      'A stored response: its input and output stand before this input.',
-      { minLength: 1 },
-    ),
-    store: orNull(
-      'boolean',
+    previous_response_id: s.stringOrNull('A stored response: its input and output stand before this input.', {
+      minLength: 1,
+    }),
+    store: s.flagOrNull(
+      true,
       'Keeps the response for `previous_response_id`. The store is bounded; the oldest ones give way.',
-      { default: true },
     ),
-    max_output_tokens: orNull(
-      'integer',
+    max_output_tokens: s.integerOrNull(
       'Most tokens of the answer, thoughts included. Absent: what is left of the context.',
       { minimum: 1 },
     ),
-    stream: orNull('boolean', 'Answers in events as tokens come.', { default: false }),
+    stream: s.flagOrNull(false, 'Answers in events as tokens come.'),
     ...chatFields('temperature', 'top_p', 'top_k'),
-    top_logprobs: orNull(
-      'integer',
+    top_logprobs: s.integerOrNull(
       'Reports the log-probability of every token of the text, and of this many best tokens there.',
       { minimum: 0, bounds: 'at most `maxLogprobs`' },
     ),
-    include: listOrNull(
+    include: s.listOrNull(
       '`message.output_text.logprobs` reports log-probabilities, `reasoning.encrypted_content` the thoughts in a form to give back. Others have no effect.',
       { type: 'string' },
     ),
-    text: ref('ResponseText', 'The form of the answer.'),
-    reasoning: ref('ResponseReasoning', 'How much the model should reason.'),
-    tools: listOrNull(
+    text: s.ref('ResponseText', 'The form of the answer.'),
+    reasoning: s.ref('ResponseReasoning', 'How much the model should reason.'),
+    tools: s.listOrNull(
       'Functions and custom tools that the model may call; the chat template shows them.',
-      ref('ResponseTool'),
+      s.ref('ResponseTool'),
     ),
     tool_choice: {
       description: 'Which tools the model may or must call.',
       type: ['string', 'object', 'null'],
-      ...when({ type: 'object' }, ref('ResponseToolChoice'), { enum: ['none', 'auto', 'required', null] }),
+      ...s.when({ type: 'object' }, s.ref('ResponseToolChoice'), {
+        enum: ['none', 'auto', 'required', null],
+      }),
       tsType: "'none' | 'auto' | 'required' | ResponseToolChoice | null",
     },
     ...chatFields('parallel_tool_calls'),
-    truncation: oneOf(
+    truncation: s.oneOf(
       '`auto` drops the oldest messages where the input does not fit into the context.',
       ['auto', 'disabled', null],
       { default: 'disabled' },
@@ -254,68 +224,61 @@ export const responsesDefinitions: Definitions = {
       type: ['object', 'null'],
       additionalProperties: { type: 'string' },
     },
-    user: orNull('string', 'No effect.'),
-    background: oneOf('Not served: false or null.', [false, null]),
+    user: s.stringOrNull('No effect.'),
+    background: s.oneOf('Not served: false or null.', [false, null]),
     conversation: onlyNull('Not served: null.'),
     prompt: onlyNull('Not served: null.'),
-    ...Object.fromEntries(WITHOUT_EFFECT.map((name) => [name, noEffect])),
+    ...s.accepted('OpenAI', ...WITHOUT_EFFECT),
     ...chatFields('stop', ...EXTRA_FIELDS),
   }),
   ...items,
-  ResponseText: object(
-    'The form of the answer.',
-    [],
-    {
-      format: ref('ResponseTextFormat', 'What the answer follows.'),
-      verbosity: noEffect,
-    },
-    { type: ['object', 'null'] },
-  ),
+  ResponseText: s.objectOrNull('The form of the answer.', {
+    format: s.ref('ResponseTextFormat', 'What the answer follows.'),
+    verbosity: noEffect,
+  }),
   ResponseTextFormat: {
     description: 'What the answer follows.',
     type: ['object', 'null'],
     required: ['type'],
     properties: {
-      type: oneOf('Kind of the format.', ['text', 'json_object', 'json_schema']),
-      name: orNull('string', 'No effect.'),
-      description: orNull('string', 'No effect.'),
+      type: s.oneOf('Kind of the format.', ['text', 'json_object', 'json_schema']),
+      name: s.stringOrNull('No effect.'),
+      description: s.stringOrNull('No effect.'),
       schema: {
         description: 'The schema. Required with `json_schema`.',
         type: 'object',
         tsType: 'JsonObject',
       },
-      strict: orNull('boolean', 'No effect: the answer always follows the schema.'),
+      strict: s.booleanOrNull('No effect: the answer always follows the schema.'),
     },
-    ...when({ required: ['type'], properties: { type: { const: 'json_schema' } } }, { required: ['schema'] }),
+    ...s.when(
+      { required: ['type'], properties: { type: { const: 'json_schema' } } },
+      { required: ['schema'] },
+    ),
     additionalProperties: false,
   },
-  ResponseReasoning: object(
-    'How much the model should reason.',
-    [],
-    {
-      effort: oneOf('As `reasoning_effort` of a chat; `xhigh` and `max` count as `high`.', [
-        'none',
-        'minimal',
-        'low',
-        'medium',
-        'high',
-        'xhigh',
-        'max',
-        null,
-      ]),
-      max_tokens: orNull('integer', 'Tokens of reasoning at most, as `reasoning.max_tokens` of a chat.', {
-        minimum: 0,
-      }),
-      summary: oneOf('Returns the thoughts as the summary of a `reasoning` item, not as its content.', [
-        'auto',
-        'concise',
-        'detailed',
-        null,
-      ]),
-      generate_summary: noEffect,
-      context: noEffect,
-      mode: noEffect,
-    },
-    { type: ['object', 'null'] },
-  ),
+  ResponseReasoning: s.objectOrNull('How much the model should reason.', {
+    effort: s.oneOf('As `reasoning_effort` of a chat; `xhigh` and `max` count as `high`.', [
+      'none',
+      'minimal',
+      'low',
+      'medium',
+      'high',
+      'xhigh',
+      'max',
+      null,
+    ]),
+    max_tokens: s.integerOrNull('Tokens of reasoning at most, as `reasoning.max_tokens` of a chat.', {
+      minimum: 0,
+    }),
+    summary: s.oneOf('Returns the thoughts as the summary of a `reasoning` item, not as its content.', [
+      'auto',
+      'concise',
+      'detailed',
+      null,
+    ]),
+    generate_summary: noEffect,
+    context: noEffect,
+    mode: noEffect,
+  }),
 };

@@ -1,87 +1,69 @@
 /** Arguments of the functions of `onpolicy/rl`: advantages, losses, rows and trainers. */
-import {
-  boolean,
-  type Definitions,
-  flag,
-  list,
-  listOrNull,
-  number,
-  object,
-  oneOf,
-  ref,
-  type Schema,
-  string,
-  when,
-} from './schema.ts';
+import * as s from './schema.ts';
 import { FLOAT_MAX, trainingJobDefinitions } from './training-job.ts';
 
 const settings = trainingJobDefinitions['ExperimentalConfig']!.properties!;
 
 /** Of a packed row: the addon compares lengths and bounds with the model. */
-function column(kind: NonNullable<Schema['kind']>, description: string): Schema {
+function column(kind: NonNullable<s.Schema['kind']>, description: string): s.Schema {
   return { description, kind };
 }
 
 /** Numbers per token, in any kind of list; the function that reads them checks them. */
-function perToken(description: string): Schema {
+function perToken(description: string): s.Schema {
   return { description, tsType: 'ArrayLike<number | null>' };
 }
 
-const optionalPerToken = (description: string): Schema => ({
+const optionalPerToken = (description: string): s.Schema => ({
   description,
   tsType: 'ArrayLike<number | null> | null',
 });
 
-const model: Schema = string('Path of the GGUF file.', { minLength: 1 });
-const threads: Schema = {
+const model: s.Schema = s.string('Path of the GGUF file.', { minLength: 1 });
+const threads: s.Schema = {
   description:
     'CPU threads at most: fewer run while other programs take cores. Default: one per core but for efficiency cores.',
   type: 'integer',
   minimum: 1,
   maximum: 512,
 };
-const contextSize: Schema = {
+const contextSize: s.Schema = {
   description:
     "With LongRoPE: cells that one sequence of the sampling engine may use, `stats().kvTokens` where sequences share them. If they are more than the model's original context, the engine takes the factors for long texts, and so does the trainer. Default: those for short texts.",
   type: 'integer',
   minimum: 1,
   maximum: 2 ** 31 - 1,
 };
-const path: Schema = string('Where it is written or read.', { minLength: 1 });
+const path: s.Schema = s.string('Where it is written or read.', { minLength: 1 });
 const tokens = column('Int32Array', '(sequence)');
-const unit: Schema = { description: 'Sequences of one unit are in one row.', type: 'integer' };
-const share = (description: string): Schema => ({ description, type: 'number', minimum: 0, maximum: 1 });
-const fromZero = (description: string): Schema => ({
-  description,
-  type: 'number',
-  minimum: 0,
-  maximum: FLOAT_MAX,
-});
+const unit: s.Schema = { description: 'Sequences of one unit are in one row.', type: 'integer' };
+const share = (description: string): s.Schema => s.number(description, { minimum: 0, maximum: 1 });
+const fromZero = (description: string): s.Schema => s.number(description, { minimum: 0, maximum: FLOAT_MAX });
 
 /** What has a `message` is a choice; messages may have fields for their template. */
-const entry: Schema = {
+const entry: s.Schema = {
   type: 'object',
-  ...when({ required: ['message'] }, ref('TrajectoryChoice'), {
+  ...s.when({ required: ['message'] }, s.ref('TrajectoryChoice'), {
     required: ['role'],
-    properties: { role: string('Who spoke.') },
+    properties: { role: s.string('Who spoke.') },
   }),
 };
-const entries: Schema = list('Messages and choices.', entry);
-const tools: Schema = { description: 'Tools that the template shows.', type: ['array', 'null'] };
+const entries: s.Schema = s.list('Messages and choices.', entry);
+const tools: s.Schema = { description: 'Tools that the template shows.', type: ['array', 'null'] };
 
 /** What is trained beside the weights, also as an option of a runtime. */
 const adapterProperties = {
   rank: { description: 'Inner size of the adapter.', type: 'integer', default: 8, minimum: 1, maximum: 1024 },
-  alpha: number("The adapter's output is scaled by alpha / rank.", {
+  alpha: s.number("The adapter's output is scaled by alpha / rank.", {
     default: 16,
     exclusiveMinimum: 0,
     maximum: 1e30,
   }),
-  rslora: flag(
+  rslora: s.flag(
     false,
     "Whether the scale is alpha / sqrt(rank), as PEFT's `use_rslora`: large ranks then learn as fast as small ones (https://arxiv.org/abs/2312.03732).",
   ),
-  modules: list(
+  modules: s.list(
     'Which linear layers are trained, by kind (`attn_q`) or full name (`blk.0.attn_q`). Default: all kinds but those of experts (`ffn_gate_exps`, `ffn_up_exps`, `ffn_down_exps`, `ffn_gate_up_exps`), whose adapters have factors for each expert.',
     { type: 'string', minLength: 1 },
     { minItems: 1 },
@@ -93,46 +75,38 @@ const adapterProperties = {
     minimum: 1,
     maximum: 2 ** 50,
   },
-} satisfies Record<string, Schema>;
+} satisfies Record<string, s.Schema>;
 
 /** Definitions of these arguments. */
-export const rlDefinitions: Definitions = {
-  ScoredTrajectory: {
-    description: 'What one trajectory brings: its reward, and how many of its tokens are trained on.',
-    type: 'object',
-    required: ['reward', 'trainable_tokens'],
-    properties: {
-      reward: number('What the attempt was worth.'),
+export const rlDefinitions: s.Definitions = {
+  ScoredTrajectory: s.shape(
+    'What one trajectory brings: its reward, and how many of its tokens are trained on.',
+    ['reward', 'trainable_tokens'],
+    {
+      reward: s.number('What the attempt was worth.'),
       trainable_tokens: { description: 'Tokens that are trained on.', type: 'integer', minimum: 0 },
       metrics: { description: 'Rewards by name, for `rewardWeights`.', type: ['object', 'null'] },
     },
-  },
-  AdvantageOptions: object(
-    'Settings of `computeAdvantages`. Null stands for the default.',
-    [],
-    {
-      estimator: {
-        ...settings['advantage_estimator'],
-        description:
-          'What a reward is compared with: the mean of its group, the mean of the others of its group (RLOO, arXiv:2402.14740), the mean of the batch (REINFORCE++, arXiv:2501.03262), or the mean of its group, in units of that mean (MaxRL, arXiv:2602.02710).',
-      },
-      rewardWeights: settings['reward_weights']!,
-      scaleRewards: settings['scale_rewards']!,
-      advantageBalance: settings['advantage_balance']!,
-      normalize: settings['normalize_advantages']!,
-    },
-    { type: ['object', 'null'] },
   ),
-  AdvantageArguments: {
-    description: 'Arguments of `computeAdvantages`.',
-    type: 'object',
-    required: ['groups'],
-    properties: {
-      groups: list('(groups)(trajectories of the group)', { type: 'array', items: ref('ScoredTrajectory') }),
-      options: ref('AdvantageOptions', 'Settings.'),
+  AdvantageOptions: s.objectOrNull('Settings of `computeAdvantages`. Null stands for the default.', {
+    estimator: {
+      ...settings['advantage_estimator'],
+      description:
+        'What a reward is compared with: the mean of its group, the mean of the others of its group (RLOO, arXiv:2402.14740), the mean of the batch (REINFORCE++, arXiv:2501.03262), or the mean of its group, in units of that mean (MaxRL, arXiv:2602.02710).',
     },
-  },
-  PolicyLossInputs: object(
+    rewardWeights: settings['reward_weights']!,
+    scaleRewards: settings['scale_rewards']!,
+    advantageBalance: settings['advantage_balance']!,
+    normalize: settings['normalize_advantages']!,
+  }),
+  AdvantageArguments: s.shape('Arguments of `computeAdvantages`.', ['groups'], {
+    groups: s.list('(groups)(trajectories of the group)', {
+      type: 'array',
+      items: s.ref('ScoredTrajectory'),
+    }),
+    options: s.ref('AdvantageOptions', 'Settings.'),
+  }),
+  PolicyLossInputs: s.object(
     'One packed row, aligned per token; every column has the same length. Null or NaN: unknown.',
     ['new_logprobs', 'old_logprobs', 'advantages', 'weights', 'mask', 'sequence_ids'],
     {
@@ -187,116 +161,83 @@ export const rlDefinitions: Definitions = {
       ),
     },
   },
-  RowLengthArguments: {
-    description: 'Arguments of `defaultRowLength`.',
-    type: 'object',
-    required: ['sequences', 'contextSize'],
-    properties: {
-      sequences: list('What is packed.', {
-        type: 'object',
-        required: ['tokens'],
-        properties: { tokens, unit },
-      }),
-      contextSize: { description: 'Of the model; 0: unknown.', type: 'integer', minimum: 0 },
-    },
-  },
-  PackArguments: {
-    description: 'Arguments of `packRows`.',
-    type: 'object',
-    required: ['sequences', 'rowLength'],
-    properties: {
-      sequences: list('What is packed.', {
-        type: 'object',
-        required: ['tokens', 'isTrained', 'logprobs', 'group', 'advantage', 'weight'],
-        properties: {
-          tokens,
-          isTrained: column('Uint8Array', '(sequence)'),
-          logprobs: column(
-            'Float64Array',
-            '(sequence) of trained tokens when they were sampled; NaN: unknown',
-          ),
-          group: { description: 'Sequences of one group may share a prompt.', type: 'integer' },
-          advantage: number('Of its trained tokens.'),
-          weight: number('Of its trained tokens.'),
-          unit,
-          experts: object(
-            'Experts that its tokens take.',
-            ['width', 'ids'],
-            {
-              width: { description: 'Of a token in all its layers.', type: 'integer', minimum: 1 },
-              ids: column('Int32Array', '(sequence, width)'),
-            },
-            { type: ['object', 'null'] },
-          ),
-        },
-      }),
-      rowLength: { ...settings['packed_sequence_length'], type: 'integer' },
-    },
-  },
-  TokenArguments: {
-    description: 'Arguments of `trajectoryTokens`.',
-    type: 'object',
-    required: ['trajectory', 'tokenizer', 'options'],
-    properties: {
-      trajectory: {
-        description: 'One attempt.',
-        type: 'object',
+  RowLengthArguments: s.shape('Arguments of `defaultRowLength`.', ['sequences', 'contextSize'], {
+    sequences: s.list('What is packed.', {
+      type: 'object',
+      required: ['tokens'],
+      properties: { tokens, unit },
+    }),
+    contextSize: { description: 'Of the model; 0: unknown.', type: 'integer', minimum: 0 },
+  }),
+  PackArguments: s.shape('Arguments of `packRows`.', ['sequences', 'rowLength'], {
+    sequences: s.list('What is packed.', {
+      type: 'object',
+      required: ['tokens', 'isTrained', 'logprobs', 'group', 'advantage', 'weight'],
+      properties: {
+        tokens,
+        isTrained: column('Uint8Array', '(sequence)'),
+        logprobs: column('Float64Array', '(sequence) of trained tokens when they were sampled; NaN: unknown'),
+        group: { description: 'Sequences of one group may share a prompt.', type: 'integer' },
+        advantage: s.number('Of its trained tokens.'),
+        weight: s.number('Of its trained tokens.'),
+        unit,
+        experts: s.object(
+          'Experts that its tokens take.',
+          ['width', 'ids'],
+          {
+            width: { description: 'Of a token in all its layers.', type: 'integer', minimum: 1 },
+            ids: column('Int32Array', '(sequence, width)'),
+          },
+          { type: ['object', 'null'] },
+        ),
+      },
+    }),
+    rowLength: { ...settings['packed_sequence_length'], type: 'integer' },
+  }),
+  TokenArguments: s.shape('Arguments of `trajectoryTokens`.', ['trajectory', 'tokenizer', 'options'], {
+    trajectory: s.shape('One attempt.', ['messages_and_choices'], {
+      messages_and_choices: entries,
+      tools,
+      additional_histories: s.listOrNull('Further conversations.', {
+        type: ['object', 'array'],
+        items: entry,
         required: ['messages_and_choices'],
-        properties: {
-          messages_and_choices: entries,
-          tools,
-          additional_histories: listOrNull('Further conversations.', {
-            type: ['object', 'array'],
-            items: entry,
-            required: ['messages_and_choices'],
-            properties: { messages_and_choices: entries, tools },
-          }),
-        },
-      },
-      tokenizer: {
-        description: 'Turns messages into ids.',
-        type: 'object',
-        required: ['prompt', 'conversation', 'isEnd'],
-        properties: {
-          prompt: { description: 'Ids up to the next turn.', kind: 'function' },
-          conversation: { description: 'Ids of all turns.', kind: 'function' },
-          isEnd: { description: 'Whether a token ends a turn.', kind: 'function' },
-        },
-      },
-      options: object('Settings.', ['allowWithoutLogprobs'], {
-        allowWithoutLogprobs: boolean('Accepts choices without ids.'),
-        replaysExperts: boolean('Tokens take the experts of `routed_experts`.'),
+        properties: { messages_and_choices: entries, tools },
       }),
+    }),
+    tokenizer: s.shape('Turns messages into ids.', ['prompt', 'conversation', 'isEnd'], {
+      prompt: s.callback('Ids up to the next turn.'),
+      conversation: s.callback('Ids of all turns.'),
+      isEnd: s.callback('Whether a token ends a turn.'),
+    }),
+    options: s.object('Settings.', ['allowWithoutLogprobs'], {
+      allowWithoutLogprobs: s.boolean('Accepts choices without ids.'),
+      replaysExperts: s.boolean('Tokens take the experts of `routed_experts`.'),
+    }),
+  }),
+  TrainerOptions: s.options('Options of `openTrainer`.', ['model'], {
+    model,
+    ...adapterProperties,
+    gpu: {
+      description: "Default: the processor that the engine's libraries were opened for.",
+      ...s.ref('Gpu'),
     },
-  },
-  TrainerOptions: object(
-    'Options of `openTrainer`.',
-    ['model'],
-    {
-      model,
-      ...adapterProperties,
-      gpu: {
-        description: "Default: the processor that the engine's libraries were opened for.",
-        ...ref('Gpu'),
-      },
-      threads,
-      contextSize,
-      arithmetic: oneOf(
-        '`exact` multiplies in 32-bit floats with what quantized weights stand for. `engine`: matmuls as the engine computes them, so that log-probabilities agree with it; these round activations too. `exact` takes 4 bytes a weight.',
-        ['engine', 'exact'],
-        { default: 'engine' },
-      ),
-      seed: {
-        description: "Seed of the adapter's random start.",
-        type: 'integer',
-        default: 0,
-        minimum: -(2 ** 53) + 1,
-        maximum: 2 ** 53 - 1,
-      },
+    threads,
+    contextSize,
+    arithmetic: s.oneOf(
+      '`exact` multiplies in 32-bit floats with what quantized weights stand for. `engine`: matmuls as the engine computes them, so that log-probabilities agree with it; these round activations too. `exact` takes 4 bytes a weight.',
+      ['engine', 'exact'],
+      { default: 'engine' },
+    ),
+    seed: {
+      description: "Seed of the adapter's random start.",
+      type: 'integer',
+      default: 0,
+      minimum: -(2 ** 53) + 1,
+      maximum: 2 ** 53 - 1,
     },
-    { title: 'options' },
-  ),
-  TrainingOptions: object(
+  }),
+  TrainingOptions: s.object(
     "What is trained of a model, and how much memory that may take. A model's next checkpoints must have the same rank and scale.",
     [],
     {
@@ -310,45 +251,30 @@ export const rlDefinitions: Definitions = {
       },
     },
   ),
-  FullTrainerOptions: object(
-    'Options of `openFullTrainer`.',
-    ['model'],
-    {
-      model: { ...model, description: 'Path of a GGUF file whose weights are F32, F16 or BF16.' },
-      threads,
-      contextSize,
-      arithmetic: oneOf(
-        '`exact` multiplies in 32-bit floats, `fast` in BF16 with 32-bit sums. The weights are 32-bit floats either way.',
-        ['exact', 'fast'],
-        { default: 'exact' },
-      ),
-    },
-    { title: 'options' },
-  ),
-  ForwardOptions: object(
-    'Options of `forward` of a trainer.',
-    [],
-    {
-      gradients: flag(true, 'Whether `backward` may follow; without, the pass is cheaper.'),
-      adapterOff: flag(false, 'Uses the frozen weights alone.'),
-    },
-    { title: 'options' },
-  ),
-  StepOptions: object(
-    'Settings of one optimizer step (AdamW).',
-    ['learningRate'],
-    {
-      learningRate: fromZero('Size of the step.'),
-      beta1: share('Default 0.9.'),
-      beta2: share('Default 0.99 for an adapter, 0.95 for all weights.'),
-      eps: fromZero('Default 1e-8.'),
-      weightDecay: fromZero('Default 0.1.'),
-      maxGradNorm: fromZero(
-        'The gradient is scaled down to this norm; 0: never. Default 0.1 for an adapter, 1 for all weights.',
-      ),
-    },
-    { title: 'options' },
-  ),
+  FullTrainerOptions: s.options('Options of `openFullTrainer`.', ['model'], {
+    model: { ...model, description: 'Path of a GGUF file whose weights are F32, F16 or BF16.' },
+    threads,
+    contextSize,
+    arithmetic: s.oneOf(
+      '`exact` multiplies in 32-bit floats, `fast` in BF16 with 32-bit sums. The weights are 32-bit floats either way.',
+      ['exact', 'fast'],
+      { default: 'exact' },
+    ),
+  }),
+  ForwardOptions: s.options('Options of `forward` of a trainer.', [], {
+    gradients: s.flag(true, 'Whether `backward` may follow; without, the pass is cheaper.'),
+    adapterOff: s.flag(false, 'Uses the frozen weights alone.'),
+  }),
+  StepOptions: s.options('Settings of one optimizer step (AdamW).', ['learningRate'], {
+    learningRate: fromZero('Size of the step.'),
+    beta1: share('Default 0.9.'),
+    beta2: share('Default 0.99 for an adapter, 0.95 for all weights.'),
+    eps: fromZero('Default 1e-8.'),
+    weightDecay: fromZero('Default 0.1.'),
+    maxGradNorm: fromZero(
+      'The gradient is scaled down to this norm; 0: never. Default 0.1 for an adapter, 1 for all weights.',
+    ),
+  }),
   AdapterSource: {
     description: 'Weights by module, or a file or folder of an adapter.',
     title: 'source',
@@ -369,7 +295,7 @@ export const rlDefinitions: Definitions = {
     type: 'object',
     additionalProperties: column('Float32Array', '(out, in)'),
   },
-  TensorName: string('As in the file.', { title: 'name' }),
+  TensorName: s.string('As in the file.', { title: 'name' }),
   TrainerFolder: { ...path, title: 'folder' },
   TrainerFile: { ...path, title: 'file' },
 };

@@ -1,36 +1,23 @@
 /** Options of `createRuntime` and `inspectModel`. */
 import { limits, modelOptionDefinitions, PATH } from './model-options.ts';
-import {
-  boolean,
-  type Definitions,
-  flag,
-  integer,
-  list,
-  object,
-  oneOf,
-  orNull,
-  ref,
-  type Schema,
-  string,
-} from './schema.ts';
+import * as s from './schema.ts';
 import { DRAFT_METHODS, MAX_DRAFTS } from './speculation.ts';
 
-const callback = (description: string, tsType: string): Schema => ({ description, kind: 'function', tsType });
-const path = (description: string, more?: Schema): Schema => ({
+const path = (description: string, more?: s.Schema): s.Schema => ({
   description,
   type: 'string',
   pattern: PATH,
   expected: 'a path of a folder',
   ...more,
 });
-const drafts = (description: string, least = 1): Schema =>
-  integer(description, least, { maximum: MAX_DRAFTS });
+const drafts = (description: string, least = 1): s.Schema =>
+  s.integer(description, least, { maximum: MAX_DRAFTS });
 
 /** A model by its path or URI, or with its options. */
-const model = (description: string): Schema => ({
+const model = (description: string): s.Schema => ({
   description,
   if: { type: 'string' },
-  else: ref('ModelOptions'),
+  else: s.ref('ModelOptions'),
   tsType: 'string | ModelOptions',
 });
 
@@ -39,28 +26,25 @@ const runtimeLimits = {
   maxSequences: { ...limits.maxSequences, default: 64 },
   maxBatchTokens: { ...limits.maxBatchTokens, default: 512 },
   diskCacheBytes: { ...limits.diskCacheBytes, default: 0 },
-} satisfies Record<string, Schema>;
-const gpu: Schema = ref('Gpu', 'Which processor computes. `auto`: the best one that is there.', {
+} satisfies Record<string, s.Schema>;
+const gpu: s.Schema = s.ref('Gpu', 'Which processor computes. `auto`: the best one that is there.', {
   default: 'auto',
 });
 const { contextSize, kvTokens, maxSequences, maxBatchTokens } = runtimeLimits;
 const { cacheType, slidingWindow } = modelOptionDefinitions['ModelOptions']!.properties!;
 
 /** Definitions of these options. */
-export const runtimeDefinitions: Definitions = {
-  Gpu: oneOf(
+export const runtimeDefinitions: s.Definitions = {
+  Gpu: s.oneOf(
     'Which processor computes. `auto`: the best one whose package is installed and whose driver is there.',
     ['auto', 'cuda', 'vulkan', 'metal', false],
   ),
-  OnProgress: {
-    description:
-      'Hears how much of a model is downloaded or loaded, 0 to 1, and of a download its bytes, rate and time left.',
-    kind: 'function',
-    tsType:
-      "(model: string, fraction: number, phase: 'download' | 'load', download?: { readonly bytes: number; readonly totalBytes: number | null; readonly bytesPerSecond: number; readonly secondsLeft: number | null }) => void",
-  },
-  HubOptions: object('Where models named by `hf:` URIs come from and go to.', [], {
-    token: string('Gives access to gated and private repositories.', {
+  OnProgress: s.callback(
+    'Hears how much of a model is downloaded or loaded, 0 to 1, and of a download its bytes, rate and time left.',
+    "(model: string, fraction: number, phase: 'download' | 'load', download?: { readonly bytes: number; readonly totalBytes: number | null; readonly bytesPerSecond: number; readonly secondsLeft: number | null }) => void",
+  ),
+  HubOptions: s.object('Where models named by `hf:` URIs come from and go to.', [], {
+    token: s.string('Gives access to gated and private repositories.', {
       pattern: '^[\\x21-\\x7e]+$',
       expected: 'a token: letters without blanks',
       secret: true,
@@ -68,32 +52,32 @@ export const runtimeDefinitions: Definitions = {
     folder: path(
       'Where downloads are kept. Default: `~/.cache/onpolicy` for GGUF files, the cache of transformers.js for ONNX.',
     ),
-    endpoint: string('Address of a mirror of the hub.', {
+    endpoint: s.string('Address of a mirror of the hub.', {
       pattern: '^[hH][tT][tT][pP][sS]?:',
       expected: 'an address that begins with http:// or https://',
     }),
-    offline: boolean('Whether only what is in the folder is used. Default false.'),
+    offline: s.boolean('Whether only what is in the folder is used. Default false.'),
   }),
-  MediaOptions: object('How much a request may bring, and where from.', [], {
-    maxBytes: integer('Bytes of one picture or sound.', 1, { default: 20 * 2 ** 20, maximum: 2 ** 31 - 1 }),
-    maxPixels: integer('Pixels of one picture.', 1, { default: 2 ** 25, maximum: 2 ** 30 }),
-    maxSeconds: integer('Seconds of one sound.', 1, { default: 600, maximum: 36_000 }),
-    maxParts: integer('Pictures and sounds of one request.', 0, { default: 32 }),
-    cacheBytes: integer('Bytes of embeddings that stay for the next request with the same picture.', 0, {
+  MediaOptions: s.object('How much a request may bring, and where from.', [], {
+    maxBytes: s.integer('Bytes of one picture or sound.', 1, { default: 20 * 2 ** 20, maximum: 2 ** 31 - 1 }),
+    maxPixels: s.integer('Pixels of one picture.', 1, { default: 2 ** 25, maximum: 2 ** 30 }),
+    maxSeconds: s.integer('Seconds of one sound.', 1, { default: 600, maximum: 36_000 }),
+    maxParts: s.integer('Pictures and sounds of one request.', 0, { default: 32 }),
+    cacheBytes: s.integer('Bytes of embeddings that stay for the next request with the same picture.', 0, {
       default: 2 ** 28,
     }),
-    maxQueued: integer('Encodes of one model that wait or run. Further ones fail with `TOO_LARGE`.', 1, {
+    maxQueued: s.integer('Encodes of one model that wait or run. Further ones fail with `TOO_LARGE`.', 1, {
       default: 256,
     }),
-    folders: list('Folders whose files `file:` addresses may name.', { type: 'string' }, { default: [] }),
+    folders: s.list('Folders whose files `file:` addresses may name.', { type: 'string' }, { default: [] }),
   }),
-  MemoryOptions: object('How much memory the models of a runtime may take, and for how long.', [], {
-    budget: integer(
+  MemoryOptions: s.object('How much memory the models of a runtime may take, and for how long.', [], {
+    budget: s.integer(
       'Bytes of weights, caches and buffers of all loaded models together. Default: what the system has free.',
       1,
     ),
     idleMs: {
-      ...integer(
+      ...s.integer(
         'A model that was not used for so many milliseconds is unloaded. Null: it stays until its room is needed.',
         0,
         { default: null },
@@ -101,136 +85,126 @@ export const runtimeDefinitions: Definitions = {
       type: ['integer', 'null'],
     },
   }),
-  SpeculativeConfig: object("How tokens are drafted, as vLLM's `speculative_config` says it.", [], {
-    method: oneOf('Default with `model`: `draft_model`.', [...DRAFT_METHODS, 'draft_model']),
-    model: orNull('string', 'The smaller model that drafts.', {
+  SpeculativeConfig: s.object("How tokens are drafted, as vLLM's `speculative_config` says it.", [], {
+    method: s.oneOf('Default with `model`: `draft_model`.', [...DRAFT_METHODS, 'draft_model']),
+    model: s.stringOrNull('The smaller model that drafts.', {
       pattern: PATH,
       expected: 'a path, a name or an hf: URI of a model',
     }),
     num_speculative_tokens: drafts('Drafts of one step at most: `maxTokens`.'),
     prompt_lookup_min: drafts('Tokens that must have stood before a draft: `minMatch`.'),
-    prompt_lookup_max: integer('No effect: the longest match is always looked for.', 1),
+    prompt_lookup_max: s.integer('No effect: the longest match is always looked for.', 1),
   }),
-  RuntimeOptions: object(
-    'Options of {@link createRuntime}.',
-    [],
-    {
-      model: model(
-        'The model that answers when a request names none: a path or an `hf:` URI. Default: the embedded model.',
-      ),
-      models: {
-        description: 'Names that requests may use for models.',
-        type: 'object',
-        additionalProperties: model('A model.'),
-        default: {},
-      },
-      home: path(
-        'Folder of registered models with their checkpoints and runs, made when there is something to keep.',
-        { default: '.onpolicy' },
-      ),
-      tracker: {
-        description: 'Gets runs as well, beside the home folder: `mlflowTracker`, or one of your own.',
-        type: 'object',
-        required: ['startRun', 'log', 'deleteRun'],
-        properties: {
-          startRun: { description: 'Begins the run of a model.', kind: 'function' },
-          log: { description: 'Adds metrics.', kind: 'function' },
-          deleteRun: { description: 'Deletes a run.', kind: 'function' },
-        },
-        expected: 'an object with startRun, log and deleteRun',
-        tsType: 'Tracker',
-      },
-      onStoreProblem: callback(
-        'Hears of damaged files in `home`, which are skipped, and of a tracker that fails. Default: `log`.',
-        '((problem: string) => void)',
-      ),
-      gpu,
-      training: ref('TrainingOptions', 'How models are trained.'),
-      scheduling: oneOf(
-        'Order of waiting requests: by arrival, or by `priority` first.',
-        ['fcfs', 'priority'],
-        { default: 'fcfs' },
-      ),
-      prefixCache: flag(true, 'Whether finished prefixes stay cached for later requests.'),
-      deterministic: flag(
-        false,
-        'Whether models are refused that cannot give a request the same logits, to the last bit, whatever runs beside it, however its prompt is computed and whether its beginning was cached. Quantized models on Linux and Windows x64 do so anyway. See docs/determinism.md.',
-      ),
-      logprobsMode: oneOf(
-        'Log-probabilities of the model itself (`raw`) or after the whole sampling pipeline.',
-        ['raw', 'processed'],
-        { default: 'raw' },
-      ),
-      maxLogprobs: {
-        ...integer('Most alternatives that `top_logprobs` may ask for; null: the vocabulary.', 0, {
-          default: null,
-        }),
-        type: ['integer', 'null'],
-      },
-      allowRequestTemplate: flag(true, 'Whether a request may bring its own `chat_template`.'),
-      kvTransferFolder: path(
-        "Where prompts lie that `kv_transfer_params` hand from one process to another: the same folder for all of them. Default: a folder of the user in the system's temporary one. It must belong to the user, and nobody else may write to it. Saved prompts that nobody came for within an hour are deleted; other files stay.",
-      ),
-      hub: ref('HubOptions', 'Where models named by `hf:` URIs come from and go to.', { default: {} }),
-      media: ref('MediaOptions', 'What pictures and sounds of a request may be.'),
-      speculation: ref(
-        'Speculation',
-        'How tokens are drafted that a step then checks together, where a request does not say. It changes no token: with the same seed the answers are those without, as far as other sums of a step round alike.',
-        { default: 'auto' },
-      ),
-      speculative_config: ref(
-        'SpeculativeConfig',
-        "The same with vLLM's names. Not together with `speculation`.",
-      ),
-      answerIndexBytes: integer(
-        'Bytes that the answers of one model may take as a source of drafts, see `speculation`; old ones give way. 0 keeps none.',
-        0,
-        { default: 64 * 2 ** 20 },
-      ),
-      log: callback(
-        'Receives every line that the engine logs, and what takes long. Without it the only thing written to the terminal is one line on the error stream when the decoder of pictures and sounds has to be built.',
-        "((level: 'debug' | 'info' | 'warn' | 'error', text: string) => void)",
-      ),
-      onProgress: ref('OnProgress', 'Called while a model is downloaded or loaded, with the fraction done.'),
-      memory: ref(
-        'MemoryOptions',
-        'How much memory models may take, and how long they stay. Least recently used models are unloaded to make room for others, never while they are used.',
-      ),
-      isolate: flag(
-        false,
-        'Whether all that computes, trains and writes to `home` is in a process of its own, behind the same methods. When that dies, its requests fail with `BACKEND_FAILED`, and it starts again for the next one. See docs/errors.md.',
-      ),
-      ...runtimeLimits,
+  RuntimeOptions: s.options('Options of {@link createRuntime}.', [], {
+    model: model(
+      'The model that answers when a request names none: a path or an `hf:` URI. Default: the embedded model.',
+    ),
+    models: {
+      description: 'Names that requests may use for models.',
+      type: 'object',
+      additionalProperties: model('A model.'),
+      default: {},
     },
-    { title: 'options' },
-  ),
-  InspectOptions: object(
-    'Options of `inspectModel`.',
-    [],
-    {
-      gpu,
-      contextSize,
-      kvTokens,
-      maxSequences,
-      maxBatchTokens,
-      cacheType: cacheType!,
-      slidingWindow: slidingWindow!,
-      trainingTokens: {
-        description: 'Tokens of a row for which `training.bytes` is said.',
-        type: 'integer',
-        default: 2048,
-        minimum: 1,
-        maximum: 32_768,
+    home: path(
+      'Folder of registered models with their checkpoints and runs, made when there is something to keep.',
+      { default: '.onpolicy' },
+    ),
+    tracker: {
+      description: 'Gets runs as well, beside the home folder: `mlflowTracker`, or one of your own.',
+      type: 'object',
+      required: ['startRun', 'log', 'deleteRun'],
+      properties: {
+        startRun: s.callback('Begins the run of a model.'),
+        log: s.callback('Adds metrics.'),
+        deleteRun: s.callback('Deletes a run.'),
       },
-      trainingModules: list(
-        'Layers for whose adapter `training.bytes` is said, as `modules` of `training`. Default: all but those of experts.',
-        { type: 'string', minLength: 1 },
-        { minItems: 1 },
-      ),
-      hub: ref('HubOptions', 'Where a model named by an `hf:` URI is looked for. Only headers are read.', {
-        default: {},
+      expected: 'an object with startRun, log and deleteRun',
+      tsType: 'Tracker',
+    },
+    onStoreProblem: s.callback(
+      'Hears of damaged files in `home`, which are skipped, and of a tracker that fails. Default: `log`.',
+      '((problem: string) => void)',
+    ),
+    gpu,
+    training: s.ref('TrainingOptions', 'How models are trained.'),
+    scheduling: s.oneOf(
+      'Order of waiting requests: by arrival, or by `priority` first.',
+      ['fcfs', 'priority'],
+      { default: 'fcfs' },
+    ),
+    prefixCache: s.flag(true, 'Whether finished prefixes stay cached for later requests.'),
+    deterministic: s.flag(
+      false,
+      'Whether models are refused that cannot give a request the same logits, to the last bit, whatever runs beside it, however its prompt is computed and whether its beginning was cached. Quantized models on Linux and Windows x64 do so anyway. See docs/determinism.md.',
+    ),
+    logprobsMode: s.oneOf(
+      'Log-probabilities of the model itself (`raw`) or after the whole sampling pipeline.',
+      ['raw', 'processed'],
+      { default: 'raw' },
+    ),
+    maxLogprobs: {
+      ...s.integer('Most alternatives that `top_logprobs` may ask for; null: the vocabulary.', 0, {
+        default: null,
       }),
+      type: ['integer', 'null'],
     },
-    { title: 'options' },
-  ),
+    allowRequestTemplate: s.flag(true, 'Whether a request may bring its own `chat_template`.'),
+    kvTransferFolder: path(
+      "Where prompts lie that `kv_transfer_params` hand from one process to another: the same folder for all of them. Default: a folder of the user in the system's temporary one. It must belong to the user, and nobody else may write to it. Saved prompts that nobody came for within an hour are deleted; other files stay.",
+    ),
+    hub: s.ref('HubOptions', 'Where models named by `hf:` URIs come from and go to.', { default: {} }),
+    media: s.ref('MediaOptions', 'What pictures and sounds of a request may be.'),
+    speculation: s.ref(
+      'Speculation',
+      'How tokens are drafted that a step then checks together, where a request does not say. It changes no token: with the same seed the answers are those without, as far as other sums of a step round alike.',
+      { default: 'auto' },
+    ),
+    speculative_config: s.ref(
+      'SpeculativeConfig',
+      "The same with vLLM's names. Not together with `speculation`.",
+    ),
+    answerIndexBytes: s.integer(
+      'Bytes that the answers of one model may take as a source of drafts, see `speculation`; old ones give way. 0 keeps none.',
+      0,
+      { default: 64 * 2 ** 20 },
+    ),
+    log: s.callback(
+      'Receives every line that the engine logs, and what takes long. Without it the only thing written to the terminal is one line on the error stream when the decoder of pictures and sounds has to be built.',
+      "((level: 'debug' | 'info' | 'warn' | 'error', text: string) => void)",
+    ),
+    onProgress: s.ref('OnProgress', 'Called while a model is downloaded or loaded, with the fraction done.'),
+    memory: s.ref(
+      'MemoryOptions',
+      'How much memory models may take, and how long they stay. Least recently used models are unloaded to make room for others, never while they are used.',
+    ),
+    isolate: s.flag(
+      false,
+      'Whether all that computes, trains and writes to `home` is in a process of its own, behind the same methods. When that dies, its requests fail with `BACKEND_FAILED`, and it starts again for the next one. See docs/errors.md.',
+    ),
+    ...runtimeLimits,
+  }),
+  InspectOptions: s.options('Options of `inspectModel`.', [], {
+    gpu,
+    contextSize,
+    kvTokens,
+    maxSequences,
+    maxBatchTokens,
+    cacheType: cacheType!,
+    slidingWindow: slidingWindow!,
+    trainingTokens: {
+      description: 'Tokens of a row for which `training.bytes` is said.',
+      type: 'integer',
+      default: 2048,
+      minimum: 1,
+      maximum: 32_768,
+    },
+    trainingModules: s.list(
+      'Layers for whose adapter `training.bytes` is said, as `modules` of `training`. Default: all but those of experts.',
+      { type: 'string', minLength: 1 },
+      { minItems: 1 },
+    ),
+    hub: s.ref('HubOptions', 'Where a model named by an `hf:` URI is looked for. Only headers are read.', {
+      default: {},
+    }),
+  }),
 };

@@ -1,5 +1,5 @@
 /** How tokens are drawn: fields of the requests. */
-import { flag, list, listOrNull, number, orNull, ref, type Schema } from './schema.ts';
+import * as s from './schema.ts';
 
 /** Most choices that one request may ask for. */
 export const MAX_CHOICES = 16_384;
@@ -9,29 +9,24 @@ const LEAST_FACTOR = 1e-37;
 const LARGEST_FACTOR = 1e38;
 
 /** The fields, by name. */
-export const sampling: NonNullable<Schema['properties']> = {
-  temperature: orNull(
-    'number',
+export const sampling: NonNullable<s.Schema['properties']> = {
+  temperature: s.numberOrNull(
     'Divides the logits before sampling; 0 always takes the best token. Absent: the value in the model, otherwise 1.',
     { minimum: 0, maximum: LARGEST_FACTOR },
   ),
-  top_p: orNull(
-    'number',
+  top_p: s.numberOrNull(
     'Samples only from the smallest set of best tokens whose probabilities add up to this. Absent: the value in the model, otherwise 1 (off).',
     { exclusiveMinimum: 0, maximum: 1 },
   ),
-  top_k: orNull(
-    'integer',
+  top_k: s.integerOrNull(
     'Samples only from this many best tokens; 0 and -1 turn it off. Absent: the value in the model, otherwise off.',
     { minimum: -1 },
   ),
-  min_p: orNull(
-    'number',
+  min_p: s.numberOrNull(
     'Samples only from tokens at least this fraction as probable as the best one. Absent: the value in the model, otherwise 0 (off).',
     { minimum: 0, maximum: 1 },
   ),
-  seed: orNull(
-    'integer',
+  seed: s.integerOrNull(
     'The same request with the same seed gives the same tokens; choice i uses seed + i. -1, null or absent: a new seed each time. In process also a bigint.',
     {
       minimum: -(2 ** 63),
@@ -40,18 +35,15 @@ export const sampling: NonNullable<Schema['properties']> = {
       tsType: 'number | bigint | null',
     },
   ),
-  frequency_penalty: orNull(
-    'number',
+  frequency_penalty: s.numberOrNull(
     'Subtracts this from the logit of a token for each time the answer already contains it.',
     { default: 0, minimum: -2, maximum: 2 },
   ),
-  presence_penalty: orNull(
-    'number',
+  presence_penalty: s.numberOrNull(
     'Subtracts this from the logit of every token that the answer already contains.',
     { default: 0, minimum: -2, maximum: 2 },
   ),
-  repetition_penalty: orNull(
-    'number',
+  repetition_penalty: s.numberOrNull(
     'Divides the positive and multiplies the negative logits of tokens that the prompt or the answer already contains. Absent: the value in the model, otherwise 1.',
     { minimum: LEAST_FACTOR, maximum: LARGEST_FACTOR },
   ),
@@ -61,27 +53,27 @@ export const sampling: NonNullable<Schema['properties']> = {
     additionalProperties: { type: 'number' },
     bounds: 'keys: ids of the vocabulary',
   },
-  use_beam_search: flag(
+  use_beam_search: s.flag(
     false,
     'Searches for the most probable answers instead of sampling. Refuses options that only apply to sampling.',
   ),
-  length_penalty: number(
+  length_penalty: s.number(
     'Beam search divides a score by the length to the power of this. No effect without beam search.',
     { default: 1, minimum: -50, maximum: 50 },
   ),
-  allowed_token_ids: listOrNull(
+  allowed_token_ids: s.listOrNull(
     'Samples only these tokens. The end-of-sequence token is not added.',
     { type: 'integer', minimum: 0 },
     { minItems: 1, bounds: 'ids of the vocabulary' },
   ),
-  bad_words: list(
+  bad_words: s.list(
     'Strings that the answer must not contain, in any tokenization. Leading white space of a string is ignored. A match that starts in the prompt does not count.',
     { type: 'string' },
     { default: [], bounds: 'no blank text' },
   ),
-  logits_processors: listOrNull(
+  logits_processors: s.listOrNull(
     'Custom steps on the logits, in this order, after the masks and before the penalties: registered names, `{ qualname, args, kwargs }` for a processor built per request, or plain functions (in process only).',
-    ref('LogitsProcessorItem'),
+    s.ref('LogitsProcessorItem'),
     { default: [], tsType: 'readonly (string | LogitsProcessorConstructor | LogitsProcessor)[] | null' },
   ),
   inference_xargs: {

@@ -87,6 +87,29 @@ export function object(
   return { type: 'object', ...branch(description, required, properties, more) };
 }
 
+/** The same, or null. None of its fields is required. */
+export function objectOrNull(description: string, properties: NonNullable<Schema['properties']>): Schema {
+  return object(description, [], properties, { type: ['object', 'null'] });
+}
+
+/** Options of a function. */
+export function options(
+  description: string,
+  required: readonly string[],
+  properties: NonNullable<Schema['properties']>,
+): Schema {
+  return object(description, required, properties, { title: 'options' });
+}
+
+/** An object with these fields, and any others. */
+export function shape(
+  description: string,
+  required: readonly string[],
+  properties: NonNullable<Schema['properties']>,
+): Schema {
+  return { description, type: 'object', ...(required.length > 0 ? { required } : {}), properties };
+}
+
 /** The same where its type is checked before: a member of a union. */
 export function branch(
   description: string,
@@ -96,6 +119,18 @@ export function branch(
 ): Schema {
   const named = required.length > 0 ? { required } : {};
   return { description, ...named, properties, additionalProperties: false, ...more };
+}
+
+/** A member of a union that its `type` tells apart, of a tool, a part or the like. */
+export function variant(
+  type: string,
+  what: string,
+  description: string,
+  required: readonly string[],
+  properties: NonNullable<Schema['properties']>,
+): Schema {
+  const kind = { description: `Kind of the ${what}.`, const: type };
+  return branch(description, ['type', ...required], { type: kind, ...properties });
 }
 
 /** A text. */
@@ -113,13 +148,49 @@ export function boolean(description: string, more: More = {}): Schema {
   return { description, type: 'boolean', ...more };
 }
 
-/** The value, or null for "as if absent". */
-export function orNull(
-  type: 'string' | 'number' | 'integer' | 'boolean',
-  description: string,
-  more: More = {},
-): Schema {
+/** Null stands for "as if absent", in all that end with `OrNull`. */
+function orNull(type: SchemaType, description: string, more: More = {}): Schema {
   return { description, ...more, type: [type, 'null'] };
+}
+
+/** A text, or null. */
+export function stringOrNull(description: string, more?: More): Schema {
+  return orNull('string', description, more);
+}
+
+/** A number, or null. */
+export function numberOrNull(description: string, more?: More): Schema {
+  return orNull('number', description, more);
+}
+
+/** An integer, or null. */
+export function integerOrNull(description: string, more?: More): Schema {
+  return orNull('integer', description, more);
+}
+
+/** True, false or null. */
+export function booleanOrNull(description: string, more?: More): Schema {
+  return orNull('boolean', description, more);
+}
+
+/** The same with a default. */
+export function flagOrNull(isOn: boolean, description: string): Schema {
+  return orNull('boolean', description, { default: isOn });
+}
+
+/** A single value. */
+export function constant(description: string, value: string): Schema {
+  return { description, const: value };
+}
+
+/** Any JSON object, or null. */
+export function jsonObject(description: string): Schema {
+  return { description, type: ['object', 'null'], tsType: 'JsonObject | null' };
+}
+
+/** A function of the caller. */
+export function callback(description: string, tsType?: string): Schema {
+  return { description, kind: 'function', ...(tsType === undefined ? {} : { tsType }) };
 }
 
 /** What holds where `test` does, and what where it does not. */
@@ -168,6 +239,14 @@ export function acceptedFrom(client: 'Anthropic' | 'Ollama' | 'OpenAI' | 'vLLM')
   return { description: `Accepted from ${client} clients; no effect.` };
 }
 
+/** Such fields, by name. */
+export function accepted(
+  client: Parameters<typeof acceptedFrom>[0],
+  ...names: readonly string[]
+): NonNullable<Schema['properties']> {
+  return Object.fromEntries(names.map((name) => [name, acceptedFrom(client)]));
+}
+
 /** Texts or token ids: one of them, or a list. */
 export function textsOrIds(description: string): Schema {
   return {
@@ -185,3 +264,12 @@ export function textsOrIds(description: string): Schema {
     tsType: 'string | readonly string[] | readonly number[] | readonly (readonly number[])[]',
   };
 }
+
+const allOrSome = { expected: '-1, an integer from 1 up, or null' };
+
+/** A number of tokens to keep, or -1 for as many as there is room for. */
+export const ALL_OR_SOME: More = {
+  minimum: -1,
+  ...allOrSome,
+  ...when({ minimum: 0 }, { minimum: 1, ...allOrSome }),
+};

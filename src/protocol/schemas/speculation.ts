@@ -1,5 +1,5 @@
 /** What drafts the next tokens of an answer: `speculation` and `prediction`. */
-import { type Definitions, object, oneOf, orNull, ref, string, when } from './schema.ts';
+import * as s from './schema.ts';
 
 /** Ways to draft. */
 export const DRAFT_METHODS = ['ngram', 'suffix', 'draft', 'mtp'] as const;
@@ -7,51 +7,53 @@ export const DRAFT_METHODS = ['ngram', 'suffix', 'draft', 'mtp'] as const;
 export const MAX_DRAFTS = 32;
 
 /** Definitions of speculation. */
-export const speculationDefinitions: Definitions = {
+export const speculationDefinitions: s.Definitions = {
   Speculation: {
-    ...when({ type: 'object' }, ref('SpeculationSettings'), {
+    ...s.when({ type: 'object' }, s.ref('SpeculationSettings'), {
       enum: [false, 'auto', null],
       expected: 'false, auto, an object with a method, or null',
     }),
     description: 'Whether tokens are drafted, and how.',
     tsType: "false | 'auto' | SpeculationSettings",
   },
-  SpeculationSettings: object('One way to draft tokens.', ['method'], {
-    method: oneOf(
+  SpeculationSettings: s.object('One way to draft tokens.', ['method'], {
+    method: s.oneOf(
       '`ngram` drafts what followed the same tokens in prompt or answer; `suffix` also what followed them in other answers of this runtime with the same adapter and `cache_salt`; `draft` asks a smaller model or an EAGLE-3 file; `mtp` the layers of the model itself that predict more than one token, where its file has them.',
       DRAFT_METHODS,
     ),
-    maxTokens: orNull('integer', 'Drafts of one step at most; fewer where more would cost time.', {
+    maxTokens: s.integerOrNull('Drafts of one step at most; fewer where more would cost time.', {
       default: 15,
       minimum: 1,
       maximum: MAX_DRAFTS,
     }),
-    model: orNull(
-      'string',
+    model: s.stringOrNull(
       'With `draft`, the smaller model or EAGLE-3 file: a path, a name or an `hf:` URI of a GGUF file with the same vocabulary.',
       { minLength: 1 },
     ),
-    minMatch: orNull(
-      'integer',
+    minMatch: s.integerOrNull(
       'Tokens that must have stood before what is drafted, by `ngram` and `suffix`.',
-      { default: 3, minimum: 1, maximum: MAX_DRAFTS },
+      {
+        default: 3,
+        minimum: 1,
+        maximum: MAX_DRAFTS,
+      },
     ),
   }),
-  Prediction: object(
+  Prediction: s.object(
     'What the answer will mostly be.',
     ['type', 'content'],
     {
-      type: { description: 'The only kind there is.', const: 'content' },
+      type: s.constant('The only kind there is.', 'content'),
       content: {
         description: 'The text, whole or as parts.',
         type: ['string', 'array'],
-        items: ref('PredictionPart'),
+        items: s.ref('PredictionPart'),
       },
     },
     { type: ['object', 'null'] },
   ),
-  PredictionPart: object('A part of a prediction.', ['type', 'text'], {
-    type: { description: 'The only kind there is.', const: 'text' },
-    text: string('The text.'),
+  PredictionPart: s.object('A part of a prediction.', ['type', 'text'], {
+    type: s.constant('The only kind there is.', 'text'),
+    text: s.string('The text.'),
   }),
 };

@@ -1,41 +1,31 @@
 /** Options of what is kept on disk: runs, reports, checkpoints. */
-import { type Definitions, flag, object, oneOf, orNull, string } from './schema.ts';
+import * as s from './schema.ts';
 
 /** Definitions of these options. */
-export const storeDefinitions: Definitions = {
-  PruneRequest: object('Which checkpoints to keep.', ['keep'], {
+export const storeDefinitions: s.Definitions = {
+  PruneRequest: s.object('Which checkpoints to keep.', ['keep'], {
     keep: { description: 'Number of the best to keep.', type: 'integer', minimum: 1 },
-    metric: string('Metric to compare.', { minLength: 1, default: 'train/reward' }),
-    goal: oneOf('Whether a higher or a lower value is better.', ['max', 'min'], { default: 'max' }),
+    metric: s.string('Metric to compare.', { minLength: 1, default: 'train/reward' }),
+    goal: s.oneOf('Whether a higher or a lower value is better.', ['max', 'min'], { default: 'max' }),
   }),
-  ReportOptions: object(
-    'Options of a report.',
-    [],
-    {
-      compare: orNull('string', 'Id or name of another model, whose curves are drawn beside.'),
+  ReportOptions: s.options('Options of a report.', [], {
+    compare: s.stringOrNull('Id or name of another model, whose curves are drawn beside.'),
+  }),
+  RecorderOptions: s.options('What is recorded.', ['model'], {
+    model: s.string(
+      'The model that answers all requests, whatever model they name: an id or name, at a step with `name@3`.',
+      { minLength: 1, expected: 'the id or name of a model' },
+    ),
+    seed: {
+      description:
+        'Gives each request without a `seed` one of its own, the same in a repeated run. Absent: none.',
+      type: 'integer',
+      minimum: -(2 ** 53) + 1,
+      maximum: 2 ** 53 - 1,
     },
-    { title: 'options' },
-  ),
-  RecorderOptions: object(
-    'What is recorded.',
-    ['model'],
-    {
-      model: string(
-        'The model that answers all requests, whatever model they name: an id or name, at a step with `name@3`.',
-        { minLength: 1, expected: 'the id or name of a model' },
-      ),
-      seed: {
-        description:
-          'Gives each request without a `seed` one of its own, the same in a repeated run. Absent: none.',
-        type: 'integer',
-        minimum: -(2 ** 53) + 1,
-        maximum: 2 ** 53 - 1,
-      },
-      routedExperts: flag(
-        false,
-        'Whether choices keep the experts of their tokens, for `routing: "replay"`.',
-      ),
-    },
-    { title: 'options' },
-  ),
+    routedExperts: s.flag(
+      false,
+      'Whether choices keep the experts of their tokens, for `routing: "replay"`.',
+    ),
+  }),
 };

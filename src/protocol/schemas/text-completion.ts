@@ -1,7 +1,7 @@
 /** The text completion request: a prompt as it is, without a chat template. What it shares with chats has the same schema. */
 import { chatCompletionDefinitions, FIELD_GROUPS, IGNORED_FIELDS } from './chat-completion.ts';
 import { MAX_CHOICES } from './sampling.ts';
-import { type Definitions, object, orNull, textsOrIds } from './schema.ts';
+import * as s from './schema.ts';
 
 /** Fields of a chat completion request that are not here, or mean something else. */
 const CHAT_ONLY = new Set([
@@ -20,44 +20,40 @@ const shared = Object.entries(chatCompletionDefinitions['ChatCompletionRequest']
 /** Fields of a chat completion request that mean the same here. */
 export const TEXT_FIELDS: readonly string[] = shared.map(([field]) => field);
 
-const prompt = textsOrIds(
+const prompt = s.textsOrIds(
   'What to continue: a text, token ids, or a list of either. Each prompt of a list has its own `n` choices, in order. The texts of special tokens are read as those.',
 );
 
 /** Definitions of the text completion request. */
-export const textCompletionDefinitions: Definitions = {
-  TextCompletionRequest: object(
+export const textCompletionDefinitions: s.Definitions = {
+  TextCompletionRequest: s.object(
     'A text completion request, the same in process and over HTTP. `undefined` counts as absent everywhere.',
     ['prompt'],
     {
       prompt,
-      suffix: orNull(
-        'string',
+      suffix: s.stringOrNull(
         'Text that follows what is written: the model fills in what lies between. `UNSUPPORTED` where it has no tokens for that.',
         { bounds: 'not with `echo`; only with prompts that are texts' },
       ),
-      max_tokens: orNull(
-        'integer',
+      max_tokens: s.integerOrNull(
         'Most tokens of one choice. Null: what is left of the context. 0 writes nothing, for the log-probabilities of a prompt with `echo`.',
         { default: 16, minimum: 0 },
       ),
-      echo: orNull('boolean', 'Puts the prompt before the text, and its tokens before those of `logprobs`.', {
-        default: false,
-      }),
-      logprobs: orNull(
-        'integer',
+      echo: s.flagOrNull(
+        false,
+        'Puts the prompt before the text, and its tokens before those of `logprobs`.',
+      ),
+      logprobs: s.integerOrNull(
         'Reports the log-probability of every token, and of this many best tokens there; -1 for the whole vocabulary.',
         { minimum: -1, bounds: 'at most `maxLogprobs`' },
       ),
-      best_of: orNull(
-        'integer',
+      best_of: s.integerOrNull(
         'Writes this many choices and gives the `n` of the highest log-probability per token. Absent: `n`.',
         { minimum: 1, maximum: MAX_CHOICES, bounds: 'at least `n`; `n` with `stream` or beam search' },
       ),
-      add_special_tokens: orNull(
-        'boolean',
+      add_special_tokens: s.flagOrNull(
+        true,
         'Adds the tokens that the model wants around a text. Prompts of ids stay as they are.',
-        { default: true },
       ),
       ...Object.fromEntries(shared),
     },

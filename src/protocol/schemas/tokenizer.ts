@@ -1,24 +1,22 @@
 /** Requests about tokens over HTTP, with vLLM's names. */
-import { type Definitions, list, object, orNull, type Schema, string } from './schema.ts';
+import * as s from './schema.ts';
 
-const model: Schema = orNull('string', 'Whose tokenizer. Absent, null or empty: the default model.');
+const model: s.Schema = s.stringOrNull('Whose tokenizer. Absent, null or empty: the default model.');
 
 /** Definitions of these requests. */
-export const tokenizerDefinitions: Definitions = {
-  TokenizeBody: object(
+export const tokenizerDefinitions: s.Definitions = {
+  TokenizeBody: s.object(
     'A text to be turned into tokens. A body with `messages` is a chat completion request instead.',
     ['prompt'],
     {
-      prompt: string('The text. The texts of special tokens are read as those.'),
+      prompt: s.string('The text. The texts of special tokens are read as those.'),
       model,
-      add_special_tokens: orNull('boolean', 'Adds the tokens that the model wants around a text.', {
-        default: true,
-      }),
-      return_token_strs: orNull('boolean', 'Gives the text of each token too.', { default: false }),
+      add_special_tokens: s.flagOrNull(true, 'Adds the tokens that the model wants around a text.'),
+      return_token_strs: s.flagOrNull(false, 'Gives the text of each token too.'),
     },
   ),
-  DetokenizeBody: object('Tokens to be turned into text.', ['tokens'], {
-    tokens: list('Ids of the vocabulary.', { type: 'integer', minimum: 0 }),
+  DetokenizeBody: s.object('Tokens to be turned into text.', ['tokens'], {
+    tokens: s.list('Ids of the vocabulary.', { type: 'integer', minimum: 0 }),
     model,
   }),
 };

@@ -1,127 +1,107 @@
 /** Trajectories: what a model did, and what it was worth. */
-import {
-  type Definitions,
-  list,
-  listOrNull,
-  number,
-  object,
-  orNull,
-  ref,
-  type Schema,
-  string,
-  when,
-} from './schema.ts';
+import * as s from './schema.ts';
 
-const entries: Schema = list(
+const entries: s.Schema = s.list(
   'Messages as context, and completion choices, whose tokens are trained.',
-  ref('MessageOrChoice'),
+  s.ref('MessageOrChoice'),
 );
 
-const tools: Schema = listOrNull('Tools that the template shows to the model.', ref('Tool'));
+const tools: s.Schema = s.listOrNull('Tools that the template shows to the model.', s.ref('Tool'));
 
-function jsonObject(description: string): Schema {
-  return { description, type: ['object', 'null'], tsType: 'JsonObject | null' };
+function tokenIds(description: string): s.Schema {
+  return s.listOrNull(description, { type: 'integer', minimum: 0 });
 }
 
-function tokenIds(description: string): Schema {
-  return { description, type: ['array', 'null'], items: { type: 'integer', minimum: 0 } };
-}
-
-const policyVersion: Schema = { type: ['integer', 'null'], minimum: 0 };
+const policyVersion: s.Schema = { type: ['integer', 'null'], minimum: 0 };
 
 /** Definitions of trajectories. */
-export const trajectoryDefinitions: Definitions = {
-  TrajectoryGroup: object(
+export const trajectoryDefinitions: s.Definitions = {
+  TrajectoryGroup: s.object(
     'Attempts at the same task. Advantages compare them with each other.',
     ['trajectories'],
     {
-      trajectories: list('The attempts.', ref('Trajectory')),
-      exceptions: listOrNull(
+      trajectories: s.list('The attempts.', s.ref('Trajectory')),
+      exceptions: s.listOrNull(
         'Attempts that failed. They train nothing, and count in `exception_rate`.',
-        ref('RolloutException'),
+        s.ref('RolloutException'),
       ),
     },
   ),
-  RolloutException: object('Why an attempt failed.', ['type', 'message'], {
-    type: string('Kind of the failure: a code, or the name of an error class.'),
-    message: string('What happened.'),
+  RolloutException: s.object('Why an attempt failed.', ['type', 'message'], {
+    type: s.string('Kind of the failure: a code, or the name of an error class.'),
+    message: s.string('What happened.'),
   }),
-  Trajectory: object('One attempt and its reward.', ['messages_and_choices', 'reward'], {
+  Trajectory: s.object('One attempt and its reward.', ['messages_and_choices', 'reward'], {
     messages_and_choices: entries,
-    reward: number('What the attempt was worth.'),
+    reward: s.number('What the attempt was worth.'),
     tools,
-    additional_histories: listOrNull(
+    additional_histories: s.listOrNull(
       'Further conversations of the same attempt; they share its reward and its weight.',
-      ref('History'),
+      s.ref('History'),
     ),
     initial_policy_version: { ...policyVersion, description: 'Step of the model at the first token.' },
     final_policy_version: { ...policyVersion, description: 'Step of the model at the last token.' },
-    metrics: jsonObject(
+    metrics: s.jsonObject(
       'Numbers and flags of your own, averaged over trajectories. One of a name that `onpolicy` computes replaces that; `reward` and `reward_std_dev` are refused.',
     ),
-    auto_metrics: jsonObject('Numbers and flags that a harness measured, as `metrics`, which win.'),
-    metadata: jsonObject('Anything worth keeping with the trajectory.'),
+    auto_metrics: s.jsonObject('Numbers and flags that a harness measured, as `metrics`, which win.'),
+    metadata: s.jsonObject('Anything worth keeping with the trajectory.'),
     logs: { description: 'Lines worth keeping with the trajectory.', type: ['array', 'null'] },
-    start_time: orNull('string', 'When the attempt began.', {
+    start_time: s.stringOrNull('When the attempt began.', {
       pattern: '^\\d{4}-\\d\\d-\\d\\d([Tt ]\\d\\d:\\d\\d(:\\d\\d(\\.\\d+)?)?([Zz]|[+-]\\d\\d:?\\d\\d)?)?$',
       expected: 'a date and time as ISO 8601 writes them, or null',
       bounds: 'ISO 8601',
     }),
   }),
-  History: object('One conversation of an attempt.', ['messages_and_choices'], {
+  History: s.object('One conversation of an attempt.', ['messages_and_choices'], {
     messages_and_choices: entries,
     tools,
   }),
   MessageOrChoice: {
     description: 'A message, or a choice of a response: what has a `message` is a choice.',
     type: 'object',
-    ...when({ required: ['message'] }, ref('TrajectoryChoice'), ref('Message')),
+    ...s.when({ required: ['message'] }, s.ref('TrajectoryChoice'), s.ref('Message')),
     tsType: 'Message | TrajectoryChoice',
   },
   TrajectoryChoice: {
     description: 'A choice as a response holds it. Fields of other servers may stay in it.',
     required: ['message'],
     properties: {
-      message: {
-        description: 'What the model said.',
-        type: 'object',
-        required: ['role'],
-        properties: {
-          role: string('Who spoke.', { minLength: 1 }),
-          content: { description: 'The text.', type: ['string', 'array', 'null'], items: ref('ContentPart') },
-          tool_calls: listOrNull('The calls.', ref('ToolCall')),
-          function_call: ref('FunctionCall', 'The call, in the older form.'),
-          reasoning: orNull('string', 'The thoughts.'),
-          reasoning_content: orNull('string', 'Another name of `reasoning`.'),
-        },
-      },
-      index: orNull('integer', 'Its place in the response.'),
-      finish_reason: orNull('string', 'Why it ended.'),
+      message: s.shape('What the model said.', ['role'], {
+        role: s.string('Who spoke.', { minLength: 1 }),
+        content: { description: 'The text.', type: ['string', 'array', 'null'], items: s.ref('ContentPart') },
+        tool_calls: s.listOrNull('The calls.', s.ref('ToolCall')),
+        function_call: s.ref('FunctionCall', 'The call, in the older form.'),
+        reasoning: s.stringOrNull('The thoughts.'),
+        reasoning_content: s.stringOrNull('Another name of `reasoning`.'),
+      }),
+      index: s.integerOrNull('Its place in the response.'),
+      finish_reason: s.stringOrNull('Why it ended.'),
       logprobs: {
         description: 'Log-probabilities at the time of sampling, one per token.',
         type: ['object', 'null'],
         properties: {
-          content: listOrNull('One entry per token.', {
+          content: s.listOrNull('One entry per token.', {
             type: 'object',
             properties: {
-              token: string('Text of the token, or `token_id:N`.'),
-              logprob: orNull('number', 'Absent or null: as probable as the trained policy finds it.'),
+              token: s.string('Text of the token, or `token_id:N`.'),
+              logprob: s.numberOrNull('Absent or null: as probable as the trained policy finds it.'),
             },
           }),
         },
       },
       token_ids: tokenIds('The sampled tokens. They are never made from the text when they are here.'),
       prompt_token_ids: tokenIds('The tokens of the prompt, when kept from the response.'),
-      routed_experts: ref('RoutedExperts', 'The experts of its tokens, for `routing: "replay"`.'),
+      routed_experts: s.ref('RoutedExperts', 'The experts of its tokens, for `routing: "replay"`.'),
     },
   },
-  RoutedExperts: object(
+  RoutedExperts: s.object(
     'Which experts the tokens of a prompt and of its answer took.',
     ['layers', 'used', 'data'],
     {
       layers: { description: 'Layers with experts.', type: 'integer', minimum: 1 },
       used: { description: 'Experts of a token in a layer.', type: 'integer', minimum: 1 },
-      data: string(
+      data: s.string(
         'Numbers of experts by token, layer and place, as base64 of 16 bits each, the lower byte first; 65535: not recorded.',
       ),
     },

@@ -1,13 +1,13 @@
 /** The request for a transcript of a sound: OpenAI's, with fields of chat completions. */
 import { chatFields } from './messages.ts';
-import { type Definitions, listOrNull, object, oneOf, orNull } from './schema.ts';
+import * as s from './schema.ts';
 
 /** Forms of a transcript that have the times of its words. */
 export const TIMED_FORMATS = ['verbose_json', 'srt', 'vtt', 'diarized_json'] as const;
 
 /** Definitions of transcripts. */
-export const transcriptionDefinitions: Definitions = {
-  TranscriptionRequest: object(
+export const transcriptionDefinitions: s.Definitions = {
+  TranscriptionRequest: s.object(
     'A request for what is said in a sound, the same in process and over HTTP, where it is a form.',
     ['file'],
     {
@@ -17,31 +17,31 @@ export const transcriptionDefinitions: Definitions = {
         tsType: 'string | Uint8Array',
       },
       ...chatFields('model'),
-      language: orNull('string', 'Of the speech, as `en` or `pt-BR`. Absent: the model finds out.', {
+      language: s.stringOrNull('Of the speech, as `en` or `pt-BR`. Absent: the model finds out.', {
         pattern: '^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$',
         expected: 'a language as en or pt-BR',
       }),
-      prompt: orNull('string', 'Names and words that occur in it, or what was said before.'),
-      response_format: oneOf(
+      prompt: s.stringOrNull('Names and words that occur in it, or what was said before.'),
+      response_format: s.oneOf(
         '`text`: the transcript alone. The others need times, which no model gives here: they are refused.',
         ['json', 'text', ...TIMED_FORMATS, null],
         { default: 'json' },
       ),
-      stream: orNull('boolean', 'Answers in events as tokens come.', { default: false }),
-      temperature: orNull('number', 'As of a chat completion, but 0 by default.', { default: 0, minimum: 0 }),
-      include: listOrNull('`logprobs`: the tokens with their log-probabilities, not in a stream.', {
+      stream: s.flagOrNull(false, 'Answers in events as tokens come.'),
+      temperature: s.numberOrNull('As of a chat completion, but 0 by default.', { default: 0, minimum: 0 }),
+      include: s.listOrNull('`logprobs`: the tokens with their log-probabilities, not in a stream.', {
         type: 'string',
         enum: ['logprobs'],
       }),
-      timestamp_granularities: listOrNull('Refused unless empty: no model gives times here.', {
+      timestamp_granularities: s.listOrNull('Refused unless empty: no model gives times here.', {
         type: 'string',
       }),
-      chunking_strategy: oneOf(
+      chunking_strategy: s.oneOf(
         '`auto`: the model hears a long sound in overlapping windows of 30 seconds, whose texts are joined. Absent: as a whole if it fits into the context, else in windows.',
         ['auto', null],
         { default: null },
       ),
-      user: orNull('string', 'No effect.'),
+      user: s.stringOrNull('No effect.'),
       ...chatFields('seed', 'top_p', 'max_completion_tokens', 'timeout_ms', 'keep_alive', 'adapters'),
     },
   ),

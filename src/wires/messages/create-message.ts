@@ -11,7 +11,7 @@ import {
 } from '../../protocol/index.ts';
 import type { Answer, CallOptions, Completions, StreamFlag } from '../../service.ts';
 import { answerWithin } from '../answer-within.ts';
-import type { Renders } from '../renders.ts';
+import { countPrompt } from '../count-prompt.ts';
 import { toChat } from './to-chat.ts';
 import { toEvents } from './to-events.ts';
 import { toMessage } from './to-message.ts';
@@ -47,14 +47,12 @@ export async function createMessage(
 
 /** Counts the tokens of a request's prompt. */
 export async function countMessageTokens(
-  service: Renders,
+  service: Pick<Completions, 'renderPrompt'>,
   input: unknown,
   options: CallOptions = {},
   validation: ValidationOptions = {},
 ): Promise<MessageTokensCount> {
   const request: MessageCountRequest = checkRequest('MessageCountRequest', input, validation);
   const { chat, paths } = toChat(request);
-  const { max_completion_tokens: _, ...counted } = chat;
-  const { count } = await paths.run(() => service.renderPrompt(counted, options));
-  return { input_tokens: count };
+  return { input_tokens: await paths.run(() => countPrompt(service, chat, options)) };
 }

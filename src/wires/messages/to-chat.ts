@@ -116,6 +116,28 @@ function toMessages({ system, messages }: MessageCountRequest, paths: PathTransl
     paths.note(`messages.${made.length}`, from);
     made.push(message);
   };
+  /** The result of a call is a message of its own, and so is what stands between results. */
+  const addBlocks = (role: 'user' | 'system', blocks: readonly MessageBlock[], from: string): void => {
+    let open: ContentPart[] | null = null;
+    for (const [k, block] of blocks.entries()) {
+      const own = `${from}.content.${k}`;
+      if (block.type === 'tool_result') {
+        open = null;
+        const place = `messages.${made.length}.content`;
+        const { content, tool_use_id } = block;
+        const parts = Array.isArray(content)
+          ? content.flatMap((inner, j) => toParts(inner, place, `${own}.content.${j}`, paths, j))
+          : ((content as string | null | undefined) ?? '');
+        add({ role: 'tool', tool_call_id: tool_use_id, content: parts }, own);
+      } else {
+        if (!open) {
+          open = [];
+          add({ role, content: open }, from);
+        }
+        open.push(...toParts(block, `messages.${made.length - 1}.content`, own, paths, open.length));
+      }
+    }
+  };
   paths.note('messages', 'messages');
   if (system != null && system.length > 0)
     add(
@@ -129,52 +151,10 @@ function toMessages({ system, messages }: MessageCountRequest, paths: PathTransl
     const from = `messages.${i}`;
     if (typeof content === 'string') add({ role, content }, from);
     else if (role === 'assistant') add(toAssistant(content, from, made.length, paths), from);
-    else for (const part of splitResults(role, content)) addPart(part, from, made.length, paths, add);
+    else if (content.length === 0) add({ role, content: [] }, from);
+    else addBlocks(role, content, from);
   }
   return made;
-}
-
-/** Blocks of one message that become one: the result of a call, or what stands between results. */
-type Part = {
-  readonly role: 'user' | 'system' | 'tool';
-  readonly blocks: readonly (readonly [block: MessageBlock, index: number])[];
-};
-
-function splitResults(role: 'user' | 'system', blocks: readonly MessageBlock[]): Part[] {
-  const parts: { role: Part['role']; blocks: [MessageBlock, number][] }[] = [];
-  for (const [index, block] of blocks.entries()) {
-    const last = parts.at(-1);
-    if (block.type === 'tool_result') parts.push({ role: 'tool', blocks: [[block, index]] });
-    else if (last?.role === role) last.blocks.push([block, index]);
-    else parts.push({ role, blocks: [[block, index]] });
-  }
-  return parts.length > 0 ? parts : [{ role, blocks: [] }];
-}
-
-function addPart(
-  { role, blocks }: Part,
-  from: string,
-  place: number,
-  paths: PathTranslation,
-  add: (message: Message, from: string) => void,
-): void {
-  const [[first, index] = [undefined, 0]] = blocks;
-  if (role === 'tool' && first?.type === 'tool_result') {
-    const { content, tool_use_id } = first;
-    const own = `${from}.content.${index}`;
-    const parts =
-      typeof content === 'string' || content == null
-        ? content
-        : content.flatMap((block, i) =>
-            toParts(block, `messages.${place}.content`, `${own}.content.${i}`, paths, i),
-          );
-    add({ role: 'tool', tool_call_id: tool_use_id, content: parts ?? '' }, own);
-    return;
-  }
-  const parts = blocks.flatMap(([block, at], i) =>
-    toParts(block, `messages.${place}.content`, `${from}.content.${at}`, paths, i),
-  );
-  add({ role: role as 'user', content: parts }, from);
 }
 
 /** A block of a user's message as parts of a chat's. Blocks that only the model makes are text for it; those of Anthropic's servers are left out. */

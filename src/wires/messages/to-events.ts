@@ -1,6 +1,5 @@
 /** The chunks of a chat completion -> the events of the messages API, in their order. */
 import type { ChatCompletionStream } from '../../answer/index.ts';
-import { bufferedIterator } from '../../common/index.ts';
 import type {
   ChatCompletionChunk,
   ChunkDelta,
@@ -11,6 +10,7 @@ import type {
   Usage,
 } from '../../protocol/index.ts';
 import { splitCalls } from '../split-calls.ts';
+import { translate } from '../translate.ts';
 import { emptyMessage, endOf, toUsage, UNSIGNED } from './to-message.ts';
 
 /** The events of a stream. `isFull`: it may go on to the end of the context only. `idleEvents`: what says nothing new. */
@@ -18,20 +18,8 @@ export function toEvents(
   chunks: ChatCompletionStream,
   isFull: boolean,
 ): { readonly events: AsyncIterator<MessageStreamEvent>; readonly idleEvents: () => MessageStreamEvent[] } {
-  const events = new EventWriter(isFull);
-  const source = chunks[Symbol.asyncIterator]();
-  let isOver = false;
-  const iterator = bufferedIterator({
-    next: async () => {
-      if (isOver) return null;
-      const { done, value } = await source.next();
-      if (!done) return events.push(value);
-      isOver = true;
-      return events.finish();
-    },
-    leave: () => chunks.abort(),
-  });
-  return { events: iterator, idleEvents: () => events.idle() };
+  const writer = new EventWriter(isFull);
+  return { events: translate(chunks, writer), idleEvents: () => writer.idle() };
 }
 
 /** Signs of life of which the last one is more than a ping: Claude Code waits five minutes for another event. */

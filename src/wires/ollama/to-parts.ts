@@ -1,6 +1,6 @@
 /** The chunks of a chat or text completion -> parts of an answer of Ollama's API: text, thoughts and whole calls, at last numbers. */
 import type { AnswerStream } from '../../answer/index.ts';
-import { bufferedIterator, parseJson } from '../../common/index.ts';
+import { parseJson } from '../../common/index.ts';
 import type {
   ChatCompletionChunk,
   JsonObject,
@@ -11,6 +11,7 @@ import type {
   ToolCallDelta,
   Usage,
 } from '../../protocol/index.ts';
+import { translate } from '../translate.ts';
 
 /** What is new of an answer. */
 export type Piece = {
@@ -32,22 +33,11 @@ export function toParts<Part extends OllamaPart>(
   form: Form<Part>,
   times: Times,
 ): AsyncIterableIterator<Part> {
-  const writer = new PartWriter(model, form, times);
-  const source = (chunks as AnswerStream<ChatCompletionChunk | TextCompletionChunk>)[Symbol.asyncIterator]();
-  let isOver = false;
-  return bufferedIterator({
-    next: async () => {
-      if (isOver) return null;
-      const { done, value } = await source.next();
-      if (!done) return writer.push(value);
-      isOver = true;
-      return writer.finish();
-    },
-    leave: () => chunks.abort(),
-  });
+  const source = chunks as AnswerStream<ChatCompletionChunk | TextCompletionChunk>;
+  return translate(source, new OllamaWriter(model, form, times));
 }
 
-class PartWriter<Part extends OllamaPart> {
+class OllamaWriter<Part extends OllamaPart> {
   readonly #model: string;
   readonly #form: Form<Part>;
   readonly #times: Times;

@@ -20,13 +20,12 @@ import {
 } from '../../protocol/index.ts';
 import type { Answer, CallOptions, Completions, StreamFlag } from '../../service.ts';
 import { answerWithin } from '../answer-within.ts';
-import type { Renders } from '../renders.ts';
+import { countPrompt } from '../count-prompt.ts';
 import { compact } from './compact.ts';
 import { pageOf, storedItems } from './input-items.ts';
 import { ResponseStore } from './response-store.ts';
 import { outputMessages, type ResolvedRequest, type TranslatedResponse, toChat } from './to-chat.ts';
-import { replayEvents, toEvents } from './to-events.ts';
-import { beginResponse, endResponse, toItems } from './to-response.ts';
+import { replayEvents, toEvents, toResponse } from './to-events.ts';
 import { withoutServerTools } from './tools.ts';
 
 /** The events of one response. */
@@ -54,10 +53,10 @@ export interface ResponsesResource {
   compact(request: ResponseRequest, options?: CallOptions): Promise<ResponseCompaction>;
 }
 
-type Asked = Pick<Completions, 'createCompletion'> & Partial<Renders>;
+type Asked = Pick<Completions, 'createCompletion' | 'renderPrompt'>;
 
 /** What takes bodies of HTTP. */
-type OfBody<Answer> = (
+export type OfBody<Answer> = (
   input: unknown,
   options?: CallOptions,
   validation?: ValidationOptions,
@@ -119,13 +118,7 @@ function makeResponses(service: Asked): Responses {
       const { events, idleEvents } = toEvents(answered, request, keep);
       return new ResponseStream(events, () => answered.abort(), idleEvents);
     }
-    const isCut = answered.choices[0]!.finish_reason === 'length';
-    const response = endResponse(
-      beginResponse(request, answered),
-      toItems(request, answered),
-      isCut,
-      answered.usage,
-    );
+    const response = toResponse(answered, request);
     keep(response);
     return response;
   };
@@ -148,10 +141,8 @@ function makeResponses(service: Asked): Responses {
     },
     countInputTokens: async (input, options = {}, validation = {}) => {
       const { chat, run } = read(withInput(input), validation);
-      if (!service.renderPrompt) throw new OnpolicyError('UNSUPPORTED', 'this service has no prompts');
-      const { max_completion_tokens: _, ...counted } = chat;
-      const { count } = await run(() => service.renderPrompt!(counted, options));
-      return { object: 'response.input_tokens', input_tokens: count };
+      const input_tokens = await run(() => countPrompt(service, chat, options));
+      return { object: 'response.input_tokens', input_tokens };
     },
     compact: async (input, options = {}, validation = {}) => {
       const translated = read(withInput(input), validation);

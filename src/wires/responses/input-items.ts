@@ -10,17 +10,9 @@ import type {
   ResponseStoredItem,
 } from '../../protocol/index.ts';
 import { fault, throwFaults, validateListQuery } from '../../protocol/index.ts';
-import { idOf } from './to-response.ts';
+import { idOf, PREFIXES } from './to-response.ts';
 
 type InputMessage = Extract<ResponseInputItem, { role: unknown }>;
-
-/** First letters of an item's id. */
-const PREFIXES: Readonly<Record<string, string>> = {
-  function_call: 'fc',
-  custom_tool_call: 'ctc',
-  reasoning: 'rs',
-  web_search_call: 'ws',
-};
 
 /** The items of an input. */
 export function storedItems(input: ResponseRequest['input']): ResponseStoredItem[] {
@@ -56,7 +48,11 @@ function toStored(item: ResponseInputItem): ResponseStoredItem {
   const { id: given, type: kind } = item;
   const id = typeof given === 'string' ? given : null;
   if (kind !== undefined && kind !== 'message')
-    return { ...item, type: kind, id: id ?? idOf(PREFIXES[kind] ?? 'item') };
+    return {
+      ...item,
+      type: kind,
+      id: id ?? idOf((PREFIXES as Readonly<Record<string, string>>)[kind] ?? 'item'),
+    };
   const { role, content } = item as InputMessage;
   const type = role === 'assistant' ? 'output_text' : 'input_text';
   return {

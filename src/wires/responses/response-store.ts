@@ -1,5 +1,5 @@
 /** Responses by their ids, for requests that go on from them. Bounded: the oldest ones give way. */
-import { errorAt, OnpolicyError } from '../../errors.ts';
+import { errorAt } from '../../errors.ts';
 import type {
   Message,
   ResponseInputItem,
@@ -57,9 +57,7 @@ export class ResponseStore {
       if (item.type !== 'item_reference') return item;
       const found = this.#items.get(item.id);
       if (found) return found.item;
-      const param = `input.${i}.id`;
-      const message = `${param}: there is no stored item ${item.id.slice(0, 200)}`;
-      throw new OnpolicyError('NOT_FOUND', message, { param });
+      throw errorAt(`input.${i}.id`, 'NOT_FOUND', `there is no stored item ${item.id.slice(0, 200)}`);
     });
   }
 

@@ -1,8 +1,8 @@
 /** The chunks of a chat completion -> the numbered events of the responses API, in their order. */
 import type { ChatCompletionStream } from '../../answer/index.ts';
-import { bufferedIterator } from '../../common/index.ts';
 import { messageOf, OnpolicyError } from '../../errors.ts';
 import type {
+  ChatCompletion,
   ChatCompletionChunk,
   ResponseEventBody,
   ResponseMessageOutput,
@@ -16,13 +16,11 @@ import type {
   Usage,
 } from '../../protocol/index.ts';
 import { splitCalls } from '../split-calls.ts';
+import { translate } from '../translate.ts';
 import {
   beginResponse,
   endResponse,
-  newCall,
-  newCustomCall,
-  newMessage,
-  newReasoning,
+  newItem,
   sealedThoughts,
   type ThoughtsPart,
   textPart,
@@ -44,29 +42,33 @@ export function toEvents(
   readonly idleEvents: () => ResponseStreamEvent[];
 } {
   const writer = new EventWriter(request);
-  const source = chunks[Symbol.asyncIterator]();
-  let isOver = false;
-  let failure: { readonly error: unknown } | null = null;
   let next = 0;
   const numbered = (events: ResponseEventBody[]): ResponseStreamEvent[] =>
     events.map((event) => ({ ...event, sequence_number: next++ }));
-  const events = bufferedIterator({
-    next: async () => {
-      if (failure) throw failure.error;
-      if (isOver) return null;
-      const read = await source.next().catch((error: unknown) => {
-        failure = { error };
-        return null;
-      });
-      if (read === null) return numbered(writer.fail(failure!.error));
-      const { done, value } = read;
-      if (!done) return numbered(writer.push(value));
-      isOver = true;
-      return numbered(writer.finish(onEnd));
-    },
-    leave: () => chunks.abort(),
+  const events = translate(chunks, {
+    push: (chunk: ChatCompletionChunk) => numbered(writer.push(chunk)),
+    finish: () => numbered(writer.finish(onEnd)),
+    fail: (error) => numbered(writer.fail(error)),
   });
   return { events, idleEvents: () => numbered(writer.idle()) };
+}
+
+/** The response of a whole answer: its last event has it. */
+export function toResponse(
+  { id, created, model, usage, choices }: ChatCompletion,
+  request: ResponseRequest,
+): ResponseObject {
+  const { message, logprobs, finish_reason } = choices[0]!;
+  const { content, reasoning, tool_calls } = message;
+  const calls = tool_calls.map((call, index) => ({ ...call, index }));
+  const choice = { index: 0, delta: { content, reasoning, tool_calls: calls }, logprobs, finish_reason };
+  const writer = new EventWriter(request);
+  writer.push({ id, object: 'chat.completion.chunk', created, model, choices: [choice], usage });
+  let whole: ResponseObject | null = null;
+  writer.finish((response) => {
+    whole = response;
+  });
+  return whole!;
 }
 
 /** The events that a response had, with one delta for each of its texts. */
@@ -214,7 +216,8 @@ class EventWriter {
   #addReasoning(delta: string, id?: string): void {
     let item = this.#open;
     if (item?.type !== 'reasoning') {
-      item = this.#begin({ ...newReasoning(), ...(id === undefined ? {} : { id }) });
+      const begun = newItem('reasoning', { summary: [], content: [] });
+      item = this.#begin({ ...begun, ...(id === undefined ? {} : { id }) });
       this.#pushThoughts('added', item, thoughtsPart(item, this.#request));
     }
     const [part] = item.content.length > 0 ? item.content : item.summary;
@@ -258,8 +261,10 @@ class EventWriter {
 
   #beginCall({ index, id, type, function: called, custom }: ToolCallDelta): void {
     this.#call = index;
-    if (type === 'custom') this.#begin(newCustomCall(id ?? '', this.#called(custom?.name ?? '')));
-    else this.#begin(newCall(id ?? '', this.#called(called?.name ?? '')));
+    const tool = this.#called(custom?.name ?? called?.name ?? '');
+    const call = { call_id: id ?? '', ...tool };
+    if (type === 'custom') this.#begin(newItem('custom_tool_call', { ...call, input: '' }));
+    else this.#begin(newItem('function_call', { ...call, arguments: '' }));
   }
 
   #addToCall({ function: called, custom }: Pick<ToolCallDelta, 'function' | 'custom'>): void {
@@ -320,4 +325,8 @@ class EventWriter {
       item: { ...item },
     });
   }
+}
+
+function newMessage(): ResponseMessageOutput {
+  return newItem('message', { role: 'assistant', content: [] });
 }

@@ -16,7 +16,6 @@ import type {
   Usage,
 } from '../../protocol/index.ts';
 import { seal } from './sealed-text.ts';
-import { type CalledTool, namesOfTools } from './tools.ts';
 
 /** A piece of thoughts. */
 export type ThoughtsPart = ResponseReasoningOutput['summary' | 'content'][number];
@@ -109,45 +108,23 @@ export function endResponse(
   };
 }
 
-/** The items of a whole answer. */
-export function toItems(request: ResponseRequest, { choices }: ChatCompletion): ResponseOutputItem[] {
-  const { message, logprobs, finish_reason } = choices[0]!;
-  const { reasoning, content, tool_calls } = message;
-  const items: ResponseOutputItem[] = [];
-  const called = namesOfTools(request.tools);
-  if (reasoning) {
-    const item = newReasoning();
-    thoughtsPart(item, request).text = reasoning;
-    items.push({ ...item, ...sealedThoughts(item, request), status: 'completed' });
-  }
-  if (content || (tool_calls.length === 0 && !reasoning))
-    items.push({
-      ...newMessage(),
-      content: [textPart(content ?? '', logprobs?.content ?? [])],
-      status: 'completed',
-    });
-  for (const call of tool_calls)
-    items.push(
-      call.type === 'custom'
-        ? {
-            ...newCustomCall(call.id, called(call.custom.name)),
-            input: call.custom.input,
-            status: 'completed',
-          }
-        : {
-            ...newCall(call.id, called(call.function.name)),
-            arguments: call.function.arguments,
-            status: 'completed',
-          },
-    );
-  const last = items.at(-1);
-  if (last && finish_reason === 'length') last.status = 'incomplete';
-  return items;
-}
+/** First letters of an item's id. */
+export const PREFIXES = {
+  function_call: 'fc',
+  custom_tool_call: 'ctc',
+  message: 'msg',
+  reasoning: 'rs',
+  web_search_call: 'ws',
+} as const;
 
-/** An item of thoughts that begins. */
-export function newReasoning(): ResponseReasoningOutput {
-  return { id: idOf('rs'), type: 'reasoning', status: 'in_progress', summary: [], content: [] };
+type Item<Type> = Extract<ResponseOutputItem, { type: Type }>;
+
+/** An item that begins. */
+export function newItem<Type extends ResponseOutputItem['type']>(
+  type: Type,
+  fields: Omit<Item<Type>, 'id' | 'type' | 'status'>,
+): Item<Type> {
+  return { id: idOf(PREFIXES[type]), type, ...fields, status: 'in_progress' } as object as Item<Type>;
 }
 
 /** Adds the part that the thoughts stand in: of the summary if the request asks for one, else of the content. */
@@ -173,41 +150,6 @@ export function sealedThoughts(
 ): Pick<ResponseReasoningOutput, 'encrypted_content'> {
   if (!include?.includes('reasoning.encrypted_content')) return {};
   return { encrypted_content: seal(thoughtsOf(item)) };
-}
-
-/** A message that begins. */
-export function newMessage(): Extract<ResponseOutputItem, { type: 'message' }> {
-  return { id: idOf('msg'), type: 'message', role: 'assistant', status: 'in_progress', content: [] };
-}
-
-/** A call that begins. */
-export function newCall(
-  callId: string,
-  called: CalledTool,
-): Extract<ResponseOutputItem, { type: 'function_call' }> {
-  return {
-    id: idOf('fc'),
-    type: 'function_call',
-    call_id: callId,
-    ...called,
-    arguments: '',
-    status: 'in_progress',
-  };
-}
-
-/** A call of a custom tool that begins. */
-export function newCustomCall(
-  callId: string,
-  called: CalledTool,
-): Extract<ResponseOutputItem, { type: 'custom_tool_call' }> {
-  return {
-    id: idOf('ctc'),
-    type: 'custom_tool_call',
-    call_id: callId,
-    ...called,
-    input: '',
-    status: 'in_progress',
-  };
 }
 
 /** The text of a message. */

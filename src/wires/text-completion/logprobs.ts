@@ -55,10 +55,17 @@ export function addPrompt(
   }
 }
 
-/** Of the tokens of one place the best ones, best first, and the one that stands there. */
+/** Of the tokens of one place the best ones, and the one that stands there. */
+function fewer(score: PromptLogprobs, id: number | undefined, most: number): PromptLogprobs {
+  if (most === -1) return score;
+  return Object.fromEntries(
+    Object.entries(score).filter(([key, { rank }]) => Number(key) === id || rank <= most),
+  );
+}
+
+/** The same, best first. */
 function bestOf(score: PromptLogprobs, id: number, most: number): [id: number, logprob: number][] {
-  return Object.entries(score)
-    .filter(([key, { rank }]) => Number(key) === id || most === -1 || rank <= most)
+  return Object.entries(fewer(score, id, most))
     .sort(([, one], [, other]) => one.rank - other.rank)
     .map(([key, { logprob }]) => [Number(key), logprob]);
 }
@@ -69,14 +76,7 @@ export function fewerScores(
   ids: readonly number[],
   most: number,
 ): (PromptLogprobs | null)[] {
-  if (most === -1) return [...scores];
-  return scores.map(
-    (score, i) =>
-      score &&
-      Object.fromEntries(
-        Object.entries(score).filter(([key, { rank }]) => Number(key) === ids[i] || rank <= most),
-      ),
-  );
+  return scores.map((score, i) => score && fewer(score, ids[i], most));
 }
 
 const NO_BYTES = new Uint8Array(0);

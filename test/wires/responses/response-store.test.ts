@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import type { ResponseObject } from '../../../src/protocol/index.ts';
 import { ResponseStore } from '../../../src/wires/responses/response-store.ts';
-import { newCall } from '../../../src/wires/responses/to-response.ts';
+import { newItem } from '../../../src/wires/responses/to-response.ts';
 
 const stored = (id: string, text = '', output: ResponseObject['output'] = []) => ({
   response: { id, output_text: text, output } as ResponseObject,
@@ -29,7 +29,7 @@ it('keeps 64 million characters', () => {
 
 it('resolves references to items, also where an earlier response that has one is gone', () => {
   const store = new ResponseStore();
-  const item = newCall('call_1', { name: 'look' });
+  const item = newItem('function_call', { call_id: 'call_1', name: 'look', arguments: '' });
   store.add(stored('r0', '', [item]));
   store.add({ ...stored('r1'), input: [{ ...item }] });
   store.delete('r0');
