@@ -1,16 +1,16 @@
 /** Expressions -> functions from a frame to the value. The base class of the compiler. */
 import type { Frame } from './frame.ts';
 import { FILTERS, TESTS } from './library/library.ts';
-import type { Applied } from './library/table.ts';
 import { Compiler } from './nunjucks.ts';
 import { getAttribute, getItem, isDictAttribute } from './python/attributes.ts';
 import { call, spreadArguments, spreadKeywords } from './python/calls.ts';
 import { contains, equal, order, truth } from './python/compare.ts';
-import { callStrMethod, STR_METHODS } from './python/methods/str-methods.ts';
+import { STR_METHODS } from './python/methods/str-methods.ts';
 import { add, concatenate, negative, operate, positive } from './python/operators.ts';
 import { PyError, syntaxError } from './python/py-error.ts';
 import type { RenderState } from './python/render-state.ts';
 import { getSlice } from './python/slices.ts';
+import type { Applied } from './python/table.ts';
 import { Dict, isList, type Keywords, Tuple, textOf, Undefined, type Value } from './python/values.ts';
 import type { Arguments, BinaryOperator, CompareOperator, Expression, NodeOf } from './syntax/nodes.ts';
 import type { Place, Scope } from './syntax/scope.ts';
@@ -234,7 +234,7 @@ export class ExpressionCompiler extends Compiler {
         state.at = offset;
         if (typeof object !== 'string') return call(state, found, positional, null);
         state.step();
-        return callStrMethod(state, method, object, positional, null);
+        return method(state, object, positional, null);
       };
     }
     const target = this.expression(callee, scope);

@@ -15,9 +15,9 @@ import {
   truncate,
 } from '../python/numbers.ts';
 import { isKind, typeError, valueError } from '../python/py-error.ts';
+import { Table } from '../python/table.ts';
 import { toText } from '../python/text.ts';
 import { PyFloat, textOf, typeName, Undefined } from '../python/values.ts';
-import { Table } from './table.ts';
 
 const table = new Table();
 
@@ -36,11 +36,7 @@ table.add('round', 'precision? method?', (state, value, [precision, method]) => 
   if (!isNumber(value)) return typeError(`type ${typeName(value)} doesn't define __round__ method`);
   const places = precision === undefined ? 0 : precision;
   if (how === 'common')
-    return roundNumber(
-      state,
-      typeof value === 'boolean' ? Number(value) : value,
-      places === null ? null : countOf(places),
-    );
+    return roundNumber(state, typeof value === 'boolean' ? Number(value) : value, countOf(places));
   if (!isNumber(places))
     return typeError(`unsupported operand type(s) for **: 'int' and '${typeName(places)}'`);
   const unit = arithmetic(state, '**', 10, places) as Int | PyFloat;

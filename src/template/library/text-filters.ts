@@ -4,17 +4,17 @@ import { truth } from '../python/compare.ts';
 import { formatPercent } from '../python/format-percent.ts';
 import { iterate, length, tryIterate, unpack } from '../python/iterate.ts';
 import { stripTags } from '../python/methods/markup-methods.ts';
-import { callStrMethod, STR_METHODS } from '../python/methods/str-methods.ts';
+import { STR_METHODS } from '../python/methods/str-methods.ts';
 import { splitLines } from '../python/methods/str-search.ts';
 import { countOf } from '../python/numbers.ts';
 import { add, operate } from '../python/operators.ts';
 import { typeError, valueError } from '../python/py-error.ts';
 import type { RenderState } from '../python/render-state.ts';
 import { getSlice } from '../python/slices.ts';
+import { Table } from '../python/table.ts';
 import { escapeHtml, escapeValue, toText } from '../python/text.ts';
 import { isSpaceUnit } from '../python/unicode.ts';
 import { Dict, Markup, Tuple, textOf, typeName, Undefined, type Value } from '../python/values.ts';
-import { Table } from './table.ts';
 import { readJsonOptions, toJson } from './to-json.ts';
 
 const table = new Table();
@@ -28,7 +28,7 @@ function softText(state: RenderState, value: Value): string | Markup {
 }
 
 function strMethod(state: RenderState, value: Value, name: string, args: readonly Value[] = []): Value {
-  return callStrMethod(state, STR_METHODS.get(name)!, softText(state, value), args, null);
+  return STR_METHODS.get(name)!(state, softText(state, value), args, null);
 }
 
 for (const name of ['upper', 'lower', 'capitalize'])

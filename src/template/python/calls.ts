@@ -65,7 +65,7 @@ export function call(
   args: readonly Value[],
   keywords: Keywords | null,
 ): Value {
-  if (value instanceof PyObject && value.isCallable) {
+  if (value instanceof PyObject && value.call) {
     state.step();
     return value.call(state, args, keywords);
   }

@@ -63,13 +63,11 @@ class ReprWriter extends TextWriter {
       );
     else if (value instanceof Dict) this.#nested(value, '{...}', () => this.#dict(value));
     else {
-      const view = value.reprParts(this.state);
-      if (view === undefined) this.add(value.repr(this.state));
-      else {
-        this.add(view.before);
-        this.write(view.inner);
-        this.add(view.after);
-      }
+      const shown = value.repr(this.state);
+      if (typeof shown === 'string') return this.add(shown);
+      this.add(shown.before);
+      this.write(shown.inner);
+      this.add(shown.after);
     }
   }
 
@@ -130,13 +128,6 @@ function escapeCode(code: number): string {
   const hex = code.toString(16);
   if (code < 0x100) return `\\x${hex.padStart(2, '0')}`;
   return code < 0x10000 ? `\\u${hex.padStart(4, '0')}` : `\\U${hex.padStart(8, '0')}`;
-}
-
-/** `ascii(value)`: repr with all but ASCII escaped. */
-export function asciiRepr(state: RenderState, value: Value): string {
-  return state.made(
-    repr(state, value).replace(/[\u0080-\u{10ffff}]/gu, (char) => escapeCode(char.codePointAt(0)!)),
-  );
 }
 
 const HTML_ESCAPES = new Map(

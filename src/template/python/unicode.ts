@@ -72,7 +72,6 @@ const UPPERCASE = /^\p{Uppercase}$/u;
 const LOWERCASE = /^\p{Lowercase}$/u;
 const TITLECASE = /^\p{Lt}$/u;
 const UNPRINTABLE = /^[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Zs}]$/u;
-const CHEROKEE = /^[\u13a0-\u13f5\u13f8-\u13fd\uab70-\uabbf]$/;
 const IDENTIFIER = /^[\p{XID_Start}_]\p{XID_Continue}*$/u;
 
 /** Character predicates of `str.isalpha` and the like, each of one code point. */
@@ -83,7 +82,6 @@ export const isNumeric = (char: string): boolean => NUMERIC.test(char);
 export const isUpper = (char: string): boolean => UPPERCASE.test(char) && !TITLECASE.test(char);
 export const isLower = (char: string): boolean => LOWERCASE.test(char);
 export const isTitle = (char: string): boolean => TITLECASE.test(char);
-const isCased = (char: string): boolean => isUpper(char) || isLower(char) || isTitle(char);
 
 /** Whether `repr` does not escape the character. */
 export function isPrintable(char: string): boolean {
@@ -97,88 +95,43 @@ export function isIdentifier(text: string): boolean {
   return IDENTIFIER.test(text);
 }
 
-/** Greek letters and their title case. */
-const TITLE_PAIRS = new Map(
-  ['\u1fb3\u1fbc', '\u1fc3\u1fcc', '\u1ff3\u1ffc'].flatMap(([lower, title]) => [
-    [lower!, title!],
-    [title!, title!],
-  ]),
-);
+/** Two letters in one, in upper, title and lower case. */
+const DIGRAPHS = ['Ǆǅǆ', 'Ǉǈǉ', 'Ǌǋǌ', 'Ǳǲǳ'];
 
-/** The title case of one code point, possibly several characters. */
+/** The title case of one code point, possibly several characters: ß is Ss. */
 function titleChar(char: string): string {
-  const code = char.codePointAt(0)!;
-  if (code < 0x80) return char.toUpperCase();
-  if (code >= 0x1c4 && code <= 0x1cc) return String.fromCharCode(0x1c5 + 3 * Math.floor((code - 0x1c4) / 3));
-  if (code >= 0x1f1 && code <= 0x1f3) return '\u01f2';
-  if (code >= 0x10d0 && code <= 0x10ff) return char; // Georgian has no title case
-  if (code >= 0x1f80 && code <= 0x1faf) return String.fromCharCode(code | 8);
-  const pair = TITLE_PAIRS.get(char);
-  if (pair !== undefined) return pair;
-  const upper = char.toUpperCase();
-  if (upper.length === char.length || code === 0x149) return upper;
-  const rest = upper.slice(1);
-  // Greek letters with iota subscript keep it as a combining mark.
-  return (
-    upper[0]! + (code >= 0x1f00 && code < 0x2000 ? rest.replace('\u0399', '\u0345') : rest).toLowerCase()
-  );
+  const digraph = DIGRAPHS.find((cases) => cases.includes(char));
+  if (digraph !== undefined) return digraph[1]!;
+  const [first = '', ...rest] = char.toUpperCase();
+  return first + rest.join('').toLowerCase();
 }
 
 /** `str.capitalize()`. */
 export function capitalize(text: string): string {
-  if (text === '') return '';
-  const first = String.fromCodePoint(text.codePointAt(0)!);
-  return titleChar(first) + lowerRange(text, first.length, text.length);
-}
-
-/** Lower case of a part of a text. The final sigma depends on the whole text. */
-function lowerRange(text: string, start: number, end: number): string {
-  const part = text.slice(start, end);
-  if (!part.includes('\u03a3')) return part.toLowerCase();
-  const before = text.slice(0, start).toLowerCase().length;
-  const after = text.slice(end).toLowerCase().length;
-  const lowered = text.toLowerCase();
-  return lowered.slice(before, lowered.length - after);
+  const [first] = text;
+  return first === undefined ? '' : titleChar(first) + text.slice(first.length).toLowerCase();
 }
 
 /** `str.title()`: a letter after anything without case is upper, other letters are lower. */
 export function titleText(text: string): string {
   let result = '';
   let previousIsCased = false;
-  let offset = 0;
   for (const char of text) {
-    result += previousIsCased
-      ? char === '\u03a3'
-        ? lowerRange(text, offset, offset + 1)
-        : char.toLowerCase()
-      : titleChar(char);
-    previousIsCased = isCased(char);
-    offset += char.length;
+    result += previousIsCased ? char.toLowerCase() : titleChar(char);
+    previousIsCased = isUpper(char) || isLower(char) || isTitle(char);
   }
   return result;
 }
 
 /** `str.casefold()`. */
 export function casefold(text: string): string {
-  let result = '';
-  for (const char of text) {
-    if (CHEROKEE.test(char)) result += char.toUpperCase();
-    else if (char === '\u1e9e') result += 'ss';
-    else if (char === '\u0131' || char === '\u0130') result += char.toLowerCase();
-    else result += char.toUpperCase().toLowerCase();
-  }
-  return result;
+  return Array.from(text, (char) => char.toUpperCase().toLowerCase()).join('');
 }
 
 /** `str.swapcase()`. */
 export function swapCase(text: string): string {
   let result = '';
-  let offset = 0;
-  for (const char of text) {
-    if (isUpper(char))
-      result += char === '\u03a3' ? lowerRange(text, offset, offset + 1) : char.toLowerCase();
-    else result += isLower(char) ? char.toUpperCase() : char;
-    offset += char.length;
-  }
+  for (const char of text)
+    result += isUpper(char) ? char.toLowerCase() : isLower(char) ? char.toUpperCase() : char;
   return result;
 }

@@ -1,14 +1,15 @@
 /** A name -> the method of str. Markup has the same methods with Markup as result. */
-import { bind, type Signature, signature } from '../calls.ts';
 import { truth } from '../compare.ts';
+import { formatBraces } from '../format-braces.ts';
 import { iterate } from '../iterate.ts';
 import { countOf, intOf } from '../numbers.ts';
 import { typeError, valueError } from '../py-error.ts';
 import type { RenderState } from '../render-state.ts';
 import { sliceIndex } from '../slices.ts';
+import { Table } from '../table.ts';
 import { escapeValue } from '../text.ts';
 import * as unicode from '../unicode.ts';
-import { Dict, type Keywords, Markup, Tuple, textOf, typeName, type Value } from '../values.ts';
+import { Dict, Markup, Tuple, textOf, typeName, type Value } from '../values.ts';
 import * as search from './str-search.ts';
 
 /** A method: text, bound arguments, and whether the text is Markup. */
@@ -19,31 +20,20 @@ type Body = (
   isMarkup: boolean,
 ) => Value;
 
-type Method = { readonly signature: Signature | null; readonly body: Body };
+/** Name -> method. */
+export const STR_METHODS = new Table<Value, string | Markup>();
 
-const METHODS = new Map<string, Method>();
+STR_METHODS.set('format', (state, self, ...given) => formatBraces(state, self, given));
 
 function method(name: string, parameters: string, body: Body): void {
-  METHODS.set(name, { signature: signature(name, parameters), body });
-}
-
-/** Names of the methods except `format` and `format_map`, which need sandboxed lookups. */
-export const STR_METHODS: ReadonlyMap<string, Method> = METHODS;
-
-/** Calls a method of str on plain text or Markup. */
-export function callStrMethod(
-  state: RenderState,
-  target: Method,
-  self: string | Markup,
-  args: readonly Value[],
-  keywords: Keywords | null,
-): Value {
-  const isMarkup = self instanceof Markup;
-  const text = isMarkup ? self.text : self;
-  state.scan(text.length);
-  const bound = target.signature === null ? args : bind(target.signature, args, keywords);
-  const result = target.body(state, text, bound, isMarkup);
-  return isMarkup ? markAll(result) : result;
+  STR_METHODS.add(name, parameters, (state, self, args) => {
+    if (typeof self === 'string') {
+      state.scan(self.length);
+      return body(state, self, args, false);
+    }
+    state.scan(self.text.length);
+    return markAll(body(state, self.text, args, true));
+  });
 }
 
 /** Text as Markup, also inside a list or tuple. */
