@@ -149,7 +149,7 @@ function callTag(
 
 /** Arguments that are one text under a grammar of its own. */
 function textArgument(
-  { arguments: style }: ToolCallSyntax,
+  { arguments: style, textArgument: around }: ToolCallSyntax,
   { argument, syntax, definition }: TextArgument,
   special: ReadonlySet<string>,
 ): StructuralFormat[] {
@@ -158,7 +158,7 @@ function textArgument(
     syntax === 'regex'
       ? { type: 'regex', pattern: definition, ...escaped }
       : { type: 'grammar', grammar: definition, syntax, ...escaped };
-  const [begin, end] = AROUND_TEXT[style](argument);
+  const [begin, end] = around?.(argument) ?? [`{${JSON.stringify(argument)}: "`, '"}'];
   return [...textFormats(begin, special), text, ...textFormats(end, special)];
 }
 
@@ -169,24 +169,6 @@ function hasWordKeys(schema: unknown): boolean {
   const keys = typeof properties === 'object' && properties !== null ? Object.keys(properties) : [];
   return keys.every((key) => /^[A-Za-z_][\w.-]*$/.test(key)) && Object.values(schema).every(hasWordKeys);
 }
-
-/** What stands before and behind an argument that is a text. */
-const AROUND_TEXT: Readonly<Record<ArgumentStyle, (name: string) => readonly [begin: string, end: string]>> =
-  {
-    json: (name) => [`{${JSON.stringify(name)}: "`, '"}'],
-    qwen_xml: (name) => [`<parameter=${name}>\n`, '\n</parameter>'],
-    glm_xml: (name) => [`<arg_key>${name}</arg_key>\n<arg_value>`, '</arg_value>'],
-    seed_xml: (name) => [`<parameter=${name}>`, '</parameter>'],
-    hunyuan_xml: (name) => [
-      `<arg_key:opensource>${name}</arg_key:opensource>\n<arg_value:opensource>`,
-      '</arg_value:opensource>',
-    ],
-    minicpm_xml: (name) => [`<param name="${name}">`, '</param>'],
-    python: (name) => [`${name}="`, '"'],
-    gemma: (name) => [`${name}:<|"|>`, '<|"|>'],
-    minimax_xml: (name) => [`<parameter name="${name}">`, '</parameter>'],
-    deepseek_xml: (name) => [`<｜DSML｜parameter name="${name}" string="true">`, '</｜DSML｜parameter>'],
-  };
 
 /** A tag from formats: the first is its begin, the last its end, the others its content. */
 function tag(
