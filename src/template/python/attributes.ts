@@ -139,7 +139,6 @@ const LIST = new Table<Value, Tuple | readonly Value[]>(TUPLE).add('copy', '', (
 /** The methods that change a list which the template made. */
 const GROWING = new Table<Value, Value[]>()
   .add('append', 'value /', (state, list, [value]) => {
-    if (holds(state, value!, list)) valueError('a list cannot be appended to itself');
     state.step();
     list.push(value!);
     return null;
@@ -154,18 +153,6 @@ const GROWING = new Table<Value, Value[]>()
 
 function itemsOf(value: Tuple | readonly Value[]): readonly Value[] {
   return value instanceof Tuple ? value.items : value;
-}
-
-/** Whether `list` is inside a value: appended to itself it would have no end. */
-function holds(state: RenderState, value: Value, list: readonly Value[]): boolean {
-  if (value === list) return true;
-  if (!isList(value) && !(value instanceof Tuple) && !(value instanceof Dict)) return false;
-  const inner = value instanceof Dict ? [...value.values()] : itemsOf(value);
-  state.enter();
-  state.work(inner.length);
-  const found = inner.some((item) => holds(state, item, list));
-  state.leave();
-  return found;
 }
 
 const INT = new Table().add(

@@ -2,7 +2,7 @@
 import { formatValue } from './format-spec.ts';
 import { PyError, valueError } from './py-error.ts';
 import type { RenderState } from './render-state.ts';
-import { escapeHtml, repr, toText } from './text.ts';
+import { escapeHtml, replaceEach, repr, toText } from './text.ts';
 import { type Callee, Markup, textOf, type Value } from './values.ts';
 
 /** A doubled brace, a field `{name!conversion:spec}` whose specification may have fields, or a single brace. */
@@ -33,19 +33,11 @@ export function formatBraces(
       `format has no argument '${isIndex ? index : name}'`,
     );
   };
-  const write = (text: string): string => {
-    let size = 0;
-    const result = text.replace(PIECE, (piece: string, name?: string, conversion?: string, spec = '') => {
-      if (name === undefined && piece.length < 2)
-        valueError(`Single '${piece}' encountered in format string`);
-      const shown =
-        name === undefined ? piece[0]! : format(convert(state, find(name), conversion), write(spec));
-      size += shown.length;
-      if (size > state.limits.maxValueCharacters) state.reserve(size);
-      return shown;
+  const write = (text: string): string =>
+    replaceEach(state, text, PIECE, ([piece, name, conversion, spec = '']) => {
+      if (name !== undefined) return format(convert(state, find(name), conversion), write(spec));
+      return piece.length === 2 ? piece[0]! : valueError(`Single '${piece}' encountered in format string`);
     });
-    return state.made(result);
-  };
   const format = (value: Value, spec: string): string => {
     if (!isMarkup) return formatValue(state, value, spec);
     if (!(value instanceof Markup)) return escapeHtml(state, formatValue(state, value, spec));

@@ -3,7 +3,7 @@ import { formatFloat, formatInt, padText, type Spec } from './format-spec.ts';
 import { intOf, isNumber, toDouble, truncate } from './numbers.ts';
 import { typeError, valueError } from './py-error.ts';
 import type { RenderState } from './render-state.ts';
-import { escapeHtml, repr, toText } from './text.ts';
+import { escapeHtml, replaceEach, repr, toText } from './text.ts';
 import { Dict, isList, Markup, PyFloat, Tuple, typeName, Undefined, type Value } from './values.ts';
 
 /** `%(key)flags width.precision code`; the code is empty at the end of the text. */
@@ -14,36 +14,29 @@ export function formatPercent(state: RenderState, format: string | Markup, argum
   const isMarkup = format instanceof Markup;
   const items = argument instanceof Tuple ? argument.items : [argument];
   let used = 0;
-  let size = 0;
-  const result = (isMarkup ? format.text : format).replace(
-    PIECE,
-    (_whole, key: string | undefined, flags: string, width: string, precision: string | undefined, type) => {
-      if (type === '') valueError('incomplete format');
-      if (type === '%') return '%';
-      if (!'diouxXfFrs'.includes(type)) valueError(`unsupported format character '${type}'`);
-      if (key === undefined && used === items.length) typeError('not enough arguments for format string');
-      const isLeft = flags.includes('-');
-      const isFilled = flags.includes('0') && !isLeft;
-      const spec = {
-        fill: isFilled ? '0' : ' ',
-        align: isLeft ? '<' : isFilled ? '=' : '>',
-        sign: flags.includes('+') ? '+' : flags.includes(' ') ? ' ' : '',
-        alternate: flags.includes('#'),
-        width: Number(width),
-        grouping: '',
-        precision: precision === undefined ? null : Number(precision),
-        type,
-      };
-      const value = key === undefined ? items[used++]! : lookUp(argument, key);
-      const piece = convert(state, spec, value, isMarkup);
-      size += piece.length;
-      if (size > state.limits.maxValueCharacters) state.reserve(size);
-      return piece;
-    },
-  );
+  const text = isMarkup ? format.text : format;
+  const result = replaceEach(state, text, PIECE, ([, key, flags = '', width, precision, type = '']) => {
+    if (type === '') valueError('incomplete format');
+    if (type === '%') return '%';
+    if (!'diouxXfFrs'.includes(type)) valueError(`unsupported format character '${type}'`);
+    if (key === undefined && used === items.length) typeError('not enough arguments for format string');
+    const isLeft = flags.includes('-');
+    const isFilled = flags.includes('0') && !isLeft;
+    const spec = {
+      fill: isFilled ? '0' : ' ',
+      align: isLeft ? '<' : isFilled ? '=' : '>',
+      sign: flags.includes('+') ? '+' : flags.includes(' ') ? ' ' : '',
+      alternate: flags.includes('#'),
+      width: Number(width),
+      grouping: '',
+      precision: precision === undefined ? null : Number(precision),
+      type,
+    };
+    return convert(state, spec, key === undefined ? items[used++]! : lookUp(argument, key), isMarkup);
+  });
   const isMapping = argument instanceof Dict || isList(argument) || argument instanceof Undefined;
   if (used < items.length && !isMapping) typeError('not all arguments converted during string formatting');
-  return isMarkup ? new Markup(state.made(result)) : state.made(result);
+  return isMarkup ? new Markup(result) : result;
 }
 
 function lookUp(mapping: Value, key: string): Value {

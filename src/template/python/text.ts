@@ -43,10 +43,8 @@ export class TextWriter {
   }
 }
 
-/** Writes nested values and counts each. */
+/** Writes nested values and counts each: a list that holds itself ends at the limit of depth. */
 class ReprWriter extends TextWriter {
-  readonly #active = new Set<Value>();
-
   write(value: Value): void {
     this.state.step();
     if (typeof value === 'string') this.add(reprText(value));
@@ -56,12 +54,9 @@ class ReprWriter extends TextWriter {
     else if (value instanceof PyFloat) this.add(reprFloat(value.value));
     else if (value instanceof Markup) this.add(`Markup(${reprText(value.text)})`);
     else if (value instanceof Undefined) this.add('Undefined');
-    else if (isList(value)) this.#nested(value, '[...]', () => this.#sequence('[', value, ']'));
-    else if (value instanceof Tuple)
-      this.#nested(value, '(...)', () =>
-        this.#sequence('(', value.items, value.items.length === 1 ? ',)' : ')'),
-      );
-    else if (value instanceof Dict) this.#nested(value, '{...}', () => this.#dict(value));
+    else if (isList(value)) this.#sequence('[', value, ']');
+    else if (value instanceof Tuple) this.#sequence('(', value.items, value.items.length === 1 ? ',)' : ')');
+    else if (value instanceof Dict) this.#dict(value);
     else {
       const shown = value.repr(this.state);
       if (typeof shown === 'string') return this.add(shown);
@@ -71,28 +66,19 @@ class ReprWriter extends TextWriter {
     }
   }
 
-  #nested(value: Value, cycle: string, write: () => void): void {
-    if (this.#active.has(value)) {
-      this.add(cycle);
-      return;
-    }
-    this.#active.add(value);
-    this.state.enter();
-    write();
-    this.state.leave();
-    this.#active.delete(value);
-  }
-
   #sequence(open: string, items: readonly Value[], close: string): void {
+    this.state.enter();
     this.add(open);
     items.forEach((item, index) => {
       if (index > 0) this.add(', ');
       this.write(item);
     });
     this.add(close);
+    this.state.leave();
   }
 
   #dict(dict: Dict): void {
+    this.state.enter();
     let separator = '{';
     for (const [key, value] of dict.entries()) {
       this.add(separator);
@@ -102,6 +88,7 @@ class ReprWriter extends TextWriter {
       separator = ', ';
     }
     this.add(separator === '{' ? '{}' : '}');
+    this.state.leave();
   }
 }
 
@@ -128,6 +115,24 @@ function escapeCode(code: number): string {
   const hex = code.toString(16);
   if (code < 0x100) return `\\x${hex.padStart(2, '0')}`;
   return code < 0x10000 ? `\\u${hex.padStart(4, '0')}` : `\\U${hex.padStart(8, '0')}`;
+}
+
+/** The text with each match replaced, within the limits. Unlike String.replace it looks for a match when the last one is written. */
+export function replaceEach(
+  state: RenderState,
+  text: string,
+  pattern: RegExp,
+  replace: (match: RegExpExecArray) => string,
+): string {
+  let result = '';
+  let at = 0;
+  for (const match of text.matchAll(pattern)) {
+    state.step();
+    result += text.slice(at, match.index) + replace(match);
+    at = match.index + match[0].length;
+    if (result.length > state.limits.maxValueCharacters) state.reserve(result.length);
+  }
+  return state.made(result + text.slice(at));
 }
 
 const HTML_ESCAPES = new Map(
