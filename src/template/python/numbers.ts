@@ -1,6 +1,6 @@
 /** Numbers -> results of Python's arithmetic on int (number or bigint), float (PyFloat) and bool. */
 import { scaledInteger } from './float-text.ts';
-import { stripSpaces } from './methods/str-search.ts';
+import { strip } from './methods/str-search.ts';
 import { overBudget, PyError, typeError, valueError } from './py-error.ts';
 import type { RenderState } from './render-state.ts';
 import { PyFloat, typeName, type Value } from './values.ts';
@@ -149,13 +149,11 @@ function bitLength(value: bigint): number {
 function floorDivide(state: RenderState, x: Int, y: Int): Int {
   if (y === 0) throw new PyError('ZeroDivisionError', 'integer division or modulo by zero');
   if (typeof x === 'number' && typeof y === 'number') {
-    const remainder = x % y;
-    const quotient = (x - remainder) / y;
-    return (remainder !== 0 && remainder < 0 !== y < 0 ? quotient - 1 : quotient) + 0;
+    const rest = x % y;
+    return (x - rest) / y - (rest !== 0 && rest < 0 !== y < 0 ? 1 : 0) + 0;
   }
-  const [p, q] = [BigInt(x), BigInt(y)];
-  const quotient = p / q;
-  return fromBig(state, p % q !== 0n && p < 0n !== q < 0n ? quotient - 1n : quotient);
+  const remainder = BigInt(modulo(state, x, y));
+  return fromBig(state, (BigInt(x) - remainder) / BigInt(y));
 }
 
 function modulo(state: RenderState, x: Int, y: Int): Int {
@@ -228,7 +226,7 @@ export function parseInteger(state: RenderState, text: string, base: number): In
   const fail = (): never =>
     valueError(`invalid literal for int() with base ${base}: '${text.slice(0, 100)}'`);
   if (base < 2 || base > 36) valueError('int() base must be >= 2 and <= 36');
-  const [, sign, written] = /^([+-]?)(\w+)$/.exec(stripSpaces(text, true, true)) ?? fail();
+  const [, sign, written] = /^([+-]?)(\w+)$/.exec(strip(text, null, true, true)) ?? fail();
   let digits = written!.toLowerCase();
   if (base in PREFIXES && digits.startsWith(PREFIXES[base]!)) digits = digits.slice(2).replace(/^_/, '');
   if (!/^[0-9a-z]+(?:_[0-9a-z]+)*$/.test(digits)) return fail();
@@ -250,7 +248,7 @@ const FLOAT_TEXT = /^[+-]?(?:\d+(?:_\d+)*(?:\.(?:\d+(?:_\d+)*)?)?|\.\d+(?:_\d+)*
 /** float(text). Raises ValueError as Python does. */
 export function parseFloatText(text: string): number {
   if (text.length > 100_000) overBudget('digits of a number', 100_000);
-  const trimmed = stripSpaces(text, true, true);
+  const trimmed = strip(text, null, true, true);
   if (FLOAT_TEXT.test(trimmed)) return Number(trimmed.replaceAll('_', ''));
   const special = /^([+-]?)(?:(inf|infinity)|nan)$/i.exec(trimmed);
   if (special === null) return valueError(`could not convert string to float: '${text.slice(0, 100)}'`);

@@ -37,13 +37,6 @@ export function codePointLength(text: string): number {
   return count;
 }
 
-/** The UTF-16 offset of code point `index`, with 0 <= index <= length. */
-export function unitOffset(text: string, index: number): number {
-  let offset = 0;
-  for (let i = 0; i < index; i++) offset += text.codePointAt(offset)! > 0xffff ? 2 : 1;
-  return offset;
-}
-
 /** Compares two texts by code points: negative, zero or positive. */
 export function compareText(a: string, b: string): number {
   if (a === b) return 0;
@@ -61,27 +54,17 @@ export function compareText(a: string, b: string): number {
   return a.length - b.length;
 }
 
-const LETTER = /^\p{L}$/u;
-const DECIMAL = /^\p{Nd}$/u;
-const NUMERIC =
-  /^[\p{N}㐅㒃㠪㭍一七万三九二五亖亿什仟仨伍佰億兆兩八六十千卄卅卌叁参參叄四壱壹幺廾廿弌弍弎弐拾捌柒漆玖百肆萬貮貳贰阡陆陌陸零]$/u;
+/** Signs of numbers that are letters, as content of a character class. */
+export const NUMBER_SIGNS =
+  '㐅㒃㠪㭍一七万三九二五亖亿什仟仨伍佰億兆兩八六十千卄卅卌叁参參叄四壱壹幺廾廿弌弍弎弐拾捌柒漆玖百肆萬貮貳贰阡陆陌陸零';
 /** Digits that are not decimals: superscripts, circled digits and the like. */
-const OTHER_DIGIT =
-  /^[\u{b2}\u{b3}\u{b9}\u{1369}-\u{1371}\u{19da}\u{2070}\u{2074}-\u{2079}\u{2080}-\u{2089}\u{2460}-\u{2468}\u{2474}-\u{247c}\u{2488}-\u{2490}\u{24ea}\u{24f5}-\u{24fd}\u{24ff}\u{2776}-\u{277e}\u{2780}-\u{2788}\u{278a}-\u{2792}\u{10a40}-\u{10a43}\u{10e60}-\u{10e68}\u{11052}-\u{1105a}\u{1f100}-\u{1f10a}]$/u;
+export const OTHER_DIGITS =
+  '\\u{b2}\\u{b3}\\u{b9}\\u{1369}-\\u{1371}\\u{19da}\\u{2070}\\u{2074}-\\u{2079}\\u{2080}-\\u{2089}\\u{2460}-\\u{2468}\\u{2474}-\\u{247c}\\u{2488}-\\u{2490}\\u{24ea}\\u{24f5}-\\u{24fd}\\u{24ff}\\u{2776}-\\u{277e}\\u{2780}-\\u{2788}\\u{278a}-\\u{2792}\\u{10a40}-\\u{10a43}\\u{10e60}-\\u{10e68}\\u{11052}-\\u{1105a}\\u{1f100}-\\u{1f10a}';
 const UPPERCASE = /^\p{Uppercase}$/u;
 const LOWERCASE = /^\p{Lowercase}$/u;
-const TITLECASE = /^\p{Lt}$/u;
+const CASED = /^[\p{Uppercase}\p{Lowercase}\p{Lt}]$/u;
 const UNPRINTABLE = /^[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Zs}]$/u;
 const IDENTIFIER = /^[\p{XID_Start}_]\p{XID_Continue}*$/u;
-
-/** Character predicates of `str.isalpha` and the like, each of one code point. */
-export const isLetter = (char: string): boolean => LETTER.test(char);
-export const isDecimal = (char: string): boolean => DECIMAL.test(char);
-export const isDigit = (char: string): boolean => DECIMAL.test(char) || OTHER_DIGIT.test(char);
-export const isNumeric = (char: string): boolean => NUMERIC.test(char);
-export const isUpper = (char: string): boolean => UPPERCASE.test(char) && !TITLECASE.test(char);
-export const isLower = (char: string): boolean => LOWERCASE.test(char);
-export const isTitle = (char: string): boolean => TITLECASE.test(char);
 
 /** Whether `repr` does not escape the character. */
 export function isPrintable(char: string): boolean {
@@ -118,7 +101,7 @@ export function titleText(text: string): string {
   let previousIsCased = false;
   for (const char of text) {
     result += previousIsCased ? char.toLowerCase() : titleChar(char);
-    previousIsCased = isUpper(char) || isLower(char) || isTitle(char);
+    previousIsCased = CASED.test(char);
   }
   return result;
 }
@@ -132,6 +115,6 @@ export function casefold(text: string): string {
 export function swapCase(text: string): string {
   let result = '';
   for (const char of text)
-    result += isUpper(char) ? char.toLowerCase() : isLower(char) ? char.toUpperCase() : char;
+    result += UPPERCASE.test(char) ? char.toLowerCase() : LOWERCASE.test(char) ? char.toUpperCase() : char;
   return result;
 }

@@ -185,7 +185,7 @@ export function normalKey(key: Value): NormalKey {
   if (key instanceof PyFloat) return normalFloat(key.value);
   if (key instanceof Tuple) return ESCAPE + keyText(key, { parts: 0 });
   if (key instanceof Undefined) return UNDEFINED_KEY;
-  if (isList(key) || key instanceof Dict || key.typeName.startsWith('dict_'))
+  if (isList(key) || key instanceof Dict || ['dict_keys', 'dict_items'].includes(key.typeName))
     return typeError(`unhashable type: '${typeName(key)}'`);
   return key;
 }
