@@ -99,7 +99,10 @@ function* readCall(context: CallContext, calls: JsonCalls): Reading {
         yield* readArguments(reader, (text) => sink.arguments(text));
         return yield* endCall(context);
       }
-      early = yield* readEarlyArguments(reader);
+      early = '';
+      yield* readArguments(reader, (piece) => {
+        early += piece;
+      });
     } else if (key === (calls.nameKey ?? 'name')) {
       name = checkName(context, calls, JSON.parse(yield* readJsonText(reader)));
       // without a marker, `{"name": ...}` may be plain text
@@ -124,14 +127,6 @@ function* readKey(reader: TextReader): Reading<string> {
   yield* expect(reader, ':');
   yield* reader.space();
   return key;
-}
-
-function* readEarlyArguments(reader: TextReader): Reading<string> {
-  let text = '';
-  yield* readArguments(reader, (piece) => {
-    text += piece;
-  });
-  return text;
 }
 
 /** Ends the call, and consumes the rest of its object as far as it is valid. */
