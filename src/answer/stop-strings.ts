@@ -3,73 +3,98 @@
  * It reports the first stop string and the length of the tail that may grow into one.
  */
 
-/** No stop string. */
+/** No stop string, or no further node. */
 const NONE = -1;
+/** The root. It is no node's child, so this number marks an empty place in the table of children. */
 const ROOT = 0;
-/** Values of a UTF-16 unit. */
-const UNITS = 2 ** 16;
 
-/** A compiled list of stop strings, shared by all choices of a request. A node is a common prefix; nodes are stored in columns. */
+/**
+ * A compiled list of stop strings, shared by all choices of a request. A node is a common prefix; nodes are stored in
+ * columns, so that thousands of strings are compiled in milliseconds.
+ */
 export class StopStrings {
   readonly strings: readonly string[];
   /** Length of the longest one. */
   readonly longest: number;
   /** Length of a node's prefix in units. */
-  readonly depth: number[] = []; // (nodes)
+  readonly depth: Int32Array; // (nodes)
   /** The stop string that equals a node's prefix, or -1. */
-  readonly match: number[] = []; // (nodes)
+  readonly match: Int32Array; // (nodes)
   /** The longest shorter end of a node that is a stop string, or -1. */
-  readonly output: number[] = []; // (nodes)
-  readonly #fail: number[] = []; // (nodes) the longest shorter end of a node that is a node
-  readonly #children = new Map<number, number>(); // by node and unit
+  readonly output: Int32Array; // (nodes)
+  readonly #fail: Int32Array; // (nodes) the longest shorter end of a node that is a node
+  readonly #parent: Int32Array; // (nodes)
+  readonly #unit: Uint16Array; // (nodes) from the parent to here
+  readonly #children: Int32Array; // hash table of nodes by parent and unit; a power of two long, at least half empty
+  #count = 1; // nodes
 
   constructor(strings: readonly string[]) {
     this.strings = strings;
-    this.#add(0, ROOT, NONE);
-    const reached = strings.map(() => ROOT);
-    let growing = strings.map((_, index) => index).filter((index) => strings[index] !== '');
-    let length = 0;
-    // A unit of every string at a time, so that all shorter prefixes are nodes before a longer one is.
-    for (; growing.length > 0; length++) {
-      for (const index of growing) {
-        const node = this.#child(reached[index]!, strings[index]!.charCodeAt(length));
-        reached[index] = node;
-        // of equal strings the first in the list counts
-        if (strings[index]!.length === length + 1 && this.match[node] === NONE) this.match[node] = index;
-      }
-      growing = growing.filter((index) => strings[index]!.length > length + 1);
-    }
-    this.longest = length;
+    this.longest = strings.reduce((length, string) => Math.max(length, string.length), 0);
+    const most = strings.reduce((total, string) => total + string.length, 1);
+    this.depth = new Int32Array(most);
+    this.match = new Int32Array(most).fill(NONE);
+    this.output = new Int32Array(most).fill(NONE);
+    this.#fail = new Int32Array(most);
+    this.#parent = new Int32Array(most);
+    this.#unit = new Uint16Array(most);
+    this.#children = new Int32Array(2 ** (1 + Math.ceil(Math.log2(most + 1))));
+    for (const [index, string] of strings.entries()) this.#insert(string, index);
+    this.#link();
   }
 
   /** The node after reading one more unit. */
   step(from: number, unit: number): number {
     for (let node = from; ; node = this.#fail[node]!) {
-      const next = this.#children.get(node * UNITS + unit);
-      if (next !== undefined) return next;
-      if (node === ROOT) return ROOT;
+      const next = this.#children[this.#place(node, unit)]!;
+      if (next !== ROOT || node === ROOT) return next;
     }
   }
 
-  #child(parent: number, unit: number): number {
-    const place = parent * UNITS + unit;
-    const known = this.#children.get(place);
-    if (known !== undefined) return known;
-    const fail = parent === ROOT ? ROOT : this.step(this.#fail[parent]!, unit);
-    const node = this.#add(
-      this.depth[parent]! + 1,
-      fail,
-      this.match[fail] === NONE ? this.output[fail]! : fail,
-    );
-    this.#children.set(place, node);
-    return node;
+  #insert(string: string, index: number): void {
+    let node = ROOT;
+    for (let i = 0; i < string.length; i++) {
+      const unit = string.charCodeAt(i);
+      const place = this.#place(node, unit);
+      if (this.#children[place] === ROOT) {
+        const added = this.#count++;
+        this.#children[place] = added;
+        this.#parent[added] = node;
+        this.#unit[added] = unit;
+        this.depth[added] = i + 1;
+      }
+      node = this.#children[place]!;
+    }
+    if (this.match[node] === NONE) this.match[node] = index; // of equal strings the first in the list counts
   }
 
-  #add(depth: number, fail: number, output: number): number {
-    this.match.push(NONE);
-    this.#fail.push(fail);
-    this.output.push(output);
-    return this.depth.push(depth) - 1;
+  #link(): void {
+    for (const node of this.#byDepth()) {
+      if (this.depth[node]! < 2) continue;
+      const fail = this.step(this.#fail[this.#parent[node]!]!, this.#unit[node]!);
+      this.#fail[node] = fail;
+      this.output[node] = this.match[fail] === NONE ? this.output[fail]! : fail;
+    }
+  }
+
+  /** All nodes, the shortest first. */
+  #byDepth(): Int32Array {
+    const starts = new Int32Array(this.longest + 2);
+    for (let node = 0; node < this.#count; node++) starts[this.depth[node]! + 1]! += 1;
+    for (let depth = 1; depth < starts.length; depth++) starts[depth]! += starts[depth - 1]!;
+    const order = new Int32Array(this.#count);
+    for (let node = 0; node < this.#count; node++) order[starts[this.depth[node]!]!++] = node;
+    return order;
+  }
+
+  /** The place in the table of a node's child, or the empty place for it. */
+  #place(node: number, unit: number): number {
+    const mask = this.#children.length - 1;
+    const hash = Math.imul(Math.imul(node, 0x9e3779b1) ^ unit, 0x85ebca6b);
+    for (let place = (hash ^ (hash >>> 15)) & mask; ; place = (place + 1) & mask) {
+      const child = this.#children[place]!;
+      if (child === ROOT || (this.#parent[child] === node && this.#unit[child] === unit)) return place;
+    }
   }
 }
 
