@@ -246,35 +246,23 @@ export class ExpressionParser extends TargetParser {
   /** `[key]`, `[a, b]` or `[start:stop:step]`, after the opening bracket. */
   #brackets(target: Expression, token: Token): Expression {
     const { stream } = this;
-    const keys: Expression[] = [];
-    let slice: Expression | null = null;
+    const start = stream.isOperator(':') ? null : this.parseExpression();
+    if (stream.skipOperator(':')) {
+      const part = (): Expression | null =>
+        stream.isOperator(']') || stream.isOperator(':') ? null : this.parseExpression();
+      const stop = part();
+      const step = stream.skipOperator(':') ? part() : null;
+      stream.expectOperator(']');
+      return stream.node('Slice', token, { target, start, stop, step });
+    }
+    const items = [start!];
     while (!stream.isOperator(']')) {
-      if (keys.length > 0 || slice !== null) {
-        stream.expectOperator(',');
-        if (slice !== null) stream.fail('a slice cannot be part of a tuple', token);
-      }
-      const start = stream.isOperator(':') ? null : this.parseExpression();
-      if (!stream.isOperator(':')) {
-        keys.push(start!);
-        continue;
-      }
-      if (keys.length > 0) stream.fail('a slice cannot be part of a tuple', token);
-      slice = this.#slice(target, start, token);
+      stream.expectOperator(',');
+      items.push(this.parseExpression());
     }
     stream.next();
-    if (slice !== null) return slice;
-    const key = keys.length === 1 ? keys[0]! : stream.node('Tuple', token, { items: keys });
+    const key = items.length === 1 ? start! : stream.node('Tuple', token, { items });
     return stream.node('LookupVal', token, { target, key });
-  }
-
-  #slice(target: Expression, start: Expression | null, token: Token): Expression {
-    const { stream } = this;
-    stream.next();
-    const isEnd = (): boolean => stream.isOperator(']') || stream.isOperator(',');
-    const stop = isEnd() || stream.isOperator(':') ? null : this.parseExpression();
-    let step: Expression | null = null;
-    if (stream.skipOperator(':') && !isEnd()) step = this.parseExpression();
-    return stream.node('Slice', token, { target, start, stop, step });
   }
 
   #call(callee: Expression): Expression {
