@@ -83,30 +83,26 @@ export function toolCallStructuralTag(
     const forced = section ? tags[0]! : body;
     return {
       type: 'structural_tag',
-      format: syntax.thoughts ? after(syntax.thoughts, forced, special) : forced,
+      format: syntax.thoughts ? behindThoughts(syntax.thoughts, forced, special) : forced,
     };
   }
   const starts = textFormats(trigger!, special);
   if (starts.length > 1) return null;
   const text = triggered(trigger!, starts[0]!, tags, !parallel);
-  if (!options.reasoning) return { type: 'structural_tag', format: text };
-  const begin = textFormats(options.reasoning.begin, special);
-  const thoughts = tag(begin, [{ type: 'any_text' }], textFormats(options.reasoning.end, special));
-  return {
-    type: 'structural_tag',
-    format: { type: 'sequence', elements: [{ type: 'optional', content: thoughts }, text] },
-  };
+  const { reasoning } = options;
+  return { type: 'structural_tag', format: reasoning ? behindThoughts(reasoning, text, special) : text };
 }
 
-/** Calls with the reasoning that may come before them. */
-function after(
-  { begin, end, next }: NonNullable<ToolCallSyntax['thoughts']>,
-  calls: StructuralFormat,
+/** What follows with the reasoning that may come before it, and what starts the next message, if it is one. */
+function behindThoughts(
+  { begin, end, next = '' }: { readonly begin: string; readonly end: string; readonly next?: string },
+  rest: StructuralFormat,
   special: ReadonlySet<string>,
 ): StructuralFormat {
   const thoughts = tag(textFormats(begin, special), [{ type: 'any_text' }], textFormats(end, special));
-  const content: StructuralFormat = { type: 'sequence', elements: [thoughts, ...textFormats(next, special)] };
-  return { type: 'sequence', elements: [{ type: 'optional', content }, calls] };
+  const content: StructuralFormat =
+    next === '' ? thoughts : { type: 'sequence', elements: [thoughts, ...textFormats(next, special)] };
+  return { type: 'sequence', elements: [{ type: 'optional', content }, rest] };
 }
 
 /** Free text in which `trigger`, a text or a token, begins one of `tags`. */
