@@ -2,7 +2,7 @@
 
 import { tokenize } from './lexer.ts';
 import type { Expression, NodeOf, Statement, Target } from './nodes.ts';
-import { ExpressionParser } from './parse-expression.ts';
+import { TargetParser } from './parse-target.ts';
 import { TokenStream } from './token-stream.ts';
 import type { Token } from './tokens.ts';
 
@@ -14,7 +14,7 @@ export function parse(source: string): NodeOf<'Root'> {
 /** Tags of Jinja2 that no chat template needs: there are no other templates to load, and the output is not HTML. */
 const UNSUPPORTED: ReadonlySet<string> = new Set(['include', 'import', 'from', 'extends', 'autoescape']);
 
-class StatementParser extends ExpressionParser {
+class StatementParser extends TargetParser {
   /** What ends each open tag, innermost last. */
   readonly #endTags: (readonly string[])[] = [];
 
