@@ -58,11 +58,15 @@ export function toValue(input: unknown, name: string): Value {
     if (known !== undefined) return known;
     if (path.length > MAX_INPUT_DEPTH) refuse(`more than ${MAX_INPUT_DEPTH} levels of nesting`);
     copies.set(object, null);
-    const copy = Array.isArray(object)
-      ? Array.from(object, (item, index) => inside(index, item))
-      : copyDict(object);
+    const copy = Array.isArray(object) ? copyList(object) : copyDict(object);
     copies.set(object, copy);
     return copy;
+  };
+
+  const copyList = (list: readonly unknown[]): Value[] => {
+    const items: Value[] = [];
+    for (let i = 0; i < list.length; i++) items.push(inside(i, list[i]));
+    return items;
   };
 
   const copyDict = (object: object): Dict => {

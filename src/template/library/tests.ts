@@ -1,5 +1,5 @@
 /** The name of a test (`is`) -> its predicate. */
-import { contains, equal, order } from '../python/compare.ts';
+import { COMPARISONS, equal } from '../python/compare.ts';
 import { tryIterate, tryLength } from '../python/iterate.ts';
 import { STR_METHODS } from '../python/methods/str-methods.ts';
 import { isNumber } from '../python/numbers.ts';
@@ -54,20 +54,20 @@ define('callable', (_state, value) =>
 );
 define('escaped', (_state, value) => value instanceof Markup);
 define('sameas', (_state, value, other) => value === other, 'other');
-define('in', (state, value, container) => contains(state, container, value), 'seq');
+define('in', COMPARISONS.in, 'seq');
 for (const name of ['lower', 'upper']) {
   const method = STR_METHODS.get(`is${name}`)!;
   define(name, (state, value) => method(state, toText(state, value), [], null) === true);
 }
-define('eq equalto ==', equal, 'b /');
-define('ne !=', (state, a, b) => !equal(state, a, b), 'b /');
 for (const [names, operator] of [
+  ['eq equalto ==', '=='],
+  ['ne !=', '!='],
   ['lt lessthan <', '<'],
   ['le <=', '<='],
   ['gt greaterthan >', '>'],
   ['ge >=', '>='],
 ] as const)
-  define(names, (state, a, b) => order(state, operator, a, b), 'b /');
+  define(names, COMPARISONS[operator], 'b /');
 
 /** Adds the two tests that need the tables of filters and tests. */
 export function makeTests(filters: ReadonlyMap<string, unknown>): ReadonlyMap<string, Applied<boolean>> {

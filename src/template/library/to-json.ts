@@ -84,31 +84,22 @@ class JsonWriter extends TextWriter {
 
   #array(items: readonly Value[], newline: string): void {
     if (items.length === 0) return this.add('[]');
-    this.state.enter();
     const { indent, itemSeparator } = this.#options;
     const inner = indent === null ? '' : newline + indent;
-    this.add(`[${inner}`);
-    items.forEach((item, index) => {
-      if (index > 0) this.add(itemSeparator + inner);
-      this.write(item, inner);
-    });
-    this.add(indent === null ? ']' : `${newline}]`);
-    this.state.leave();
+    const close = indent === null ? ']' : `${newline}]`;
+    this.nested(`[${inner}`, items, itemSeparator + inner, close, (item) => this.write(item, inner));
   }
 
   #object(dict: Dict, newline: string): void {
     if (dict.size === 0) return this.add('{}');
-    this.state.enter();
     const { indent, itemSeparator, keySeparator, sortKeys } = this.#options;
     const inner = indent === null ? '' : newline + indent;
-    let separator = `{${inner}`;
-    for (const key of sortKeys ? sortBy(this.state, [...dict.keys()], (item) => item) : dict.keys()) {
-      this.add(separator + this.#quote(this.#key(key)) + keySeparator);
+    const close = indent === null ? '}' : `${newline}}`;
+    const keys = sortKeys ? sortBy(this.state, [...dict.keys()], (key) => key) : dict.keys();
+    this.nested(`{${inner}`, keys, itemSeparator + inner, close, (key) => {
+      this.add(this.#quote(this.#key(key)) + keySeparator);
       this.write(dict.get(key)!, inner);
-      separator = itemSeparator + inner;
-    }
-    this.add(indent === null ? '}' : `${newline}}`);
-    this.state.leave();
+    });
   }
 
   #key(key: Value): string {

@@ -92,7 +92,7 @@ function equalDicts(state: RenderState, a: Dict, b: Dict): boolean {
 }
 
 /** The comparison operators of order. */
-export type OrderOperator = '<' | '<=' | '>' | '>=';
+type OrderOperator = '<' | '<=' | '>' | '>=';
 
 /** `a < b` and the like. Raises for types without order. */
 export function order(state: RenderState, operator: OrderOperator, a: Value, b: Value): boolean {
@@ -136,7 +136,7 @@ function orderItems(
 }
 
 /** `needle in haystack`. */
-export function contains(state: RenderState, haystack: Value, needle: Value): boolean {
+function contains(state: RenderState, haystack: Value, needle: Value): boolean {
   state.step();
   const text = textOf(haystack);
   if (text !== undefined) {
@@ -156,6 +156,20 @@ export function contains(state: RenderState, haystack: Value, needle: Value): bo
   }
   return typeError(`argument of type '${typeName(haystack)}' is not iterable`);
 }
+
+type Comparison = (state: RenderState, a: Value, b: Value) => boolean;
+
+/** The comparison operators. */
+export const COMPARISONS = {
+  '==': equal,
+  '!=': (state, a, b) => !equal(state, a, b),
+  '<': (state, a, b) => order(state, '<', a, b),
+  '<=': (state, a, b) => order(state, '<=', a, b),
+  '>': (state, a, b) => order(state, '>', a, b),
+  '>=': (state, a, b) => order(state, '>=', a, b),
+  in: (state, a, b) => contains(state, b, a),
+  'not in': (state, a, b) => !contains(state, b, a),
+} as const satisfies Record<string, Comparison>;
 
 /** `sorted(items, key=...)`: stable, using only `<`. Mixed types raise. */
 export function sortBy(

@@ -31,7 +31,9 @@ export class Range extends PyObject {
   }
   override iterate(state: RenderState): Value[] {
     state.work(this.count >> 4);
-    return Array.from({ length: this.count }, (_, index) => this.at(index));
+    const items: number[] = [];
+    for (let i = 0; i < this.count; i++) items.push(this.at(i));
+    return items;
   }
   override reversed(state: RenderState): Iterable<Value> {
     return this.iterate(state).reverse();

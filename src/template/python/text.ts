@@ -41,6 +41,26 @@ export class TextWriter {
     this.text += text;
     if (this.text.length > this.state.limits.maxValueCharacters) this.state.reserve(this.text.length);
   }
+
+  /** Items between two brackets, one level deeper. */
+  protected nested<T>(
+    open: string,
+    items: Iterable<T>,
+    separator: string,
+    close: string,
+    write: (item: T) => void,
+  ): void {
+    this.state.enter();
+    this.add(open);
+    let isFirst = true;
+    for (const item of items) {
+      if (!isFirst) this.add(separator);
+      isFirst = false;
+      write(item);
+    }
+    this.add(close);
+    this.state.leave();
+  }
 }
 
 /** Writes nested values and counts each: a list that holds itself ends at the limit of depth. */
@@ -54,9 +74,16 @@ class ReprWriter extends TextWriter {
     else if (value instanceof PyFloat) this.add(reprFloat(value.value));
     else if (value instanceof Markup) this.add(`Markup(${reprText(value.text)})`);
     else if (value instanceof Undefined) this.add('Undefined');
-    else if (isList(value)) this.#sequence('[', value, ']');
-    else if (value instanceof Tuple) this.#sequence('(', value.items, value.items.length === 1 ? ',)' : ')');
-    else if (value instanceof Dict) this.#dict(value);
+    else if (isList(value)) this.nested('[', value, ', ', ']', (item) => this.write(item));
+    else if (value instanceof Tuple) {
+      const close = value.items.length === 1 ? ',)' : ')';
+      this.nested('(', value.items, ', ', close, (item) => this.write(item));
+    } else if (value instanceof Dict)
+      this.nested('{', value.entries(), ', ', '}', ([key, item]) => {
+        this.write(key);
+        this.add(': ');
+        this.write(item);
+      });
     else {
       const shown = value.repr(this.state);
       if (typeof shown === 'string') return this.add(shown);
@@ -64,31 +91,6 @@ class ReprWriter extends TextWriter {
       this.write(shown.inner);
       this.add(shown.after);
     }
-  }
-
-  #sequence(open: string, items: readonly Value[], close: string): void {
-    this.state.enter();
-    this.add(open);
-    items.forEach((item, index) => {
-      if (index > 0) this.add(', ');
-      this.write(item);
-    });
-    this.add(close);
-    this.state.leave();
-  }
-
-  #dict(dict: Dict): void {
-    this.state.enter();
-    let separator = '{';
-    for (const [key, value] of dict.entries()) {
-      this.add(separator);
-      this.write(key);
-      this.add(': ');
-      this.write(value);
-      separator = ', ';
-    }
-    this.add(separator === '{' ? '{}' : '}');
-    this.state.leave();
   }
 }
 
