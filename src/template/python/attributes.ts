@@ -4,8 +4,8 @@ import { equal } from './compare.ts';
 import { stripTags } from './methods/markup-methods.ts';
 import { STR_METHODS } from './methods/str-methods.ts';
 import { intOf } from './numbers.ts';
-import { DictView } from './objects.ts';
-import { isKind, valueError } from './py-error.ts';
+import { DictView, Range } from './objects.ts';
+import { valueError } from './py-error.ts';
 import type { RenderState } from './render-state.ts';
 import { sliceBounds } from './slices.ts';
 import { Table } from './table.ts';
@@ -87,6 +87,7 @@ function attributeOf(state: RenderState, value: Value, name: string): Value | un
   if (value instanceof GroupTuple && (name === 'grouper' || name === 'list'))
     return value.items[name === 'list' ? 1 : 0]!;
   if (value instanceof Tuple) return methodOf(TUPLE, value, name);
+  if (value instanceof Range && TUPLE.has(name)) return methodOf(TUPLE, value.iterate(state), name);
   if (value instanceof PyObject) {
     const found = value.attribute?.(name, state);
     return found !== undefined && name.startsWith('_') ? unsafe(value, name) : found;
@@ -208,14 +209,7 @@ export function getItem(state: RenderState, value: Value, key: Value): Value {
 }
 
 function itemOf(state: RenderState, value: Value, key: Value): Value | undefined {
-  if (value instanceof Dict) {
-    try {
-      return value.get(key);
-    } catch (error) {
-      if (isKind(error, 'TypeError')) return undefined; // an unhashable key
-      throw error;
-    }
-  }
+  if (value instanceof Dict) return isList(key) || key instanceof Dict ? undefined : value.get(key);
   const index = typeof key === 'number' ? key : intOf(key);
   if (isList(value)) return index === undefined ? undefined : value.at(Number(index));
   if (value instanceof Tuple) return index === undefined ? undefined : value.items.at(Number(index));

@@ -221,23 +221,20 @@ export function roundNumber(state: RenderState, value: Int | PyFloat, places: nu
 
 const PREFIXES: Readonly<Record<number, string>> = { 2: '0b', 8: '0o', 16: '0x' };
 
-/** int(text, base). Raises ValueError as Python does. */
-export function parseInteger(state: RenderState, text: string, base: number): Int {
-  const fail = (): never =>
-    valueError(`invalid literal for int() with base ${base}: '${text.slice(0, 100)}'`);
-  if (base < 2 || base > 36) valueError('int() base must be >= 2 and <= 36');
-  const [, sign, written] = /^([+-]?)(\w+)$/.exec(strip(text, null, true, true)) ?? fail();
-  let digits = written!.toLowerCase();
+/** int(text, base); undefined where Python raises. */
+export function parseInteger(state: RenderState, text: string, base: number): Int | undefined {
+  const [, sign, written] = /^([+-]?)(\w+)$/.exec(strip(text, null, true, true)) ?? [];
+  if (written === undefined || base < 2 || base > 36) return undefined;
+  let digits = written.toLowerCase();
   if (base in PREFIXES && digits.startsWith(PREFIXES[base]!)) digits = digits.slice(2).replace(/^_/, '');
-  if (!/^[0-9a-z]+(?:_[0-9a-z]+)*$/.test(digits)) return fail();
+  if (!/^[0-9a-z]+(?:_[0-9a-z]+)*$/.test(digits)) return undefined;
   digits = digits.replaceAll('_', '');
-  if (digits.length > MAX_TEXT_DIGITS)
-    return valueError(`Exceeds the limit (${MAX_TEXT_DIGITS} digits) for integer string conversion`);
+  if (digits.length > MAX_TEXT_DIGITS) return undefined;
   state.work(digits.length);
   let value = 0n;
   for (const digit of digits) {
     const digitValue = Number.parseInt(digit, 36);
-    if (digitValue >= base) return fail();
+    if (digitValue >= base) return undefined;
     value = value * BigInt(base) + BigInt(digitValue);
   }
   return fromBig(state, sign === '-' ? -value : value);
@@ -245,13 +242,13 @@ export function parseInteger(state: RenderState, text: string, base: number): In
 
 const FLOAT_TEXT = /^[+-]?(?:\d+(?:_\d+)*(?:\.(?:\d+(?:_\d+)*)?)?|\.\d+(?:_\d+)*)(?:[eE][+-]?\d+(?:_\d+)*)?$/;
 
-/** float(text). Raises ValueError as Python does. */
-export function parseFloatText(text: string): number {
+/** float(text); undefined where Python raises. */
+export function parseFloatText(text: string): number | undefined {
   if (text.length > 100_000) overBudget('digits of a number', 100_000);
   const trimmed = strip(text, null, true, true);
   if (FLOAT_TEXT.test(trimmed)) return Number(trimmed.replaceAll('_', ''));
   const special = /^([+-]?)(?:(inf|infinity)|nan)$/i.exec(trimmed);
-  if (special === null) return valueError(`could not convert string to float: '${text.slice(0, 100)}'`);
+  if (special === null) return undefined;
   if (special[2] === undefined) return Number.NaN;
   return special[1] === '-' ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
 }
