@@ -5,6 +5,7 @@ import { Compiler } from './nunjucks.ts';
 import { getAttribute, getItem, isDictAttribute } from './python/attributes.ts';
 import { call, spreadArguments, spreadKeywords } from './python/calls.ts';
 import { COMPARISONS, truth } from './python/compare.ts';
+import { STR_METHODS } from './python/methods/str-methods.ts';
 import { add, concatenate, negative, operate, positive } from './python/operators.ts';
 import { PyError, syntaxError } from './python/py-error.ts';
 import type { RenderState } from './python/render-state.ts';
@@ -197,6 +198,23 @@ export class ExpressionCompiler extends Compiler {
   ): Evaluate {
     const values = this.#arguments(args, scope);
     const keywords = this.#keywords(args, scope, caller);
+    const method = callee.typename === 'Attribute' ? STR_METHODS.get(callee.name) : undefined;
+    if (callee.typename === 'Attribute' && method !== undefined && keywords === null) {
+      const self = this.expression(callee.target, scope);
+      const { name } = callee;
+      // Methods of text are called without a function object for the attribute.
+      return (frame) => {
+        const { state } = frame;
+        const object = self(frame);
+        state.at = callee.offset;
+        const found = typeof object === 'string' ? null : getAttribute(state, object, name);
+        const positional = values(frame);
+        state.at = offset;
+        if (typeof object !== 'string') return call(state, found, positional, null);
+        state.step();
+        return method(state, object, positional, null);
+      };
+    }
     const target = this.expression(callee, scope);
     return (frame) => {
       const object = target(frame);
