@@ -69,14 +69,16 @@ type Run = {
 
 /** One request while it runs. */
 export class Completion {
-  readonly #choices: Choice[];
+  /** One per choice, by index. With beam search there may be fewer than asked for, known when the first has something. */
+  readonly choices: Choice[];
   readonly #prepared: PreparedCompletion;
   readonly #run: Run;
   readonly #onAbort = (): void => this.stop(abortedBy(this.#prepared.signal));
   #open: number; // choices that have not ended
   readonly #touched = new Set<Choice>(); // those with news since the reader looked: there may be thousands that wait
   #lease: Disposable | null = null; // of what the engine needs until all choices have ended
-  #error: OnpolicyError | null = null;
+  /** Why it failed or was stopped; null: it did not. */
+  error: OnpolicyError | null = null;
   #wake: (() => void) | null = null;
 
   constructor(prepared: PreparedCompletion) {
@@ -88,19 +90,14 @@ export class Completion {
     const droppedTokens = prepared.shift?.dropped ?? 0;
     const options = { ...prepared, rules, onChange, droppedTokens };
     let experts: ExpertRows | null = null;
-    this.#choices = samplers.map((_, index) => {
+    this.choices = samplers.map((_, index) => {
       if (prepared.recordsExperts) experts = new ExpertRows(prepared.group.prompt.length, experts);
       return new Choice(index, { ...options, experts });
     });
     this.#open = samplers.length;
     signal?.addEventListener('abort', this.#onAbort, { once: true });
     this.#run =
-      lengthPenalty === null ? runSamplers(prepared, this.#choices) : this.#searchBeams(lengthPenalty);
-  }
-
-  /** One per choice, by index. With beam search there may be fewer than asked for, known when the first has something. */
-  get choices(): readonly Choice[] {
-    return this.#choices;
+      lengthPenalty === null ? runSamplers(prepared, this.choices) : this.#searchBeams(lengthPenalty);
   }
 
   /** Waits until the number of choices is known, and, for at most `waitMs`, what the prefix cache saves. Ends early with the completion. */
@@ -145,13 +142,8 @@ export class Completion {
     return promptScores?.entries(tokenizer) ?? null;
   }
 
-  /** Why it failed or was stopped; null: it did not. */
-  get error(): OnpolicyError | null {
-    return this.#error;
-  }
-
   get isEnded(): boolean {
-    return this.#open === 0 || this.#error !== null;
+    return this.#open === 0 || this.error !== null;
   }
 
   /** Waits until every choice has ended. Rejects when one failed, after stopping the others. */
@@ -161,7 +153,7 @@ export class Completion {
       if (this.isEnded) break;
       await this.#changed();
     }
-    if (this.#error) throw this.#error;
+    if (this.error) throw this.error;
   }
 
   /** The choices that have something new, once there are any; null when all have ended. Rejects when one failed. */
@@ -169,7 +161,7 @@ export class Completion {
     for (;;) {
       const changed = this.#takeTouched().filter((choice) => choice.hasDelta);
       if (changed.length > 0) return changed;
-      if (this.#error) throw this.#error;
+      if (this.error) throw this.error;
       if (this.isEnded) return null;
       await this.#changed();
     }
@@ -178,7 +170,7 @@ export class Completion {
   /** Stops what still runs; a caller that waits gets `error`. */
   stop(error: OnpolicyError): void {
     if (this.isEnded) return;
-    this.#error = error;
+    this.error = error;
     this.#finish();
   }
 
@@ -199,7 +191,7 @@ export class Completion {
     this.#touched.add(choice);
     if (choice.isEnded) this.#open -= 1;
     if (choice.finish) this.#prepared.remember(choice.index, choice.tokenIds);
-    if (choice.error && !this.#error) this.#error = choice.error;
+    if (choice.error && !this.error) this.error = choice.error;
     if (this.isEnded) this.#finish();
     else this.#notify();
   }
@@ -214,7 +206,7 @@ export class Completion {
   #searchBeams(lengthPenalty: number): BeamRun {
     const { samplers, rules, matchers, coversReasoning } = this.#prepared;
     const matcher = matchers[0] ?? null;
-    if (matcher && !coversReasoning && this.#choices[0]!.message.isReasoning)
+    if (matcher && !coversReasoning && this.choices[0]!.message.isReasoning)
       throw errorAt(
         'use_beam_search',
         'UNSUPPORTED',
@@ -229,18 +221,12 @@ export class Completion {
       lengthPenalty,
       onEnd: (result) => {
         if (this.isEnded) return;
-        if (result instanceof OnpolicyError) return this.#choices[0]!.onError(result);
-        this.#keepFirst(result.length);
+        if (result instanceof OnpolicyError) return this.choices[0]!.onError(result);
+        this.choices.length = this.#open = result.length; // a search may find fewer than were asked for
         for (const [index, hypothesis] of result.entries())
-          feedChoice(this.#choices[index]!, hypothesis, rules);
+          feedChoice(this.choices[index]!, hypothesis, rules);
       },
     });
-  }
-
-  /** A search may find fewer hypotheses than were asked for. */
-  #keepFirst(count: number): void {
-    this.#choices.length = count;
-    this.#open = count;
   }
 
   #changed(): Promise<void> {

@@ -24,8 +24,7 @@ export async function embed(
   const { size } = model.embeddings;
   if (dimensions !== null && dimensions > size)
     throwFaults([fault(['dimensions'], 'range', `an integer from 1 to ${size}, or null`, dimensions)]);
-  const sequences: Int32Array[] = [];
-  for (const input of request.inputs) sequences.push(await toTokens(model, request, input));
+  const sequences = await toTokens(model, request, request.inputs);
   const rows = await model.embeddings.embed(sequences, signal);
   const tokens = sequences.reduce((sum, { length }) => sum + length, 0);
   return {
@@ -41,13 +40,22 @@ export async function embed(
   };
 }
 
-/** The tokens of a text. Fails with `CONTEXT_OVERFLOW` for more than the model takes. */
+type TokenForm = Pick<ValidEmbeddingRequest, 'add_special_tokens' | 'truncate_prompt_tokens'>;
+
+/** The tokens of texts. Fails with `CONTEXT_OVERFLOW` for more than the model takes. */
 export async function toTokens(
+  model: EmbeddingModel,
+  form: TokenForm,
+  texts: Iterable<ValidEmbeddingRequest['inputs'][number]>,
+): Promise<Int32Array[]> {
+  const sequences: Int32Array[] = [];
+  for (const text of texts) sequences.push(await tokensOf(model, form, text));
+  return sequences;
+}
+
+async function tokensOf(
   { tokenizer, contextSize }: EmbeddingModel,
-  {
-    add_special_tokens: addSpecial,
-    truncate_prompt_tokens: truncate,
-  }: Pick<ValidEmbeddingRequest, 'add_special_tokens' | 'truncate_prompt_tokens'>,
+  { add_special_tokens: addSpecial, truncate_prompt_tokens: truncate }: TokenForm,
   { path, content }: ValidEmbeddingRequest['inputs'][number],
 ): Promise<Int32Array> {
   const isText = typeof content === 'string';

@@ -30,9 +30,11 @@ export class MessageOut {
   readonly #inputs = new Map<number, CustomInput>(); // of calls of custom tools
   readonly #calls = new Map<number, ResponseToolCall>();
   #delta: MessageDelta = { content: '', reasoning: '', toolCalls: [] };
-  #content = '';
-  #reasoningText = '';
-  #hasBrokenCall = false;
+  content = '';
+  /** The text of the reasoning, if it is wanted. */
+  reasoning = '';
+  /** A call was announced but never completed. */
+  hasBrokenCall = false;
 
   constructor({ tools, reasoning, includeReasoning }: MessagePlan) {
     this.#tools =
@@ -71,21 +73,8 @@ export class MessageOut {
     return this.#reasoning?.isInside() ?? false;
   }
 
-  get content(): string {
-    return this.#content;
-  }
-
-  get reasoning(): string {
-    return this.#reasoningText;
-  }
-
   get toolCalls(): ResponseToolCall[] {
     return [...this.#calls.values()];
-  }
-
-  /** A call was announced but never completed. */
-  get hasBrokenCall(): boolean {
-    return this.#hasBrokenCall;
   }
 
   push(text: string): void {
@@ -110,7 +99,7 @@ export class MessageOut {
   #readPart({ kind, text }: { kind: 'reasoning' | 'content'; text: string }): void {
     if (kind === 'content') return this.#readContent(text);
     if (!this.#includeReasoning) return;
-    this.#reasoningText += text;
+    this.reasoning += text;
     this.#delta.reasoning += text;
   }
 
@@ -120,29 +109,16 @@ export class MessageOut {
   }
 
   #readEvent(event: ToolCallEvent): void {
-    switch (event.kind) {
-      case 'content':
-        if (!this.#isForced) this.#addContent(event.text); // else it is the framing of a call that was cut
-        return;
-      case 'call_start':
-        this.#startCall(event.index, event.id, event.name);
-        return;
-      case 'call_arguments':
-        this.#addArguments(event.index, event.delta);
-        return;
-      case 'call_end':
-        return;
-      case 'call_broken':
-        this.#hasBrokenCall = true;
-        if (event.text !== '') this.#addContent(event.text);
-        return;
-      default:
-        event satisfies never;
-    }
+    if (event.kind === 'call_start') this.#startCall(event.index, event.id, event.name);
+    else if (event.kind === 'call_arguments') this.#addArguments(event.index, event.delta);
+    else if (event.kind === 'call_broken') {
+      this.hasBrokenCall = true;
+      this.#addContent(event.text);
+    } else if (event.kind === 'content' && !this.#isForced) this.#addContent(event.text); // forced: the framing of a call that was cut
   }
 
   #addContent(text: string): void {
-    this.#content += text;
+    this.content += text;
     this.#delta.content += text;
   }
 

@@ -81,8 +81,7 @@ async function compareVectors(
   for (const { query, document } of pairs)
     for (const text of [query, document]) texts.set(text.content, texts.get(text.content) ?? text);
   const form = { add_special_tokens: true, truncate_prompt_tokens };
-  const sequences: Int32Array[] = [];
-  for (const text of texts.values()) sequences.push(await toTokens(model, form, text));
+  const sequences = await toTokens(model, form, texts.values());
   const rows = await model.embeddings.embed(sequences, signal);
   const vectors = new Map([...texts.keys()].map((text, i) => [text, rows[i]!]));
   const scores = pairs.map(({ query, document }) =>
@@ -158,8 +157,7 @@ export async function classify(
   if (labels.length === 0)
     throw errorAt('model', 'UNSUPPORTED', `expected a model with labels in its file, got ${model.name}`);
   const form = { add_special_tokens: true, truncate_prompt_tokens };
-  const sequences: Int32Array[] = [];
-  for (const input of inputs) sequences.push(await toTokens(model, form, input));
+  const sequences = await toTokens(model, form, inputs);
   const rows = await model.embeddings.embed(sequences, signal);
   const data = rows.map((row, index) => {
     const probs = hasSoftmax || !use_activation ? Array.from(row) : probabilities(row);

@@ -96,7 +96,7 @@ export function toChunks(
       const chunks: ChatCompletionChunk[] = [];
       for (const choice of changed) {
         const delta = deltaChoice(header, choice);
-        const more = { ...counted(header, usage, choice), ...takeScores(choice) };
+        const more = { ...counted(header, usage, choice.tokenIds.length), ...takeScores(choice) };
         if (delta) chunks.push(toChunk(header, [delta], more));
       }
       return chunks;
@@ -119,10 +119,10 @@ function openingChunks(
   { choices, cachedTokens }: Completion,
   report: UsageReport,
 ): ChatCompletionChunk[] {
-  const { usage } = counted(header, report, null);
+  const { usage } = counted(header, report, 0);
   const none = usage ? { usage: { ...usage, prompt_tokens_details: { cached_tokens: cachedTokens } } } : {};
   const chunks = choices.map(({ index }) =>
-    toChunk(header, [roleChoice(header, index)], {
+    toChunk(header, [openingChoice(index, { role: header.role, content: '' })], {
       ...none,
       prompt_token_ids: header.returnTokenIds ? Array.from(header.promptIds) : null,
       system_fingerprint: header.systemFingerprint,
@@ -131,30 +131,22 @@ function openingChunks(
     }),
   );
   if (header.echo !== '')
-    for (const { index } of choices) chunks.push(toChunk(header, [echoChoice(header, index)], none));
+    for (const { index } of choices)
+      chunks.push(toChunk(header, [openingChoice(index, { content: header.echo })], none));
   return chunks;
 }
 
-function counted(header: AnswerHeader, usage: UsageReport, choice: Choice | null): { usage?: Usage } {
-  return usage.inEveryChunk ? { usage: choiceUsage(header, choice) } : {};
+function counted(
+  { promptTokens: prompt_tokens }: AnswerHeader,
+  { inEveryChunk }: UsageReport,
+  completion_tokens: number,
+): { usage?: Usage } {
+  if (!inEveryChunk) return {};
+  return { usage: { prompt_tokens, total_tokens: prompt_tokens + completion_tokens, completion_tokens } };
 }
 
-function roleChoice(header: AnswerHeader, index: number): ChunkChoice {
-  return {
-    index,
-    delta: { role: header.role, content: '', reasoning_content: null },
-    logprobs: null,
-    finish_reason: null,
-  };
-}
-
-function echoChoice(header: AnswerHeader, index: number): ChunkChoice {
-  return {
-    index,
-    delta: { content: header.echo, reasoning_content: null },
-    logprobs: null,
-    finish_reason: null,
-  };
+function openingChoice(index: number, delta: ChunkDelta): ChunkChoice {
+  return { index, delta: { ...delta, reasoning_content: null }, logprobs: null, finish_reason: null };
 }
 
 /** The next chunk of a choice; null when all there is of its text is still being read. */
@@ -188,10 +180,4 @@ function callDeltas(
   if (!usesFunctions) return { tool_calls: calls };
   const { name, arguments: text = '' } = calls[0]!.function ?? {}; // one call, whose new parts are one delta
   return { function_call: { ...(name === undefined ? {} : { name }), arguments: text } };
-}
-
-function choiceUsage(header: AnswerHeader, choice: Choice | null): Usage {
-  const prompt_tokens = header.promptTokens;
-  const completion_tokens = choice?.tokenIds.length ?? 0;
-  return { prompt_tokens, total_tokens: prompt_tokens + completion_tokens, completion_tokens };
 }

@@ -5,7 +5,7 @@ import { type Handle, loadAddon, type NativeChunk, type NativeProjector } from '
 import type { Complete } from '../protocol/index.ts';
 import { EmbeddingCache } from './embedding-cache.ts';
 import { framesOf } from './frames.ts';
-import { type MediaPart, type MediaSource, readSource, senseOf } from './source.ts';
+import { type MediaPart, readSource, senseOf } from './source.ts';
 
 type MediaLimits = Complete['MediaOptions'];
 
@@ -105,15 +105,10 @@ export class MediaModel {
   async #decode(part: MediaPart): Promise<{ handle: Handle; digest: string }> {
     const sense = senseOf(part.part);
     if (sense === null || !(sense === 'image' ? this.sees : this.hears)) throw refuse(part, this);
-    const source = await readSource(part, this.#limits);
-    const { handle } = await this.#toMedia(source);
-    return { handle, digest: `${source.kind} ${await digestOf(source.bytes)}` };
-  }
-
-  async #toMedia({ kind, bytes, path }: MediaSource): Promise<{ handle: Handle }> {
+    const { kind, bytes, path } = await readSource(part, this.#limits);
     const { maxPixels, maxSeconds } = this.#limits;
     try {
-      return await loadAddon().decodeMedia({
+      const { handle } = await loadAddon().decodeMedia({
         kind,
         bytes,
         pixels: maxPixels,
@@ -121,6 +116,7 @@ export class MediaModel {
         timeMs: DECODE_MS,
         sampleRate: this.#projector.sampleRate,
       });
+      return { handle, digest: `${kind} ${await digestOf(bytes)}` };
     } catch (error) {
       const { code, message } = fromNative(error);
       throw errorAt(path, code, message, error);

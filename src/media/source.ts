@@ -9,7 +9,7 @@ import { type ChatContentPart, type Complete, fileBytes } from '../protocol/inde
 type MediaLimits = Pick<Complete['MediaOptions'], 'maxBytes' | 'folders'>;
 
 /** Bytes of a file, and which part of the request they come from. */
-export type MediaSource = {
+type MediaSource = {
   readonly kind: 'image' | 'audio';
   /** Path of the field, for errors. */
   readonly path: string;

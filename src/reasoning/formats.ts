@@ -1,6 +1,6 @@
 /** Chat template text -> the markers of reasoning: one row per known format, or tags that the template declares. */
 
-import { withoutComments } from '../tool-calls/index.ts';
+import { HARMONY, withoutComments } from '../tool-calls/index.ts';
 
 /** The markers of reasoning. */
 export type ReasoningFormat =
@@ -18,72 +18,69 @@ export type ReasoningFormat =
 
 type TagFormat = Extract<ReasoningFormat, { kind: 'tags' }>;
 
-const THINK: TagFormat = { kind: 'tags', name: 'think', begin: '<think>', end: '</think>' };
+/** A format with tags, without its name. `signs`: what a template with it holds; default: both markers. */
+type TagRow = Omit<TagFormat, 'kind' | 'name'> & { readonly signs?: readonly (string | RegExp)[] };
 
-/** Known formats by name; specific ones before general ones. */
-const FORMATS = {
-  harmony: { kind: 'harmony', name: 'harmony' },
+const THINK = { begin: '<think>', end: '</think>' };
+
+/** Formats with tags by name; specific ones before general ones. */
+const TAGS = {
   gemma4: {
-    kind: 'tags',
-    name: 'gemma4',
     begin: '<|channel>thought\n',
     end: '<channel|>',
     isRepeatable: true,
+    signs: ['<|channel>', '<channel|>'],
   },
   cohere: {
-    kind: 'tags',
-    name: 'cohere',
     begin: '<|START_THINKING|>',
     end: '<|END_THINKING|>',
     answerMarkers: ['<|START_RESPONSE|>', '<|END_RESPONSE|>', '<|START_TEXT|>', '<|END_TEXT|>'],
     isRepeatable: true,
   },
   kimi_k3: {
-    kind: 'tags',
-    name: 'kimi_k3',
     begin: '<|open|>think<|sep|>',
     end: '<|close|>think<|sep|>',
     answerMarkers: ['<|open|>response<|sep|>', '<|close|>response<|sep|>', '<|close|>message<|sep|>'],
+    // its own template builds the markers of pieces
+    signs: ['<|open|>', /<\|end_of_msg\|>|<\|close\|>think<\|sep\|>/],
   },
   muse_glimmer: {
-    kind: 'tags',
-    name: 'muse_glimmer',
     begin: 'to=self<|message|>',
     end: '<|eom|>',
     answerMarkers: ['<|start|>assistant to=user<|message|>', 'to=user<|message|>'],
   },
-  mistral: { kind: 'tags', name: 'mistral', begin: '[THINK]', end: '[/THINK]', isRepeatable: true },
-  seed_oss: { kind: 'tags', name: 'seed_oss', begin: '<seed:think>', end: '</seed:think>' },
-  apertus: {
-    kind: 'tags',
-    name: 'apertus',
-    begin: '<|inner_prefix|>',
-    end: '<|inner_suffix|>',
-    isRepeatable: true,
-  },
+  mistral: { begin: '[THINK]', end: '[/THINK]', isRepeatable: true },
+  seed_oss: { begin: '<seed:think>', end: '</seed:think>' },
+  apertus: { begin: '<|inner_prefix|>', end: '<|inner_suffix|>', isRepeatable: true },
   apriel: {
-    kind: 'tags',
-    name: 'apriel',
     begin: 'Here are my reasoning steps:',
     end: '[BEGIN FINAL RESPONSE]',
     answerMarkers: ['[END FINAL RESPONSE]'],
   },
-  granite: {
-    kind: 'tags',
-    name: 'granite',
-    begin: 'Here is my thought process:',
-    end: 'Here is my response:',
+  granite: { begin: 'Here is my thought process:', end: 'Here is my response:' },
+  kimi_vl: { begin: '◁think▷', end: '◁/think▷' },
+  think_response: {
+    ...THINK,
+    answerMarkers: ['<response>', '</response>'],
+    signs: ['<think></think>', '<response></response>'], // some templates only describe the tags
   },
-  kimi_vl: { kind: 'tags', name: 'kimi_vl', begin: '◁think▷', end: '◁/think▷' },
-  think_response: { ...THINK, name: 'think_response', answerMarkers: ['<response>', '</response>'] },
-  think: THINK,
-} as const satisfies Readonly<Record<string, ReasoningFormat>>;
+  think: { ...THINK, signs: [/<\/?think>/] }, // some templates only remove old reasoning
+} as const satisfies Readonly<Record<string, TagRow>>;
 
 /** The names of the known formats. */
-export type ReasoningFormatName = keyof typeof FORMATS;
+export type ReasoningFormatName = 'harmony' | keyof typeof TAGS;
+
+const HARMONY_SIGNS = [HARMONY.channel, HARMONY.message];
+const ROWS = Object.entries<TagRow>(TAGS).map(([name, { signs, ...tags }]) => ({
+  signs: signs ?? [tags.begin, tags.end],
+  format: { kind: 'tags', name, ...tags } as ReasoningFormat,
+}));
+ROWS.unshift({ signs: HARMONY_SIGNS, format: { kind: 'harmony', name: 'harmony' } });
 
 /** All known formats by name. */
-export const REASONING_FORMATS: Readonly<Record<ReasoningFormatName, ReasoningFormat>> = FORMATS;
+export const REASONING_FORMATS = Object.fromEntries(
+  ROWS.map(({ format }) => [format.name, format]),
+) as Readonly<Record<ReasoningFormatName, ReasoningFormat>>;
 
 const TAG_NAME =
   '((?:[\\w.-]+:)?(?:[\\w.-]*think(?:ing)?|thoughts?|reason(?:ing)?|reflection|scratchpad|analysis)(?::[\\w.-]+)?)';
@@ -97,11 +94,13 @@ const OPENED_TAG = new RegExp(`<${TAG_NAME}>\\s*$`, 'i');
  */
 export function detectReasoning(template: string, promptTail = ''): ReasoningFormat | null {
   const text = withoutComments(template);
-  const known = Object.values(FORMATS).find((format) => isIn(format, text));
-  if (known) return known;
+  const holds = (sign: string | RegExp): boolean =>
+    typeof sign === 'string' ? text.includes(sign) : sign.test(text);
+  const known = ROWS.find(({ signs }) => signs.every(holds))?.format;
   return (
+    known ??
     declaredTag(text) ??
-    Object.values(FORMATS).findLast((format) => isReasoningOpen(format, promptTail)) ?? // the general one if several match
+    ROWS.findLast(({ format }) => isReasoningOpen(format, promptTail))?.format ?? // the general one if several match
     openedTag(promptTail)
   );
 }
@@ -124,25 +123,8 @@ export function reasoningEnd(format: ReasoningFormat): string {
 
 /** The texts with a meaning. Special tokens with such a text must stay in the parser's input. */
 export function reasoningMarkers(format: ReasoningFormat): readonly string[] {
-  if (format.kind === 'harmony')
-    return ['<|start|>', '<|channel|>', '<|constrain|>', '<|message|>', '<|end|>', '<|call|>', '<|return|>'];
+  if (format.kind === 'harmony') return Object.values(HARMONY);
   return [format.begin, format.end, ...(format.answerMarkers ?? [])];
-}
-
-function isIn(format: ReasoningFormat, text: string): boolean {
-  if (format.kind === 'harmony') return text.includes('<|channel|>') && text.includes('<|message|>');
-  switch (format.name) {
-    case 'gemma4':
-      return text.includes('<|channel>') && text.includes('<channel|>');
-    case 'think_response': // some templates only describe the tags
-      return text.includes('<think></think>') && text.includes('<response></response>');
-    case 'think': // some templates only remove old reasoning
-      return text.includes('<think>') || text.includes('</think>');
-    case 'kimi_k3': // its own template builds the markers of pieces
-      return text.includes('<|open|>') && (text.includes('<|end_of_msg|>') || text.includes(format.end));
-    default:
-      return text.includes(format.begin) && text.includes(format.end);
-  }
 }
 
 /** A pair of tags of the template whose name means thinking. */

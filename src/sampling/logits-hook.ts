@@ -29,7 +29,9 @@ export class LogitsHook {
     let logits: Float32Array = this.#row;
     for (const [index, processor] of this.#processors.entries()) {
       try {
-        const next = call(processor, this.#prompt, outputIds, logits) ?? logits;
+        const run = processor as (...given: unknown[]) => unknown;
+        const ids = processor.length >= 3 ? [this.#prompt, outputIds] : [outputIds];
+        const next = run(...ids, logits) ?? logits;
         if (lengthOf(next) !== this.#vocabSize) throw wrongShape(next, this.#vocabSize);
         logits = next as Float32Array;
       } catch (cause) {
@@ -43,21 +45,6 @@ export class LogitsHook {
     if (logits !== this.#row) Float32Array.prototype.set.call(this.row(), logits);
     return true;
   }
-}
-
-function call(
-  processor: LogitsProcessor,
-  prompt: Int32Array,
-  output: Int32Array,
-  logits: Float32Array,
-): unknown {
-  if (processor.length >= 3)
-    return (processor as (prompt: Int32Array, output: Int32Array, logits: Float32Array) => unknown)(
-      prompt,
-      output,
-      logits,
-    );
-  return (processor as (output: Int32Array, logits: Float32Array) => unknown)(output, logits);
 }
 
 const typedArray = Object.getPrototypeOf(Float32Array.prototype) as object;

@@ -50,7 +50,8 @@ export function createSamplers(
     logitBiasValues: Float32Array.from(request.logit_bias.values()),
     ...(request.allowed_token_ids ? { allowed: toMask(request.allowed_token_ids, tokenizer.vocabSize) } : {}),
     ...badWordsOf(request, tokenizer, rules),
-    stopIds: Int32Array.from(stopSet(rules)),
+    // masked until `min_tokens` were generated
+    stopIds: Int32Array.from(new Set([...rules.stopIds, ...rules.endIds])),
     endIds: Int32Array.from(rules.ignoreEos ? [] : rules.endIds),
     topLogprobs: request.logprobs
       ? request.top_logprobs === -1
@@ -71,11 +72,6 @@ export function createSamplers(
 export function forkSampler(sampler: SamplerHandle): SamplerHandle {
   const { Sampler } = loadAddon();
   return new Sampler(sampler);
-}
-
-/** Ids that are masked until `min_tokens` were generated: the request's stop ids and every end id. */
-function stopSet(rules: EndRules): Set<number> {
-  return new Set([...rules.stopIds, ...rules.endIds]);
 }
 
 /** (ceil(vocab / 32)) bit = allowed, little-endian within a word. */

@@ -1,46 +1,24 @@
 /** Expressions -> functions from a frame to the value. The base class of the compiler. */
 import type { Frame } from './frame.ts';
 import { FILTERS, TESTS } from './library/library.ts';
-import type { Applied } from './library/table.ts';
 import { Compiler } from './nunjucks.ts';
 import { getAttribute, getItem, isDictAttribute } from './python/attributes.ts';
 import { call, spreadArguments, spreadKeywords } from './python/calls.ts';
-import { contains, equal, order, truth } from './python/compare.ts';
-import { callStrMethod, STR_METHODS } from './python/methods/str-methods.ts';
+import { COMPARISONS, truth } from './python/compare.ts';
+import { STR_METHODS } from './python/methods/str-methods.ts';
 import { add, concatenate, negative, operate, positive } from './python/operators.ts';
 import { PyError, syntaxError } from './python/py-error.ts';
 import type { RenderState } from './python/render-state.ts';
 import { getSlice } from './python/slices.ts';
+import type { Applied } from './python/table.ts';
 import { Dict, isList, type Keywords, Tuple, textOf, Undefined, type Value } from './python/values.ts';
-import type { Arguments, BinaryOperator, CompareOperator, Expression, NodeOf } from './syntax/nodes.ts';
+import type { Arguments, Expression, NodeOf } from './syntax/nodes.ts';
 import type { Place, Scope } from './syntax/scope.ts';
 
 /** An expression, ready to run. */
 export type Evaluate = (frame: Frame) => Value;
 
 type Operation = (state: RenderState, left: Value, right: Value) => Value;
-type Comparison = (state: RenderState, left: Value, right: Value) => boolean;
-
-const OPERATIONS: Readonly<Record<BinaryOperator, Operation>> = {
-  '+': add,
-  '-': (state, a, b) => operate(state, '-', a, b),
-  '*': (state, a, b) => operate(state, '*', a, b),
-  '/': (state, a, b) => operate(state, '/', a, b),
-  '//': (state, a, b) => operate(state, '//', a, b),
-  '%': (state, a, b) => operate(state, '%', a, b),
-  '**': (state, a, b) => operate(state, '**', a, b),
-};
-
-const COMPARISONS: Readonly<Record<CompareOperator, Comparison>> = {
-  '==': equal,
-  '!=': (state, a, b) => !equal(state, a, b),
-  '<': (state, a, b) => order(state, '<', a, b),
-  '<=': (state, a, b) => order(state, '<=', a, b),
-  '>': (state, a, b) => order(state, '>', a, b),
-  '>=': (state, a, b) => order(state, '>=', a, b),
-  in: (state, a, b) => contains(state, b, a),
-  'not in': (state, a, b) => !contains(state, b, a),
-};
 
 /** Filters of Jinja2 that lay out or link text, which no chat template does. */
 const UNSUPPORTED_FILTERS: ReadonlySet<string> = new Set(['pprint', 'urlize', 'wordwrap']);
@@ -234,7 +212,7 @@ export class ExpressionCompiler extends Compiler {
         state.at = offset;
         if (typeof object !== 'string') return call(state, found, positional, null);
         state.step();
-        return callStrMethod(state, method, object, positional, null);
+        return method(state, object, positional, null);
       };
     }
     const target = this.expression(callee, scope);
@@ -341,7 +319,8 @@ export class ExpressionCompiler extends Compiler {
   }
 
   compileBinOp({ operator, left, right, offset }: NodeOf<'BinOp'>, scope: Scope): void {
-    this.#binary(OPERATIONS[operator], left, right, offset, scope);
+    const operation: Operation = (state, a, b) => operate(state, operator, a, b);
+    this.#binary(operator === '+' ? add : operation, left, right, offset, scope);
   }
 
   compileUnaryOp({ operator, target, offset }: NodeOf<'UnaryOp'>, scope: Scope): void {

@@ -256,7 +256,7 @@ export class TemplateCompiler extends ExpressionCompiler {
         const namespace = read(frame);
         if (!(namespace instanceof Namespace))
           throw new PyError('RuntimeError', 'cannot assign attribute on non-namespace object', offset);
-        namespace.assign(target.attribute, value);
+        namespace.attributes.set(target.attribute, value);
       };
     }
     const parts = target.items.map((item) => this.#assign(item, scope));

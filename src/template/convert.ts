@@ -11,98 +11,89 @@ const MAX_PLAIN_INTEGER = 1e21;
 
 /** Copies one value of the caller. `name` is used in error messages. */
 export function toValue(input: unknown, name: string): Value {
-  return new Converter(name).convert(input, 0);
-}
+  const path: unknown[] = [name];
+  /** Copies of objects, so that shared objects stay shared; null: of one around the current value. */
+  const copies = new Map<object, Value>();
+  let count = 0;
 
-class Converter {
-  /** Complete copies of objects, so that shared objects stay shared. */
-  readonly #copies = new Map<object, Value>();
-  /** The objects around the current value, and where in them it is. */
-  readonly #around: object[] = [];
-  readonly #path: unknown[];
-  #count = 0;
+  const refuse = (got: string): never => {
+    const at = path.join('.');
+    const msg = `${at}: expected plain data (null, boolean, number, string, array, object or Map), got ${got}`;
+    throw new OnpolicyError('INVALID_REQUEST', msg, {
+      detail: [{ loc: at.split('.'), msg, type: 'type' }],
+    });
+  };
 
-  constructor(name: string) {
-    this.#path = [name];
-  }
-
-  convert(input: unknown, depth: number): Value {
-    if (++this.#count > MAX_INPUT_VALUES) this.#refuse(`more than ${MAX_INPUT_VALUES} values`, depth);
-    switch (typeof input) {
+  const convert = (value: unknown): Value => {
+    if (++count > MAX_INPUT_VALUES) refuse(`more than ${MAX_INPUT_VALUES} values`);
+    switch (typeof value) {
       case 'string':
       case 'boolean':
-        return input;
+        return value;
       case 'number':
-        return numberValue(input);
+        return numberValue(value);
       case 'bigint': {
-        const small = Number(input);
-        return Number.isSafeInteger(small) ? small : input;
+        const small = Number(value);
+        return Number.isSafeInteger(small) ? small : value;
       }
       case 'undefined':
         return null;
       case 'object':
-        return input === null ? null : this.#object(input, depth);
+        return value === null ? null : copyObject(value);
       default:
-        return this.#refuse(`a ${typeof input}`, depth);
+        return refuse(`a ${typeof value}`);
     }
-  }
+  };
 
-  #object(input: object, depth: number): Value {
-    const known = this.#copies.get(input);
-    if (known !== undefined) return known;
-    if (depth >= MAX_INPUT_DEPTH) {
-      const isCycle = this.#around.lastIndexOf(input, depth - 1) >= 0;
-      this.#refuse(
-        isCycle ? 'an object that holds itself' : `more than ${MAX_INPUT_DEPTH} levels of nesting`,
-        depth,
-      );
-    }
-    this.#around[depth] = input;
-    const copy = Array.isArray(input) ? this.#array(input, depth + 1) : this.#dict(input, depth + 1);
-    this.#copies.set(input, copy);
+  const inside = (key: unknown, value: unknown): Value => {
+    path.push(key);
+    const copy = convert(value);
+    path.pop();
     return copy;
-  }
+  };
 
-  #array(input: readonly unknown[], depth: number): Value {
+  const copyObject = (object: object): Value => {
+    const known = copies.get(object);
+    if (known === null) refuse('an object that holds itself');
+    if (known !== undefined) return known;
+    if (path.length > MAX_INPUT_DEPTH) refuse(`more than ${MAX_INPUT_DEPTH} levels of nesting`);
+    copies.set(object, null);
+    const copy = Array.isArray(object) ? copyList(object) : copyDict(object);
+    copies.set(object, copy);
+    return copy;
+  };
+
+  const copyList = (list: readonly unknown[]): Value[] => {
     const items: Value[] = [];
-    for (let i = 0; i < input.length; i++) {
-      this.#path[depth] = i;
-      items.push(this.convert(input[i], depth));
-    }
+    for (let i = 0; i < list.length; i++) items.push(inside(i, list[i]));
     return items;
-  }
+  };
 
-  #dict(input: object, depth: number): Value {
+  const copyDict = (object: object): Dict => {
     const dict = new Dict();
-    if (input instanceof Map) {
-      for (const [key, value] of input) {
+    if (object instanceof Map) {
+      for (const [key, value] of object) {
         if (typeof key !== 'string' && typeof key !== 'number' && typeof key !== 'boolean' && key !== null)
-          this.#refuse(`a key of type ${typeof key}`, depth - 1);
-        this.#path[depth] = key;
-        if (value !== undefined) dict.set(this.convert(key, depth), this.convert(value, depth));
+          refuse(`a key of type ${typeof key}`);
+        if (value !== undefined) dict.set(convert(key), inside(key, value));
       }
       return dict;
     }
-    const prototype: unknown = Object.getPrototypeOf(input);
+    const prototype: unknown = Object.getPrototypeOf(object);
     // Object.prototype of any realm has no prototype of its own.
-    if (prototype !== null && Object.getPrototypeOf(prototype) !== null)
-      this.#refuse('an instance of a class', depth - 1);
-    for (const key of Object.keys(input)) {
-      const { value, get, set } = Object.getOwnPropertyDescriptor(input, key)!;
-      this.#path[depth] = key;
-      if (get !== undefined || set !== undefined) this.#refuse('an accessor', depth);
-      if (value !== undefined) dict.set(key, this.convert(value, depth));
+    if (prototype !== null && Object.getPrototypeOf(prototype) !== null) refuse('an instance of a class');
+    for (const key of Object.keys(object)) {
+      const { value, get, set } = Object.getOwnPropertyDescriptor(object, key)!;
+      if (get !== undefined || set !== undefined) {
+        path.push(key);
+        refuse('an accessor');
+      }
+      if (value !== undefined) dict.set(key, inside(key, value));
     }
     return dict;
-  }
+  };
 
-  #refuse(got: string, depth: number): never {
-    const path = this.#path.slice(0, depth + 1).join('.');
-    const msg = `${path}: expected plain data (null, boolean, number, string, array, object or Map), got ${got}`;
-    throw new OnpolicyError('INVALID_REQUEST', msg, {
-      detail: [{ loc: path.split('.'), msg, type: 'type' }],
-    });
-  }
+  return convert(input);
 }
 
 function numberValue(input: number): Value {

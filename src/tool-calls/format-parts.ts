@@ -1,6 +1,6 @@
 /** What rows of the table of formats share: syntaxes of calls, and rows that differ in a word. */
 import type { FormatRow, ToolCallSyntax } from './format-row.ts';
-import { xmlCalls } from './xml-calls.ts';
+import { xmlRow } from './xml-calls.ts';
 
 /** Parameters in Qwen's tags. */
 export const QWEN_PARAMETERS = {
@@ -29,42 +29,29 @@ export const PYTHON_CALL = {
   name: 'plain',
   middle: ['('],
   arguments: 'python',
+  textArgument: (name: string) => [`${name}="`, '"'] as const,
   end: ')',
   separator: ', ',
 } as const;
-/** A name, then a JSON object. */
-export const NAMED = { name: 'plain', arguments: 'json', separator: '' } as const;
-
-/** Parameters in DeepSeek's tags, in a section of this name. */
-export function dsmlCalls(section: string, seenBy: FormatRow['seenBy']): FormatRow {
-  const callBegin = '<｜DSML｜invoke name="';
-  const callEnd = '</｜DSML｜invoke>';
-  return {
-    reads: xmlCalls({
+/** Parameters in DeepSeek's tags, in a section of this name; those of both names are read. */
+export function dsmlRow(section: 'function_calls' | 'tool_calls'): Pick<FormatRow, 'reads' | 'writes'> {
+  const names = [section, section === 'tool_calls' ? 'function_calls' : 'tool_calls'];
+  return xmlRow(
+    {
       sections: {
-        begins: ['<｜DSML｜function_calls>', '<｜DSML｜tool_calls>'],
-        ends: ['</｜DSML｜function_calls>', '</｜DSML｜tool_calls>'],
+        begins: names.map((name) => `<｜DSML｜${name}>`),
+        ends: names.map((name) => `</｜DSML｜${name}>`),
       },
-      callBegin,
+      callBegin: '<｜DSML｜invoke name="',
       nameEnd: '">',
-      callEnd,
+      callEnd: '</｜DSML｜invoke>',
       parameterBegin: '<｜DSML｜parameter name="',
       keyEnd: '"',
       typeAttribute: { end: '>', string: '"true"' },
       valueEnds: ['</｜DSML｜parameter>'],
-    }),
-    writes: {
-      section: { begin: `<｜DSML｜${section}>\n`, end: `\n</｜DSML｜${section}>` },
-      begin: callBegin,
-      name: 'plain',
-      middle: ['">'],
-      arguments: 'deepseek_xml',
-      end: callEnd,
-      separator: '\n',
-      trigger: `<｜DSML｜${section}>`,
     },
-    seenBy,
-  };
+    'deepseek_xml',
+  );
 }
 
 /** A list of calls as JSON objects, between two markers. */

@@ -14,6 +14,8 @@ export type ToolCallSyntax = {
   readonly middle: readonly Part[];
   /** `json`: the arguments are a JSON object. Otherwise parameters in this style of the grammar engine. */
   readonly arguments: ArgumentStyle;
+  /** What stands around an argument that is a text, for styles with tags. Default: as in JSON. */
+  readonly textArgument?: (name: string) => readonly [begin: string, end: string];
   readonly end: string;
   /** The separator of two calls; null: an answer has one. */
   readonly separator: string | null;

@@ -1,15 +1,28 @@
 /** The table of tool-call formats: one row each, which parser, grammar and detection read. */
 import { atemCalls } from './atem-calls.ts';
-import { dsmlCalls, inSection, JSON_OBJECT, NAMED, PYTHON_CALL, QWEN_PARAMETERS } from './format-parts.ts';
+import { dsmlRow, inSection, JSON_OBJECT, PYTHON_CALL, QWEN_PARAMETERS } from './format-parts.ts';
 import type { FormatRow } from './format-row.ts';
 import { gemmaCalls } from './gemma-calls.ts';
 import { harmonyRow } from './harmony-calls.ts';
-import { bareJsonCalls, jsonCalls, readJsonCalls } from './json-calls.ts';
+import { bareJsonCalls, jsonCalls } from './json-calls.ts';
 import { llamaCalls } from './llama-calls.ts';
-import { functionaryCalls, mistralCalls, namedJson, splitIndexedName } from './named-json.ts';
+import {
+  functionaryCalls,
+  mistralCalls,
+  NAMED,
+  namedJson,
+  namedRow,
+  splitIndexedName,
+} from './named-json.ts';
 import { nestedCalls } from './nested-calls.ts';
 import { barePythonCalls, fencedPythonCalls, pythonListCalls } from './python-calls.ts';
-import { xmlCalls } from './xml-calls.ts';
+import { xmlCalls, xmlRow } from './xml-calls.ts';
+
+const DEEPSEEK_CALL = {
+  section: { begin: '<｜tool▁calls▁begin｜>', end: '<｜tool▁calls▁end｜>' },
+  callBegin: '<｜tool▁call▁begin｜>',
+  callEnd: '<｜tool▁call▁end｜>',
+} as const;
 
 /**
  * All formats, with the names of vLLM's parsers where it has one. Detection takes the first row that a template has the signs
@@ -24,6 +37,7 @@ const FORMATS = {
       name: 'plain',
       middle: ['{'],
       arguments: 'gemma',
+      textArgument: (name) => [`${name}:<|"|>`, '<|"|>'],
       end: '}<tool_call|>',
       separator: '',
       trigger: '<|tool_call>',
@@ -45,21 +59,19 @@ const FORMATS = {
     seenBy: [['```tool_code']],
   },
   kimi_k2: {
-    reads: namedJson({
-      section: { begin: '<|tool_calls_section_begin|>', end: '<|tool_calls_section_end|>' },
-      callBegin: '<|tool_call_begin|>',
-      nameEnd: '<|tool_call_argument_begin|>',
-      callEnd: '<|tool_call_end|>',
-      splitName: splitIndexedName,
-    }),
-    writes: {
-      ...NAMED,
-      section: { begin: '<|tool_calls_section_begin|>', end: '<|tool_calls_section_end|>' },
-      begin: '<|tool_call_begin|>functions.',
-      middle: [':', { pattern: '[0-9]+' }, '<|tool_call_argument_begin|>'],
-      end: '<|tool_call_end|>',
-      trigger: '<|tool_calls_section_begin|>',
-    },
+    ...namedRow(
+      {
+        section: { begin: '<|tool_calls_section_begin|>', end: '<|tool_calls_section_end|>' },
+        callBegin: '<|tool_call_begin|>',
+        nameEnd: '<|tool_call_argument_begin|>',
+        callEnd: '<|tool_call_end|>',
+        splitName: splitIndexedName,
+      },
+      {
+        begin: '<|tool_call_begin|>functions.',
+        middle: [':', { pattern: '[0-9]+' }, '<|tool_call_argument_begin|>'],
+      },
+    ),
     seenBy: [['<|tool_call_begin|>']],
   },
   kimi_k3: {
@@ -86,60 +98,43 @@ const FORMATS = {
     }),
     seenBy: [['<|tool_call:begin|>']],
   },
-  deepseek_v4: dsmlCalls('tool_calls', [['｜DSML｜', 'tool_calls>']]),
-  deepseek_v32: dsmlCalls('function_calls', [['｜DSML｜']]),
+  deepseek_v4: { ...dsmlRow('tool_calls'), seenBy: [['｜DSML｜', 'tool_calls>']] },
+  deepseek_v32: { ...dsmlRow('function_calls'), seenBy: [['｜DSML｜']] },
   deepseek_v3: {
-    reads: namedJson({
-      section: { begin: '<｜tool▁calls▁begin｜>', end: '<｜tool▁calls▁end｜>' },
-      callBegin: '<｜tool▁call▁begin｜>',
-      prefixEnd: '<｜tool▁sep｜>',
-      nameEnd: '\n',
-      fence: { begin: '```json', end: '```' },
-      callEnd: '<｜tool▁call▁end｜>',
-    }),
-    writes: {
-      ...NAMED,
-      section: { begin: '<｜tool▁calls▁begin｜>', end: '<｜tool▁calls▁end｜>' },
-      begin: '<｜tool▁call▁begin｜>function<｜tool▁sep｜>',
-      middle: ['\n```json\n'],
-      end: '\n```<｜tool▁call▁end｜>',
-      separator: '\n',
-      trigger: '<｜tool▁calls▁begin｜>',
-    },
+    ...namedRow(
+      {
+        ...DEEPSEEK_CALL,
+        prefixEnd: '<｜tool▁sep｜>',
+        nameEnd: '\n',
+        fence: { begin: '```json', end: '```' },
+      },
+      {
+        begin: '<｜tool▁call▁begin｜>function<｜tool▁sep｜>',
+        middle: ['\n```json\n'],
+        end: '\n```<｜tool▁call▁end｜>',
+        separator: '\n',
+      },
+    ),
     seenBy: [['<｜tool▁call▁begin｜>', '```json']],
   },
   deepseek_v31: {
-    reads: namedJson({
-      section: { begin: '<｜tool▁calls▁begin｜>', end: '<｜tool▁calls▁end｜>' },
-      callBegin: '<｜tool▁call▁begin｜>',
-      nameEnd: '<｜tool▁sep｜>',
-      callEnd: '<｜tool▁call▁end｜>',
-    }),
-    writes: {
-      ...NAMED,
-      section: { begin: '<｜tool▁calls▁begin｜>', end: '<｜tool▁calls▁end｜>' },
-      begin: '<｜tool▁call▁begin｜>',
-      middle: ['<｜tool▁sep｜>'],
-      end: '<｜tool▁call▁end｜>',
-      trigger: '<｜tool▁calls▁begin｜>',
-    },
+    ...namedRow({ ...DEEPSEEK_CALL, nameEnd: '<｜tool▁sep｜>' }),
     seenBy: [['<｜tool▁call▁begin｜>']],
   },
   /** `[TOOL_CALLS]NAME[ARGS]{...}`. */
   mistral_args: {
-    reads: mistralCalls((context) => readJsonCalls(context, { begins: [] })),
+    reads: mistralCalls(),
     writes: { ...NAMED, begin: '[TOOL_CALLS]', middle: ['[ARGS]'], end: '', trigger: '[TOOL_CALLS]' },
     seenBy: [['[TOOL_CALLS]', '[ARGS]']],
   },
   /** A JSON list after `[TOOL_CALLS]`; both Mistral formats parse both forms. */
   mistral: {
-    reads: mistralCalls((context) => readJsonCalls(context, { begins: [] })),
+    reads: mistralCalls(),
     writes: inSection('[TOOL_CALLS] [', ']'),
     seenBy: [['[TOOL_CALLS]']],
   },
   yandex: {
-    reads: namedJson({ callBegin: '[TOOL_CALL_START]', nameEnd: '\n' }),
-    writes: { ...NAMED, begin: '[TOOL_CALL_START]', middle: ['\n'], end: '', trigger: '[TOOL_CALL_START]' },
+    ...namedRow({ callBegin: '[TOOL_CALL_START]', nameEnd: '\n' }),
     seenBy: [['[TOOL_CALL_START]']],
   },
   functionary_v32: {
@@ -148,139 +143,95 @@ const FORMATS = {
     seenBy: [['>>>', /recipient|functionary/]],
   },
   seed_oss: {
-    reads: xmlCalls({
-      ...QWEN_PARAMETERS,
-      hasLineBreak: false,
-      valueEnds: ['</parameter>'],
-      sections: { begins: ['<seed:tool_call>'], ends: ['</seed:tool_call>'] },
-    }),
-    writes: {
-      begin: '<seed:tool_call>\n<function=',
-      name: 'plain',
-      middle: ['>\n'],
-      arguments: 'seed_xml',
-      end: '\n</function>\n</seed:tool_call>',
-      separator: '\n',
-      trigger: '<seed:tool_call>',
-    },
+    ...xmlRow(
+      {
+        ...QWEN_PARAMETERS,
+        hasLineBreak: false,
+        valueEnds: ['</parameter>'],
+        sections: { begins: ['<seed:tool_call>'], ends: ['</seed:tool_call>'] },
+      },
+      'seed_xml',
+      { isEachInSection: true },
+    ),
     seenBy: [['<seed:tool_call>']],
   },
   qwen3_coder: {
-    reads: xmlCalls({
-      ...QWEN_PARAMETERS,
-      sections: { begins: ['<tool_call>'], ends: ['</tool_call>'] },
-    }),
-    writes: {
-      begin: '<tool_call>\n<function=',
-      name: 'plain',
-      middle: ['>\n'],
-      arguments: 'qwen_xml',
-      end: '\n</function>\n</tool_call>',
-      separator: '\n',
-      trigger: '<tool_call>',
-    },
+    ...xmlRow(
+      { ...QWEN_PARAMETERS, sections: { begins: ['<tool_call>'], ends: ['</tool_call>'] } },
+      'qwen_xml',
+      { isEachInSection: true },
+    ),
     seenBy: [['<function=', '<parameter=']],
   },
   functionary_v31: {
-    reads: namedJson({ callBegin: '<function=', nameEnd: '>', callEnd: '</function>' }),
-    writes: {
-      ...NAMED,
-      begin: '<function=',
-      middle: ['>'],
-      end: '</function>',
-      trigger: '<function=',
-    },
+    ...namedRow({ callBegin: '<function=', nameEnd: '>', callEnd: '</function>' }),
     seenBy: [['<function=']],
   },
   minicpm: {
-    reads: xmlCalls({
-      callBegin: '<function name="',
-      nameEnd: '">',
-      callEnd: '</function>',
-      parameterBegin: '<param name="',
-      keyEnd: '">',
-      valueEnds: ['</param>'],
-      hasCdata: true,
-    }),
-    writes: {
-      begin: '<function name="',
-      name: 'plain',
-      middle: ['">'],
-      arguments: 'minicpm_xml',
-      end: '</function>',
-      separator: '\n',
-      trigger: '<function name="',
-    },
+    ...xmlRow(
+      {
+        callBegin: '<function name="',
+        nameEnd: '">',
+        callEnd: '</function>',
+        parameterBegin: '<param name="',
+        keyEnd: '">',
+        valueEnds: ['</param>'],
+        hasCdata: true,
+      },
+      'minicpm_xml',
+    ),
     seenBy: [['<function name=', '<param name=']],
   },
   minimax_m2: {
-    reads: xmlCalls({
-      sections: { begins: ['<minimax:tool_call>'], ends: ['</minimax:tool_call>'] },
-      callBegin: '<invoke name="',
-      nameEnd: '">',
-      callEnd: '</invoke>',
-      parameterBegin: '<parameter name="',
-      keyEnd: '">',
-      valueEnds: ['</parameter>'],
-    }),
-    writes: {
-      section: { begin: '<minimax:tool_call>\n', end: '\n</minimax:tool_call>' },
-      begin: '<invoke name="',
-      name: 'plain',
-      middle: ['">'],
-      arguments: 'minimax_xml',
-      end: '</invoke>',
-      separator: '\n',
-      trigger: '<minimax:tool_call>',
-    },
+    ...xmlRow(
+      {
+        sections: { begins: ['<minimax:tool_call>'], ends: ['</minimax:tool_call>'] },
+        callBegin: '<invoke name="',
+        nameEnd: '">',
+        callEnd: '</invoke>',
+        parameterBegin: '<parameter name="',
+        keyEnd: '">',
+        valueEnds: ['</parameter>'],
+      },
+      'minimax_xml',
+    ),
     seenBy: [['<minimax:tool_call>', '<invoke name=']],
   },
   /** Hunyuan 3. */
   hy_v3: {
-    reads: xmlCalls({
-      sections: { begins: ['<tool_calls:opensource>'], ends: ['</tool_calls:opensource>'] },
-      callBegin: '<tool_call:opensource>',
-      nameEnd: '<tool_sep:opensource>',
-      callEnd: '</tool_call:opensource>',
-      parameterBegin: '<arg_key:opensource>',
-      keyEnd: '</arg_key:opensource>',
-      valueBegin: '<arg_value:opensource>',
-      valueEnds: ['</arg_value:opensource>'],
-    }),
-    writes: {
-      section: { begin: '<tool_calls:opensource>\n', end: '\n</tool_calls:opensource>' },
-      begin: '<tool_call:opensource>',
-      name: 'plain',
-      middle: ['<tool_sep:opensource>\n'],
-      arguments: 'hunyuan_xml',
-      end: '</tool_call:opensource>',
-      separator: '\n',
-      trigger: '<tool_calls:opensource>',
-    },
+    ...xmlRow(
+      {
+        sections: { begins: ['<tool_calls:opensource>'], ends: ['</tool_calls:opensource>'] },
+        callBegin: '<tool_call:opensource>',
+        nameEnd: '<tool_sep:opensource>',
+        callEnd: '</tool_call:opensource>',
+        parameterBegin: '<arg_key:opensource>',
+        keyEnd: '</arg_key:opensource>',
+        valueBegin: '<arg_value:opensource>',
+        valueEnds: ['</arg_value:opensource>'],
+      },
+      'hunyuan_xml',
+      { middle: ['<tool_sep:opensource>\n'] },
+    ),
     seenBy: [[/<tool_sep(?:\{\})?(?::opensource)?>/]],
   },
   /** MiniMax M3: nested elements. */
   minimax_m3: { reads: nestedCalls(), seenBy: [[']<]minimax[>[']] },
   glm45: {
-    reads: xmlCalls({
-      callBegin: '<tool_call>',
-      nameEnd: '\n',
-      nameLookahead: ['<arg_key>', '</tool_call>'],
-      callEnd: '</tool_call>',
-      parameterBegin: '<arg_key>',
-      keyEnd: '</arg_key>',
-      valueBegin: '<arg_value>',
-      valueEnds: ['</arg_value>'],
-    }),
-    writes: {
-      begin: '<tool_call>',
-      name: 'plain',
-      middle: [],
-      arguments: 'glm_xml',
-      end: '</tool_call>',
-      separator: '\n',
-      trigger: '<tool_call>',
-    },
+    ...xmlRow(
+      {
+        callBegin: '<tool_call>',
+        nameEnd: '\n',
+        nameLookahead: ['<arg_key>', '</tool_call>'],
+        callEnd: '</tool_call>',
+        parameterBegin: '<arg_key>',
+        keyEnd: '</arg_key>',
+        valueBegin: '<arg_value>',
+        valueEnds: ['</arg_value>'],
+      },
+      'glm_xml',
+      { middle: [] },
+    ),
     seenBy: [['<tool_call>', '<arg_key>', '<arg_value>']],
   },
   cohere: {

@@ -1,7 +1,7 @@
 /** harmony messages to `functions.NAME` -> calls. The reasoning parser has handled all other messages. */
 import { type Family, NOT_A_CALL, readArgumentsToEnd, takeEnd } from './context.ts';
-import { NAMED } from './format-parts.ts';
 import type { FormatRow } from './format-row.ts';
+import { NAMED } from './named-json.ts';
 
 /** Texts with a meaning in harmony. */
 export const HARMONY = {

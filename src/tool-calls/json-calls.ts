@@ -20,7 +20,6 @@ export type JsonCalls = {
   /** Text that may stand between `begins` and the JSON. */
   readonly fence?: string;
   readonly nameKey?: string;
-  readonly argumentKeys?: readonly string[];
   /** Whether a call is `{"NAME": {...}}`. */
   readonly isKeyed?: boolean;
   /** Whether only names of given tools are calls. */
@@ -94,13 +93,16 @@ function* readCall(context: CallContext, calls: JsonCalls): Reading {
     yield* reader.space();
     const key = yield* readKey(reader);
     if (calls.isKeyed) name = checkName(context, calls, key);
-    if (calls.isKeyed || isArgumentKey(calls, key)) {
+    if (calls.isKeyed || key === 'arguments' || key === 'parameters') {
       if (name !== null) {
         if (!sink.isOpen) sink.start(name);
         yield* readArguments(reader, (text) => sink.arguments(text));
         return yield* endCall(context);
       }
-      early = yield* readEarlyArguments(reader);
+      early = '';
+      yield* readArguments(reader, (piece) => {
+        early += piece;
+      });
     } else if (key === (calls.nameKey ?? 'name')) {
       name = checkName(context, calls, JSON.parse(yield* readJsonText(reader)));
       // without a marker, `{"name": ...}` may be plain text
@@ -127,14 +129,6 @@ function* readKey(reader: TextReader): Reading<string> {
   return key;
 }
 
-function* readEarlyArguments(reader: TextReader): Reading<string> {
-  let text = '';
-  yield* readArguments(reader, (piece) => {
-    text += piece;
-  });
-  return text;
-}
-
 /** Ends the call, and consumes the rest of its object as far as it is valid. */
 function* endCall({ reader, sink }: CallContext): Reading {
   sink.end();
@@ -153,8 +147,4 @@ function checkName({ sink, tools }: CallContext, calls: JsonCalls, name: unknown
   if (typeof name !== 'string' || name === '' || sink.isOpen) throw NOT_A_CALL;
   if (calls.isGated && !tools.has(name)) throw NOT_A_CALL;
   return name;
-}
-
-function isArgumentKey(calls: JsonCalls, key: string): boolean {
-  return (calls.argumentKeys ?? ['arguments', 'parameters']).includes(key);
 }

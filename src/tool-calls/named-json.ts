@@ -9,6 +9,11 @@ import {
   readName,
   takeEnd,
 } from './context.ts';
+import type { FormatRow, ToolCallSyntax } from './format-row.ts';
+import { readJsonCalls } from './json-calls.ts';
+
+/** A name, then a JSON object. */
+export const NAMED = { name: 'plain', arguments: 'json', separator: '' } as const;
 
 /** The syntax of a name and a JSON object. */
 export type NamedJson = {
@@ -24,6 +29,26 @@ export type NamedJson = {
   /** Splits the text of the name into name and id. */
   readonly splitName?: (text: string) => { name: string; id: string };
 };
+
+/** The row of a format with such calls. `layout`: where its calls are not just their markers one after the other. */
+export function namedRow(
+  calls: NamedJson,
+  layout: Partial<ToolCallSyntax> = {},
+): Pick<FormatRow, 'reads' | 'writes'> {
+  const { section, callBegin, nameEnd, callEnd = '' } = calls;
+  return {
+    reads: namedJson(calls),
+    writes: {
+      ...NAMED,
+      ...(section ? { section } : {}),
+      begin: callBegin,
+      middle: [nameEnd],
+      end: callEnd,
+      trigger: section?.begin ?? callBegin,
+      ...layout,
+    },
+  };
+}
 
 /** Calls of the form `callBegin name nameEnd {...} callEnd`, with or without a section. */
 export function namedJson(calls: NamedJson): Family {
@@ -66,7 +91,7 @@ export function splitIndexedName(text: string): { name: string; id: string } {
 }
 
 /** `[TOOL_CALLS]` and a JSON list, or `NAME[ARGS]{...}` with an optional id after the name. */
-export function mistralCalls(readList: (context: CallContext) => Reading): Family {
+export function mistralCalls(): Family {
   return {
     markers: ['[TOOL_CALLS]'],
     literals: ['[TOOL_CALLS]', '[ARGS]', '[CALL_ID]'],
@@ -74,7 +99,7 @@ export function mistralCalls(readList: (context: CallContext) => Reading): Famil
       const { reader, sink } = context;
       yield* reader.space();
       const first = yield* reader.peek();
-      if (first === '[' || first === '{') return yield* readList(context);
+      if (first === '[' || first === '{') return yield* readJsonCalls(context, { begins: [] });
       const { name, end } = yield* readName(reader, ['[ARGS]', '[CALL_ID]', '{']);
       const id = end === '[CALL_ID]' ? (yield* readName(reader, ['[ARGS]'])).name : null;
       if (end === '{') reader.giveBack(end);

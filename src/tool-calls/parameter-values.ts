@@ -20,20 +20,7 @@ const LOOSE_TYPES: Readonly<Record<string, string>> = {
   list: 'array',
 };
 
-/** Keywords that imply a type. */
-type Schema = {
-  readonly [keyword in
-    | '$ref'
-    | 'type'
-    | 'enum'
-    | 'const'
-    | 'anyOf'
-    | 'oneOf'
-    | 'allOf'
-    | 'properties'
-    | 'additionalProperties'
-    | 'items']?: unknown;
-};
+type Schema = Readonly<Record<string, unknown>>;
 
 /** A schema in the schema of a tool's parameters, where its references lead. */
 export type Typed = { readonly schema: unknown; readonly root: unknown };
@@ -45,8 +32,8 @@ export function parameterTypes(parameters: unknown, name: string): ParameterType
 
 /** The schema of a property, or with null that of the items. */
 export function inside({ schema, root }: Typed, name: string | null): Typed {
-  for (let left = MAX_SCHEMAS; left > 0 && isSchema(schema) && typeof schema.$ref === 'string'; left--)
-    schema = resolve(schema.$ref, root);
+  for (let left = MAX_SCHEMAS; left > 0 && isSchema(schema) && typeof schema['$ref'] === 'string'; left--)
+    schema = resolve(schema['$ref'], root);
   if (!isSchema(schema)) return { schema: null, root };
   const { items, properties, additionalProperties } = schema;
   return { schema: name === null ? items : (ownValue(properties, name) ?? additionalProperties), root };
@@ -78,9 +65,9 @@ function collectTypes(schema: unknown, root: unknown, budget: { left: number }):
   if (typeof $ref === 'string') return collectTypes(resolve($ref, root), root, budget);
   if (typeof type === 'string') return new Set([LOOSE_TYPES[type.toLowerCase()] ?? type.toLowerCase()]);
   if (Array.isArray(type)) return new Set(type.map((one) => LOOSE_TYPES[String(one)] ?? String(one)));
-  if (Array.isArray(schema.enum))
-    return new Set(schema.enum.map((value) => typeOfJson(JSON.stringify(value))));
-  if ('const' in schema) return new Set([typeOfJson(JSON.stringify(schema.const))]);
+  if (Array.isArray(schema['enum']))
+    return new Set(schema['enum'].map((value) => typeOfJson(JSON.stringify(value))));
+  if ('const' in schema) return new Set([typeOfJson(JSON.stringify(schema['const']))]);
   const branches = anyOf ?? oneOf;
   if (Array.isArray(branches)) {
     const types = branches.map((branch) => collectTypes(branch, root, budget));
@@ -102,9 +89,7 @@ function resolve(reference: string, root: unknown): unknown {
 }
 
 function ownValue(object: unknown, key: string): unknown {
-  return isSchema(object) && Object.hasOwn(object, key)
-    ? (object as Record<string, unknown>)[key]
-    : undefined;
+  return isSchema(object) && Object.hasOwn(object, key) ? object[key] : undefined;
 }
 
 function literalToJson(text: string): string | null {

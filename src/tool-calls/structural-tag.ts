@@ -83,30 +83,26 @@ export function toolCallStructuralTag(
     const forced = section ? tags[0]! : body;
     return {
       type: 'structural_tag',
-      format: syntax.thoughts ? after(syntax.thoughts, forced, special) : forced,
+      format: syntax.thoughts ? behindThoughts(syntax.thoughts, forced, special) : forced,
     };
   }
   const starts = textFormats(trigger!, special);
   if (starts.length > 1) return null;
   const text = triggered(trigger!, starts[0]!, tags, !parallel);
-  if (!options.reasoning) return { type: 'structural_tag', format: text };
-  const begin = textFormats(options.reasoning.begin, special);
-  const thoughts = tag(begin, [{ type: 'any_text' }], textFormats(options.reasoning.end, special));
-  return {
-    type: 'structural_tag',
-    format: { type: 'sequence', elements: [{ type: 'optional', content: thoughts }, text] },
-  };
+  const { reasoning } = options;
+  return { type: 'structural_tag', format: reasoning ? behindThoughts(reasoning, text, special) : text };
 }
 
-/** Calls with the reasoning that may come before them. */
-function after(
-  { begin, end, next }: NonNullable<ToolCallSyntax['thoughts']>,
-  calls: StructuralFormat,
+/** What follows with the reasoning that may come before it, and what starts the next message, if it is one. */
+function behindThoughts(
+  { begin, end, next = '' }: { readonly begin: string; readonly end: string; readonly next?: string },
+  rest: StructuralFormat,
   special: ReadonlySet<string>,
 ): StructuralFormat {
   const thoughts = tag(textFormats(begin, special), [{ type: 'any_text' }], textFormats(end, special));
-  const content: StructuralFormat = { type: 'sequence', elements: [thoughts, ...textFormats(next, special)] };
-  return { type: 'sequence', elements: [{ type: 'optional', content }, calls] };
+  const content: StructuralFormat =
+    next === '' ? thoughts : { type: 'sequence', elements: [thoughts, ...textFormats(next, special)] };
+  return { type: 'sequence', elements: [{ type: 'optional', content }, rest] };
 }
 
 /** Free text in which `trigger`, a text or a token, begins one of `tags`. */
@@ -149,7 +145,7 @@ function callTag(
 
 /** Arguments that are one text under a grammar of its own. */
 function textArgument(
-  { arguments: style }: ToolCallSyntax,
+  { arguments: style, textArgument: around }: ToolCallSyntax,
   { argument, syntax, definition }: TextArgument,
   special: ReadonlySet<string>,
 ): StructuralFormat[] {
@@ -158,7 +154,7 @@ function textArgument(
     syntax === 'regex'
       ? { type: 'regex', pattern: definition, ...escaped }
       : { type: 'grammar', grammar: definition, syntax, ...escaped };
-  const [begin, end] = AROUND_TEXT[style](argument);
+  const [begin, end] = around?.(argument) ?? [`{${JSON.stringify(argument)}: "`, '"}'];
   return [...textFormats(begin, special), text, ...textFormats(end, special)];
 }
 
@@ -169,24 +165,6 @@ function hasWordKeys(schema: unknown): boolean {
   const keys = typeof properties === 'object' && properties !== null ? Object.keys(properties) : [];
   return keys.every((key) => /^[A-Za-z_][\w.-]*$/.test(key)) && Object.values(schema).every(hasWordKeys);
 }
-
-/** What stands before and behind an argument that is a text. */
-const AROUND_TEXT: Readonly<Record<ArgumentStyle, (name: string) => readonly [begin: string, end: string]>> =
-  {
-    json: (name) => [`{${JSON.stringify(name)}: "`, '"}'],
-    qwen_xml: (name) => [`<parameter=${name}>\n`, '\n</parameter>'],
-    glm_xml: (name) => [`<arg_key>${name}</arg_key>\n<arg_value>`, '</arg_value>'],
-    seed_xml: (name) => [`<parameter=${name}>`, '</parameter>'],
-    hunyuan_xml: (name) => [
-      `<arg_key:opensource>${name}</arg_key:opensource>\n<arg_value:opensource>`,
-      '</arg_value:opensource>',
-    ],
-    minicpm_xml: (name) => [`<param name="${name}">`, '</param>'],
-    python: (name) => [`${name}="`, '"'],
-    gemma: (name) => [`${name}:<|"|>`, '<|"|>'],
-    minimax_xml: (name) => [`<parameter name="${name}">`, '</parameter>'],
-    deepseek_xml: (name) => [`<｜DSML｜parameter name="${name}" string="true">`, '</｜DSML｜parameter>'],
-  };
 
 /** A tag from formats: the first is its begin, the last its end, the others its content. */
 function tag(

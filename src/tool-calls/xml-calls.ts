@@ -1,6 +1,7 @@
 /** A name and tagged parameters -> calls, of the families with XML. Values are converted to JSON piece by piece. */
 import type { Reading } from '../common/index.ts';
 import { type CallContext, expect, type Family, NOT_A_CALL, readName, takeEnd } from './context.ts';
+import type { ArgumentStyle, FormatRow, ToolCallSyntax } from './format-row.ts';
 import { isStringOnly, parameterTypes } from './parameter-values.ts';
 import { readValue } from './read-value.ts';
 
@@ -32,6 +33,44 @@ export type XmlCalls = {
   readonly hasCdata?: boolean;
 };
 
+/** How a model writes calls with tagged parameters, where that differs from their markers one after the other. */
+type XmlLayout = Partial<ToolCallSyntax> & {
+  /** Each call has a section of its own, and line breaks inside it. */
+  readonly isEachInSection?: boolean;
+};
+
+/** The row of a format with tagged parameters. `style`: of the grammar engine. */
+export function xmlRow(
+  calls: XmlCalls,
+  style: ArgumentStyle,
+  { isEachInSection = false, ...layout }: XmlLayout = {},
+): Pick<FormatRow, 'reads' | 'writes'> {
+  const { sections, callBegin, nameEnd, callEnd, parameterBegin, keyEnd, valueBegin, typeAttribute } = calls;
+  const [begin, end] = [sections?.begins[0], sections?.ends[0]];
+  const toValue = typeAttribute ? ` string=${typeAttribute.string}${typeAttribute.end}` : '';
+  const lineBreak = calls.hasLineBreak || valueBegin !== undefined ? '\n' : '';
+  return {
+    reads: xmlCalls(calls),
+    writes: {
+      ...(begin !== undefined && !isEachInSection
+        ? { section: { begin: `${begin}\n`, end: `\n${end}` } }
+        : {}),
+      begin: isEachInSection ? `${begin}\n${callBegin}` : callBegin,
+      name: 'plain',
+      middle: [isEachInSection ? `${nameEnd}\n` : nameEnd],
+      arguments: style,
+      textArgument: (name) => [
+        `${parameterBegin}${name}${keyEnd}${toValue}${lineBreak}${valueBegin ?? ''}`,
+        calls.valueEnds[0]!,
+      ],
+      end: isEachInSection ? `\n${callEnd}\n${end}` : callEnd,
+      separator: '\n',
+      trigger: begin ?? callBegin,
+      ...layout,
+    },
+  };
+}
+
 /** Calls with tagged parameters. */
 export function xmlCalls(calls: XmlCalls): Family {
   const { sections, callBegin } = calls;
@@ -40,17 +79,10 @@ export function xmlCalls(calls: XmlCalls): Family {
     literals: [
       ...(sections?.begins ?? []),
       ...(sections?.ends ?? []),
-      ...[
-        callBegin,
-        calls.nameEnd,
-        calls.callEnd,
-        calls.parameterBegin,
-        calls.keyEnd,
-        calls.valueBegin ?? '',
-        calls.attributesEnd ?? '',
-      ],
+      ...[callBegin, calls.nameEnd, calls.callEnd, calls.parameterBegin, calls.keyEnd],
+      ...[calls.valueBegin, calls.attributesEnd].filter((literal) => literal !== undefined),
       ...calls.valueEnds,
-    ].filter((literal) => literal !== ''),
+    ],
     *read(context, marker) {
       const { reader } = context;
       if (marker !== callBegin) {

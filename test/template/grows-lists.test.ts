@@ -18,8 +18,9 @@ describe('lists of the template', () => {
   it.each([
     ['{% set l = [] %}{{ l.pop() }}', 'pop index out of range'],
     ['{% set l = [1] %}{{ l.pop(1) }}', 'pop index out of range'],
-    ['{% set l = [] %}{{ l.append(l) }}', 'cannot be appended to itself'],
-    ['{% set l = [] %}{% set m = [l] %}{{ l.append({"a": m}) }}', 'cannot be appended to itself'],
+    ['{% set l = [] %}{{ l.append(l) }}{{ l }}', 'budget: depth'],
+    ['{% set l = [] %}{% set m = [l] %}{{ l.append({"a": m}) }}{{ l | tojson }}', 'budget: depth'],
+    ['{% set l = [] %}{% set m = [] %}{{ l.append(l) }}{{ m.append(m) }}{{ l == m }}', 'budget: depth'],
     ['{% set l = [] %}{{ l.extend([1]) }}', 'unsafe'],
     ['{{ messages.append(1) }}', 'unsafe'],
     ['{{ given.append(1) }}', 'unsafe'],

@@ -1,9 +1,9 @@
 /** A name -> its filter, test or global. Templates cannot change the Maps. */
 
+import type { Applied } from '../python/table.ts';
 import { GLOBALS } from './globals.ts';
 import { NUMBER_FILTERS } from './number-filters.ts';
 import { makeSequenceFilters } from './sequence-filters.ts';
-import type { Applied } from './table.ts';
 import { makeTests } from './tests.ts';
 import { TEXT_FILTERS } from './text-filters.ts';
 

@@ -14,10 +14,10 @@ import {
   toDouble,
   truncate,
 } from '../python/numbers.ts';
-import { isKind, typeError, valueError } from '../python/py-error.ts';
+import { typeError, valueError } from '../python/py-error.ts';
+import { Table } from '../python/table.ts';
 import { toText } from '../python/text.ts';
 import { PyFloat, textOf, typeName, Undefined } from '../python/values.ts';
-import { Table } from './table.ts';
 
 const table = new Table();
 
@@ -36,11 +36,7 @@ table.add('round', 'precision? method?', (state, value, [precision, method]) => 
   if (!isNumber(value)) return typeError(`type ${typeName(value)} doesn't define __round__ method`);
   const places = precision === undefined ? 0 : precision;
   if (how === 'common')
-    return roundNumber(
-      state,
-      typeof value === 'boolean' ? Number(value) : value,
-      places === null ? null : countOf(places),
-    );
+    return roundNumber(state, typeof value === 'boolean' ? Number(value) : value, countOf(places));
   if (!isNumber(places))
     return typeError(`unsupported operand type(s) for **: 'int' and '${typeName(places)}'`);
   const unit = arithmetic(state, '**', 10, places) as Int | PyFloat;
@@ -52,34 +48,21 @@ table.add('round', 'precision? method?', (state, value, [precision, method]) => 
   } else whole = scaled;
   return arithmetic(state, '/', whole, unit);
 });
-table.add('int', 'default? base?', (state, value, [fallback, base]) => {
+table.add('int', 'default? base?', (state, value, [fallback = 0, base = 10]) => {
   if (value instanceof Undefined) value.fail();
+  if (value instanceof PyFloat) return Number.isNaN(value.value) ? fallback : truncate(state, value.value);
   const text = textOf(value);
-  try {
-    if (text !== undefined) return parseInteger(state, text, base === undefined ? 10 : countOf(base));
-    if (value instanceof PyFloat) return truncate(state, value.value);
-    const int = intOf(value);
-    if (int !== undefined) return int;
-  } catch (error) {
-    if (!isKind(error, 'TypeError', 'ValueError')) throw error;
-  }
-  try {
-    if (text !== undefined) return truncate(state, parseFloatText(text));
-  } catch (error) {
-    if (!isKind(error, 'TypeError', 'ValueError', 'OverflowError')) throw error;
-  }
-  return fallback === undefined ? 0 : fallback;
+  if (text === undefined) return intOf(value) ?? fallback;
+  const int = parseInteger(state, text, countOf(base));
+  if (int !== undefined) return int;
+  const float = parseFloatText(text);
+  return float !== undefined && Number.isFinite(float) ? truncate(state, float) : fallback;
 });
-table.add('float', 'default?', (_state, value, [fallback]) => {
+table.add('float', 'default?', (_state, value, [fallback = new PyFloat(0)]) => {
   if (value instanceof Undefined) value.fail();
   if (isNumber(value)) return new PyFloat(toDouble(value));
-  const text = textOf(value);
-  try {
-    if (text !== undefined) return new PyFloat(parseFloatText(text));
-  } catch (error) {
-    if (!isKind(error, 'TypeError', 'ValueError')) throw error;
-  }
-  return fallback === undefined ? new PyFloat(0) : fallback;
+  const float = parseFloatText(textOf(value) ?? '');
+  return float === undefined ? fallback : new PyFloat(float);
 });
 table.add('filesizeformat', 'binary?', (state, value, [binary]) => {
   const text = textOf(value);
@@ -88,6 +71,7 @@ table.add('filesizeformat', 'binary?', (state, value, [binary]) => {
       ? value.fail()
       : typeError(`float() argument must be a string or a real number, not '${typeName(value)}'`);
   const bytes = text === undefined ? toDouble(value as Int | PyFloat) : parseFloatText(text);
+  if (bytes === undefined) return valueError(`could not convert string to float: '${text!.slice(0, 100)}'`);
   const isBinary = binary !== undefined && truth(state, binary);
   const base = isBinary ? 1024 : 1000;
   if (bytes === 1) return '1 Byte';

@@ -8,6 +8,7 @@ import { add } from '../python/operators.ts';
 import { PyError, typeError, valueError } from '../python/py-error.ts';
 import type { RenderState } from '../python/render-state.ts';
 import { getSlice } from '../python/slices.ts';
+import { type Applied, Table } from '../python/table.ts';
 import { toText } from '../python/text.ts';
 import {
   Dict,
@@ -21,7 +22,6 @@ import {
   Undefined,
   type Value,
 } from '../python/values.ts';
-import { type Applied, Table } from './table.ts';
 
 const table = new Table();
 

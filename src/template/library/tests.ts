@@ -1,24 +1,22 @@
 /** The name of a test (`is`) -> its predicate. */
-import { contains, equal, order } from '../python/compare.ts';
+import { COMPARISONS, equal } from '../python/compare.ts';
 import { tryIterate, tryLength } from '../python/iterate.ts';
-import { callStrMethod, STR_METHODS } from '../python/methods/str-methods.ts';
+import { STR_METHODS } from '../python/methods/str-methods.ts';
 import { isNumber } from '../python/numbers.ts';
 import { operate } from '../python/operators.ts';
 import type { RenderState } from '../python/render-state.ts';
+import { type Applied, Table } from '../python/table.ts';
 import { toText } from '../python/text.ts';
 import {
   Dict,
-  isList,
   Markup,
   normalKey,
   PyFloat,
   PyObject,
-  Tuple,
   textOf,
   Undefined,
   type Value,
 } from '../python/values.ts';
-import { type Applied, Table } from './table.ts';
 
 type Body = (state: RenderState, value: Value, other: Value) => boolean;
 
@@ -48,34 +46,28 @@ define('string', (_state, value) => textOf(value) !== undefined);
 define('mapping', (_state, value) => value instanceof Dict);
 define('iterable', (state, value) => tryIterate(state, value) !== undefined);
 define('sequence', (state, value) => {
-  if (value instanceof PyObject) return value.isSubscriptable && value.length(state) !== undefined;
-  return (
-    isList(value) ||
-    value instanceof Tuple ||
-    value instanceof Undefined ||
-    tryLength(state, value) !== undefined
-  );
+  if (value instanceof PyObject) return value.item !== undefined;
+  return tryLength(state, value) !== undefined;
 });
-define(
-  'callable',
-  (_state, value) => (value instanceof PyObject && value.isCallable) || value instanceof Undefined,
+define('callable', (_state, value) =>
+  value instanceof PyObject ? value.call !== undefined : value instanceof Undefined,
 );
 define('escaped', (_state, value) => value instanceof Markup);
 define('sameas', (_state, value, other) => value === other, 'other');
-define('in', (state, value, container) => contains(state, container, value), 'seq');
+define('in', COMPARISONS.in, 'seq');
 for (const name of ['lower', 'upper']) {
   const method = STR_METHODS.get(`is${name}`)!;
-  define(name, (state, value) => callStrMethod(state, method, toText(state, value), [], null) === true);
+  define(name, (state, value) => method(state, toText(state, value), [], null) === true);
 }
-define('eq equalto ==', equal, 'b /');
-define('ne !=', (state, a, b) => !equal(state, a, b), 'b /');
 for (const [names, operator] of [
+  ['eq equalto ==', '=='],
+  ['ne !=', '!='],
   ['lt lessthan <', '<'],
   ['le <=', '<='],
   ['gt greaterthan >', '>'],
   ['ge >=', '>='],
 ] as const)
-  define(names, (state, a, b) => order(state, operator, a, b), 'b /');
+  define(names, COMPARISONS[operator], 'b /');
 
 /** Adds the two tests that need the tables of filters and tests. */
 export function makeTests(filters: ReadonlyMap<string, unknown>): ReadonlyMap<string, Applied<boolean>> {

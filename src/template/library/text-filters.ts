@@ -4,17 +4,17 @@ import { truth } from '../python/compare.ts';
 import { formatPercent } from '../python/format-percent.ts';
 import { iterate, length, tryIterate, unpack } from '../python/iterate.ts';
 import { stripTags } from '../python/methods/markup-methods.ts';
-import { callStrMethod, STR_METHODS } from '../python/methods/str-methods.ts';
+import { STR_METHODS } from '../python/methods/str-methods.ts';
 import { splitLines } from '../python/methods/str-search.ts';
 import { countOf } from '../python/numbers.ts';
 import { add, operate } from '../python/operators.ts';
 import { typeError, valueError } from '../python/py-error.ts';
 import type { RenderState } from '../python/render-state.ts';
 import { getSlice } from '../python/slices.ts';
-import { escapeHtml, escapeValue, toText } from '../python/text.ts';
-import { isSpaceUnit } from '../python/unicode.ts';
+import { Table } from '../python/table.ts';
+import { escapeHtml, escapeValue, replaceEach, toText } from '../python/text.ts';
+import { WHITESPACE_CLASS } from '../python/unicode.ts';
 import { Dict, Markup, Tuple, textOf, typeName, Undefined, type Value } from '../python/values.ts';
-import { Table } from './table.ts';
 import { readJsonOptions, toJson } from './to-json.ts';
 
 const table = new Table();
@@ -28,7 +28,7 @@ function softText(state: RenderState, value: Value): string | Markup {
 }
 
 function strMethod(state: RenderState, value: Value, name: string, args: readonly Value[] = []): Value {
-  return callStrMethod(state, STR_METHODS.get(name)!, softText(state, value), args, null);
+  return STR_METHODS.get(name)!(state, softText(state, value), args, null);
 }
 
 for (const name of ['upper', 'lower', 'capitalize'])
@@ -39,19 +39,14 @@ table.add('center', 'width?', (state, value, [width]) =>
   strMethod(state, value, 'center', [width === undefined ? 80 : width]),
 );
 
-/** `|title`: words begin after whitespace, a hyphen or an opening bracket. */
-table.add('title', '', (state, value) => {
-  const text = toText(state, value);
-  state.work(text.length >> 1);
-  let result = '';
-  let isWordStart = true;
-  for (const char of text) {
-    const isSeparator = '-({[<'.includes(char) || (char.length === 1 && isSpaceUnit(char.charCodeAt(0)));
-    result += isSeparator ? char : isWordStart ? char.toUpperCase() : char.toLowerCase();
-    isWordStart = isSeparator;
-  }
-  return state.made(result);
-});
+/** What `|title` takes for a word. */
+const TITLE_WORD = new RegExp(`[^${WHITESPACE_CLASS}({[<\\-]+`, 'g');
+table.add('title', '', (state, value) =>
+  replaceEach(state, toText(state, value), TITLE_WORD, ([word]) => {
+    const [first = ''] = word;
+    return first.toUpperCase() + word.slice(first.length).toLowerCase();
+  }),
+);
 
 table.add('replace', 'old new count?', (state, value, [old, replacement, count]) => {
   const limit = count === undefined || count === null ? [] : [count];
@@ -105,13 +100,10 @@ table.add('truncate', 'length? killwords? end? leeway?', (state, value, [limit, 
   return add(state, words[0]!, ending);
 });
 
-const WORD = /[\p{L}\p{N}_]+/gu;
 table.add('wordcount', '', (state, value) => {
   const text = toText(state, value);
   state.scan(text.length * 8);
-  let count = 0;
-  for (const _ of text.matchAll(WORD)) count++;
-  return count;
+  return text.match(/[\p{L}\p{N}_]+/gu)?.length ?? 0;
 });
 
 /** Percent-encodes all bytes but unreserved ones; `/` is encoded only in query strings. */
@@ -119,14 +111,12 @@ function quoteUrl(state: RenderState, value: Value, isQuery: boolean): string {
   const text = toText(state, value);
   state.reserve(text.length * 3);
   state.work(text.length >> 2);
-  let result = '';
-  for (const byte of new TextEncoder().encode(text)) {
-    const char = String.fromCharCode(byte);
-    if (/[A-Za-z0-9_.~-]/.test(char) || (char === '/' && !isQuery)) result += char;
-    else if (isQuery && char === ' ') result += '+';
-    else result += `%${byte.toString(16).toUpperCase().padStart(2, '0')}`;
-  }
-  return result;
+  const wellFormed = text.replace(/[\ud800-\udfff]/gu, '\ufffd'); // with u: lone surrogates only
+  const quoted = encodeURIComponent(wellFormed).replace(
+    /[!'()*]/g,
+    (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+  return isQuery ? quoted.replaceAll('%20', '+') : quoted.replaceAll('%2F', '/');
 }
 
 table.add('urlencode', '', (state, value) => {

@@ -3,7 +3,7 @@ import { sortBy, truth } from '../python/compare.ts';
 import { reprFloat } from '../python/float-text.ts';
 import { unpack } from '../python/iterate.ts';
 import { intOf, intText } from '../python/numbers.ts';
-import { typeError, valueError } from '../python/py-error.ts';
+import { typeError } from '../python/py-error.ts';
 import type { RenderState } from '../python/render-state.ts';
 import { TextWriter } from '../python/text.ts';
 import { Dict, isList, PyFloat, Tuple, textOf, typeName, type Value } from '../python/values.ts';
@@ -64,7 +64,6 @@ export function toJson(state: RenderState, value: Value, options: JsonOptions): 
 
 class JsonWriter extends TextWriter {
   readonly #options: JsonOptions;
-  readonly #active = new Set<Value>();
 
   constructor(state: RenderState, options: JsonOptions) {
     super(state);
@@ -75,89 +74,55 @@ class JsonWriter extends TextWriter {
   write(value: Value, newline: string): void {
     this.state.step();
     const text = textOf(value);
-    if (text !== undefined) this.add(this.#quote(text));
-    else if (value === null) this.add('null');
-    else if (typeof value === 'boolean') this.add(String(value));
-    else if (typeof value === 'number' || typeof value === 'bigint') this.add(intText(value));
-    else if (value instanceof PyFloat) this.add(jsonFloat(value.value));
-    else if (isList(value)) this.#array(value, value, newline);
-    else if (value instanceof Tuple) this.#array(value, value.items, newline);
+    const scalar = text === undefined ? scalarText(value) : this.#quote(text);
+    if (scalar !== undefined) this.add(scalar);
+    else if (isList(value)) this.#array(value, newline);
+    else if (value instanceof Tuple) this.#array(value.items, newline);
     else if (value instanceof Dict) this.#object(value, newline);
     else typeError(`Object of type ${typeName(value)} is not JSON serializable`);
   }
 
-  #enter(value: Value): void {
-    if (this.#active.has(value)) valueError('Circular reference detected');
-    this.#active.add(value);
-    this.state.enter();
-  }
-
-  #leave(value: Value): void {
-    this.#active.delete(value);
-    this.state.leave();
-  }
-
-  #array(value: Value, items: readonly Value[], newline: string): void {
-    if (items.length === 0) {
-      this.add('[]');
-      return;
-    }
-    this.#enter(value);
+  #array(items: readonly Value[], newline: string): void {
+    if (items.length === 0) return this.add('[]');
     const { indent, itemSeparator } = this.#options;
     const inner = indent === null ? '' : newline + indent;
-    this.add(`[${inner}`);
-    items.forEach((item, index) => {
-      if (index > 0) this.add(itemSeparator + inner);
-      this.write(item, inner);
-    });
-    this.add(indent === null ? ']' : `${newline}]`);
-    this.#leave(value);
+    const close = indent === null ? ']' : `${newline}]`;
+    this.nested(`[${inner}`, items, itemSeparator + inner, close, (item) => this.write(item, inner));
   }
 
   #object(dict: Dict, newline: string): void {
-    if (dict.size === 0) {
-      this.add('{}');
-      return;
-    }
-    this.#enter(dict);
+    if (dict.size === 0) return this.add('{}');
     const { indent, itemSeparator, keySeparator, sortKeys } = this.#options;
     const inner = indent === null ? '' : newline + indent;
-    let separator = `{${inner}`;
-    for (const key of sortKeys ? sortBy(this.state, [...dict.keys()], (item) => item) : dict.keys()) {
-      this.add(separator + this.#quote(this.#key(key)) + keySeparator);
+    const close = indent === null ? '}' : `${newline}}`;
+    const keys = sortKeys ? sortBy(this.state, [...dict.keys()], (key) => key) : dict.keys();
+    this.nested(`{${inner}`, keys, itemSeparator + inner, close, (key) => {
+      this.add(this.#quote(this.#key(key)) + keySeparator);
       this.write(dict.get(key)!, inner);
-      separator = itemSeparator + inner;
-    }
-    this.add(indent === null ? '}' : `${newline}}`);
-    this.#leave(dict);
+    });
   }
 
   #key(key: Value): string {
-    const text = textOf(key);
-    if (text !== undefined) return text;
-    if (key === null) return 'null';
-    if (typeof key === 'boolean') return String(key);
-    if (typeof key === 'number' || typeof key === 'bigint') return intText(key);
-    if (key instanceof PyFloat) return jsonFloat(key.value);
-    return typeError(`keys must be str, int, float, bool or None, not ${typeName(key)}`);
+    const text = textOf(key) ?? scalarText(key);
+    return text ?? typeError(`keys must be str, int, float, bool or None, not ${typeName(key)}`);
   }
 
   #quote(text: string): string {
-    if (!this.#options.ensureAscii) return quoteJson(text);
-    return quoteJson(text).replace(/[\u007f-\uffff]/g, escapeUnit);
+    const quoted = JSON.stringify(text); // escapes as json.dumps does, except lone surrogates
+    return this.#options.ensureAscii ? quoted.replace(/[\u007f-\uffff]/g, escapeUnit) : quoted;
   }
 }
 
-function jsonFloat(value: number): string {
-  if (Number.isNaN(value)) return 'NaN';
-  return Number.isFinite(value) ? reprFloat(value) : value > 0 ? 'Infinity' : '-Infinity';
+/** The text of null, a boolean or a number; undefined for other values. */
+function scalarText(value: Value): string | undefined {
+  if (value === null) return 'null';
+  if (typeof value === 'boolean') return String(value);
+  if (typeof value === 'number' || typeof value === 'bigint') return intText(value);
+  if (!(value instanceof PyFloat)) return undefined;
+  if (Number.isFinite(value.value)) return reprFloat(value.value);
+  return Number.isNaN(value.value) ? 'NaN' : value.value > 0 ? 'Infinity' : '-Infinity';
 }
 
 function escapeUnit(unit: string): string {
   return `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
-}
-
-/** JSON.stringify escapes the same characters as json.dumps, except lone surrogates. */
-function quoteJson(text: string): string {
-  return JSON.stringify(text);
 }

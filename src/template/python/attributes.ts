@@ -1,15 +1,14 @@
 /** A value and a name -> its attribute or item, by an allow-list per type. Never reads a JavaScript property. */
 
-import { bind, signature } from './calls.ts';
 import { equal } from './compare.ts';
-import { formatBraces } from './format-braces.ts';
 import { stripTags } from './methods/markup-methods.ts';
-import { callStrMethod, STR_METHODS } from './methods/str-methods.ts';
-import { type Int, intOf } from './numbers.ts';
-import { DictView } from './objects.ts';
-import { isKind, typeError, valueError } from './py-error.ts';
+import { STR_METHODS } from './methods/str-methods.ts';
+import { intOf } from './numbers.ts';
+import { DictView, Range } from './objects.ts';
+import { valueError } from './py-error.ts';
 import type { RenderState } from './render-state.ts';
 import { sliceBounds } from './slices.ts';
+import { Table } from './table.ts';
 import { escapeValue, repr } from './text.ts';
 import { isPlain } from './unicode.ts';
 import {
@@ -77,18 +76,26 @@ function missing(state: RenderState, value: Value, key: Value): Undefined {
 /** The Python attribute of a value, or undefined if its type has none of that name. */
 function attributeOf(state: RenderState, value: Value, name: string): Value | undefined {
   if (name.charCodeAt(0) === UNDERSCORE && hasDunder(value, name)) return unsafe(value, name);
-  const text = textOf(value);
-  if (text !== undefined) return textAttribute(value as string | Markup, name);
-  if (value instanceof Dict) return dictAttribute(value, name);
-  if (isList(value)) return listAttribute(state, value, name);
-  if (value instanceof Tuple) return tupleAttribute(value, name);
+  if (typeof value === 'string') return methodOf(STR_METHODS, value, name);
+  if (value instanceof Markup) return methodOf(MARKUP, value, name);
+  if (value instanceof Dict)
+    return DICT_MUTATORS.has(name) ? unsafe(value, name) : methodOf(DICT, value, name);
+  if (isList(value)) {
+    if (state.canGrow(value) && GROWING.has(name)) return methodOf(GROWING, value as Value[], name);
+    return LIST_MUTATORS.has(name) ? unsafe(value, name) : methodOf(LIST, value, name);
+  }
+  if (value instanceof GroupTuple && (name === 'grouper' || name === 'list'))
+    return value.items[name === 'list' ? 1 : 0]!;
+  if (value instanceof Tuple) return methodOf(TUPLE, value, name);
+  if (value instanceof Range && TUPLE.has(name)) return methodOf(TUPLE, value.iterate(state), name);
   if (value instanceof PyObject) {
-    const found = value.attribute(name, state);
+    const found = value.attribute?.(name, state);
     return found !== undefined && name.startsWith('_') ? unsafe(value, name) : found;
   }
-  if (value instanceof PyFloat) return floatAttribute(value, name);
+  if (value instanceof PyFloat) return name === 'real' ? value : methodOf(FLOAT, value, name);
   const int = intOf(value);
-  return int === undefined ? undefined : intAttribute(int, name);
+  if (int === undefined) return undefined;
+  return name === 'real' ? int : methodOf(INT, int, name);
 }
 
 function hasDunder(value: Value, name: string): boolean {
@@ -97,165 +104,78 @@ function hasDunder(value: Value, name: string): boolean {
   return textOf(value) !== undefined || isList(value) || value instanceof Dict || value instanceof Tuple;
 }
 
-function textAttribute(value: string | Markup, name: string): Value | undefined {
-  const method = STR_METHODS.get(name);
-  if (method !== undefined)
-    return new BuiltinFunction(name, (inner, args, keywords) =>
-      callStrMethod(inner, method, value, args, keywords),
-    );
-  if (name === 'format') return formatMethod(value);
-  if (value instanceof Markup) {
-    if (name === 'striptags') return new BuiltinFunction(name, (inner) => stripTags(inner, value.text));
-    if (name === 'escape')
-      return new BuiltinFunction(name, (inner, [item]) => escapeValue(inner, item ?? null));
-  }
-  return undefined;
-}
+const MARKUP = new Table<Value, string | Markup>(STR_METHODS)
+  .add('striptags', '', (state, self) => stripTags(state, textOf(self)!))
+  .add('escape', 's', (state, _self, [item]) => escapeValue(state, item!));
 
-function formatMethod(value: string | Markup): Value {
-  return new BuiltinFunction('format', (state, args, keywords) => {
-    const isMarkup = value instanceof Markup;
-    const lookup = { attribute: getAttribute, item: getItem };
-    const result = formatBraces(state, textOf(value)!, { lookup, args, keywords, isMarkup });
-    return isMarkup ? new Markup(result) : result;
+const DICT = new Table<Value, Dict>()
+  .add('get', 'key default? /', (_state, dict, [key, fallback]) => {
+    const value = dict.get(key!);
+    return value === undefined ? (fallback ?? null) : value;
+  })
+  .add('copy', '', (state, dict) => {
+    state.work(dict.size);
+    return Dict.from(dict.entries());
   });
-}
+for (const name of ['items', 'keys', 'values'] as const)
+  DICT.add(name, '', (_state, dict) => new DictView(`dict_${name}`, dict));
 
-const GET = signature('get', 'key default? /');
-
-function dictAttribute(dict: Dict, name: string): Value | undefined {
-  switch (name) {
-    case 'get':
-      return new BuiltinFunction(name, (_state, args, keywords) => {
-        const [key, fallback] = bind(GET, args, keywords);
-        return dict.get(key!) ?? (dict.has(key!) ? null : (fallback ?? null));
-      });
-    case 'items':
-    case 'keys':
-    case 'values':
-      return new BuiltinFunction(
-        name,
-        noArguments(() => new DictView(`dict_${name}`, dict)),
-      );
-    case 'copy':
-      return new BuiltinFunction(
-        name,
-        noArguments((state) => {
-          state.work(dict.size);
-          return Dict.from(dict.entries());
-        }),
-      );
-    default:
-      return DICT_MUTATORS.has(name) ? unsafe(dict, name) : undefined;
-  }
-}
-
-function noArguments(body: (state: RenderState) => Value) {
-  return (state: RenderState, args: readonly Value[], keywords: ReadonlyMap<string, Value> | null): Value => {
-    if (args.length > 0 || (keywords?.size ?? 0) > 0) return typeError('the method takes no arguments');
-    return body(state);
-  };
-}
-
-const APPEND = signature('append', 'value /');
-const POP = signature('pop', 'index? /');
-
-/** Whether `list` is inside a value: appended to itself it would have no end. */
-function holds(state: RenderState, value: Value, list: readonly Value[]): boolean {
-  if (value === list) return true;
-  const inner = isList(value)
-    ? value
-    : value instanceof Tuple
-      ? value.items
-      : value instanceof Dict
-        ? [...value.values()]
-        : [];
-  state.enter();
-  state.work(inner.length);
-  const found = inner.some((item) => holds(state, item, list));
-  state.leave();
-  return found;
-}
-
+const TUPLE = new Table<Value, Tuple | readonly Value[]>()
+  .add('index', 'value start? stop? /', (state, self, [value, start, stop]) => {
+    const items = itemsOf(self);
+    const [from, to] = sliceBounds(items.length, start ?? null, stop ?? null, 1);
+    for (let i = from; i < to; i++) if (items[i] === value || equal(state, items[i]!, value!)) return i;
+    valueError(`${repr(state, value!)} is not in list`);
+  })
+  .add(
+    'count',
+    'value /',
+    (state, self, [value]) =>
+      itemsOf(self).filter((item) => item === value || equal(state, item, value!)).length,
+  );
+const LIST = new Table<Value, Tuple | readonly Value[]>(TUPLE).add('copy', '', (state, list) => {
+  state.work(itemsOf(list).length);
+  return [...itemsOf(list)];
+});
 /** The methods that change a list which the template made. */
-function growingAttribute(list: Value[], name: string): Value | undefined {
-  if (name === 'append')
-    return new BuiltinFunction(name, (state, args, keywords) => {
-      const value = bind(APPEND, args, keywords)[0]!;
-      if (holds(state, value, list)) valueError('a list cannot be appended to itself');
-      state.step();
-      list.push(value);
-      return null;
-    });
-  if (name === 'pop')
-    return new BuiltinFunction(name, (state, args, keywords) => {
-      const index = intOf(bind(POP, args, keywords)[0] ?? -1);
-      state.work(list.length);
-      const at = Number(index ?? Number.NaN);
-      const [item] = list.splice(
-        at < 0 ? at + list.length : at,
-        Number.isInteger(at) && at >= -list.length ? 1 : 0,
-      );
-      return item === undefined ? valueError('pop index out of range') : item;
-    });
-  return undefined;
+const GROWING = new Table<Value, Value[]>()
+  .add('append', 'value /', (state, list, [value]) => {
+    state.step();
+    list.push(value!);
+    return null;
+  })
+  .add('pop', 'index? /', (state, list, [index = -1]) => {
+    state.work(list.length);
+    const at = Number(intOf(index));
+    const place = at < 0 ? at + list.length : at;
+    if (!(place >= 0 && place < list.length)) valueError('pop index out of range');
+    return list.splice(place, 1)[0]!;
+  });
+
+function itemsOf(value: Tuple | readonly Value[]): readonly Value[] {
+  return value instanceof Tuple ? value.items : value;
 }
 
-function listAttribute(state: RenderState, list: readonly Value[], name: string): Value | undefined {
-  if (state.canGrow(list)) {
-    const method = growingAttribute(list as Value[], name);
-    if (method !== undefined) return method;
-  }
-  if (name === 'copy')
-    return new BuiltinFunction(
-      name,
-      noArguments((state) => {
-        state.work(list.length);
-        return [...list];
-      }),
-    );
-  return LIST_MUTATORS.has(name) ? unsafe(list, name) : sequenceAttribute(list, name);
-}
+const INT = new Table().add(
+  'bit_length',
+  '',
+  (_state, int) =>
+    BigInt(intOf(int)!)
+      .toString(2)
+      .replace(/^-|^0$/, '').length,
+);
+const FLOAT = new Table<Value, PyFloat>().add('is_integer', '', (_state, { value }) =>
+  Number.isInteger(value),
+);
 
-function tupleAttribute(tuple: Tuple, name: string): Value | undefined {
-  if (tuple instanceof GroupTuple) {
-    if (name === 'grouper') return tuple.items[0]!;
-    if (name === 'list') return tuple.items[1]!;
-  }
-  return sequenceAttribute(tuple.items, name);
-}
-
-const COUNT = signature('count', 'value /');
-const INDEX = signature('index', 'value start? stop? /');
-
-function sequenceAttribute(items: readonly Value[], name: string): Value | undefined {
-  if (name === 'index')
-    return new BuiltinFunction(name, (state, args, keywords) => {
-      const [value, start, stop] = bind(INDEX, args, keywords);
-      const [from, to] = sliceBounds(items.length, start ?? null, stop ?? null, 1);
-      for (let i = from; i < to; i++) if (items[i] === value || equal(state, items[i]!, value!)) return i;
-      valueError(`${repr(state, value!)} is not in list`);
-    });
-  if (name === 'count')
-    return new BuiltinFunction(name, (state, args, keywords) => {
-      const value = bind(COUNT, args, keywords)[0]!;
-      return items.filter((item) => item === value || equal(state, item, value)).length;
-    });
-  return undefined;
-}
-
-function intAttribute(int: Int, name: string): Value | undefined {
-  if (name === 'real') return int;
-  if (name === 'imag') return 0;
-  if (name !== 'bit_length') return undefined;
-  return new BuiltinFunction(name, () => (int === 0 ? 0 : (int < 0 ? -int : int).toString(2).length));
-}
-
-function floatAttribute(float: PyFloat, name: string): Value | undefined {
-  if (name === 'real') return float;
-  if (name === 'imag') return new PyFloat(0);
-  if (name !== 'is_integer') return undefined;
-  return new BuiltinFunction(name, () => Number.isInteger(float.value));
+/** The method of a value, bound to it. */
+function methodOf<Self extends Value>(
+  methods: Table<Value, Self>,
+  self: Self,
+  name: string,
+): Value | undefined {
+  const method = methods.get(name);
+  return method && new BuiltinFunction(name, (state, args, keywords) => method(state, self, args, keywords));
 }
 
 /** `value.name`: the attribute first, then the item. */
@@ -265,7 +185,7 @@ export function getAttribute(state: RenderState, value: Value, name: string): Va
     return item === undefined ? missing(state, value, name) : item;
   }
   if (value instanceof PyObject && name.charCodeAt(0) !== UNDERSCORE) {
-    const found = value.attribute(name, state);
+    const found = value.attribute?.(name, state);
     if (found !== undefined) return found;
   }
   if (value instanceof Undefined) return OBJECT_DUNDERS.has(name) ? unsafe(value, name) : value.fail();
@@ -289,14 +209,7 @@ export function getItem(state: RenderState, value: Value, key: Value): Value {
 }
 
 function itemOf(state: RenderState, value: Value, key: Value): Value | undefined {
-  if (value instanceof Dict) {
-    try {
-      return value.get(key);
-    } catch (error) {
-      if (isKind(error, 'TypeError')) return undefined; // an unhashable key
-      throw error;
-    }
-  }
+  if (value instanceof Dict) return isList(key) || key instanceof Dict ? undefined : value.get(key);
   const index = typeof key === 'number' ? key : intOf(key);
   if (isList(value)) return index === undefined ? undefined : value.at(Number(index));
   if (value instanceof Tuple) return index === undefined ? undefined : value.items.at(Number(index));
@@ -306,7 +219,7 @@ function itemOf(state: RenderState, value: Value, key: Value): Value | undefined
     const char = characterAt(state, text, Number(index));
     return char !== undefined && value instanceof Markup ? new Markup(char) : char;
   }
-  return value instanceof PyObject ? value.item(key, state) : undefined;
+  return value instanceof PyObject ? value.item?.(key) : undefined;
 }
 
 function characterAt(state: RenderState, text: string, index: number): string | undefined {

@@ -6,7 +6,7 @@ import type { RenderState } from './render-state.ts';
 import { Dict, type Keywords, PyObject, textOf, typeName, Undefined, type Value } from './values.ts';
 
 /** The parameters of a library function. */
-export type Signature = {
+type Signature = {
   readonly name: string;
   readonly parameters: readonly string[];
   /** Number of required parameters. */
@@ -65,7 +65,7 @@ export function call(
   args: readonly Value[],
   keywords: Keywords | null,
 ): Value {
-  if (value instanceof PyObject && value.isCallable) {
+  if (value instanceof PyObject && value.call) {
     state.step();
     return value.call(state, args, keywords);
   }

@@ -29,7 +29,7 @@ export function truth(state: RenderState, value: Value): boolean {
   if (value instanceof PyFloat) return value.value !== 0;
   if (value instanceof Markup) return value.text.length > 0;
   if (value instanceof Tuple) return value.items.length > 0;
-  return value.length(state) !== 0;
+  return value.length?.(state) !== 0;
 }
 
 function double(value: Value): number | bigint {
@@ -60,9 +60,7 @@ export function equal(state: RenderState, a: Value, b: Value): boolean {
   if (isList(a)) return isList(b) && equalItems(state, a, b);
   if (a instanceof Tuple) return b instanceof Tuple && equalItems(state, a.items, b.items);
   if (a instanceof Dict) return b instanceof Dict && equalDicts(state, a, b);
-  if (a instanceof Undefined) return b instanceof Undefined;
-  if (a instanceof PyObject) return a.equals(b, state);
-  return false;
+  return a instanceof Undefined && b instanceof Undefined;
 }
 
 /** Equality inside containers: identical objects are equal, as in Python. */
@@ -94,7 +92,7 @@ function equalDicts(state: RenderState, a: Dict, b: Dict): boolean {
 }
 
 /** The comparison operators of order. */
-export type OrderOperator = '<' | '<=' | '>' | '>=';
+type OrderOperator = '<' | '<=' | '>' | '>=';
 
 /** `a < b` and the like. Raises for types without order. */
 export function order(state: RenderState, operator: OrderOperator, a: Value, b: Value): boolean {
@@ -138,7 +136,7 @@ function orderItems(
 }
 
 /** `needle in haystack`. */
-export function contains(state: RenderState, haystack: Value, needle: Value): boolean {
+function contains(state: RenderState, haystack: Value, needle: Value): boolean {
   state.step();
   const text = textOf(haystack);
   if (text !== undefined) {
@@ -152,17 +150,26 @@ export function contains(state: RenderState, haystack: Value, needle: Value): bo
   if (haystack instanceof Tuple) return haystack.items.some((item) => same(state, item, needle));
   if (haystack instanceof Dict) return haystack.has(needle);
   if (haystack instanceof Undefined) return false;
-  if (haystack instanceof PyObject) {
-    const quick = haystack.contains(needle, state);
-    if (quick !== undefined) return quick;
-    const items = haystack.iterate(state);
-    if (items !== undefined) {
-      for (const item of items) if (same(state, item, needle)) return true;
-      return false;
-    }
+  if (haystack instanceof PyObject && haystack.iterate) {
+    for (const item of haystack.iterate(state)) if (same(state, item, needle)) return true;
+    return false;
   }
   return typeError(`argument of type '${typeName(haystack)}' is not iterable`);
 }
+
+type Comparison = (state: RenderState, a: Value, b: Value) => boolean;
+
+/** The comparison operators. */
+export const COMPARISONS = {
+  '==': equal,
+  '!=': (state, a, b) => !equal(state, a, b),
+  '<': (state, a, b) => order(state, '<', a, b),
+  '<=': (state, a, b) => order(state, '<=', a, b),
+  '>': (state, a, b) => order(state, '>', a, b),
+  '>=': (state, a, b) => order(state, '>=', a, b),
+  in: (state, a, b) => contains(state, b, a),
+  'not in': (state, a, b) => !contains(state, b, a),
+} as const satisfies Record<string, Comparison>;
 
 /** `sorted(items, key=...)`: stable, using only `<`. Mixed types raise. */
 export function sortBy(

@@ -13,7 +13,7 @@ export function tryIterate(state: RenderState, value: Value): Iterable<Value> | 
   if (value instanceof Tuple) return value.items;
   if (value instanceof Undefined) return nothing(value);
   if (value instanceof Markup) return value.text; // the items of a str subclass are plain str
-  return value instanceof PyObject ? value.iterate(state) : undefined;
+  return value instanceof PyObject ? value.iterate?.(state) : undefined;
 }
 
 function nothing(value: Undefined): readonly Value[] {
@@ -52,7 +52,7 @@ export function tryLength(state: RenderState, value: Value): number | undefined 
   if (value instanceof Dict) return value.size;
   if (value instanceof Tuple) return value.items.length;
   if (value instanceof Undefined) return 0;
-  return value instanceof PyObject ? value.length(state) : undefined;
+  return value instanceof PyObject ? value.length?.(state) : undefined;
 }
 
 /** `len(value)`. Raises for values without length. */
@@ -73,7 +73,7 @@ export function tryReversed(state: RenderState, value: Value): Iterable<Value> |
   if (value instanceof Tuple) return backwards(value.items);
   if (value instanceof Dict) return value.reversedKeys();
   if (value instanceof Undefined) return nothing(value);
-  return value instanceof PyObject ? value.reversed(state) : undefined;
+  return value instanceof PyObject ? value.reversed?.(state) : undefined;
 }
 
 function* backwards(items: readonly Value[]): Generator<Value> {

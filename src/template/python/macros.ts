@@ -32,25 +32,15 @@ export class Macro extends PyObject {
   override repr(): string {
     return this.#shape.name === null ? '<Macro anonymous>' : `<Macro '${this.#shape.name}'>`;
   }
-  override get isCallable(): boolean {
-    return true;
-  }
   override attribute(name: string): Value | undefined {
-    const shape = this.#shape;
-    switch (name) {
-      case 'name':
-        return shape.name;
-      case 'arguments':
-        return new Tuple(shape.parameters);
-      case 'catch_kwargs':
-        return shape.usesKwargs;
-      case 'catch_varargs':
-        return shape.usesVarargs;
-      case 'caller':
-        return shape.usesCaller;
-      default:
-        return undefined;
-    }
+    const { name: called, parameters, usesKwargs, usesVarargs, usesCaller } = this.#shape;
+    return new Map<string, Value>([
+      ['name', called],
+      ['arguments', new Tuple(parameters)],
+      ['catch_kwargs', usesKwargs],
+      ['catch_varargs', usesVarargs],
+      ['caller', usesCaller],
+    ]).get(name);
   }
   override call(state: RenderState, args: readonly Value[], keywords: Keywords | null): Value {
     state.enter();
@@ -144,73 +134,60 @@ export class LoopContext extends PyObject {
   }
 
   override length(): number {
-    if (this.#length === null) {
-      const known = this.#source === null ? undefined : tryLength(this.#state, this.#source);
-      if (known !== undefined) this.#length = known;
-      else {
-        const rest: Value[] = [];
-        for (let next = this.#iterator.next(); next.done !== true; next = this.#iterator.next()) {
-          this.#state.step();
-          rest.push(next.value);
-        }
-        this.#iterator = rest[Symbol.iterator]();
-        const isPeeked = this.#after !== null && this.#after.done !== true;
-        this.#length = rest.length + this.#index0 + 1 + (isPeeked ? 1 : 0);
-      }
-    }
+    this.#length ??=
+      (this.#source === null ? undefined : tryLength(this.#state, this.#source)) ?? this.#count();
     return this.#length;
+  }
+
+  /** Reads all items that are left. */
+  #count(): number {
+    const rest: Value[] = [];
+    for (let next = this.#peek(); next.done !== true; next = this.#iterator.next()) {
+      this.#state.step();
+      rest.push(next.value);
+    }
+    this.#iterator = rest[Symbol.iterator]();
+    this.#after = null;
+    return rest.length + this.#index0 + 1;
   }
 
   override repr(): string {
     return `<LoopContext ${this.#index0 + 1}/${this.length()}>`;
   }
 
-  override attribute(name: string): Value | undefined {
-    switch (name) {
-      case 'index0':
-        return this.#index0;
-      case 'index':
-        return this.#index0 + 1;
-      case 'first':
-        return this.#index0 === 0;
-      case 'last':
-        return this.#peek().done === true;
-      case 'length':
-        return this.length();
-      case 'revindex0':
-        return this.length() - this.#index0 - 1;
-      case 'revindex':
-        return this.length() - this.#index0;
-      case 'depth0':
-        return this.#depth0;
-      case 'depth':
-        return this.#depth0 + 1;
-      case 'previtem':
-        return this.#index0 === 0 ? new Undefined('there is no previous item') : this.#before!;
-      case 'nextitem': {
-        const after = this.#peek();
-        return after.done === true ? new Undefined('there is no next item') : after.value;
-      }
-      case 'cycle':
-        return new BuiltinFunction(name, (_state, args) => {
+  static readonly #attributes = new Map<string, (loop: LoopContext) => Value>(
+    Object.entries({
+      index0: (loop) => loop.#index0,
+      index: (loop) => loop.#index0 + 1,
+      first: (loop) => loop.#index0 === 0,
+      last: (loop) => loop.#peek().done === true,
+      length: (loop) => loop.length(),
+      revindex0: (loop) => loop.length() - loop.#index0 - 1,
+      revindex: (loop) => loop.length() - loop.#index0,
+      depth0: (loop) => loop.#depth0,
+      depth: (loop) => loop.#depth0 + 1,
+      previtem: (loop) => (loop.#index0 === 0 ? new Undefined('there is no previous item') : loop.#before!),
+      nextitem: (loop) =>
+        loop.#peek().done === true ? new Undefined('there is no next item') : loop.#peek().value,
+      cycle: (loop) =>
+        new BuiltinFunction('cycle', (_state, args) => {
           if (args.length === 0) return typeError('no items for cycling given');
-          return args[this.#index0 % args.length]!;
-        });
-      case 'changed':
-        return new BuiltinFunction(name, (state, args) => {
-          const last = this.#lastChanged;
+          return args[loop.#index0 % args.length]!;
+        }),
+      changed: (loop) =>
+        new BuiltinFunction('changed', (state, args) => {
+          const last = loop.#lastChanged;
           if (last !== null && equal(state, new Tuple(last), new Tuple(args))) return false;
-          this.#lastChanged = args;
+          loop.#lastChanged = args;
           return true;
-        });
-      default:
-        return undefined;
-    }
+        }),
+    } satisfies Record<string, (loop: LoopContext) => Value>),
+  );
+
+  override attribute(name: string): Value | undefined {
+    return LoopContext.#attributes.get(name)?.(this);
   }
 
-  override get isCallable(): boolean {
-    return true;
-  }
   override call(state: RenderState, [iterable]: readonly Value[]): Value {
     if (this.#recurse === null)
       return typeError("The loop must have the 'recursive' marker to be called recursively.");

@@ -1,8 +1,8 @@
 /** Numbers -> results of Python's arithmetic on int (number or bigint), float (PyFloat) and bool. */
-import { divideHalfEven, scaledInteger } from './float-text.ts';
+import { scaledInteger } from './float-text.ts';
+import { strip } from './methods/str-search.ts';
 import { overBudget, PyError, typeError, valueError } from './py-error.ts';
 import type { RenderState } from './render-state.ts';
-import { WHITESPACE_CLASS } from './unicode.ts';
 import { PyFloat, typeName, type Value } from './values.ts';
 
 /** A Python int in either representation. */
@@ -71,7 +71,8 @@ export function arithmetic(
     case '*':
       return combine(state, operator, x, y);
     case '/':
-      return new PyFloat(trueDivide(x, y));
+      if (y === 0) throw new PyError('ZeroDivisionError', 'division by zero');
+      return new PyFloat(toDouble(x) / toDouble(y));
     case '//':
       return floorDivide(state, x, y);
     case '%':
@@ -133,37 +134,12 @@ function floatDivMod(x: number, y: number): [quotient: number, remainder: number
 
 function floatPower(x: number, y: number): number {
   if (x === 0 && y < 0) throw new PyError('ZeroDivisionError', '0.0 cannot be raised to a negative power');
-  if (x === 1 || y === 0) return 1; // also for nan, unlike JavaScript
-  if (x === -1 && !Number.isFinite(y) && !Number.isNaN(y)) return 1;
   if (x < 0 && Number.isFinite(x) && Number.isFinite(y) && !Number.isInteger(y))
     return valueError('complex numbers are not supported');
   const result = x ** y;
   if (!Number.isFinite(result) && Number.isFinite(x) && Number.isFinite(y))
     throw new PyError('OverflowError', "(34, 'Numerical result out of range')");
   return result;
-}
-
-/** int / int, correctly rounded also beyond the safe integers. */
-function trueDivide(x: Int, y: Int): number {
-  if (y === 0) throw new PyError('ZeroDivisionError', 'division by zero');
-  if (typeof x === 'number' && typeof y === 'number') return x / y;
-  const top = BigInt(x);
-  const bottom = BigInt(y);
-  const isNegative = top < 0n !== bottom < 0n;
-  const n = top < 0n ? -top : top;
-  const d = bottom < 0n ? -bottom : bottom;
-  // Scale so that the quotient has about 66 bits; a sticky bit stands for the remainder.
-  const shift = 66 - (bitLength(n) - bitLength(d));
-  const scaled = shift > 0 ? n << BigInt(shift) : n;
-  const divisor = shift < 0 ? d << BigInt(-shift) : d;
-  const sticky = scaled % divisor === 0n ? 0n : 1n;
-  const mantissa = Number(((scaled / divisor) << 1n) | sticky);
-  // In two steps, as the power of two alone may exceed the range of doubles.
-  const half = Math.trunc((-shift - 1) / 2);
-  const result = mantissa * 2 ** half * 2 ** (-shift - 1 - half);
-  if (!Number.isFinite(result))
-    throw new PyError('OverflowError', 'integer division result too large for a float');
-  return isNegative ? -result : result;
 }
 
 function bitLength(value: bigint): number {
@@ -173,13 +149,11 @@ function bitLength(value: bigint): number {
 function floorDivide(state: RenderState, x: Int, y: Int): Int {
   if (y === 0) throw new PyError('ZeroDivisionError', 'integer division or modulo by zero');
   if (typeof x === 'number' && typeof y === 'number') {
-    const remainder = x % y;
-    const quotient = (x - remainder) / y;
-    return (remainder !== 0 && remainder < 0 !== y < 0 ? quotient - 1 : quotient) + 0;
+    const rest = x % y;
+    return (x - rest) / y - (rest !== 0 && rest < 0 !== y < 0 ? 1 : 0) + 0;
   }
-  const [p, q] = [BigInt(x), BigInt(y)];
-  const quotient = p / q;
-  return fromBig(state, p % q !== 0n && p < 0n !== q < 0n ? quotient - 1n : quotient);
+  const remainder = BigInt(modulo(state, x, y));
+  return fromBig(state, (BigInt(x) - remainder) / BigInt(y));
 }
 
 function modulo(state: RenderState, x: Int, y: Int): Int {
@@ -233,93 +207,48 @@ export function fromDouble(state: RenderState, x: number): Int {
   return Number.isSafeInteger(x) ? x + 0 : fromBig(state, BigInt(x));
 }
 
-/** round(value, places): half to even on the exact value. `places` null gives an int. */
-export function roundNumber(state: RenderState, value: Int | PyFloat, places: number | null): Value {
-  if (value instanceof PyFloat) {
-    const x = value.value;
-    if (places === null) {
-      if (!Number.isFinite(x)) return truncate(state, x);
-      const rounded = scaledInteger(Math.abs(x), 0);
-      return fromBig(state, x < 0 ? -rounded : rounded);
-    }
-    return new PyFloat(roundDouble(x, places));
-  }
-  if (places === null || places >= 0) return value;
-  if (places < -MAX_TEXT_DIGITS) return 0;
-  const unit = 10n ** BigInt(-places);
-  const big = BigInt(value);
-  const rounded = divideHalfEven(big < 0n ? -big : big, unit) * unit;
-  return fromBig(state, big < 0n ? -rounded : rounded);
-}
-
-function roundDouble(x: number, places: number): number {
-  if (!Number.isFinite(x) || x === 0 || places > 323) return x;
-  if (places < -308) return x < 0 ? -0 : 0;
-  const scaled = scaledInteger(Math.abs(x), places);
-  const rounded = Number(`${scaled}e${-places}`);
+/** round(value, places): half to even on the exact value. */
+export function roundNumber(state: RenderState, value: Int | PyFloat, places: number): Value {
+  const isFloat = value instanceof PyFloat;
+  const x = toDouble(value);
+  if (!Number.isFinite(x) || x === 0 || places > 323 || (!isFloat && places >= 0)) return value;
+  const scaled = scaledInteger(Math.abs(x), Math.max(places, -400)) * (x < 0 ? -1n : 1n);
+  if (!isFloat) return fromBig(state, scaled * 10n ** BigInt(Math.min(-places, 400)));
+  const rounded = scaled === 0n ? 0 * x : Number(`${scaled}e${-places}`); // 0 * x keeps the sign
   if (!Number.isFinite(rounded)) throw new PyError('OverflowError', 'rounded value too large to represent');
-  return x < 0 ? -rounded : rounded;
+  return new PyFloat(rounded);
 }
 
-const DIGIT_GROUPS = /^[0-9a-z]+(?:_[0-9a-z]+)*$/;
+const PREFIXES: Readonly<Record<number, string>> = { 2: '0b', 8: '0o', 16: '0x' };
 
-/** int(text, base). Raises ValueError as Python does. */
-export function parseInteger(state: RenderState, text: string, base: number): Int {
-  const fail = (): never =>
-    valueError(`invalid literal for int() with base ${base}: '${text.slice(0, 100)}'`);
-  if (base !== 0 && (base < 2 || base > 36)) valueError('int() base must be >= 2 and <= 36, or 0');
-  const match = /^([+-]?)(.*)$/s.exec(normalDigits(text))!;
-  let digits = match[2]!.toLowerCase();
-  let radix = base;
-  const prefix = { '0x': 16, '0o': 8, '0b': 2 }[digits.slice(0, 2)];
-  if (prefix !== undefined && (base === 0 || base === prefix)) {
-    radix = prefix;
-    digits = digits.slice(2);
-    if (digits.startsWith('_')) digits = digits.slice(1);
-  } else if (base === 0) {
-    radix = 10;
-    if (/^0/.test(digits) && !/^[0_]+$/.test(digits)) return fail();
-  }
-  if (digits.length > 100_000) overBudget('digits of a number', 100_000);
-  if (!DIGIT_GROUPS.test(digits)) return fail();
+/** int(text, base); undefined where Python raises. */
+export function parseInteger(state: RenderState, text: string, base: number): Int | undefined {
+  const [, sign, written] = /^([+-]?)(\w+)$/.exec(strip(text, null, true, true)) ?? [];
+  if (written === undefined || base < 2 || base > 36) return undefined;
+  let digits = written.toLowerCase();
+  if (base in PREFIXES && digits.startsWith(PREFIXES[base]!)) digits = digits.slice(2).replace(/^_/, '');
+  if (!/^[0-9a-z]+(?:_[0-9a-z]+)*$/.test(digits)) return undefined;
   digits = digits.replaceAll('_', '');
-  if ((radix & (radix - 1)) !== 0 && digits.length > MAX_TEXT_DIGITS)
-    return valueError(`Exceeds the limit (${MAX_TEXT_DIGITS} digits) for integer string conversion`);
+  if (digits.length > MAX_TEXT_DIGITS) return undefined;
   state.work(digits.length);
   let value = 0n;
   for (const digit of digits) {
     const digitValue = Number.parseInt(digit, 36);
-    if (digitValue >= radix) return fail();
-    value = value * BigInt(radix) + BigInt(digitValue);
-    if (digits.length > 20_000) fromBig(state, value);
+    if (digitValue >= base) return undefined;
+    value = value * BigInt(base) + BigInt(digitValue);
   }
-  return fromBig(state, match[1] === '-' ? -value : value);
+  return fromBig(state, sign === '-' ? -value : value);
 }
 
 const FLOAT_TEXT = /^[+-]?(?:\d+(?:_\d+)*(?:\.(?:\d+(?:_\d+)*)?)?|\.\d+(?:_\d+)*)(?:[eE][+-]?\d+(?:_\d+)*)?$/;
 
-/** float(text). Raises ValueError as Python does. */
-export function parseFloatText(text: string): number {
+/** float(text); undefined where Python raises. */
+export function parseFloatText(text: string): number | undefined {
   if (text.length > 100_000) overBudget('digits of a number', 100_000);
-  const trimmed = normalDigits(text);
+  const trimmed = strip(text, null, true, true);
   if (FLOAT_TEXT.test(trimmed)) return Number(trimmed.replaceAll('_', ''));
   const special = /^([+-]?)(?:(inf|infinity)|nan)$/i.exec(trimmed);
-  if (special === null) return valueError(`could not convert string to float: '${text.slice(0, 100)}'`);
+  if (special === null) return undefined;
   if (special[2] === undefined) return Number.NaN;
   return special[1] === '-' ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
-}
-
-const SPACES = new RegExp(`^[${WHITESPACE_CLASS}]+|[${WHITESPACE_CLASS}]+$`, 'g');
-
-/** Strips whitespace and replaces decimal digits of other scripts by ASCII. */
-function normalDigits(text: string): string {
-  const short = text.length > 100_000 ? text.slice(0, 100_001) : text;
-  const stripped = short.length < 1000 ? short.replace(SPACES, '') : short.trim();
-  return stripped.replace(/[\u0080-\u{10ffff}]/gu, (char) => {
-    if (!/\p{Nd}/u.test(char)) return char;
-    // the digits of a script are ten consecutive code points
-    let zero = char.codePointAt(0)!;
-    while (/\p{Nd}/u.test(String.fromCodePoint(zero - 1)) && char.codePointAt(0)! - zero < 9) zero--;
-    return String(char.codePointAt(0)! - zero);
-  });
 }

@@ -1,12 +1,8 @@
 /** The classes of small objects: ranges, dict views, generators, namespaces, cyclers, joiners. */
-import { equal } from './compare.ts';
-import { intOf, toDouble } from './numbers.ts';
-import { PyError, typeError, valueError } from './py-error.ts';
+import { intOf } from './numbers.ts';
+import { PyError, typeError } from './py-error.ts';
 import type { RenderState } from './render-state.ts';
-import { BuiltinFunction, type Dict, type Keywords, PyFloat, PyObject, Tuple, type Value } from './values.ts';
-
-/** Ranges up to this length are iterated as arrays, which is faster than a generator. */
-const MAX_LISTED_RANGE = 1000;
+import { BuiltinFunction, type Dict, type Keywords, PyObject, Tuple, type Value } from './values.ts';
 
 /** range(start, stop, step), within the length limit of the sandbox. */
 export class Range extends PyObject {
@@ -21,7 +17,7 @@ export class Range extends PyObject {
     this.start = start;
     this.stop = stop;
     this.step = step;
-    this.count = Math.max(0, step > 0 ? Math.ceil((stop - start) / step) : Math.ceil((start - stop) / -step));
+    this.count = Math.max(0, Math.ceil((stop - start) / step));
   }
   at(index: number): number {
     return this.start + index * this.step;
@@ -30,63 +26,25 @@ export class Range extends PyObject {
     const step = this.step === 1 ? '' : `, ${this.step}`;
     return `range(${this.start}, ${this.stop}${step})`;
   }
-  override get isSubscriptable(): boolean {
-    return true;
-  }
   override length(): number {
     return this.count;
   }
-  override iterate(state: RenderState): Iterable<Value> {
-    if (this.count > MAX_LISTED_RANGE) return this.#walk();
+  override iterate(state: RenderState): Value[] {
     state.work(this.count >> 4);
     const items: number[] = [];
     for (let i = 0; i < this.count; i++) items.push(this.at(i));
     return items;
   }
-  *#walk(): Generator<Value> {
-    for (let i = 0; i < this.count; i++) yield this.at(i);
-  }
-  override *reversed(): Generator<Value> {
-    for (let i = this.count - 1; i >= 0; i--) yield this.at(i);
+  override reversed(state: RenderState): Iterable<Value> {
+    return this.iterate(state).reverse();
   }
   override item(key: Value): Value | undefined {
-    const index = intOf(key);
-    if (index === undefined) return undefined;
-    const place = Number(index) < 0 ? Number(index) + this.count : Number(index);
+    const index = Number(intOf(key));
+    const place = index < 0 ? index + this.count : index;
     return place >= 0 && place < this.count ? this.at(place) : undefined;
   }
-  #indexOf(value: Value): number | undefined {
-    const number = value instanceof PyFloat ? toDouble(value) : intOf(value);
-    if (number === undefined || typeof number === 'bigint') return undefined;
-    const index = (number - this.start) / this.step;
-    return Number.isInteger(index) && index >= 0 && index < this.count ? index : undefined;
-  }
-  override contains(value: Value): boolean {
-    return this.#indexOf(value) !== undefined;
-  }
-  override equals(other: Value): boolean {
-    if (!(other instanceof Range) || other.count !== this.count) return false;
-    if (this.count === 0) return true;
-    return other.start === this.start && (this.count === 1 || other.step === this.step);
-  }
   override attribute(name: string): Value | undefined {
-    switch (name) {
-      case 'start':
-        return this.start;
-      case 'stop':
-        return this.stop;
-      case 'step':
-        return this.step;
-      case 'count':
-        return new BuiltinFunction(name, (_state, [value]) => Number(this.contains(value!)));
-      case 'index':
-        return new BuiltinFunction(name, (_state, [value]) => {
-          const index = this.#indexOf(value!);
-          return index ?? valueError('value is not in range');
-        });
-      default:
-        return undefined;
-    }
+    return name === 'start' || name === 'stop' || name === 'step' ? this[name] : undefined;
   }
 }
 
@@ -100,12 +58,9 @@ export class DictView extends PyObject {
     this.typeName = kind;
     this.#dict = dict;
   }
-  override reprParts(state: RenderState) {
+  override repr(state: RenderState) {
     state.work(this.#dict.size);
     return { before: `${this.typeName}(`, inner: [...this.iterate()], after: ')' };
-  }
-  override get isHashable(): boolean {
-    return this.typeName === 'dict_values';
   }
   override length(): number {
     return this.#dict.size;
@@ -119,23 +74,6 @@ export class DictView extends PyObject {
     state.work(this.#dict.size);
     return [...this.iterate()].reverse();
   }
-  override contains(value: Value, state: RenderState): boolean | undefined {
-    if (this.typeName === 'dict_keys') return this.#dict.has(value);
-    if (this.typeName === 'dict_values') return undefined;
-    if (!(value instanceof Tuple) || value.items.length !== 2) return false;
-    const found = this.#dict.get(value.items[0]!);
-    return found !== undefined && equal(state, found, value.items[1]!);
-  }
-  override equals(other: Value, state: RenderState): boolean {
-    if (!(other instanceof DictView) || this.typeName === 'dict_values' || other.typeName !== this.typeName)
-      return false;
-    if (other.length() !== this.length()) return false;
-    for (const item of this.iterate()) {
-      state.step();
-      if (!other.contains(item, state)) return false;
-    }
-    return true;
-  }
 }
 
 /** A lazy sequence that can be iterated once. */
@@ -147,9 +85,6 @@ export class LazySequence extends PyObject {
     super();
     this.typeName = typeName;
     this.#iterator = items[Symbol.iterator]();
-  }
-  override repr(): string {
-    return `<${this.typeName} object>`;
   }
   override iterate(state: RenderState): Iterable<Value> {
     const iterator = this.#iterator;
@@ -168,21 +103,17 @@ export class LazySequence extends PyObject {
 /** namespace(...): the only object with attributes that a template may set. */
 export class Namespace extends PyObject {
   readonly typeName = 'Namespace';
-  readonly #attributes: Dict;
+  readonly attributes: Dict;
 
   constructor(attributes: Dict) {
     super();
-    this.#attributes = attributes;
+    this.attributes = attributes;
   }
-  override reprParts() {
-    return { before: '<Namespace ', inner: this.#attributes, after: '>' };
+  override repr() {
+    return { before: '<Namespace ', inner: this.attributes, after: '>' };
   }
   override attribute(name: string): Value | undefined {
-    return this.#attributes.get(name);
-  }
-  /** `set ns.name = value`. */
-  assign(name: string, value: Value): void {
-    this.#attributes.set(name, value);
+    return this.attributes.get(name);
   }
 }
 
@@ -198,23 +129,15 @@ export class Cycler extends PyObject {
     this.#items = items;
   }
   override attribute(name: string): Value | undefined {
-    switch (name) {
-      case 'current':
-        return this.#items[this.#position]!;
-      case 'next':
-        return new BuiltinFunction(name, () => {
-          const value = this.#items[this.#position]!;
-          this.#position = (this.#position + 1) % this.#items.length;
-          return value;
-        });
-      case 'reset':
-        return new BuiltinFunction(name, () => {
-          this.#position = 0;
-          return null;
-        });
-      default:
-        return undefined;
-    }
+    if (name === 'current') return this.#items[this.#position % this.#items.length]!;
+    if (name === 'next')
+      return new BuiltinFunction(name, () => this.#items[this.#position++ % this.#items.length]!);
+    if (name === 'reset')
+      return new BuiltinFunction(name, () => {
+        this.#position = 0;
+        return null;
+      });
+    return undefined;
   }
 }
 
@@ -227,9 +150,6 @@ export class Joiner extends PyObject {
   constructor(separator: Value = ', ') {
     super();
     this.#separator = separator;
-  }
-  override get isCallable(): boolean {
-    return true;
   }
   override call(_state: RenderState, args: readonly Value[], keywords: Keywords | null): Value {
     if (args.length > 0 || (keywords?.size ?? 0) > 0) return typeError('joiner takes no arguments');

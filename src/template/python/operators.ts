@@ -25,45 +25,29 @@ export function operate(state: RenderState, operator: ArithmeticOperator, a: Val
 function unsupported(operator: string, a: Value, b: Value): never {
   if (a instanceof Undefined) a.fail();
   if (b instanceof Undefined) b.fail();
+  const [left, right] = [typeName(a), typeName(b)];
+  if (operator === '+' && ['str', 'list', 'tuple'].includes(left))
+    return typeError(`can only concatenate ${left} (not "${right}") to ${left}`);
   const name = operator === '**' ? '** or pow()' : operator;
-  return typeError(`unsupported operand type(s) for ${name}: '${typeName(a)}' and '${typeName(b)}'`);
+  return typeError(`unsupported operand type(s) for ${name}: '${left}' and '${right}'`);
 }
 
 /** `a + b`. */
 export function add(state: RenderState, a: Value, b: Value): Value {
-  if (typeof a === 'string') {
-    if (typeof b === 'string') {
-      state.reserve(a.length + b.length);
-      return a + b;
-    }
-    if (b instanceof Markup) return joinMarkup(state, escapeValue(state, a), b);
-    if (b instanceof Undefined) b.fail();
-    return typeError(`can only concatenate str (not "${typeName(b)}") to str`);
+  if (typeof a === 'string' && typeof b === 'string') {
+    state.reserve(a.length + b.length);
+    return a + b;
   }
   if (isNumber(a) && isNumber(b)) return arithmetic(state, '+', a, b);
-  if (a instanceof Markup) {
-    if (textOf(b) !== undefined) return joinMarkup(state, a, escapeValue(state, b));
-  } else if (isList(a)) {
-    if (isList(b)) {
-      state.work(a.length + b.length);
-      return [...a, ...b];
-    }
-    if (b instanceof Undefined) b.fail();
-    return typeError(`can only concatenate list (not "${typeName(b)}") to list`);
-  } else if (a instanceof Tuple) {
-    if (b instanceof Tuple) {
-      state.work(a.items.length + b.items.length);
-      return new Tuple([...a.items, ...b.items]);
-    }
-    if (b instanceof Undefined) b.fail();
-    return typeError(`can only concatenate tuple (not "${typeName(b)}") to tuple`);
+  if (textOf(a) !== undefined && textOf(b) !== undefined)
+    return new Markup(state.made(escapeValue(state, a).text + escapeValue(state, b).text));
+  if (isList(a) && isList(b)) {
+    state.work(a.length + b.length);
+    return [...a, ...b];
   }
-  return unsupported('+', a, b);
-}
-
-function joinMarkup(state: RenderState, a: Markup, b: Markup): Markup {
-  state.reserve(a.text.length + b.text.length);
-  return new Markup(a.text + b.text);
+  if (!(a instanceof Tuple && b instanceof Tuple)) return unsupported('+', a, b);
+  state.work(a.items.length + b.items.length);
+  return new Tuple([...a.items, ...b.items]);
 }
 
 /** `sequence * count`, or undefined for other operands. */

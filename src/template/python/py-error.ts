@@ -1,6 +1,6 @@
 /** A failed operation -> an error with its Python exception. `template-error` converts it to an OnpolicyError. */
 
-/** The Python or Jinja2 exception of an error. Some operations catch some kinds, as in Python. */
+/** The Python or Jinja2 exception of an error. */
 export type PyErrorKind =
   | 'TypeError'
   | 'ValueError'
@@ -47,11 +47,6 @@ export function syntaxError(message: string, offset: number): never {
 /** Throws the error of an exhausted budget. */
 export function overBudget(what: string, limit: number): never {
   throw new PyError('Budget', `the template ran over its budget: ${what} (limit ${limit})`);
-}
-
-/** True when `error` is one of the given Python exceptions. */
-export function isKind(error: unknown, ...kinds: PyErrorKind[]): error is PyError {
-  return error instanceof PyError && kinds.includes(error.kind);
 }
 
 /** Adds a position to an error that has none. A RangeError is V8's own limit, of the stack or of a string. */

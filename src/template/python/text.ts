@@ -41,12 +41,30 @@ export class TextWriter {
     this.text += text;
     if (this.text.length > this.state.limits.maxValueCharacters) this.state.reserve(this.text.length);
   }
+
+  /** Items between two brackets, one level deeper. */
+  protected nested<T>(
+    open: string,
+    items: Iterable<T>,
+    separator: string,
+    close: string,
+    write: (item: T) => void,
+  ): void {
+    this.state.enter();
+    this.add(open);
+    let isFirst = true;
+    for (const item of items) {
+      if (!isFirst) this.add(separator);
+      isFirst = false;
+      write(item);
+    }
+    this.add(close);
+    this.state.leave();
+  }
 }
 
-/** Writes nested values and counts each. */
+/** Writes nested values and counts each: a list that holds itself ends at the limit of depth. */
 class ReprWriter extends TextWriter {
-  readonly #active = new Set<Value>();
-
   write(value: Value): void {
     this.state.step();
     if (typeof value === 'string') this.add(reprText(value));
@@ -56,54 +74,23 @@ class ReprWriter extends TextWriter {
     else if (value instanceof PyFloat) this.add(reprFloat(value.value));
     else if (value instanceof Markup) this.add(`Markup(${reprText(value.text)})`);
     else if (value instanceof Undefined) this.add('Undefined');
-    else if (isList(value)) this.#nested(value, '[...]', () => this.#sequence('[', value, ']'));
-    else if (value instanceof Tuple)
-      this.#nested(value, '(...)', () =>
-        this.#sequence('(', value.items, value.items.length === 1 ? ',)' : ')'),
-      );
-    else if (value instanceof Dict) this.#nested(value, '{...}', () => this.#dict(value));
+    else if (isList(value)) this.nested('[', value, ', ', ']', (item) => this.write(item));
+    else if (value instanceof Tuple) {
+      const close = value.items.length === 1 ? ',)' : ')';
+      this.nested('(', value.items, ', ', close, (item) => this.write(item));
+    } else if (value instanceof Dict)
+      this.nested('{', value.entries(), ', ', '}', ([key, item]) => {
+        this.write(key);
+        this.add(': ');
+        this.write(item);
+      });
     else {
-      const view = value.reprParts(this.state);
-      if (view === undefined) this.add(value.repr(this.state));
-      else {
-        this.add(view.before);
-        this.write(view.inner);
-        this.add(view.after);
-      }
+      const shown = value.repr(this.state);
+      if (typeof shown === 'string') return this.add(shown);
+      this.add(shown.before);
+      this.write(shown.inner);
+      this.add(shown.after);
     }
-  }
-
-  #nested(value: Value, cycle: string, write: () => void): void {
-    if (this.#active.has(value)) {
-      this.add(cycle);
-      return;
-    }
-    this.#active.add(value);
-    this.state.enter();
-    write();
-    this.state.leave();
-    this.#active.delete(value);
-  }
-
-  #sequence(open: string, items: readonly Value[], close: string): void {
-    this.add(open);
-    items.forEach((item, index) => {
-      if (index > 0) this.add(', ');
-      this.write(item);
-    });
-    this.add(close);
-  }
-
-  #dict(dict: Dict): void {
-    let separator = '{';
-    for (const [key, value] of dict.entries()) {
-      this.add(separator);
-      this.write(key);
-      this.add(': ');
-      this.write(value);
-      separator = ', ';
-    }
-    this.add(separator === '{' ? '{}' : '}');
   }
 }
 
@@ -132,11 +119,22 @@ function escapeCode(code: number): string {
   return code < 0x10000 ? `\\u${hex.padStart(4, '0')}` : `\\U${hex.padStart(8, '0')}`;
 }
 
-/** `ascii(value)`: repr with all but ASCII escaped. */
-export function asciiRepr(state: RenderState, value: Value): string {
-  return state.made(
-    repr(state, value).replace(/[\u0080-\u{10ffff}]/gu, (char) => escapeCode(char.codePointAt(0)!)),
-  );
+/** The text with each match replaced, within the limits. Unlike String.replace it looks for a match when the last one is written. */
+export function replaceEach(
+  state: RenderState,
+  text: string,
+  pattern: RegExp,
+  replace: (match: RegExpExecArray) => string,
+): string {
+  let result = '';
+  let at = 0;
+  for (const match of text.matchAll(pattern)) {
+    state.step();
+    result += text.slice(at, match.index) + replace(match);
+    at = match.index + match[0].length;
+    if (result.length > state.limits.maxValueCharacters) state.reserve(result.length);
+  }
+  return state.made(result + text.slice(at));
 }
 
 const HTML_ESCAPES = new Map(

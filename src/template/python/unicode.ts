@@ -37,13 +37,6 @@ export function codePointLength(text: string): number {
   return count;
 }
 
-/** The UTF-16 offset of code point `index`, with 0 <= index <= length. */
-export function unitOffset(text: string, index: number): number {
-  let offset = 0;
-  for (let i = 0; i < index; i++) offset += text.codePointAt(offset)! > 0xffff ? 2 : 1;
-  return offset;
-}
-
 /** Compares two texts by code points: negative, zero or positive. */
 export function compareText(a: string, b: string): number {
   if (a === b) return 0;
@@ -61,29 +54,17 @@ export function compareText(a: string, b: string): number {
   return a.length - b.length;
 }
 
-const LETTER = /^\p{L}$/u;
-const DECIMAL = /^\p{Nd}$/u;
-const NUMERIC =
-  /^[\p{N}㐅㒃㠪㭍一七万三九二五亖亿什仟仨伍佰億兆兩八六十千卄卅卌叁参參叄四壱壹幺廾廿弌弍弎弐拾捌柒漆玖百肆萬貮貳贰阡陆陌陸零]$/u;
+/** Signs of numbers that are letters, as content of a character class. */
+export const NUMBER_SIGNS =
+  '㐅㒃㠪㭍一七万三九二五亖亿什仟仨伍佰億兆兩八六十千卄卅卌叁参參叄四壱壹幺廾廿弌弍弎弐拾捌柒漆玖百肆萬貮貳贰阡陆陌陸零';
 /** Digits that are not decimals: superscripts, circled digits and the like. */
-const OTHER_DIGIT =
-  /^[\u{b2}\u{b3}\u{b9}\u{1369}-\u{1371}\u{19da}\u{2070}\u{2074}-\u{2079}\u{2080}-\u{2089}\u{2460}-\u{2468}\u{2474}-\u{247c}\u{2488}-\u{2490}\u{24ea}\u{24f5}-\u{24fd}\u{24ff}\u{2776}-\u{277e}\u{2780}-\u{2788}\u{278a}-\u{2792}\u{10a40}-\u{10a43}\u{10e60}-\u{10e68}\u{11052}-\u{1105a}\u{1f100}-\u{1f10a}]$/u;
+export const OTHER_DIGITS =
+  '\\u{b2}\\u{b3}\\u{b9}\\u{1369}-\\u{1371}\\u{19da}\\u{2070}\\u{2074}-\\u{2079}\\u{2080}-\\u{2089}\\u{2460}-\\u{2468}\\u{2474}-\\u{247c}\\u{2488}-\\u{2490}\\u{24ea}\\u{24f5}-\\u{24fd}\\u{24ff}\\u{2776}-\\u{277e}\\u{2780}-\\u{2788}\\u{278a}-\\u{2792}\\u{10a40}-\\u{10a43}\\u{10e60}-\\u{10e68}\\u{11052}-\\u{1105a}\\u{1f100}-\\u{1f10a}';
 const UPPERCASE = /^\p{Uppercase}$/u;
 const LOWERCASE = /^\p{Lowercase}$/u;
-const TITLECASE = /^\p{Lt}$/u;
+const CASED = /^[\p{Uppercase}\p{Lowercase}\p{Lt}]$/u;
 const UNPRINTABLE = /^[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Zs}]$/u;
-const CHEROKEE = /^[\u13a0-\u13f5\u13f8-\u13fd\uab70-\uabbf]$/;
 const IDENTIFIER = /^[\p{XID_Start}_]\p{XID_Continue}*$/u;
-
-/** Character predicates of `str.isalpha` and the like, each of one code point. */
-export const isLetter = (char: string): boolean => LETTER.test(char);
-export const isDecimal = (char: string): boolean => DECIMAL.test(char);
-export const isDigit = (char: string): boolean => DECIMAL.test(char) || OTHER_DIGIT.test(char);
-export const isNumeric = (char: string): boolean => NUMERIC.test(char);
-export const isUpper = (char: string): boolean => UPPERCASE.test(char) && !TITLECASE.test(char);
-export const isLower = (char: string): boolean => LOWERCASE.test(char);
-export const isTitle = (char: string): boolean => TITLECASE.test(char);
-const isCased = (char: string): boolean => isUpper(char) || isLower(char) || isTitle(char);
 
 /** Whether `repr` does not escape the character. */
 export function isPrintable(char: string): boolean {
@@ -97,88 +78,43 @@ export function isIdentifier(text: string): boolean {
   return IDENTIFIER.test(text);
 }
 
-/** Greek letters and their title case. */
-const TITLE_PAIRS = new Map(
-  ['\u1fb3\u1fbc', '\u1fc3\u1fcc', '\u1ff3\u1ffc'].flatMap(([lower, title]) => [
-    [lower!, title!],
-    [title!, title!],
-  ]),
-);
+/** Two letters in one, in upper, title and lower case. */
+const DIGRAPHS = ['Ǆǅǆ', 'Ǉǈǉ', 'Ǌǋǌ', 'Ǳǲǳ'];
 
-/** The title case of one code point, possibly several characters. */
+/** The title case of one code point, possibly several characters: ß is Ss. */
 function titleChar(char: string): string {
-  const code = char.codePointAt(0)!;
-  if (code < 0x80) return char.toUpperCase();
-  if (code >= 0x1c4 && code <= 0x1cc) return String.fromCharCode(0x1c5 + 3 * Math.floor((code - 0x1c4) / 3));
-  if (code >= 0x1f1 && code <= 0x1f3) return '\u01f2';
-  if (code >= 0x10d0 && code <= 0x10ff) return char; // Georgian has no title case
-  if (code >= 0x1f80 && code <= 0x1faf) return String.fromCharCode(code | 8);
-  const pair = TITLE_PAIRS.get(char);
-  if (pair !== undefined) return pair;
-  const upper = char.toUpperCase();
-  if (upper.length === char.length || code === 0x149) return upper;
-  const rest = upper.slice(1);
-  // Greek letters with iota subscript keep it as a combining mark.
-  return (
-    upper[0]! + (code >= 0x1f00 && code < 0x2000 ? rest.replace('\u0399', '\u0345') : rest).toLowerCase()
-  );
+  const digraph = DIGRAPHS.find((cases) => cases.includes(char));
+  if (digraph !== undefined) return digraph[1]!;
+  const [first = '', ...rest] = char.toUpperCase();
+  return first + rest.join('').toLowerCase();
 }
 
 /** `str.capitalize()`. */
 export function capitalize(text: string): string {
-  if (text === '') return '';
-  const first = String.fromCodePoint(text.codePointAt(0)!);
-  return titleChar(first) + lowerRange(text, first.length, text.length);
-}
-
-/** Lower case of a part of a text. The final sigma depends on the whole text. */
-function lowerRange(text: string, start: number, end: number): string {
-  const part = text.slice(start, end);
-  if (!part.includes('\u03a3')) return part.toLowerCase();
-  const before = text.slice(0, start).toLowerCase().length;
-  const after = text.slice(end).toLowerCase().length;
-  const lowered = text.toLowerCase();
-  return lowered.slice(before, lowered.length - after);
+  const [first] = text;
+  return first === undefined ? '' : titleChar(first) + text.slice(first.length).toLowerCase();
 }
 
 /** `str.title()`: a letter after anything without case is upper, other letters are lower. */
 export function titleText(text: string): string {
   let result = '';
   let previousIsCased = false;
-  let offset = 0;
   for (const char of text) {
-    result += previousIsCased
-      ? char === '\u03a3'
-        ? lowerRange(text, offset, offset + 1)
-        : char.toLowerCase()
-      : titleChar(char);
-    previousIsCased = isCased(char);
-    offset += char.length;
+    result += previousIsCased ? char.toLowerCase() : titleChar(char);
+    previousIsCased = CASED.test(char);
   }
   return result;
 }
 
 /** `str.casefold()`. */
 export function casefold(text: string): string {
-  let result = '';
-  for (const char of text) {
-    if (CHEROKEE.test(char)) result += char.toUpperCase();
-    else if (char === '\u1e9e') result += 'ss';
-    else if (char === '\u0131' || char === '\u0130') result += char.toLowerCase();
-    else result += char.toUpperCase().toLowerCase();
-  }
-  return result;
+  return Array.from(text, (char) => char.toUpperCase().toLowerCase()).join('');
 }
 
 /** `str.swapcase()`. */
 export function swapCase(text: string): string {
   let result = '';
-  let offset = 0;
-  for (const char of text) {
-    if (isUpper(char))
-      result += char === '\u03a3' ? lowerRange(text, offset, offset + 1) : char.toLowerCase();
-    else result += isLower(char) ? char.toUpperCase() : char;
-    offset += char.length;
-  }
+  for (const char of text)
+    result += UPPERCASE.test(char) ? char.toLowerCase() : LOWERCASE.test(char) ? char.toUpperCase() : char;
   return result;
 }

@@ -92,89 +92,46 @@ export class MissingField extends Undefined {
   }
 }
 
-/** Base of every other object: ranges, views, generators, namespaces, macros, functions, loops. */
+/** Base of every other object: ranges, views, generators, namespaces, macros, functions, loops. An object has what its type has. */
 export abstract class PyObject {
   /** The Python type name, for messages. */
   abstract readonly typeName: string;
 
-  /** The printed text. */
-  repr(_state: RenderState): string {
+  /** The printed text, or another value that is printed with text around it. */
+  repr(
+    _state: RenderState,
+  ): string | { readonly before: string; readonly inner: Value; readonly after: string } {
     return `<${this.typeName} object>`;
   }
-  /** For objects that print another value: the text before, the value, the text after. */
-  reprParts(
-    _state: RenderState,
-  ): { readonly before: string; readonly inner: Value; readonly after: string } | undefined {
-    return undefined;
-  }
   /** A Python attribute, or undefined if there is none. */
-  attribute(_name: string, _state: RenderState): Value | undefined {
-    return undefined;
-  }
+  attribute?(name: string, state: RenderState): Value | undefined;
   /** `object[key]` without the attribute fallback, or undefined if there is no such item. */
-  item(_key: Value, _state: RenderState): Value | undefined {
-    return undefined;
-  }
-  /** Iterates, or undefined if the object is not iterable. */
-  iterate(_state: RenderState): Iterable<Value> | undefined {
-    return undefined;
-  }
-  /** `len(object)`, or undefined if it has no length. */
-  length(_state: RenderState): number | undefined {
-    return undefined;
-  }
-  /** The items from last to first, or undefined if the object is not reversible. */
-  reversed(_state: RenderState): Iterable<Value> | undefined {
-    return undefined;
-  }
-  /** Membership without iteration; undefined to iterate. */
-  contains(_value: Value, _state: RenderState): boolean | undefined {
-    return undefined;
-  }
-  /** Equality with another value that is not the same object. */
-  equals(_other: Value, _state: RenderState): boolean {
-    return false;
-  }
-  /** Whether the type supports `object[index]`, as tested by `is sequence`. */
-  get isSubscriptable(): boolean {
-    return false;
-  }
-  /** Whether the object can be a key of a dict. */
-  get isHashable(): boolean {
-    return true;
-  }
-  get isCallable(): boolean {
-    return false;
-  }
-  call(_state: RenderState, _args: readonly Value[], _keywords: Keywords | null): Value {
-    return typeError(`'${this.typeName}' object is not callable`);
-  }
+  item?(key: Value): Value | undefined;
+  iterate?(state: RenderState): Iterable<Value>;
+  /** `len(object)`. */
+  length?(state: RenderState): number;
+  /** The items from last to first. */
+  reversed?(state: RenderState): Iterable<Value>;
+  call?(state: RenderState, args: readonly Value[], keywords: Keywords | null): Value;
 }
+
+/** What is called: a function of the library, or a method bound to its object. */
+export type Callee = (state: RenderState, args: readonly Value[], keywords: Keywords | null) => Value;
 
 /** A function of the library, or a method bound to its object. */
 export class BuiltinFunction extends PyObject {
   readonly typeName: string;
   readonly functionName: string;
-  readonly #call: (state: RenderState, args: readonly Value[], keywords: Keywords | null) => Value;
+  override readonly call: Callee;
 
-  constructor(
-    functionName: string,
-    call: (state: RenderState, args: readonly Value[], keywords: Keywords | null) => Value,
-    typeName = 'builtin_function_or_method',
-  ) {
+  constructor(functionName: string, call: Callee, typeName = 'builtin_function_or_method') {
     super();
     this.functionName = functionName;
-    this.#call = call;
+    this.call = call;
     this.typeName = typeName;
   }
   override repr(): string {
     return this.typeName === 'type' ? `<class '${this.functionName}'>` : `<function ${this.functionName}>`;
-  }
-  override get isCallable(): boolean {
-    return true;
-  }
-  override call(state: RenderState, args: readonly Value[], keywords: Keywords | null): Value {
-    return this.#call(state, args, keywords);
   }
 }
 
@@ -226,9 +183,9 @@ export function normalKey(key: Value): NormalKey {
   if (typeof key === 'boolean') return key ? 1 : 0;
   if (key instanceof Markup) return normalKey(key.text);
   if (key instanceof PyFloat) return normalFloat(key.value);
-  if (key instanceof Tuple) return `${ESCAPE}t${encodeTuple(key, { parts: 0 })}`;
+  if (key instanceof Tuple) return ESCAPE + keyText(key, { parts: 0 });
   if (key instanceof Undefined) return UNDEFINED_KEY;
-  if (isList(key) || key instanceof Dict || !key.isHashable)
+  if (isList(key) || key instanceof Dict || ['dict_keys', 'dict_items'].includes(key.typeName))
     return typeError(`unhashable type: '${typeName(key)}'`);
   return key;
 }
@@ -243,24 +200,15 @@ let objectCount = 0;
 /** Maximum number of values in a tuple as key, nested ones included: shared tuples are exponentially large. */
 const MAX_KEY_PARTS = 1000;
 
-function encodeTuple(tuple: Tuple, count: { parts: number }): string {
-  let text = `${tuple.items.length}(`;
-  for (const item of tuple.items) text += encodeKey(item, count);
-  return text;
-}
-
 /** A key inside a tuple as text. Texts are equal exactly if the keys are. */
-function encodeKey(key: Value, count: { parts: number }): string {
+function keyText(key: Value, count: { parts: number }): string {
   if (++count.parts > MAX_KEY_PARTS) overBudget('values in a tuple used as a key', MAX_KEY_PARTS);
-  if (key instanceof Tuple) return `t${encodeTuple(key, count)}`;
+  if (key instanceof Tuple) return `(${key.items.map((item) => keyText(item, count)).join()})`;
   const normal = normalKey(key);
-  if (normal === null) return 'n;';
-  if (typeof normal === 'object') {
-    if (!objectNumbers.has(normal)) objectNumbers.set(normal, ++objectCount);
-    return `o${objectNumbers.get(normal)};`;
-  }
-  const text = String(normal);
-  return `${typeof normal === 'string' ? 's' : 'i'}${text.length}:${text}`;
+  if (typeof normal === 'string') return JSON.stringify(normal);
+  if (typeof normal !== 'object' || normal === null) return String(normal);
+  if (!objectNumbers.has(normal)) objectNumbers.set(normal, ++objectCount);
+  return `#${objectNumbers.get(normal)}`;
 }
 
 /** A Python dict: insertion order, Python's equality of keys; the first of equal keys is stored. */

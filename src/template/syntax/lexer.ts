@@ -14,6 +14,7 @@ const WORD_START = /[A-Za-z_]/;
 const OPERATOR = /\/\/|\*\*|==|!=|>=|<=|[-+/*%~[\](){}><=.:|,;]/y;
 const RAW_BEGIN = new RegExp(`\\{%[-+]?${SPACE}*raw${SPACE}*(?:-%\\}${SPACE}*|%\\})`, 'y');
 const RAW_END = new RegExp(`${SPACE}*endraw${SPACE}*(?:\\+%\\}|-%\\}${SPACE}*|%\\}\\n?)`, 'y');
+const TAG_START = /\{[{%#]/g;
 const CLOSERS: Readonly<Record<string, string>> = { '(': ')', '[': ']', '{': '}' };
 
 /** The normalised source: only line feeds, without the last one, as in Jinja2. */
@@ -56,15 +57,15 @@ class Lexer {
   #root(): void {
     const source = this.#source;
     const start = this.#at;
-    let tag = source.indexOf('{', start);
-    while (tag >= 0 && !isTagStart(source, tag)) tag = source.indexOf('{', tag + 1);
-    if (tag < 0) {
+    TAG_START.lastIndex = start;
+    const tag = TAG_START.exec(source)?.index;
+    if (tag === undefined) {
       this.#push('data', source.slice(start), start);
       this.#at = source.length;
       return;
     }
     const kind = source[tag + 1]!;
-    const sign = source[tag + 2] === '-' || source[tag + 2] === '+' ? source[tag + 2]! : '';
+    const sign = this.#sign(tag);
     this.#data(start, tag, sign, kind === '{');
     RAW_BEGIN.lastIndex = tag;
     const raw = kind === '%' ? RAW_BEGIN.exec(source) : null;
@@ -79,6 +80,12 @@ class Lexer {
     else this.#tag(tag, 'variable', '}}');
   }
 
+  /** The sign behind the opening mark of a tag. */
+  #sign(tag: number): string {
+    const sign = this.#source[tag + 2];
+    return sign === '-' || sign === '+' ? sign : '';
+  }
+
   #moveTo(at: number): void {
     this.#isLineStart = this.#source[at - 1] === '\n';
     this.#at = at;
@@ -91,15 +98,10 @@ class Lexer {
     if (sign === '-') {
       while (stop > start && isSpaceUnit(source.charCodeAt(stop - 1))) stop--;
     } else if (sign === '' && !isVariable) {
-      let lineStart = end;
-      while (
-        lineStart > start &&
-        isSpaceUnit(source.charCodeAt(lineStart - 1)) &&
-        source[lineStart - 1] !== '\n'
-      )
-        lineStart--;
-      const isAtLineStart = lineStart > start ? source[lineStart - 1] === '\n' : this.#isLineStart;
-      if (isAtLineStart) stop = lineStart;
+      const isBlank = (at: number): boolean => source[at] !== '\n' && isSpaceUnit(source.charCodeAt(at));
+      let line = end;
+      while (line > start && isBlank(line - 1)) line--;
+      if (line > start ? source[line - 1] === '\n' : this.#isLineStart) stop = line;
     }
     if (stop > start) this.#push('data', source.slice(start, stop), start);
   }
@@ -126,7 +128,7 @@ class Lexer {
     const start = this.#at;
     if (start >= source.length) return;
     for (let tag = source.indexOf('{%', start); tag >= 0; tag = source.indexOf('{%', tag + 2)) {
-      const sign = source[tag + 2] === '-' || source[tag + 2] === '+' ? source[tag + 2]! : '';
+      const sign = this.#sign(tag);
       RAW_END.lastIndex = tag + 2 + sign.length;
       const match = RAW_END.exec(source);
       if (match === null) continue;
@@ -174,31 +176,27 @@ class Lexer {
     const code = source.charCodeAt(at);
     if (code >= 48 && code <= 57) {
       const float = source[at - 1] === '.' ? null : this.#match(FLOAT, at);
-      const digits = float ?? this.#match(INTEGER, at)!;
-      this.#push(float === null ? 'integer' : 'float', digits, at);
-      this.#at = at + digits.length;
-      return;
+      return this.#take(float === null ? 'integer' : 'float', float ?? this.#match(INTEGER, at)!, at);
     }
-    if (code === 34 || code === 39) {
-      this.#string(at);
-      return;
-    }
-    const isPlain = code < 0x80;
-    const plainName = isPlain ? this.#match(ASCII_NAME, at) : null;
-    const isWord = isPlain ? WORD_START.test(source[at]!) : true;
-    const name = plainName ?? (isWord ? this.#match(NAME, at) : null);
+    if (code === 34 || code === 39) return this.#string(at);
+    const plainName = this.#match(ASCII_NAME, at);
+    if (plainName !== null) return this.#take('name', plainName, at);
+    const name = code >= 0x80 || WORD_START.test(source[at]!) ? this.#match(NAME, at) : null;
     if (name !== null) {
-      if (plainName === null && !isIdentifier(name)) syntaxError('Invalid character in identifier', at);
-      this.#push('name', name, at);
-      this.#at = at + name.length;
-      return;
+      if (!isIdentifier(name)) syntaxError('Invalid character in identifier', at);
+      return this.#take('name', name, at);
     }
     const operator =
       this.#match(OPERATOR, at) ??
       syntaxError(`unexpected char '${String.fromCodePoint(source.codePointAt(at)!)}'`, at);
     this.#balance(operator, at, open);
-    this.#push('operator', operator, at);
-    this.#at = at + operator.length;
+    this.#take('operator', operator, at);
+  }
+
+  /** Pushes a token that stands in the source as it is. */
+  #take(kind: TokenKind, value: string, at: number): void {
+    this.#push(kind, value, at);
+    this.#at = at + value.length;
   }
 
   #balance(operator: string, at: number, open: string[]): void {
@@ -220,9 +218,4 @@ class Lexer {
     this.#push('string', decodeString(source.slice(at + 1, end), at), at);
     this.#at = end + 1;
   }
-}
-
-function isTagStart(source: string, at: number): boolean {
-  const next = source[at + 1];
-  return next === '%' || next === '{' || next === '#';
 }

@@ -1,7 +1,7 @@
 /** Tokens -> expressions, with the precedences of Jinja2. */
 import { PyFloat, type Value } from '../python/values.ts';
 import type { Arguments, BinaryOperator, CompareOperator, Expression, NodeOf } from './nodes.ts';
-import { CONSTANTS, TargetParser } from './parse-target.ts';
+import type { TokenStream } from './token-stream.ts';
 import { describeToken, type Token } from './tokens.ts';
 
 const PRECEDENCE_OR = 1;
@@ -23,8 +23,42 @@ type TupleOptions = {
   readonly isParenthesised?: boolean;
 };
 
+/** Names of values, which cannot be assigned to. */
+export const CONSTANTS = new Map<string, Value>([
+  ['true', true],
+  ['True', true],
+  ['false', false],
+  ['False', false],
+  ['none', null],
+  ['None', null],
+]);
+
 /** Parses expressions from a stream of tokens. */
-export class ExpressionParser extends TargetParser {
+export class ExpressionParser {
+  protected readonly stream: TokenStream;
+
+  constructor(stream: TokenStream) {
+    this.stream = stream;
+  }
+
+  /** A list of what `parse` reads, separated by commas. */
+  protected items<T>(endName: string | undefined, parse: () => T): [items: T[], isTuple: boolean] {
+    const { stream } = this;
+    const items: T[] = [];
+    for (;;) {
+      const { kind } = stream.current;
+      const isEnd = kind === 'variableEnd' || kind === 'blockEnd' || stream.isOperator(')');
+      if (isEnd || (endName !== undefined && stream.isName(endName))) return [items, items.length > 0];
+      items.push(parse());
+      if (!stream.skipOperator(',')) return [items, items.length > 1];
+    }
+  }
+
+  /** A name, a constant or what stands in brackets, with what is asked of it. */
+  protected parsePrimary(): Expression {
+    return this.#postfix(this.#primary());
+  }
+
   parseExpression(): Expression {
     return this.stream.nested(() => this.#condition());
   }
@@ -246,35 +280,23 @@ export class ExpressionParser extends TargetParser {
   /** `[key]`, `[a, b]` or `[start:stop:step]`, after the opening bracket. */
   #brackets(target: Expression, token: Token): Expression {
     const { stream } = this;
-    const keys: Expression[] = [];
-    let slice: Expression | null = null;
+    const start = stream.isOperator(':') ? null : this.parseExpression();
+    if (stream.skipOperator(':')) {
+      const part = (): Expression | null =>
+        stream.isOperator(']') || stream.isOperator(':') ? null : this.parseExpression();
+      const stop = part();
+      const step = stream.skipOperator(':') ? part() : null;
+      stream.expectOperator(']');
+      return stream.node('Slice', token, { target, start, stop, step });
+    }
+    const items = [start!];
     while (!stream.isOperator(']')) {
-      if (keys.length > 0 || slice !== null) {
-        stream.expectOperator(',');
-        if (slice !== null) stream.fail('a slice cannot be part of a tuple', token);
-      }
-      const start = stream.isOperator(':') ? null : this.parseExpression();
-      if (!stream.isOperator(':')) {
-        keys.push(start!);
-        continue;
-      }
-      if (keys.length > 0) stream.fail('a slice cannot be part of a tuple', token);
-      slice = this.#slice(target, start, token);
+      stream.expectOperator(',');
+      items.push(this.parseExpression());
     }
     stream.next();
-    if (slice !== null) return slice;
-    const key = keys.length === 1 ? keys[0]! : stream.node('Tuple', token, { items: keys });
+    const key = items.length === 1 ? start! : stream.node('Tuple', token, { items });
     return stream.node('LookupVal', token, { target, key });
-  }
-
-  #slice(target: Expression, start: Expression | null, token: Token): Expression {
-    const { stream } = this;
-    stream.next();
-    const isEnd = (): boolean => stream.isOperator(']') || stream.isOperator(',');
-    const stop = isEnd() || stream.isOperator(':') ? null : this.parseExpression();
-    let step: Expression | null = null;
-    if (stream.skipOperator(':') && !isEnd()) step = this.parseExpression();
-    return stream.node('Slice', token, { target, start, stop, step });
   }
 
   #call(callee: Expression): Expression {
@@ -355,8 +377,7 @@ export class ExpressionParser extends TargetParser {
       (kind === 'name' && !stream.isName('else', 'or', 'and'))
     ) {
       if (stream.isName('is')) stream.fail('You cannot chain multiple tests with is');
-      const argument = this.#postfix(this.#primary());
-      args = { ...NO_ARGUMENTS, positional: [argument] };
+      args = { ...NO_ARGUMENTS, positional: [this.parsePrimary()] };
     }
     const test = stream.node('Is', token, { target, name: token.value, args });
     return isNegated ? stream.node('Not', token, { target: test }) : test;

@@ -1,75 +1,33 @@
-/** Tokens -> assignment targets. The base class of the parsers. */
-import type { Value } from '../python/values.ts';
-import type { NodeOf, Target } from './nodes.ts';
-import type { TokenStream } from './token-stream.ts';
+/** Tokens -> assignment targets: expressions that name where a value goes. */
+import type { Expression, NodeOf, Target } from './nodes.ts';
+import { CONSTANTS, ExpressionParser } from './parse-expression.ts';
 import { describeToken } from './tokens.ts';
 
-/** Names of values, which cannot be assigned to. */
-export const CONSTANTS = new Map<string, Value>([
-  ['true', true],
-  ['True', true],
-  ['false', false],
-  ['False', false],
-  ['none', null],
-  ['None', null],
-]);
-
 /** Parses what is assigned to. */
-export class TargetParser {
-  protected readonly stream: TokenStream;
-
-  constructor(stream: TokenStream) {
-    this.stream = stream;
-  }
-
-  /** A list of what `parse` reads, separated by commas. */
-  protected items<T>(endName: string | undefined, parse: () => T): [items: T[], isTuple: boolean] {
-    const { stream } = this;
-    const items: T[] = [];
-    let isTuple = false;
-    for (;;) {
-      if (items.length > 0) stream.expectOperator(',');
-      const { kind } = stream.current;
-      if (kind === 'variableEnd' || kind === 'blockEnd' || stream.isOperator(')')) break;
-      if (endName !== undefined && stream.isName(endName)) break;
-      items.push(parse());
-      if (!stream.isOperator(',')) break;
-      isTuple = true;
-    }
-    return [items, isTuple];
-  }
-
+export class TargetParser extends ExpressionParser {
   /** The left side of `=`, or the part between `for` and `in`. */
   parseTarget(options: { readonly endName?: string; readonly withAttributes?: boolean } = {}): Target {
     const { stream } = this;
     const start = stream.current;
-    const withAttributes = options.withAttributes ?? false;
-    const [items, isTuple] = this.items(options.endName, () => this.#targetItem(withAttributes));
-    if (isTuple) return stream.node('TargetTuple', start, { items });
-    if (items.length === 0)
-      return stream.fail(`Expected an expression, got '${describeToken(stream.current)}'`);
-    return items[0]!;
+    const [items, isTuple] = this.items(options.endName, () => this.parsePrimary());
+    const [first] = isTuple ? [stream.node('Tuple', start, { items })] : items;
+    if (first === undefined) return stream.fail(`Expected an expression, got '${describeToken(start)}'`);
+    return this.#toTarget(first, options.withAttributes ?? false);
   }
 
-  #targetItem(withAttributes: boolean): Target {
+  #toTarget(expression: Expression, withAttributes: boolean): Target {
     const { stream } = this;
-    const token = stream.current;
-    if (stream.isOperator('(')) {
-      return stream.nested(() => {
-        stream.next();
-        const [items, isTuple] = this.items(undefined, () => this.#targetItem(false));
-        stream.expectOperator(')');
-        return isTuple || items.length === 0 ? stream.node('TargetTuple', token, { items }) : items[0]!;
-      });
+    if (expression.typename === 'Symbol')
+      return stream.node('TargetName', expression, { name: expression.name });
+    if (expression.typename === 'Tuple') {
+      const items = expression.items.map((item) => this.#toTarget(item, withAttributes));
+      return stream.node('TargetTuple', expression, { items });
     }
-    if (token.kind !== 'name') return stream.fail(`can't assign to '${describeToken(token)}'`);
-    if (withAttributes && stream.following.kind === 'operator' && stream.following.value === '.') {
-      stream.next();
-      stream.next();
-      const attribute = stream.expect('name').value;
-      return stream.node('TargetAttribute', token, { name: token.value, attribute });
+    if (withAttributes && expression.typename === 'Attribute' && expression.target.typename === 'Symbol') {
+      const { target, name: attribute } = expression;
+      return stream.node('TargetAttribute', target, { name: target.name, attribute });
     }
-    return this.parseTargetName();
+    return stream.fail('expected a name to assign to', expression);
   }
 
   /** A single name. */

@@ -2,7 +2,7 @@
 
 import { tokenize } from './lexer.ts';
 import type { Expression, NodeOf, Statement, Target } from './nodes.ts';
-import { ExpressionParser } from './parse-expression.ts';
+import { TargetParser } from './parse-target.ts';
 import { TokenStream } from './token-stream.ts';
 import type { Token } from './tokens.ts';
 
@@ -14,9 +14,8 @@ export function parse(source: string): NodeOf<'Root'> {
 /** Tags of Jinja2 that no chat template needs: there are no other templates to load, and the output is not HTML. */
 const UNSUPPORTED: ReadonlySet<string> = new Set(['include', 'import', 'from', 'extends', 'autoescape']);
 
-class StatementParser extends ExpressionParser {
-  /** Open tags, innermost last. */
-  readonly #openTags: string[] = [];
+class StatementParser extends TargetParser {
+  /** What ends each open tag, innermost last. */
   readonly #endTags: (readonly string[])[] = [];
 
   readonly #rules: Readonly<Record<string, (token: Token) => Statement>> = Object.assign(
@@ -73,7 +72,7 @@ class StatementParser extends ExpressionParser {
       } else break;
     }
     flush();
-    if (stream.current.kind === 'end' && endTags !== null) this.#failAtEnd();
+    if (stream.current.kind === 'end' && endTags !== null) this.#failUnclosed('Unexpected end of template');
     if (endTags !== null) this.#endTags.pop();
     return body;
   }
@@ -92,28 +91,9 @@ class StatementParser extends ExpressionParser {
     return body;
   }
 
-  #failAtEnd(): never {
-    this.stream.fail(
-      `Unexpected end of template. ${this.#wanted('Jinja was looking for the following tags: ')}`,
-    );
-  }
-
-  #failUnknown(token: Token): never {
-    const isNested = this.#endTags.some((tags) => tags.includes(token.value));
-    const wanted = this.#wanted(
-      isNested
-        ? 'You probably made a nesting mistake. Jinja is expecting this tag, but currently looking for '
-        : 'Jinja was looking for the following tags: ',
-    );
-    return this.stream.fail(`Encountered unknown tag '${token.value}'. ${wanted}`.trim(), token);
-  }
-
-  /** What the innermost open tag waits for; empty outside of tags. */
-  #wanted(intro: string): string {
-    const names = this.#endTags.at(-1)?.map((tag) => `'${tag}'`);
-    const tag = this.#openTags.at(-1);
-    if (names === undefined || tag === undefined) return '';
-    return `${intro}${names.join(' or ')}. The innermost block that needs to be closed is '${tag}'.`;
+  #failUnclosed(problem: string, token?: Token): never {
+    const tags = this.#endTags.at(-1)?.map((tag) => `'${tag}'`);
+    this.stream.fail(tags === undefined ? problem : `${problem}; expected ${tags.join(' or ')}`, token);
   }
 
   #parseStatement(): Statement {
@@ -122,12 +102,9 @@ class StatementParser extends ExpressionParser {
     if (UNSUPPORTED.has(token.value))
       return this.stream.fail(`the tag '${token.value}' is not supported in chat templates`);
     const rule = this.#rules[token.value];
-    if (rule === undefined) return this.#failUnknown(token);
-    this.#openTags.push(token.value);
+    if (rule === undefined) return this.#failUnclosed(`Encountered unknown tag '${token.value}'`, token);
     this.stream.next();
-    const statement = rule(token);
-    this.#openTags.pop();
-    return statement;
+    return rule(token);
   }
 
   #parseIf(token: Token): Statement {

@@ -64,7 +64,7 @@ export class TokenStream {
     if (found.kind === 'end') return this.fail(`unexpected end of template, expected '${wanted}'.`);
     return this.fail(`expected token '${wanted}', got '${describeToken(found)}'`);
   }
-  fail(message: string, token: Token = this.current): never {
+  fail(message: string, token: { readonly offset: number } = this.current): never {
     syntaxError(message, token.offset);
   }
 
@@ -82,7 +82,11 @@ export class TokenStream {
   }
 
   /** A node at the position of a token. */
-  node<K extends keyof NodeFields>(typename: K, token: Token, fields: NodeFields[K]): NodeOf<K> {
+  node<K extends keyof NodeFields>(
+    typename: K,
+    token: { readonly offset: number },
+    fields: NodeFields[K],
+  ): NodeOf<K> {
     return createNode(typename, token.offset, fields);
   }
 }

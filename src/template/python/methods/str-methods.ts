@@ -1,14 +1,15 @@
 /** A name -> the method of str. Markup has the same methods with Markup as result. */
-import { bind, type Signature, signature } from '../calls.ts';
 import { truth } from '../compare.ts';
+import { formatBraces } from '../format-braces.ts';
 import { iterate } from '../iterate.ts';
 import { countOf, intOf } from '../numbers.ts';
 import { typeError, valueError } from '../py-error.ts';
 import type { RenderState } from '../render-state.ts';
 import { sliceIndex } from '../slices.ts';
+import { Table } from '../table.ts';
 import { escapeValue } from '../text.ts';
 import * as unicode from '../unicode.ts';
-import { Dict, type Keywords, Markup, Tuple, textOf, typeName, type Value } from '../values.ts';
+import { Dict, Markup, Tuple, textOf, typeName, type Value } from '../values.ts';
 import * as search from './str-search.ts';
 
 /** A method: text, bound arguments, and whether the text is Markup. */
@@ -19,31 +20,20 @@ type Body = (
   isMarkup: boolean,
 ) => Value;
 
-type Method = { readonly signature: Signature | null; readonly body: Body };
+/** Name -> method. */
+export const STR_METHODS = new Table<Value, string | Markup>();
 
-const METHODS = new Map<string, Method>();
+STR_METHODS.set('format', (state, self, ...given) => formatBraces(state, self, given));
 
 function method(name: string, parameters: string, body: Body): void {
-  METHODS.set(name, { signature: signature(name, parameters), body });
-}
-
-/** Names of the methods except `format` and `format_map`, which need sandboxed lookups. */
-export const STR_METHODS: ReadonlyMap<string, Method> = METHODS;
-
-/** Calls a method of str on plain text or Markup. */
-export function callStrMethod(
-  state: RenderState,
-  target: Method,
-  self: string | Markup,
-  args: readonly Value[],
-  keywords: Keywords | null,
-): Value {
-  const isMarkup = self instanceof Markup;
-  const text = isMarkup ? self.text : self;
-  state.scan(text.length);
-  const bound = target.signature === null ? args : bind(target.signature, args, keywords);
-  const result = target.body(state, text, bound, isMarkup);
-  return isMarkup ? markAll(result) : result;
+  STR_METHODS.add(name, parameters, (state, self, args) => {
+    if (typeof self === 'string') {
+      state.scan(self.length);
+      return body(state, self, args, false);
+    }
+    state.scan(self.text.length);
+    return markAll(body(state, self.text, args, true));
+  });
 }
 
 /** Text as Markup, also inside a list or tuple. */
@@ -62,10 +52,6 @@ function bound(value: Value | undefined): number | null {
   return value === undefined || value === null ? null : sliceIndex(value);
 }
 
-function limitOf(value: Value | undefined): number {
-  return value === undefined ? -1 : countOf(value);
-}
-
 method('upper', '', (state, self) => state.made(self.toUpperCase()));
 method('lower', '', (state, self) => state.made(self.toLowerCase()));
 method('capitalize', '', (state, self) => state.made(unicode.capitalize(self)));
@@ -81,49 +67,50 @@ method('title', '', byCharacter(unicode.titleText));
 method('swapcase', '', byCharacter(unicode.swapCase));
 method('casefold', '', byCharacter(unicode.casefold));
 
-function strip(left: boolean, right: boolean): Body {
-  return (state, self, [characters]) => {
-    if (characters === undefined || characters === null)
-      return state.made(search.stripSpaces(self, left, right));
-    return state.made(search.stripCharacters(self, text(characters, 'strip arg'), left, right));
-  };
-}
-method('strip', 'chars? /', strip(true, true));
-method('lstrip', 'chars? /', strip(true, false));
-method('rstrip', 'chars? /', strip(false, true));
+for (const [name, left, right] of [
+  ['strip', true, true],
+  ['lstrip', true, false],
+  ['rstrip', false, true],
+] as const)
+  method(name, 'chars? /', (state, self, [characters = null]) =>
+    state.made(search.strip(self, characters === null ? null : text(characters, 'strip arg'), left, right)),
+  );
 
-method('split', 'sep? maxsplit?', (state, self, [separator, limit]) => {
+function split(
+  state: RenderState,
+  self: string,
+  separator: Value,
+  limit: Value | undefined,
+  isBackwards: boolean,
+) {
+  const count = limit === undefined ? -1 : countOf(limit);
+  const at = (part: string): string => (isBackwards ? search.backwards(part) : part);
   state.reserve(self.length);
-  return separator === undefined || separator === null
-    ? search.splitSpaces(state, self, limitOf(limit))
-    : search.splitBy(state, self, text(separator, 'sep'), limitOf(limit));
-});
-method('rsplit', 'sep? maxsplit?', (state, self, [separator, limit]) => {
-  state.reserve(self.length);
-  return separator === undefined || separator === null
-    ? search.splitSpacesFromRight(state, self, limitOf(limit))
-    : search.splitByFromRight(state, self, text(separator, 'sep'), limitOf(limit));
-});
+  const parts =
+    separator === null
+      ? search.splitSpaces(state, at(self), count)
+      : search.splitBy(state, at(self), at(text(separator, 'sep')), count);
+  return isBackwards ? parts.map(at).reverse() : parts;
+}
+method('split', 'sep? maxsplit?', (state, self, [sep = null, limit]) =>
+  split(state, self, sep, limit, false),
+);
+method('rsplit', 'sep? maxsplit?', (state, self, [sep = null, limit]) =>
+  split(state, self, sep, limit, true),
+);
 method('splitlines', 'keepends?', (state, self, [keepEnds]) => {
   state.reserve(self.length);
   return search.splitLines(state, self, keepEnds !== undefined && truth(state, keepEnds));
 });
-method('partition', 'sep /', (state, self, [separator]) => {
-  const part = text(separator, 'sep');
-  if (part === '') valueError('empty separator');
-  const at = self.indexOf(part);
-  state.reserve(self.length);
-  if (at < 0) return new Tuple([self, '', '']);
-  return new Tuple([self.slice(0, at), part, self.slice(at + part.length)]);
-});
-method('rpartition', 'sep /', (state, self, [separator]) => {
-  const part = text(separator, 'sep');
-  if (part === '') valueError('empty separator');
-  const at = self.lastIndexOf(part);
-  state.reserve(self.length);
-  if (at < 0) return new Tuple(['', '', self]);
-  return new Tuple([self.slice(0, at), part, self.slice(at + part.length)]);
-});
+for (const name of ['partition', 'rpartition'])
+  method(name, 'sep /', (state, self, [separator]) => {
+    const part = text(separator, 'sep');
+    if (part === '') valueError('empty separator');
+    const at = name === 'partition' ? self.indexOf(part) : self.lastIndexOf(part);
+    state.reserve(self.length);
+    if (at < 0) return new Tuple(name === 'partition' ? [self, '', ''] : ['', '', self]);
+    return new Tuple([self.slice(0, at), part, self.slice(at + part.length)]);
+  });
 
 function startsOrEnds(name: 'startswith' | 'endswith'): Body {
   return (_state, self, [affix, start, end]) => {
@@ -133,8 +120,7 @@ function startsOrEnds(name: 'startswith' | 'endswith'): Body {
       if (candidate === undefined)
         return typeError(`${name} first arg must be str or a tuple of str, not ${typeName(value)}`);
       if (window === null) return false;
-      const part = self.slice(window.from, window.to);
-      return name === 'startswith' ? part.startsWith(candidate) : part.endsWith(candidate);
+      return name === 'startswith' ? window.text.startsWith(candidate) : window.text.endsWith(candidate);
     };
     return affix instanceof Tuple ? affix.items.some(matches) : matches(affix!);
   };
@@ -170,7 +156,13 @@ method('replace', 'old new count? /', (state, self, [old, replacement, limit], i
   const inserted = isMarkup
     ? escapeValue(state, replacement!).text
     : text(replacement, 'replace() argument 2');
-  return search.replace(state, self, text(old, 'replace() argument 1'), inserted, limitOf(limit));
+  return search.replace(
+    state,
+    self,
+    text(old, 'replace() argument 1'),
+    inserted,
+    limit === undefined ? -1 : countOf(limit),
+  );
 });
 method('join', 'iterable /', (state, self, [items], isMarkup) => {
   const parts: string[] = [];
@@ -234,53 +226,26 @@ method('expandtabs', 'tabsize?', (state, self, [tabsize]) => {
   return state.made(result);
 });
 
-function every(test: (char: string) => boolean): Body {
-  return (state, self) => {
+/** Whether the text is of one kind of characters. */
+const KINDS: Readonly<Record<string, readonly RegExp[]>> = {
+  isalpha: [/^\p{L}+$/u],
+  isdecimal: [/^\p{Nd}+$/u],
+  isdigit: [new RegExp(`^[\\p{Nd}${unicode.OTHER_DIGITS}]+$`, 'u')],
+  isnumeric: [new RegExp(`^[\\p{N}${unicode.NUMBER_SIGNS}]+$`, 'u')],
+  isalnum: [new RegExp(`^[\\p{L}\\p{N}${unicode.OTHER_DIGITS}]+$`, 'u')],
+  isspace: [new RegExp(`^[${unicode.WHITESPACE_CLASS}]+$`)],
+  isascii: [/^[\0-\x7f]*$/],
+  islower: [/\p{Lowercase}/u, /^[^\p{Uppercase}\p{Lt}]*$/u],
+  isupper: [/\p{Uppercase}/u, /^[^\p{Lowercase}\p{Lt}]*$/u],
+};
+for (const [name, patterns] of Object.entries(KINDS))
+  method(name, '', (state, self) => {
     state.work(self.length >> 2);
-    if (self === '') return false;
-    for (const char of self) if (!test(char)) return false;
-    return true;
-  };
-}
-method('isalpha', '', every(unicode.isLetter));
-method('isdecimal', '', every(unicode.isDecimal));
-method('isdigit', '', every(unicode.isDigit));
-method('isnumeric', '', every(unicode.isNumeric));
-const isAlphanumeric = (char: string): boolean =>
-  unicode.isLetter(char) || unicode.isNumeric(char) || unicode.isDigit(char);
-method('isalnum', '', every(isAlphanumeric));
-method('isspace', '', (_state, self) => self !== '' && search.stripSpaces(self, true, false) === '');
-method('isascii', '', (_state, self) => !/[\u0080-\uffff]/.test(self));
-
-/** islower, isupper: at least one cased character and none of the other case. */
-function hasOnlyCase(test: (char: string) => boolean, other: (char: string) => boolean): Body {
-  return (state, self) => {
-    state.work(self.length >> 2);
-    let found = false;
-    for (const char of self) {
-      if (other(char) || unicode.isTitle(char)) return false;
-      found ||= test(char);
-    }
-    return found;
-  };
-}
-method('islower', '', hasOnlyCase(unicode.isLower, unicode.isUpper));
-method('isupper', '', hasOnlyCase(unicode.isUpper, unicode.isLower));
+    return patterns.every((pattern) => pattern.test(self));
+  });
 method('istitle', '', (state, self) => {
-  state.work(self.length >> 2);
-  let found = false;
-  let previousIsCased = false;
-  for (const char of self) {
-    if (unicode.isUpper(char) || unicode.isTitle(char)) {
-      if (previousIsCased) return false;
-      previousIsCased = true;
-      found = true;
-    } else if (unicode.isLower(char)) {
-      if (!previousIsCased) return false;
-      found = true;
-    } else previousIsCased = false;
-  }
-  return found;
+  state.work(self.length >> 1);
+  return /[\p{Lowercase}\p{Uppercase}\p{Lt}]/u.test(self) && unicode.titleText(self) === self;
 });
 
 method('translate', 'table /', (state, self, [table]) => {

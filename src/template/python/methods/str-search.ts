@@ -1,38 +1,31 @@
 /** A text and a pattern -> positions or parts, with Python's rules for bounds, whitespace and line ends. */
 import { valueError } from '../py-error.ts';
 import type { RenderState } from '../render-state.ts';
-import { codePointLength, isPlain, isSpaceUnit, unitOffset } from '../unicode.ts';
+import { codePointLength, isPlain, isSpaceUnit } from '../unicode.ts';
 
-/** Bounds `[start, end)` of a slice in code points, clamped as Python clamps them. */
-function clampBounds(length: number, start: number | null, end: number | null): [number, number] {
-  const clamp = (at: number): number => (at < 0 ? Math.max(0, at + length) : at);
-  return [start === null ? 0 : clamp(start), end === null ? length : Math.min(length, clamp(end))];
-}
+/** A part of a text, and how many code points stand before it. */
+type Window = { readonly text: string; readonly offset: number };
 
-/** The part of the text between two bounds, with the offset of its first unit. */
-export type Window = { readonly text: string; readonly from: number; readonly to: number };
-
-/** A window of a text in UTF-16 units; null if the bounds cross or start after the end. */
+/** The part `[start, end)` in code points, as Python clamps them; null if it starts after its end. */
 export function windowOf(text: string, start: number | null, end: number | null): Window | null {
-  if (start === null && end === null) return { text, from: 0, to: text.length };
-  const plain = isPlain(text);
-  const length = plain ? text.length : codePointLength(text);
-  const [from, to] = clampBounds(length, start, end);
+  if (start === null && end === null) return { text, offset: 0 };
+  const units = isPlain(text) ? text : [...text];
+  const clamp = (at: number): number => (at < 0 ? Math.max(0, at + units.length) : at);
+  const from = start === null ? 0 : clamp(start);
+  const to = end === null ? units.length : Math.min(units.length, clamp(end));
   if (from > to) return null;
-  return plain ? { text, from, to } : { text, from: unitOffset(text, from), to: unitOffset(text, to) };
+  const part = units.slice(from, to);
+  return { text: typeof part === 'string' ? part : part.join(''), offset: from };
 }
 
 /** `find` in a window: the code point index in the whole text, or -1. */
-export function find(window: Window, part: string, fromRight: boolean): number {
-  const { text, from, to } = window;
-  const at = fromRight ? text.lastIndexOf(part, to - part.length) : text.indexOf(part, from);
-  if (at < from || at + part.length > to || to - part.length < from) return -1;
-  return isPlain(text) ? at : codePointLength(text.slice(0, at));
+export function find({ text, offset }: Window, part: string, fromRight: boolean): number {
+  const at = fromRight ? text.lastIndexOf(part) : text.indexOf(part);
+  return at < 0 ? -1 : offset + codePointLength(text.slice(0, at));
 }
 
 /** `count` in a window: occurrences that do not overlap. */
-export function count(window: Window, part: string): number {
-  const text = window.text.slice(window.from, window.to);
+export function count({ text }: Window, part: string): number {
   if (part === '') return codePointLength(text) + 1;
   let total = 0;
   for (let at = text.indexOf(part); at >= 0; at = text.indexOf(part, at + part.length)) total++;
@@ -42,39 +35,10 @@ export function count(window: Window, part: string): number {
 /** `split(sep, maxsplit)` with a separator. `limit` < 0 means no limit. */
 export function splitBy(state: RenderState, text: string, separator: string, limit: number): string[] {
   if (separator === '') return valueError('empty separator');
-  const parts: string[] = [];
-  let start = 0;
-  while (limit < 0 || parts.length < limit) {
-    const at = text.indexOf(separator, start);
-    if (at < 0) break;
-    state.step();
-    parts.push(text.slice(start, at));
-    start = at + separator.length;
-  }
-  parts.push(text.slice(start));
-  return parts;
-}
-
-/** `rsplit(sep, maxsplit)` with a separator. */
-export function splitByFromRight(
-  state: RenderState,
-  text: string,
-  separator: string,
-  limit: number,
-): string[] {
-  if (separator === '') return valueError('empty separator');
-  const parts: string[] = [];
-  let end = text.length;
-  while (limit < 0 || parts.length < limit) {
-    if (end < separator.length) break;
-    const at = text.lastIndexOf(separator, end - separator.length);
-    if (at < 0) break;
-    state.step();
-    parts.push(text.slice(at + separator.length, end));
-    end = at;
-  }
-  parts.push(text.slice(0, end));
-  return parts.reverse();
+  const parts = text.split(separator);
+  state.work(parts.length);
+  if (limit < 0 || parts.length <= limit) return parts;
+  return [...parts.slice(0, limit), parts.slice(limit).join(separator)];
 }
 
 /** `split(None, maxsplit)`: splits at runs of whitespace, without empty parts. */
@@ -95,80 +59,39 @@ export function splitSpaces(state: RenderState, text: string, limit: number): st
   }
 }
 
-/** `rsplit(None, maxsplit)`. */
-export function splitSpacesFromRight(state: RenderState, text: string, limit: number): string[] {
-  if (limit < 0) return splitSpaces(state, text, -1);
-  const parts: string[] = [];
-  let end = text.length;
-  for (;;) {
-    while (end > 0 && isSpaceUnit(text.charCodeAt(end - 1))) end--;
-    if (end === 0) break;
-    if (parts.length >= limit) {
-      parts.push(text.slice(0, end));
-      break;
-    }
-    const stop = end;
-    while (end > 0 && !isSpaceUnit(text.charCodeAt(end - 1))) end--;
-    state.step();
-    parts.push(text.slice(end, stop));
-  }
-  return parts.reverse();
+/** The units of a text from last to first: searching from the right is searching in what this gives. */
+export function backwards(text: string): string {
+  return text.split('').reverse().join('');
 }
 
-/** Strips Python whitespace. Linear in the text. */
-export function stripSpaces(text: string, left: boolean, right: boolean): string {
-  let start = 0;
-  let end = text.length;
-  if (left) while (start < end && isSpaceUnit(text.charCodeAt(start))) start++;
-  if (right) while (end > start && isSpaceUnit(text.charCodeAt(end - 1))) end--;
-  return text.slice(start, end);
-}
-
-/** Strips the given characters. */
-export function stripCharacters(text: string, characters: string, left: boolean, right: boolean): string {
+/** Strips the given characters, or with null Python's whitespace. Linear in the text. */
+export function strip(text: string, characters: string | null, left: boolean, right: boolean): string {
   const set = new Set(characters);
+  const isStripped = (char: string): boolean =>
+    characters === null ? isSpaceUnit(char.charCodeAt(0)) : set.has(char);
   let start = 0;
   let end = text.length;
-  if (left)
-    while (start < end) {
-      const char = String.fromCodePoint(text.codePointAt(start)!);
-      if (!set.has(char)) break;
-      start += char.length;
-    }
-  if (right)
-    while (end > start) {
-      const low = text.charCodeAt(end - 1);
-      const isPair = low >= 0xdc00 && low <= 0xdfff && end - 2 >= start;
-      const char = text.slice(isPair ? end - 2 : end - 1, end);
-      if (!set.has(char)) break;
-      end -= char.length;
-    }
+  while (left && start < end) {
+    const char = String.fromCodePoint(text.codePointAt(start)!);
+    if (!isStripped(char)) break;
+    start += char.length;
+  }
+  while (right && end > start) {
+    const pair = text.slice(Math.max(start, end - 2), end);
+    const char = pair.codePointAt(0)! > 0xffff ? pair : pair.slice(-1);
+    if (!isStripped(char)) break;
+    end -= char.length;
+  }
   return text.slice(start, end);
-}
-
-function isLineEnd(unit: number): boolean {
-  return (
-    (unit >= 10 && unit <= 13) ||
-    (unit >= 0x1c && unit <= 0x1e) ||
-    unit === 0x85 ||
-    unit === 0x2028 ||
-    unit === 0x2029
-  );
 }
 
 /** `splitlines(keepends)`. */
 export function splitLines(state: RenderState, text: string, keepEnds: boolean): string[] {
+  const parts = text.split(/(\r\n|[\n-\r\x1c-\x1e\x85\u2028\u2029])/); // lines, and what ends each
+  state.work(parts.length);
   const lines: string[] = [];
-  let start = 0;
-  while (start < text.length) {
-    let end = start;
-    while (end < text.length && !isLineEnd(text.charCodeAt(end))) end++;
-    let next = Math.min(end + 1, text.length);
-    if (text[end] === '\r' && text[end + 1] === '\n') next++;
-    state.step();
-    lines.push(text.slice(start, keepEnds ? next : end));
-    start = next;
-  }
+  for (let i = 0; i < parts.length; i += 2) lines.push(parts[i]! + (keepEnds ? (parts[i + 1] ?? '') : ''));
+  if (parts.at(-1) === '') lines.pop();
   return lines;
 }
 
@@ -181,29 +104,10 @@ export function replace(
   limit: number,
 ): string {
   state.scan(text.length);
-  if (limit === 0) return text;
-  if (old === '') return replaceEmpty(state, text, replacement, limit);
-  let result = '';
-  let start = 0;
-  for (let done = 0; limit < 0 || done < limit; done++) {
-    const at = text.indexOf(old, start);
-    if (at < 0) break;
-    state.step();
-    result += text.slice(start, at) + replacement;
-    if (result.length > state.limits.maxValueCharacters) state.reserve(result.length);
-    start = at + old.length;
-  }
-  return state.made(result + text.slice(start));
-}
-
-function replaceEmpty(state: RenderState, text: string, replacement: string, limit: number): string {
-  const characters = [...text];
-  const places = limit < 0 ? characters.length + 1 : Math.min(limit, characters.length + 1);
-  state.work(places);
-  state.reserve(text.length + places * replacement.length);
-  let result = '';
-  characters.forEach((char, index) => {
-    result += (index < places ? replacement : '') + char;
-  });
-  return places > characters.length ? result + replacement : result;
+  if (limit === 0 || !text.includes(old)) return state.made(text);
+  const parts = old === '' ? ['', ...text, ''] : text.split(old);
+  state.work(parts.length);
+  const count = limit < 0 ? parts.length - 1 : Math.min(limit, parts.length - 1);
+  state.reserve(text.length + count * (replacement.length - old.length));
+  return [parts.slice(0, count + 1).join(replacement), ...parts.slice(count + 1)].join(old);
 }
