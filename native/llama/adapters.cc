@@ -1,5 +1,7 @@
 #include "llama/adapters.h"
 
+#include <memory>
+
 #include "llama/error-log.h"
 #include "llama/planned-graph.h"
 
@@ -12,32 +14,25 @@ void Adapters::Attach(llama_context* context, const llama_context_params& params
   is_deterministic_ = is_deterministic;
 }
 
-Status Adapters::Load(const std::string& path, uint32_t* adapter) {
+uint32_t Adapters::Load(const std::string& path) {
   ErrorLog log;
-  llama_adapter_lora* loaded = log.Run([&] { return Api().llama_adapter_lora_init(model_.get(), path.c_str()); });
-  if (!loaded) return Status::Fail("MODEL_INVALID", path + " is no adapter of this model: " + log.Text());
-  if (is_deterministic_) {
-    const PlannedGraph graph(model_, params_, *pool_, loaded);
-    if (const Status status = graph.RequireInvariance("this adapter"); !status.ok()) {
-      Api().llama_adapter_lora_free(loaded);
-      return status;
-    }
-  }
-  *adapter = ++last_;
-  loaded_[*adapter] = loaded;
-  return Status::Ok();
+  std::unique_ptr<llama_adapter_lora, void (*)(llama_adapter_lora*)> loaded(
+      log.Run([&] { return Api().llama_adapter_lora_init(model_.get(), path.c_str()); }), Api().llama_adapter_lora_free);
+  if (!loaded) throw Failure("MODEL_INVALID", path + " is no adapter of this model: " + log.Text());
+  if (is_deterministic_) PlannedGraph(model_, params_, *pool_, loaded.get()).RequireInvariance("this adapter");
+  loaded_[++last_] = loaded.release();
+  return last_;
 }
 
-Status Adapters::Mix(const std::vector<uint32_t>& adapters, const std::vector<float>& scales, uint32_t* mix) {
+uint32_t Adapters::Mix(const std::vector<uint32_t>& adapters, const std::vector<float>& scales) {
   std::vector<std::pair<uint32_t, float>> parts;
   for (size_t i = 0; i < adapters.size(); ++i) {
-    if (loaded_.count(adapters[i]) == 0) return Status::Fail("BACKEND_FAILED", "a mix names an adapter that is not loaded");
+    if (loaded_.count(adapters[i]) == 0) throw Failure("BACKEND_FAILED", "a mix names an adapter that is not loaded");
     parts.emplace_back(adapters[i], scales[i]);
   }
-  *mix = ++last_;
-  mixes_[*mix] = std::move(parts);
+  mixes_[++last_] = std::move(parts);
   PlanGraphs();
-  return Status::Ok();
+  return last_;
 }
 
 // A graph has room for the adapters that were loaded when it was planned, and the engine ends the process when it is too
@@ -61,27 +56,22 @@ void Adapters::FreeAll() {
   loaded_.clear();
 }
 
-Status Adapters::Use(uint32_t adapter) {
-  if (adapter == used_) return Status::Ok();
+void Adapters::Use(uint32_t adapter) {
+  if (adapter == used_) return;
+  std::vector<std::pair<uint32_t, float>> parts;
+  if (const auto mix = mixes_.find(adapter); mix != mixes_.end()) parts = mix->second;
+  else if (adapter != kNoAdapter) parts = {{adapter, 1.0f}};
   std::vector<llama_adapter_lora*> chosen;
   std::vector<float> scales;
-  const auto choose = [&](uint32_t number, float scale) {
+  for (const auto& [number, scale] : parts) {
     const auto found = loaded_.find(number);
-    if (found == loaded_.end()) return false;
+    if (found == loaded_.end()) throw Failure("BACKEND_FAILED", "a step names an adapter that is not loaded");
     chosen.push_back(found->second);
     scales.push_back(scale);
-    return true;
-  };
-  bool is_known = true;
-  const auto mix = mixes_.find(adapter);
-  if (mix != mixes_.end())
-    for (const auto& [number, scale] : mix->second) is_known = is_known && choose(number, scale);
-  else if (adapter != kNoAdapter) is_known = choose(adapter, 1.0f);
-  if (!is_known) return Status::Fail("BACKEND_FAILED", "a step names an adapter that is not loaded");
+  }
   if (Api().llama_set_adapters_lora(context_, chosen.data(), chosen.size(), scales.data()) != 0)
-    return Status::Fail("BACKEND_FAILED", "the engine does not take the adapter");
+    throw Failure("BACKEND_FAILED", "the engine does not take the adapter");
   used_ = adapter;
-  return Status::Ok();
 }
 
 }  // namespace onpolicy

@@ -20,15 +20,15 @@ class Adapters {
   // The context that they are for, and what it was made with. `is_deterministic`: adapters whose matmuls may depend on the batch are refused.
   void Attach(llama_context* context, const llama_context_params& params, ThreadPool* pool, bool is_deterministic);
 
-  Status Load(const std::string& path, uint32_t* adapter);
-  // Several loaded adapters as one, each with a factor of its output. None of them may be freed before `mix` is.
-  Status Mix(const std::vector<uint32_t>& adapters, const std::vector<float>& scales, uint32_t* mix);
+  uint32_t Load(const std::string& path);
+  // Several loaded adapters as one, each with a factor of its output. None of them may be freed before the mix is.
+  uint32_t Mix(const std::vector<uint32_t>& adapters, const std::vector<float>& scales);
   // Frees an adapter or a mix. Ignores unknown numbers.
   void Free(uint32_t adapter);
   // When the context is gone.
   void FreeAll();
   // Steps from now on compute with it.
-  Status Use(uint32_t adapter);
+  void Use(uint32_t adapter);
 
  private:
   // Makes the engine plan its graphs for all adapters that are loaded now.

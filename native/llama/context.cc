@@ -5,6 +5,8 @@
 #include <string>
 
 #include "attention/hook.h"
+#include "base/scoped-value.h"
+#include "base/threads.h"
 #include "llama/asserts.h"
 #include "llama/error-log.h"
 #include "llama/planned-graph.h"
@@ -21,7 +23,7 @@ Context::Context(std::shared_ptr<Model> model, const ContextOptions& options)
       is_recurrent_(model_->is_recurrent()),
       rows_(options.sampled_vocab > 0 ? options.sampled_vocab : model_->vocab_size(), options.threads) {}
 
-Status Context::Create(std::shared_ptr<Model> model, const ContextOptions& options, std::shared_ptr<Context>* context) {
+std::shared_ptr<Context> Context::Create(std::shared_ptr<Model> model, const ContextOptions& options) {
   const Library& api = Api();
   std::shared_ptr<Context> created(new Context(model, options));
   llama_context_params params = ParamsOf(options, *model);
@@ -34,8 +36,7 @@ Status Context::Create(std::shared_ptr<Model> model, const ContextOptions& optio
   const bool may_be_own = is_wide && options.fused_attention && model->has_own_kernels();
   if (may_be_own || options.is_deterministic) {
     const PlannedGraph graph(*model, params, *created->pool_);
-    if (options.is_deterministic)
-      if (const Status status = graph.RequireInvariance("this model"); !status.ok()) return status;
+    if (options.is_deterministic) graph.RequireInvariance("this model");
     has_own_attention = graph.has_own_attention();
   }
   // The engine's own fused attention on CPUs rounds to 16 bits: log-probabilities of float32 models would differ by 1e-3 depending on the
@@ -46,16 +47,14 @@ Status Context::Create(std::shared_ptr<Model> model, const ContextOptions& optio
   ErrorLog log;
   created->context_ = log.Run([&] { return api.llama_init_from_model(model->get(), seen); });
   if (!created->context_)
-    return Status::Fail("OUT_OF_MEMORY", "a context of " + std::to_string(options.kv_tokens) +
-                                             " tokens could not be made: " + log.Text());
+    throw Failure("OUT_OF_MEMORY",
+                  "a context of " + std::to_string(options.kv_tokens) + " tokens could not be made: " + log.Text());
   created->adapters_.Attach(created->context_, params, created->pool_.get(), options.is_deterministic);
-  created->kv_tokens_ = api.llama_n_ctx(created->context_);
   created->params_ = params;
   if (options.has_draft_head) created->SetHead(DraftHead::CreateOwn(created->AsTarget()));
   created->cache_.Begin(created->context_, options, *model);
   api.llama_attach_threadpool(created->context_, created->pool_->get(), created->pool_->get());
-  *context = std::move(created);
-  return Status::Ok();
+  return created;
 }
 
 DraftTarget Context::AsTarget() { return {*model_, context_, params_, *pool_, rows_.vocab_size(), threads_}; }
@@ -66,18 +65,14 @@ void Context::SetHead(std::unique_ptr<DraftHead> head) {
   kept_.ForgetStates();
 }
 
-Status Context::AttachHead(std::shared_ptr<Model> model, std::vector<uint32_t> layers) {
-  if (const Status status = EndAhead(); !status.ok()) return status;
-  std::unique_ptr<DraftHead> head;
-  const Status status = DraftHead::CreateEagle(AsTarget(), std::move(model), std::move(layers), &head);
-  if (status.ok()) SetHead(std::move(head));
-  return status;
+void Context::AttachHead(std::shared_ptr<Model> model, std::vector<uint32_t> layers) {
+  EndAhead();
+  SetHead(DraftHead::CreateEagle(AsTarget(), std::move(model), std::move(layers)));
 }
 
-Status Context::DetachHead() {
-  if (const Status status = EndAhead(); !status.ok()) return status;
+void Context::DetachHead() {
+  EndAhead();
   SetHead(nullptr);
-  return Status::Ok();
 }
 
 void Context::Abort() {
@@ -108,31 +103,28 @@ void Context::Abandon() {
   model_->Abandon();
 }
 
-Status Context::EditMemory(const std::vector<int32_t>& edits, const std::vector<int32_t>& except) {
-  Status first;
-  for (size_t i = 0; i + 5 <= edits.size(); i += 5) {
-    if (std::find(except.begin(), except.end(), edits[i + 1]) != except.end()) continue;
-    const Status status = EditSequence(&edits[i]);
-    if (first.ok()) first = status;
-  }
-  return first;
+void Context::EditMemory(const std::vector<int32_t>& edits, const std::vector<int32_t>& except) {
+  ThreadFailure failure;
+  for (size_t i = 0; i + 5 <= edits.size(); i += 5)
+    if (std::find(except.begin(), except.end(), edits[i + 1]) == except.end())
+      failure.Keep([&] { EditSequence(&edits[i]); });
+  failure.Rethrow();
 }
 
-Status Context::EditSequence(const int32_t* edit) {
+void Context::EditSequence(const int32_t* edit) {
   if (head_) head_->Edit(edit);
-  if (edit[0] == kMemoryRemove || edit[0] == kMemoryRestore)
-    kept_.Drop(edit[1], edit[3]);
-  return cache_.Edit(edit);
+  if (edit[0] == kMemoryRemove || edit[0] == kMemoryRestore) kept_.Drop(edit[1], edit[3]);
+  cache_.Edit(edit);
 }
 
-Status Context::LoadAdapter(const std::string& path, uint32_t* adapter) {
-  if (const Status status = EndAhead(); !status.ok()) return status;
-  return adapters_.Load(path, adapter);
+uint32_t Context::LoadAdapter(const std::string& path) {
+  EndAhead();
+  return adapters_.Load(path);
 }
 
-Status Context::MixAdapters(const std::vector<uint32_t>& adapters, const std::vector<float>& scales, uint32_t* mix) {
-  if (const Status status = EndAhead(); !status.ok()) return status;
-  return adapters_.Mix(adapters, scales, mix);
+uint32_t Context::MixAdapters(const std::vector<uint32_t>& adapters, const std::vector<float>& scales) {
+  EndAhead();
+  return adapters_.Mix(adapters, scales);
 }
 
 void Context::FreeAdapter(uint32_t adapter) {
@@ -145,7 +137,7 @@ void Context::UseThreads(int count) {
   if (head_) head_->UseThreads(count);
 }
 
-Status Context::DecodeBatch(llama_batch batch, const int32_t* sequences, bool records_experts) {
+void Context::DecodeBatch(llama_batch batch, const int32_t* sequences, bool records_experts) {
   const auto count = static_cast<size_t>(batch.n_tokens);
   sequence_counts_.assign(count, 1);
   sequence_pointers_.resize(count);
@@ -159,25 +151,25 @@ Status Context::DecodeBatch(llama_batch batch, const int32_t* sequences, bool re
   const CatchFatal catching;
   const int32_t result = Api().llama_decode(context_, batch);
   cache_.Pass(sequences, count);
-  if (result == 0) return records_experts ? record_.Take(context_, batch, sequences, &experts_) : Status::Ok();
   record_.Stop();
-  if (result == 1) return Status::Fail("KV_FULL", "the KV cache has no room for this step");
-  if (result == 2) return Status::Fail("ABORTED", "the step was aborted");
-  return Status::Fail("BACKEND_FAILED", "the engine failed to decode (code " + std::to_string(result) + ")");
+  if (result == 0 && records_experts) experts_ = record_.Take(context_, batch, sequences);
+  if (result == 1) throw Failure("KV_FULL", "the KV cache has no room for this step");
+  if (result == 2) throw Failure("ABORTED", "the step was aborted");
+  if (result != 0) throw Failure("BACKEND_FAILED", "the engine failed to decode (code " + std::to_string(result) + ")");
 }
 
-Status Context::DecodeTokens(const StepInput& input, const std::vector<int32_t>& rows) {
+void Context::DecodeTokens(const StepInput& input, const std::vector<int32_t>& rows) {
   wants_logits_.assign(input.tokens.size(), 0);
   for (int32_t row : rows) wants_logits_[static_cast<size_t>(row)] = 1;
   llama_batch batch{};
   batch.n_tokens = static_cast<int32_t>(input.tokens.size());
   batch.token = const_cast<int32_t*>(input.tokens.data());
   batch.pos = const_cast<int32_t*>(input.positions.data());
-  return DecodeBatch(batch, input.sequences.data(), input.records_experts);
+  DecodeBatch(batch, input.sequences.data(), input.records_experts);
 }
 
-Status Context::DecodeMedia(const StepInput& input, const MediaRows& media, const std::vector<int32_t>& rows,
-                            std::vector<int32_t>* places) {
+void Context::DecodeMedia(const StepInput& input, const MediaRows& media, const std::vector<int32_t>& rows,
+                          std::vector<int32_t>* places) {
   const auto count = static_cast<size_t>(media.count);
   wants_logits_.assign(count, 0);
   std::vector<size_t> wanted;
@@ -194,19 +186,18 @@ Status Context::DecodeMedia(const StepInput& input, const MediaRows& media, cons
   batch.pos = const_cast<int32_t*>(media.positions.empty() ? &input.positions[static_cast<size_t>(media.at)]
                                                            : media.positions.data());
   if (media.is_non_causal) Api().llama_set_causal_attn(context_, false);
-  const Status status = DecodeBatch(batch, &input.sequences[static_cast<size_t>(media.at)], /*records_experts=*/false);
+  ThreadFailure failure;
+  failure.Keep([&] { DecodeBatch(batch, &input.sequences[static_cast<size_t>(media.at)], /*records_experts=*/false); });
   if (media.is_non_causal) Api().llama_set_causal_attn(context_, true);
-  if (!status.ok()) return status;
+  failure.Rethrow();
   for (size_t at : wanted) {  // the next decode overwrites them
-    const float* logits = Api().llama_get_logits_ith(context_, static_cast<int32_t>(at));
-    if (!logits) return Status::Fail("BACKEND_FAILED", "the engine returned no logits for a row");
+    const float* logits = LogitsAt(static_cast<int32_t>(at));
     outside_.push_back({{logits, logits + vocab_size()}, {}, {}});
     (*places)[static_cast<size_t>(media.at) + at] = -static_cast<int32_t>(outside_.size());
   }
-  return Status::Ok();
 }
 
-Status Context::DecodeMixed(const StepInput& input, const std::vector<int32_t>& rows, std::vector<int32_t>* places) {
+void Context::DecodeMixed(const StepInput& input, const std::vector<int32_t>& rows, std::vector<int32_t>* places) {
   StepInput text;
   text.records_experts = input.records_experts;
   std::vector<int32_t> text_rows;
@@ -215,8 +206,7 @@ Status Context::DecodeMixed(const StepInput& input, const std::vector<int32_t>& 
     if ((*places)[i] != kNoPlace) continue;
     if (next < input.media.size() && static_cast<size_t>(input.media[next].at) == i) {
       const MediaRows& media = input.media[next++];
-      const Status status = DecodeMedia(input, media, rows, places);
-      if (!status.ok()) return status;
+      DecodeMedia(input, media, rows, places);
       i += static_cast<size_t>(media.count) - 1;
       continue;
     }
@@ -229,29 +219,34 @@ Status Context::DecodeMixed(const StepInput& input, const std::vector<int32_t>& 
     const int32_t place = (*places)[static_cast<size_t>(row)];
     if (place >= 0) text_rows.push_back(place);
   }
-  return text.tokens.empty() ? Status::Ok() : DecodeTokens(text, text_rows);
+  if (!text.tokens.empty()) DecodeTokens(text, text_rows);
 }
 
-Status Context::Decode(const StepInput& input, std::vector<int32_t>* places) {
+std::vector<int32_t> Context::Decode(const StepInput& input) {
   std::vector<int32_t> rows = input.sample_rows;
   for (size_t i = 0; i < input.score_rows.size(); i += 3) rows.push_back(input.score_rows[i]);
   outside_.clear();
-  places->assign(input.tokens.size(), kNoPlace);
-  if (const Status status = kept_.Take(input, places, &outside_); !status.ok()) return status;
+  std::vector<int32_t> places(input.tokens.size(), kNoPlace);
+  kept_.Take(input, &places, &outside_);
   const size_t kept = outside_.size();
-  if (kept == input.tokens.size()) return Status::Ok();
+  if (kept == input.tokens.size()) return places;
   const ComputeTurns::Step turn(is_aborted_);
-  if (!turn.has_turn()) return Status::Fail("ABORTED", "the step was aborted");
+  if (!turn.has_turn()) throw Failure("ABORTED", "the step was aborted");
   const ThreadBudget::Share share(share_);
   UseThreads(share.threads());
-  if (!input.media.empty() || kept > 0) return DecodeMixed(input, rows, places);
-  std::iota(places->begin(), places->end(), 0);
-  return DecodeTokens(input, rows);
+  if (!input.media.empty() || kept > 0) {
+    DecodeMixed(input, rows, &places);
+  } else {
+    std::iota(places.begin(), places.end(), 0);
+    DecodeTokens(input, rows);
+  }
+  return places;
 }
 
 const float* Context::LogitsAt(int32_t place) {
   if (place < 0) return OutsideAt(place).logits.data();
-  return Api().llama_get_logits_ith(context_, place);
+  if (const float* logits = Api().llama_get_logits_ith(context_, place)) return logits;
+  throw Failure("BACKEND_FAILED", "the engine returned no logits for a row");
 }
 
 bool Context::StateAt(int32_t place, float* state) const {
@@ -276,84 +271,86 @@ RoutedExperts Context::ExpertsOf(const std::vector<int32_t>& places) const {
 
 void Context::RunAhead() {
   if (next_.empty() || is_next_computed_ || abort_ahead_) return;
-  is_next_computed_ = ComputeAhead().ok();
+  try {
+    ComputeAhead();
+    is_next_computed_ = true;
+  } catch (const Failure&) {  // the step that asks for it fails again, and then says why
+  }
 }
 
-Status Context::ComputeAhead() {
-  must_finish_ = is_recurrent_;
-  Status status = EditMemory(next_.input().memory_edits);
-  std::vector<int32_t> places;
-  if (status.ok()) status = Decode(next_.input(), &places);
-  must_finish_ = false;
-  return status;
+void Context::ComputeAhead() {
+  const grammar::ScopedValue must_finish(must_finish_, is_recurrent_);
+  EditMemory(next_.input().memory_edits);
+  Decode(next_.input());
 }
 
-Status Context::KeepAhead() {
+void Context::KeepAhead() {
   const StepInput& next = next_.input();
-  if (!next_.empty() && !is_next_computed_)
-    if (const Status status = ComputeAhead(); !status.ok())
-      return Status::Fail("BACKEND_FAILED", "a step that was to be computed ahead has failed: " + status.message);
+  try {
+    if (!next_.empty() && !is_next_computed_) ComputeAhead();
+  } catch (const Failure& failure) {
+    throw Failure("BACKEND_FAILED", "a step that was to be computed ahead has failed: " + failure.status().message);
+  }
   for (size_t i = 0; i < next.tokens.size(); ++i) {
-    const float* logits = Api().llama_get_logits_ith(context_, static_cast<int32_t>(i));
-    if (!logits) return Status::Fail("BACKEND_FAILED", "the engine returned no logits for a row");
+    const float* logits = LogitsAt(static_cast<int32_t>(i));
     std::vector<float> state(head_ ? head_->state_width() : 0);
     if (head_ && !head_->StateAt(static_cast<int32_t>(i), state.data())) state.clear();
     std::vector<uint16_t> experts;
     if (next.records_experts) experts.assign(experts_.of(i), experts_.of(i) + experts_.width());
     kept_.Add({next.sequences[i], next.positions[i], next.tokens[i], {{logits, logits + vocab_size()}, std::move(state), std::move(experts)}});
   }
-  next_.Clear();
-  is_next_computed_ = false;
-  return Status::Ok();
+  ForgetAhead();
 }
 
-Status Context::EndAhead(const std::vector<int32_t>& used) {
+void Context::ForgetAhead() {
+  next_.Clear();
+  is_next_computed_ = false;
+}
+
+void Context::EndAhead(const std::vector<int32_t>& used) {
   if (is_recurrent_) return KeepAhead();
   const StepInput& next = next_.input();
   for (size_t i = 0, at = 0; i < next.tokens.size(); ++i) {
     if (at < used.size() && static_cast<size_t>(used[at]) == i) ++at;
     else cache_.Remove(next.sequences[i], next.positions[i], -1);
   }
-  next_.Clear();
-  is_next_computed_ = false;
+  ForgetAhead();
   abort_ahead_ = false;
-  return Status::Ok();
 }
 
-Status Context::PassBehindAhead(const StepInput& input, std::vector<int32_t>* places) {
-  bool is_done = false;
+std::vector<int32_t> Context::PassBehindAhead(const StepInput& input) {
+  std::vector<int32_t> places;
   if (next_.IsAll(input)) {
-    is_done = is_next_computed_;
-    if (is_done) *places = next_.PlacesOf(input);
-    next_.Clear();
-    is_next_computed_ = false;
-  } else if (const Status status = KeepAhead(); !status.ok()) {
-    return status;
+    if (is_next_computed_) places = next_.PlacesOf(input);
+    ForgetAhead();
+  } else {
+    KeepAhead();
   }
-  if (const Status status = EditMemory(input.memory_edits); !status.ok()) return status;
-  if (is_done || input.tokens.empty()) return Status::Ok();
-  const Status status = adapters_.Use(input.adapter);
-  return status.ok() ? Decode(input, places) : status;
+  EditMemory(input.memory_edits);
+  if (!places.empty() || input.tokens.empty()) return places;
+  adapters_.Use(input.adapter);
+  return Decode(input);
 }
 
-Status Context::Pass(const StepInput& input, std::vector<int32_t>* places) {
-  if (is_recurrent_) return PassBehindAhead(input, places);
-  if (is_next_computed_) *places = next_.PlacesOf(input);
-  Status status = EndAhead(*places);
-  const bool is_done = !places->empty();
-  if (status.ok())
-    status = EditMemory(input.memory_edits, is_done ? input.sequences : std::vector<int32_t>{});  // those were made ahead
-  if (!status.ok() || is_done || input.tokens.empty()) return status;
-  status = adapters_.Use(input.adapter);
-  return status.ok() ? Decode(input, places) : status;
+std::vector<int32_t> Context::Pass(const StepInput& input) {
+  if (is_recurrent_) return PassBehindAhead(input);
+  std::vector<int32_t> places;
+  if (is_next_computed_) places = next_.PlacesOf(input);
+  EndAhead(places);
+  const bool is_done = !places.empty();
+  EditMemory(input.memory_edits, is_done ? input.sequences : std::vector<int32_t>{});  // those were made ahead
+  if (is_done || input.tokens.empty()) return places;
+  adapters_.Use(input.adapter);
+  return Decode(input);
 }
 
-Status Context::Step(const StepInput& input, StepOutput* output) {
+StepOutput Context::Step(const StepInput& input) {
   ConstraintRows constraints = rows_.Constrain(input);
   std::vector<int32_t> places;
-  const Status status = Pass(input, &places);
+  ThreadFailure failure;
+  failure.Keep([&] { places = Pass(input); });
   abort_ = false;
-  if (!status.ok()) return status;
+  failure.Rethrow();
   // Read on this thread: the first access may wait for the device and reorder the rows.
   std::vector<const float*> logits;
   const auto read = [&](int32_t row) {
@@ -361,38 +358,36 @@ Status Context::Step(const StepInput& input, StepOutput* output) {
   };
   for (int32_t row : input.sample_rows) read(row);
   for (size_t i = 0; i < input.score_rows.size(); i += 3) read(input.score_rows[i]);
-  if (std::find(logits.begin(), logits.end(), nullptr) != logits.end())
-    return Status::Fail("BACKEND_FAILED", "the engine returned no logits for a row");
   if (vocab_size() < rows_.vocab_size())
     padded_.Pad(static_cast<size_t>(vocab_size()), static_cast<size_t>(rows_.vocab_size()), &logits);
   DraftWork followed;
   if (head_)
     followed = head_->Follow(input, [&](size_t i, float* state) { return StateAt(places[i], state); });
-  rows_.Run(input, logits, constraints, output);
-  output->draft_work += followed;
-  if (input.records_experts) output->experts = ExpertsOf(places);
-  if (input.may_run_ahead) next_.LayOut(input, output->samples);
-  if (is_recurrent_ && (input.HasDrafts() || !next_.IsOneTokenEach(output->samples.size()))) next_.Clear();
-  output->is_ahead = is_recurrent_ && !next_.empty();
-  return Status::Ok();
+  StepOutput output;
+  rows_.Run(input, logits, constraints, &output);
+  output.draft_work += followed;
+  if (input.records_experts) output.experts = ExpertsOf(places);
+  if (input.may_run_ahead) next_.LayOut(input, output.samples);
+  if (is_recurrent_ && (input.HasDrafts() || !next_.IsOneTokenEach(output.samples.size()))) next_.Clear();
+  output.is_ahead = is_recurrent_ && !next_.empty();
+  return output;
 }
 
-Status Context::SaveCheckpoint(int32_t sequence, int32_t number, size_t* bytes) {
-  if (const Status status = EndAhead(); !status.ok()) return status;
-  *bytes = cache_.SaveCheckpoint(sequence, number);
-  return Status::Ok();
+size_t Context::SaveCheckpoint(int32_t sequence, int32_t number) {
+  EndAhead();
+  return cache_.SaveCheckpoint(sequence, number);
 }
 
-Status Context::SaveSequence(const std::vector<int32_t>& edits, int32_t sequence, std::vector<uint8_t>* state) {
-  if (const Status status = EndAhead(); !status.ok()) return status;
-  if (const Status status = EditMemory(edits); !status.ok()) return status;
-  return cache_.Save(sequence, state);
+std::vector<uint8_t> Context::SaveSequence(const std::vector<int32_t>& edits, int32_t sequence) {
+  EndAhead();
+  EditMemory(edits);
+  return cache_.Save(sequence);
 }
 
-Status Context::LoadSequence(const std::vector<int32_t>& edits, int32_t sequence, const std::vector<uint8_t>& state) {
-  if (const Status status = EndAhead(); !status.ok()) return status;
-  if (const Status status = EditMemory(edits); !status.ok()) return status;
-  return cache_.Load(sequence, state);
+void Context::LoadSequence(const std::vector<int32_t>& edits, int32_t sequence, const std::vector<uint8_t>& state) {
+  EndAhead();
+  EditMemory(edits);
+  cache_.Load(sequence, state);
 }
 
 }  // namespace onpolicy

@@ -26,7 +26,7 @@ namespace onpolicy {
 
 class Context {
  public:
-  static Status Create(std::shared_ptr<Model> model, const ContextOptions& options, std::shared_ptr<Context>* context);
+  static std::shared_ptr<Context> Create(std::shared_ptr<Model> model, const ContextOptions& options);
   ~Context();
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
@@ -35,7 +35,7 @@ class Context {
   // Any other failure leaves the context unusable.
   // Where it may run ahead, the next step is laid out for RunAhead. With recurrent state, which cannot be taken back, what was laid
   // out is computed in any case, and kept for the steps that ask for it.
-  Status Step(const StepInput& input, StepOutput* output);
+  StepOutput Step(const StepInput& input);
 
   // Computes the step that was laid out, if any. A Step with the same input uses the outcome; any other call undoes it.
   void RunAhead();
@@ -46,33 +46,31 @@ class Context {
 
   // Rows of the last step that JavaScript edits: see RowSampler.
   float* PreparedRow(size_t index) { return rows_.PreparedRow(index); }
-  Status Finish(const std::vector<int32_t>& indices, std::vector<RowResult>* results) {
-    return rows_.Finish(indices, results);
-  }
+  std::vector<RowResult> Finish(const std::vector<int32_t>& indices) { return rows_.Finish(indices); }
 
-  // Keeps what of a sequence's cache cannot be cut, as it is now. Steps name it by its number. `bytes`: 0 if the engine cannot.
-  Status SaveCheckpoint(int32_t sequence, int32_t number, size_t* bytes);
+  // Keeps what of a sequence's cache cannot be cut, as it is now. Steps name it by its number. Returns its bytes; 0: the engine cannot.
+  size_t SaveCheckpoint(int32_t sequence, int32_t number);
 
   // The whole cache of a sequence after `edits`, as bytes that a context of the same shape on the same model can load.
-  Status SaveSequence(const std::vector<int32_t>& edits, int32_t sequence, std::vector<uint8_t>* state);
+  std::vector<uint8_t> SaveSequence(const std::vector<int32_t>& edits, int32_t sequence);
 
   // Puts saved bytes into a sequence that is empty after `edits`. Fails with KV_FULL and leaves it empty when they do
   // not fit, or are of another kind of context.
-  Status LoadSequence(const std::vector<int32_t>& edits, int32_t sequence, const std::vector<uint8_t>& state);
+  void LoadSequence(const std::vector<int32_t>& edits, int32_t sequence, const std::vector<uint8_t>& state);
 
-  // Loads a LoRA file beside the weights; `adapter` is the number by which steps name it. Like every call that touches an
+  // Loads a LoRA file beside the weights; returns the number by which steps name it. Like every call that touches an
   // adapter, only between steps: the engine looks at all adapters of the model when it lays out a graph.
-  Status LoadAdapter(const std::string& path, uint32_t* adapter);
+  uint32_t LoadAdapter(const std::string& path);
 
-  // Several loaded adapters as one, each with a factor of its output. None of them may be freed before `mix` is.
-  Status MixAdapters(const std::vector<uint32_t>& adapters, const std::vector<float>& scales, uint32_t* mix);
+  // Several loaded adapters as one, each with a factor of its output. None of them may be freed before the mix is.
+  uint32_t MixAdapters(const std::vector<uint32_t>& adapters, const std::vector<float>& scales);
 
   // Frees an adapter or a mix. Ignores unknown numbers.
   void FreeAdapter(uint32_t adapter);
 
   // A file that reads the inputs of these layers drafts from now on, until it is detached. Where the model has a head, it is replaced.
-  Status AttachHead(std::shared_ptr<Model> model, std::vector<uint32_t> layers);
-  Status DetachHead();
+  void AttachHead(std::shared_ptr<Model> model, std::vector<uint32_t> layers);
+  void DetachHead();
 
   int32_t vocab_size() const { return model_->vocab_size(); }
 
@@ -81,7 +79,6 @@ class Context {
   // No step runs: an abort that came too late for the last one does not end the next.
   void ClearAbort() { abort_ = false; }
 
-  uint32_t kv_tokens() const { return kv_tokens_; }
   uint32_t rollback_tokens() const { return cache_.rollback_tokens(); }
   // Tokens of a sequence, the last ones, whose cells it keeps; 0: all.
   int32_t window_tokens() const { return cache_.window_tokens(); }
@@ -95,16 +92,15 @@ class Context {
 
  private:
   Context(std::shared_ptr<Model> model, const ContextOptions& options);
-  // The pass of a step, with the edits before it. `places` (tokens): where the logits of each token are.
-  Status Pass(const StepInput& input, std::vector<int32_t>* places);
-  // Fills `places`, as Pass does. A place below 0 is one of outside_.
-  Status Decode(const StepInput& input, std::vector<int32_t>* places);
-  // The media of a step, one after the other, then its tokens. `rows`: index into tokens of what is sampled from.
-  Status DecodeMixed(const StepInput& input, const std::vector<int32_t>& rows, std::vector<int32_t>* places);
-  Status DecodeMedia(const StepInput& input, const MediaRows& media, const std::vector<int32_t>& rows,
-                     std::vector<int32_t>* places);
-  Status DecodeTokens(const StepInput& input, const std::vector<int32_t>& rows);
-  Status DecodeBatch(llama_batch batch, const int32_t* sequences, bool records_experts);
+  // The pass of a step, with the edits before it -> (tokens) where the logits of each token are. A place below 0 is one of outside_.
+  std::vector<int32_t> Pass(const StepInput& input);
+  std::vector<int32_t> Decode(const StepInput& input);
+  // The media of a step, one after the other, then its tokens. `rows`: index into tokens of what is sampled from. Fills `places`.
+  void DecodeMixed(const StepInput& input, const std::vector<int32_t>& rows, std::vector<int32_t>* places);
+  void DecodeMedia(const StepInput& input, const MediaRows& media, const std::vector<int32_t>& rows,
+                   std::vector<int32_t>* places);
+  void DecodeTokens(const StepInput& input, const std::vector<int32_t>& rows);
+  void DecodeBatch(llama_batch batch, const int32_t* sequences, bool records_experts);
   // Of the tokens of a step.
   RoutedExperts ExpertsOf(const std::vector<int32_t>& places) const;
   void UseThreads(int count);
@@ -115,15 +111,16 @@ class Context {
   void SetHead(std::unique_ptr<DraftHead> head);
   DraftTarget AsTarget();
   // Forgets what RunAhead did, but for the tokens at `used`, ascending; with recurrent state, keeps its rows.
-  Status EndAhead(const std::vector<int32_t>& used = {});
-  Status ComputeAhead();
+  void EndAhead(const std::vector<int32_t>& used = {});
+  void ComputeAhead();
+  void ForgetAhead();
   // Computes what was laid out, and keeps its rows of logits for the steps that ask for these tokens.
-  Status KeepAhead();
+  void KeepAhead();
   // Pass with recurrent state.
-  Status PassBehindAhead(const StepInput& input, std::vector<int32_t>* places);
-  // Edits of the sequences in `except` are left out. Does all of them, and returns the first failure.
-  Status EditMemory(const std::vector<int32_t>& edits, const std::vector<int32_t>& except = {});
-  Status EditSequence(const int32_t* edit);
+  std::vector<int32_t> PassBehindAhead(const StepInput& input);
+  // Edits of the sequences in `except` are left out. Does all of them, and then throws the first failure.
+  void EditMemory(const std::vector<int32_t>& edits, const std::vector<int32_t>& except = {});
+  void EditSequence(const int32_t* edit);
 
   std::shared_ptr<Model> model_;
   llama_context* context_ = nullptr;
@@ -132,7 +129,6 @@ class Context {
   std::unique_ptr<ThreadPool> pool_;
   attention::CellPositions positions_;
   ThreadBudget::User share_;
-  uint32_t kv_tokens_ = 0;
   Adapters adapters_;
   const bool is_kv_unified_;
   const bool is_recurrent_;

@@ -1,7 +1,6 @@
 #include "llama/draft-context.h"
 
 #include <algorithm>
-#include <chrono>
 
 namespace onpolicy {
 namespace {
@@ -97,11 +96,7 @@ std::vector<DraftContext::Job> DraftContext::Begin(std::vector<ModelDraft>& sequ
     if (known < slot.tokens.size()) AddRemove(static_cast<size_t>(at), known, edits);
     slot.tokens.resize(known);
     if (text.size() - known > kWorthACopy && IsComing(jobs, *sequence.drafter, known)) continue;
-    Job job{&sequence, static_cast<size_t>(at), {}, nullptr, nullptr};
-    job.missing.assign(text.begin() + static_cast<std::ptrdiff_t>(known), text.end());
-    job.sampler = std::make_shared<Sampler>(*sequence.sampler);
-    if (sequence.matcher) job.matcher = {std::shared_ptr<void>(), sequence.matcher};
-    jobs.push_back(std::move(job));
+    jobs.push_back({DraftJob(sequence), static_cast<size_t>(at), {text.begin() + static_cast<std::ptrdiff_t>(known), text.end()}});
   }
   // What fits into one pass; of the others the beginning, so that they have drafts later.
   std::sort(jobs.begin(), jobs.end(), [](const Job& a, const Job& b) { return a.missing.size() < b.missing.size(); });
@@ -137,15 +132,22 @@ bool DraftContext::Pass(std::vector<Job>& jobs, std::vector<int32_t>* edits, Dra
   for (;;) {
     input.memory_edits.swap(*edits);
     edits->clear();
-    const Status status = context_->Step(input, &output);
-    if (status.ok()) break;
-    if (status.code == "KV_FULL" && MakeRoom(edits)) continue;
-    for (Job& job : jobs) Forget(slots_[job.slot], edits);
-    StepInput only_edits;
-    only_edits.memory_edits.swap(*edits);
-    StepOutput none;
-    if (status.code == "BACKEND_FAILED" || !context_->Step(only_edits, &none).ok()) context_.reset();
-    return false;
+    try {
+      output = context_->Step(input);
+      break;
+    } catch (const Failure& failure) {
+      if (failure.status().code == "KV_FULL" && MakeRoom(edits)) continue;
+      for (Job& job : jobs) Forget(slots_[job.slot], edits);
+      StepInput only_edits;
+      only_edits.memory_edits.swap(*edits);
+      try {
+        if (failure.status().code == "BACKEND_FAILED") throw;
+        context_->Step(only_edits);
+      } catch (const Failure&) {
+        context_.reset();
+      }
+      return false;
+    }
   }
   work->passes += 1;
   work->tokens += static_cast<int32_t>(input.tokens.size());
@@ -157,12 +159,7 @@ bool DraftContext::Pass(std::vector<Job>& jobs, std::vector<int32_t>* edits, Dra
   for (size_t i = 0; i < sampled.size(); ++i) {
     Job& job = *sampled[i];
     const RowResult& row = output.samples[i];
-    if (row.status != RowStatus::kSampled || row.token < 0) continue;
-    job.accepted += 1 + row.forced.size();
-    std::vector<int32_t>& drafts = *job.draft->drafts;
-    drafts.push_back(row.token);
-    drafts.insert(drafts.end(), row.forced.begin(), row.forced.end());
-    if (drafts.size() >= job.draft->limit || row.is_final) continue;
+    if (!job.Take(row) || job.draft->drafts->size() >= job.draft->limit || row.is_final) continue;
     job.missing.push_back(row.token);
     job.missing.insert(job.missing.end(), row.forced.begin(), row.forced.end());
   }
@@ -173,7 +170,7 @@ DraftWork DraftContext::Draft(std::vector<ModelDraft>& sequences) {
   std::lock_guard<std::mutex> lock(mutex_);
   DraftWork work;
   if (!context_) return work;
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = DraftWork::Clock::now();
   ++calls_;
   std::vector<int32_t> edits;
   std::vector<Job> jobs = Begin(sequences, &edits);
@@ -184,13 +181,8 @@ DraftWork DraftContext::Draft(std::vector<ModelDraft>& sequences) {
     context_->Abandon();
     context_.reset();
   }
-  for (Job& job : jobs) {
-    if (job.matcher) job.matcher->Rollback(job.accepted);
-    std::vector<int32_t>& drafts = *job.draft->drafts;
-    if (drafts.size() > job.draft->limit) drafts.resize(job.draft->limit);
-    if (!drafts.empty()) work.sequences += 1;
-  }
-  work.ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  for (Job& job : jobs) work.sequences += job.End();
+  work.StopClock(start);
   return work;
 }
 

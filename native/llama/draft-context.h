@@ -33,13 +33,9 @@ class DraftContext : public DraftModel {
     uint64_t used = 0;            // number of the last call that used it
   };
   // A sequence on its way through one call.
-  struct Job {
-    ModelDraft* draft;
+  struct Job : DraftJob {
     size_t slot;
     std::vector<int32_t> missing;  // tokens to compute before the next draft
-    std::shared_ptr<Sampler> sampler;
-    std::shared_ptr<TokenMatcher> matcher;  // does not own
-    size_t accepted = 0;                        // tokens that the matcher has to give back
   };
 
   std::vector<Job> Begin(std::vector<ModelDraft>& sequences, std::vector<int32_t>* edits);

@@ -1,7 +1,6 @@
 #include "llama/draft-head.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "llama/asserts.h"
 #include "llama/error-log.h"
@@ -18,10 +17,6 @@ constexpr int32_t kMostWaiting = 256;
 // States that are encoded at a time: the engine has room for as many rows of logits, though there are none.
 constexpr size_t kEncodedRows = 64;
 
-using Clock = std::chrono::steady_clock;
-
-double MsSince(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
-
 }  // namespace
 
 DraftHead::DraftHead(const DraftTarget& target, std::shared_ptr<Model> model, std::vector<uint32_t> layers)
@@ -35,18 +30,17 @@ DraftHead::DraftHead(const DraftTarget& target, std::shared_ptr<Model> model, st
       rows_(target.sampled_vocab, target.threads),
       sequences_(target.params.n_seq_max) {}
 
-Status DraftHead::Open(llama_model* model, llama_context_params params, ThreadPool& pool) {
+void DraftHead::Open(llama_model* model, llama_context_params params, ThreadPool& pool) {
   const Library& api = Api();
   params.ctx_other = target_;
   params.n_rs_seq = 0;
   params.abort_callback = nullptr;
   ErrorLog log;
   context_ = log.Run([&] { return api.llama_init_from_model(model, params); });
-  if (!context_) return Status::Fail("OUT_OF_MEMORY", "its context could not be made: " + log.Text());
+  if (!context_) throw Failure("OUT_OF_MEMORY", "its context could not be made: " + log.Text());
   api.set_embeddings_nextn(context_, true, true);
   api.llama_attach_threadpool(context_, pool.get(), pool.get());
   batch_tokens_ = params.n_batch;
-  return Status::Ok();
 }
 
 std::unique_ptr<DraftHead> DraftHead::CreateOwn(const DraftTarget& target) {
@@ -56,28 +50,29 @@ std::unique_ptr<DraftHead> DraftHead::CreateOwn(const DraftTarget& target) {
   std::unique_ptr<DraftHead> head(new DraftHead(target, nullptr, {}));
   llama_context_params params = target.params;
   params.ctx_type = LLAMA_CONTEXT_TYPE_MTP;
-  const Status status = head->Open(target.model.get(), params, target.pool);
-  if (status.ok()) return head;
-  LogLine(GGML_LOG_LEVEL_WARN, ("drafts: none by the model's own head, as " + status.message + "\n").c_str());
-  return nullptr;
+  try {
+    head->Open(target.model.get(), params, target.pool);
+  } catch (const Failure& failure) {
+    LogLine(GGML_LOG_LEVEL_WARN, ("drafts: none by the model's own head, as " + failure.status().message + "\n").c_str());
+    return nullptr;
+  }
+  return head;
 }
 
-Status DraftHead::CreateEagle(const DraftTarget& target, std::shared_ptr<Model> model, std::vector<uint32_t> layers,
-                              std::unique_ptr<DraftHead>* head) {
+std::unique_ptr<DraftHead> DraftHead::CreateEagle(const DraftTarget& target, std::shared_ptr<Model> model, std::vector<uint32_t> layers) {
   const Library& api = Api();
   if (!api.set_embeddings_layer_inp || !api.get_embeddings_layer_inp || !api.set_embeddings_nextn || !api.get_embeddings_nextn_ith)
-    return Status::Fail("UNSUPPORTED", "the engine's library does not offer the states that it reads");
+    throw Failure("UNSUPPORTED", "the engine's library does not offer the states that it reads");
   if (model->vocab_size() < target.sampled_vocab)
-    return Status::Fail("INVALID_REQUEST", "expected a file with the " + std::to_string(target.sampled_vocab) +
-                                               " tokens of the large model, got " + std::to_string(model->vocab_size()));
+    throw Failure("INVALID_REQUEST", "expected a file with the " + std::to_string(target.sampled_vocab) +
+                                         " tokens of the large model, got " + std::to_string(model->vocab_size()));
   if (!KeepsLayers(target.model, target.params, target.pool, layers))
-    return Status::Fail("UNSUPPORTED", "the engine does not keep the states of layers that it reads, for the large model's architecture");
+    throw Failure("UNSUPPORTED", "the engine does not keep the states of layers that it reads, for the large model's architecture");
   llama_model* const file = model->get();
   std::unique_ptr<DraftHead> created(new DraftHead(target, std::move(model), std::move(layers)));
-  if (const Status status = created->Open(file, target.params, target.pool); !status.ok()) return status;
+  created->Open(file, target.params, target.pool);
   for (uint32_t layer : created->layers_) api.set_embeddings_layer_inp(target.context, layer, true);
-  *head = std::move(created);
-  return Status::Ok();
+  return created;
 }
 
 DraftHead::~DraftHead() { Release(); }
@@ -269,7 +264,7 @@ DraftWork DraftHead::Follow(const StepInput& input, const ReadState& read_state)
   DraftWork work;
   input_ = &input;
   if (!context_ || input.followed.empty()) return work;
-  const auto start = Clock::now();
+  const auto start = DraftWork::Clock::now();
   try {
     std::vector<int32_t> full;
     for (size_t begin = 0, end; begin < input.tokens.size(); begin = end) {
@@ -286,7 +281,7 @@ DraftWork DraftHead::Follow(const StepInput& input, const ReadState& read_state)
   } catch (...) {
     Release();
   }
-  work.ms = MsSince(start);
+  work.StopClock(start);
   return work;
 }
 
@@ -303,10 +298,8 @@ std::vector<DraftHead::Job> DraftHead::JobsOf(std::vector<ModelDraft>& drafts, D
     Remove(id, position);  // drafts that were wrong
     rows += 1 + static_cast<size_t>(sequence.end() - sequence.next);
     const size_t limit = most_drafts() > 0 ? std::min(draft.limit, static_cast<size_t>(most_drafts())) : draft.limit;
-    Job job{&draft, limit, id, position, {}, 0, std::make_shared<Sampler>(*draft.sampler), nullptr};
-    if (draft.matcher) job.matcher = {std::shared_ptr<void>(), draft.matcher};
     ids.push_back(id);
-    jobs.push_back(std::move(job));
+    jobs.push_back({DraftJob(draft), limit, id, position});
   }
   std::vector<Batch> waiting = TakeWaiting(ids);
   // What waits is computed with the first drafts, unless each layer of a chain has to compute it, or it is too much. Of EAGLE-3 the engine
@@ -351,13 +344,9 @@ bool DraftHead::DraftOnce(std::vector<Job*>& active, DraftWork* work) {
   for (size_t i = 0; i < active.size(); ++i) {
     Job& job = *active[i];
     const RowResult& sample = output.samples[i];
-    if (sample.status != RowStatus::kSampled || sample.token < 0) continue;
-    job.accepted += 1 + sample.forced.size();
-    std::vector<int32_t>& found = *job.draft->drafts;
-    found.push_back(sample.token);
-    found.insert(found.end(), sample.forced.begin(), sample.forced.end());
+    if (!job.Take(sample)) continue;
     const float* hidden = Api().get_embeddings_nextn_ith(context_, last[i]);
-    if (found.size() >= job.limit || sample.is_final || !sample.forced.empty() || !hidden) continue;
+    if (job.draft->drafts->size() >= job.limit || sample.is_final || !sample.forced.empty() || !hidden) continue;
     Add(job.rows, sample.token, job.rows.positions.back() + 1, job.sequence, hidden, false);
     left.push_back(&job);
   }
@@ -368,7 +357,7 @@ bool DraftHead::DraftOnce(std::vector<Job*>& active, DraftWork* work) {
 DraftWork DraftHead::Draft(std::vector<ModelDraft>& drafts) {
   DraftWork work;
   if (!context_ || !input_) return work;
-  const auto start = Clock::now();
+  const auto start = DraftWork::Clock::now();
   std::vector<Job> jobs;
   std::vector<Job*> active;
   try {
@@ -382,13 +371,8 @@ DraftWork DraftHead::Draft(std::vector<ModelDraft>& drafts) {
   } catch (...) {
     Release();
   }
-  for (Job& job : jobs) {
-    if (job.matcher) job.matcher->Rollback(job.accepted);
-    std::vector<int32_t>& found = *job.draft->drafts;
-    if (found.size() > job.draft->limit) found.resize(job.draft->limit);
-    if (!found.empty()) work.sequences += 1;
-  }
-  work.ms = MsSince(start);
+  for (Job& job : jobs) work.sequences += job.End();
+  work.StopClock(start);
   return work;
 }
 

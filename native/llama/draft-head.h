@@ -36,8 +36,7 @@ class DraftHead : public DraftModel {
   // Null where the model has no such layers, or the engine's library does not offer them.
   static std::unique_ptr<DraftHead> CreateOwn(const DraftTarget& target);
   // `layers`: of the target, whose inputs the file was trained on.
-  static Status CreateEagle(const DraftTarget& target, std::shared_ptr<Model> model, std::vector<uint32_t> layers,
-                            std::unique_ptr<DraftHead>* head);
+  static std::unique_ptr<DraftHead> CreateEagle(const DraftTarget& target, std::shared_ptr<Model> model, std::vector<uint32_t> layers);
   ~DraftHead() override;
 
   // Before a pass of the target over so many tokens, each of which `wants_logits` or not: makes it keep their states.
@@ -85,19 +84,15 @@ class DraftHead : public DraftModel {
     std::vector<int8_t> wants_logits;
   };
   // A sequence on its way through one call of Draft.
-  struct Job {
-    ModelDraft* draft;
+  struct Job : DraftJob {
     size_t limit;
-    int32_t sequence, position;     // of the sampled token
-    Batch rows;                     // those that wait, the sampled token and its drafts
-    size_t computed = 0;            // of the rows
-    std::shared_ptr<Sampler> sampler;
-    std::shared_ptr<TokenMatcher> matcher;  // does not own
-    size_t accepted = 0;                    // tokens that the matcher has to give back
+    int32_t sequence, position;  // of the sampled token
+    Batch rows = {};             // those that wait, the sampled token and its drafts
+    size_t computed = 0;         // of the rows
   };
 
   DraftHead(const DraftTarget& target, std::shared_ptr<Model> model, std::vector<uint32_t> layers);
-  Status Open(llama_model* model, llama_context_params params, ThreadPool& pool);
+  void Open(llama_model* model, llama_context_params params, ThreadPool& pool);
   void Add(Batch& batch, int32_t token, int32_t position, int32_t sequence, const float* hidden, bool wants_logits) const;
   // Adds a row of `from`, and wants logits behind it or not.
   void AddRow(Batch& batch, const Batch& from, size_t row, bool wants_logits) const;

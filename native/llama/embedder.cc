@@ -5,6 +5,7 @@
 #include <string>
 
 #include "attention/hook.h"
+#include "base/scoped-value.h"
 #include "llama/asserts.h"
 #include "llama/context-options.h"
 #include "llama/error-log.h"
@@ -20,15 +21,13 @@ Embedder::Embedder(std::shared_ptr<Model> model, const EmbedderOptions& options)
                              : Api().llama_model_n_embd_out(model_->get())),
       pool_(options.threads), threads_(options.threads) {}
 
-Status Embedder::Create(std::shared_ptr<Model> model, const EmbedderOptions& options, std::shared_ptr<Embedder>* embedder) {
+std::shared_ptr<Embedder> Embedder::Create(std::shared_ptr<Model> model, const EmbedderOptions& options) {
   std::shared_ptr<Embedder> created(new Embedder(std::move(model), options));
-  Status status = created->Open(options.is_last);
-  if (status.ok() && created->reads_states_) {
-    status = created->Decode({0}, {1});
-    if (status.ok() && created->states_.empty()) status = created->Open(false);
-  }
-  if (status.ok()) *embedder = std::move(created);
-  return status;
+  created->Open(options.is_last);
+  if (!created->reads_states_) return created;
+  created->Decode({0}, {1});
+  if (created->states_.empty()) created->Open(false);
+  return created;
 }
 
 Embedder::~Embedder() { Close(); }
@@ -38,7 +37,7 @@ void Embedder::Close() {
   context_ = nullptr;
 }
 
-Status Embedder::Open(bool reads_states) {
+void Embedder::Open(bool reads_states) {
   Close();
   const Library& api = Api();
   reads_states_ = reads_states;
@@ -68,9 +67,8 @@ Status Embedder::Open(bool reads_states) {
   }
   ErrorLog log;
   context_ = log.Run([&] { return api.llama_init_from_model(model_->get(), params); });
-  if (!context_) return Status::Fail("OUT_OF_MEMORY", "a context for embeddings could not be made: " + log.Text());
+  if (!context_) throw Failure("OUT_OF_MEMORY", "a context for embeddings could not be made: " + log.Text());
   api.llama_attach_threadpool(context_, pool_.get(), pool_.get());
-  return Status::Ok();
 }
 
 // Copies the states out, and ends the pass: the output layer would turn them into logits, which nobody reads.
@@ -83,7 +81,7 @@ bool Embedder::OnNode(ggml_tensor* node, bool is_question) {
   return false;
 }
 
-Status Embedder::Decode(const std::vector<int32_t>& tokens, const std::vector<int32_t>& lengths) {
+void Embedder::Decode(const std::vector<int32_t>& tokens, const std::vector<int32_t>& lengths) {
   const Library& api = Api();
   if (llama_memory_t memory = api.llama_get_memory(context_)) api.llama_memory_clear(memory, false);
   states_.clear();
@@ -110,27 +108,25 @@ Status Embedder::Decode(const std::vector<int32_t>& tokens, const std::vector<in
   const attention::Scope scope(model_->has_own_kernels());
   const CatchFatal catching;
   const int32_t result = api.llama_decode(context_, batch);
-  if (result == 0) return Status::Ok();
-  if (result == 2) return Status::Fail("ABORTED", "the embeddings were aborted");
-  return Status::Fail("BACKEND_FAILED", "the engine failed to compute embeddings (code " + std::to_string(result) + ")");
+  if (result == 2) throw Failure("ABORTED", "the embeddings were aborted");
+  if (result != 0) throw Failure("BACKEND_FAILED", "the engine failed to compute embeddings (code " + std::to_string(result) + ")");
 }
 
-Status Embedder::Embed(const std::vector<int32_t>& tokens, const std::vector<int32_t>& lengths,
-                       const std::function<bool()>& is_ending, std::vector<float>* rows) {
+std::vector<float> Embedder::Embed(const std::vector<int32_t>& tokens, const std::vector<int32_t>& lengths,
+                                   const std::function<bool()>& is_ending) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  is_ending_ = &is_ending;
-  const Status status = Decode(tokens, lengths);
-  is_ending_ = nullptr;
-  if (!status.ok()) return status;
+  const grammar::ScopedValue asked(is_ending_, &is_ending);
+  Decode(tokens, lengths);
   const auto size = static_cast<size_t>(size_);
-  if (reads_states_) *rows = std::move(states_);
+  std::vector<float> rows;
+  if (reads_states_) rows = std::move(states_);
   for (size_t i = 0; !reads_states_ && i < lengths.size(); ++i) {
     const float* row = Api().llama_get_embeddings_seq(context_, static_cast<int32_t>(i));
-    if (!row) return Status::Fail("BACKEND_FAILED", "the engine returned no embedding for a sequence");
-    rows->insert(rows->end(), row, row + size);
+    if (!row) throw Failure("BACKEND_FAILED", "the engine returned no embedding for a sequence");
+    rows.insert(rows.end(), row, row + size);
   }
-  if (rows->size() == lengths.size() * size) return Status::Ok();
-  return Status::Fail("BACKEND_FAILED", "the engine returned another number of embeddings");
+  if (rows.size() != lengths.size() * size) throw Failure("BACKEND_FAILED", "the engine returned another number of embeddings");
+  return rows;
 }
 
 }  // namespace onpolicy

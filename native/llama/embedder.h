@@ -24,16 +24,15 @@ struct EmbedderOptions {
 
 class Embedder {
  public:
-  // Fails with OUT_OF_MEMORY.
-  static Status Create(std::shared_ptr<Model> model, const EmbedderOptions& options, std::shared_ptr<Embedder>* embedder);
+  // Throws OUT_OF_MEMORY.
+  static std::shared_ptr<Embedder> Create(std::shared_ptr<Model> model, const EmbedderOptions& options);
   ~Embedder();
   Embedder(const Embedder&) = delete;
   Embedder& operator=(const Embedder&) = delete;
 
-  // `lengths`: tokens of each sequence, which lie end to end; `rows`: (sequences, size). Calls from several threads wait for
+  // `lengths`: tokens of each sequence, which lie end to end. -> (sequences, size). Calls from several threads wait for
   // each other. `is_ending` ends a call early.
-  Status Embed(const std::vector<int32_t>& tokens, const std::vector<int32_t>& lengths, const std::function<bool()>& is_ending,
-               std::vector<float>* rows);
+  std::vector<float> Embed(const std::vector<int32_t>& tokens, const std::vector<int32_t>& lengths, const std::function<bool()>& is_ending);
 
   // Numbers of a vector.
   int32_t size() const { return size_; }
@@ -41,9 +40,9 @@ class Embedder {
  private:
   Embedder(std::shared_ptr<Model> model, const EmbedderOptions& options);
   // `reads_states`: takes the last tokens' states out of the graph, instead of what the engine pools.
-  Status Open(bool reads_states);
+  void Open(bool reads_states);
   void Close();
-  Status Decode(const std::vector<int32_t>& tokens, const std::vector<int32_t>& lengths);
+  void Decode(const std::vector<int32_t>& tokens, const std::vector<int32_t>& lengths);
   bool OnNode(ggml_tensor* node, bool is_question);
 
   const std::shared_ptr<Model> model_;

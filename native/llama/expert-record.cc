@@ -138,28 +138,27 @@ std::vector<int32_t> ExpertRecord::OrderOf(llama_context* context, const llama_b
   return fits(order) ? order : std::vector<int32_t>{};
 }
 
-Status ExpertRecord::Take(llama_context* context, const llama_batch& batch, const int32_t* sequences, RoutedExperts* experts) {
-  is_on_ = false;
+RoutedExperts ExpertRecord::Take(llama_context* context, const llama_batch& batch, const int32_t* sequences) const {
   const std::vector<int32_t> order = OrderOf(context, batch, sequences);
   if (order.empty() || layers_.empty())
-    return Status::Fail("BACKEND_FAILED", "the engine computed the tokens of a step in another way than their experts are recorded");
+    throw Failure("BACKEND_FAILED", "the engine computed the tokens of a step in another way than their experts are recorded");
   std::vector<int32_t> outputs;  // those of the order whose logits are wanted
   std::copy_if(order.begin(), order.end(), std::back_inserter(outputs), [&](int32_t at) { return batch.logits[at] != 0; });
   const int64_t used = layers_[0].used;
-  *experts = {static_cast<int32_t>(layers_.size()), static_cast<int32_t>(used), {}};
-  experts->ids.assign(order.size() * experts->width(), kNoExpert);
+  RoutedExperts experts{static_cast<int32_t>(layers_.size()), static_cast<int32_t>(used), {}};
+  experts.ids.assign(order.size() * experts.width(), kNoExpert);
   for (size_t layer = 0; layer < layers_.size(); ++layer) {
     const OfLayer& from = layers_[layer];
     const size_t rows = from.ids.size() / static_cast<size_t>(from.used);
     if (from.used != used || (rows != order.size() && rows != outputs.size()))
-      return Status::Fail("UNSUPPORTED", "return_routed_experts: layer " + std::to_string(from.layer) + " chooses experts in another way than the first");
+      throw Failure("UNSUPPORTED", "return_routed_experts: layer " + std::to_string(from.layer) + " chooses experts in another way than the first");
     const std::vector<int32_t>& places = rows == order.size() ? order : outputs;
     for (size_t row = 0; row < rows; ++row)
       for (int64_t i = 0; i < used; ++i)
-        experts->ids[static_cast<size_t>(places[row]) * experts->width() + layer * static_cast<size_t>(used) + static_cast<size_t>(i)] =
+        experts.ids[static_cast<size_t>(places[row]) * experts.width() + layer * static_cast<size_t>(used) + static_cast<size_t>(i)] =
             static_cast<uint16_t>(from.ids[row * static_cast<size_t>(used) + static_cast<size_t>(i)]);
   }
-  return Status::Ok();
+  return experts;
 }
 
 }  // namespace onpolicy

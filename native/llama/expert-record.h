@@ -25,11 +25,11 @@ class ExpertRecord {
   // `params`: of the context whose graphs are seen. `is_recurrent`: of its model.
   void Attach(llama_context_params* params, bool is_recurrent);
 
-  // From here on until Take, graphs are seen.
+  // From here on until Stop, graphs are seen.
   void Begin();
   void Stop() { is_on_ = false; }
-  // Of the tokens of a batch that was computed since. `sequences` and `wants_logits` (tokens).
-  Status Take(llama_context* context, const llama_batch& batch, const int32_t* sequences, RoutedExperts* experts);
+  // Of the tokens of a batch that was computed in between. `sequences` and `wants_logits` (tokens).
+  RoutedExperts Take(llama_context* context, const llama_batch& batch, const int32_t* sequences) const;
 
  private:
   struct OfLayer {

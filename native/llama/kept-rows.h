@@ -31,14 +31,14 @@ class KeptRows {
   void Add(KeptRow row) { rows_.push_back(std::move(row)); }
 
   // Moves the rows of tokens of this step behind `taken`. `places` (tokens): -1 - their index there. The others get kNoPlace.
-  Status Take(const StepInput& input, std::vector<int32_t>* places, std::vector<OutsideRow>* taken) {
+  void Take(const StepInput& input, std::vector<int32_t>* places, std::vector<OutsideRow>* taken) {
     for (size_t i = 0; i < input.tokens.size() && !rows_.empty(); ++i) {
       const auto row = std::find_if(rows_.begin(), rows_.end(), [&](const KeptRow& kept) {
         return kept.sequence == input.sequences[i] && kept.position == input.positions[i];
       });
       if (row == rows_.end()) continue;
       if (row->token != input.tokens[i])
-        return Status::Fail("BACKEND_FAILED", "another token was computed ahead than a step asks for");
+        throw Failure("BACKEND_FAILED", "another token was computed ahead than a step asks for");
       taken->push_back(std::move(row->row));
       (*places)[i] = -static_cast<int32_t>(taken->size());
       rows_.erase(row);
@@ -48,7 +48,6 @@ class KeptRows {
       std::erase_if(rows_, [&](const KeptRow& kept) {
         return kept.sequence == input.sequences[i] && kept.position < input.positions[i];
       });
-    return Status::Ok();
   }
 
   // Those of a sequence from a position on.

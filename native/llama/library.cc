@@ -84,23 +84,22 @@ bool HasGpuDevice(const Library& api) {
   return false;
 }
 
-Status OpenLibrary(const std::string& folder, const std::string& wanted_version,
-                   const std::vector<std::string>& extra_backends, size_t largest_buffer) {
+void OpenLibrary(const std::string& folder, const std::string& wanted_version, const std::vector<std::string>& extra_backends,
+                 size_t largest_buffer) {
   std::lock_guard<std::mutex> lock(g_library_mutex);
   if (g_is_open) {
-    if (g_library.folder == folder) return Status::Ok();
-    return Status::Fail("NATIVE_UNAVAILABLE", "this process already runs the engine's libraries from " +
-                                                  g_library.folder + "; they cannot be changed to " + folder);
+    if (g_library.folder == folder) return;
+    throw Failure("NATIVE_UNAVAILABLE", "this process already runs the engine's libraries from " + g_library.folder +
+                                            "; they cannot be changed to " + folder);
   }
   Library library;
   library.folder = folder;
   std::vector<void*> handles;
   for (const char* stem : {"ggml-base", "ggml", "llama"}) {
     const std::string file = FindLibraryFile(folder, stem);
-    if (file.empty())
-      return Status::Fail("NATIVE_UNAVAILABLE", "no " + std::string(stem) + " library in " + folder);
+    if (file.empty()) throw Failure("NATIVE_UNAVAILABLE", "no " + std::string(stem) + " library in " + folder);
     void* handle = OpenSharedLibrary(file, Names::kShared);
-    if (!handle) return Status::Fail("NATIVE_UNAVAILABLE", "cannot open " + file + ": " + LibraryError());
+    if (!handle) throw Failure("NATIVE_UNAVAILABLE", "cannot open " + file + ": " + LibraryError());
     handles.push_back(handle);
   }
   std::string missing;
@@ -131,10 +130,9 @@ Status OpenLibrary(const std::string& folder, const std::string& wanted_version,
   library.version = library.llama_version ? library.llama_version() : "unknown";
   // A build suffix such as "-dev" does not change the C API.
   if (library.version.substr(0, library.version.find('-')) != wanted_version || !missing.empty())
-    return Status::Fail("NATIVE_UNAVAILABLE",
-                        "the engine's libraries in " + folder + " are version " + library.version +
-                            "; this addon needs version " + wanted_version +
-                            (missing.empty() ? "" : " (missing there: " + missing + ")"));
+    throw Failure("NATIVE_UNAVAILABLE", "the engine's libraries in " + folder + " are version " + library.version +
+                                            "; this addon needs version " + wanted_version +
+                                            (missing.empty() ? "" : " (missing there: " + missing + ")"));
   library.ggml_set_abort_callback(OnFatal);
   library.llama_log_set(OnLog, nullptr);
   library.llama_backend_init();
@@ -143,7 +141,7 @@ Status OpenLibrary(const std::string& folder, const std::string& wanted_version,
     if (!HasGpuDevice(library)) library.ggml_backend_load(file.c_str());
   IgnoreAllAsserts(library, handles);
   ggml_backend_dev_t cpu = library.ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
-  if (!cpu) return Status::Fail("NATIVE_UNAVAILABLE", "no CPU backend fits this machine in " + folder);
+  if (!cpu) throw Failure("NATIVE_UNAVAILABLE", "no CPU backend fits this machine in " + folder);
   ggml_backend_reg_t reg = library.ggml_backend_dev_backend_reg(cpu);
   library.ggml_threadpool_new = reinterpret_cast<decltype(library.ggml_threadpool_new)>(
       library.ggml_backend_reg_get_proc_address(reg, "ggml_threadpool_new"));
@@ -153,7 +151,6 @@ Status OpenLibrary(const std::string& folder, const std::string& wanted_version,
   LimitBuffers(library, cpu, reg, largest_buffer);
   g_library = std::move(library);
   g_is_open = true;
-  return Status::Ok();
 }
 
 const Library& Api() { return g_library; }

@@ -27,10 +27,7 @@ namespace onpolicy {
   X(llama_model_n_ctx_train)                                                                                   \
   X(llama_model_n_embd)                                                                                        \
   X(llama_model_n_embd_inp)                                                                                    \
-  X(llama_model_n_layer)                                                                                       \
   X(llama_model_n_layer_nextn)                                                                                 \
-  X(llama_model_n_head)                                                                                        \
-  X(llama_model_n_head_kv)                                                                                     \
   X(llama_model_n_swa)                                                                                         \
   X(llama_model_has_decoder)                                                                                   \
   X(llama_model_is_recurrent)                                                                                  \
@@ -56,7 +53,6 @@ namespace onpolicy {
   X(llama_context_default_params)                                                                              \
   X(llama_init_from_model)                                                                                     \
   X(llama_free)                                                                                                \
-  X(llama_n_ctx)                                                                                               \
   X(llama_get_memory)                                                                                          \
   X(llama_memory_clear)                                                                                        \
   X(llama_memory_seq_rm)                                                                                       \
@@ -247,8 +243,8 @@ bool HasGpuDevice(const Library& api);
 // `wanted_version`: what this addon was built for; another one is an error that says so.
 // `extra_backends`: further backend files, tried in order when no GPU device was found.
 // `largest_buffer`: caches, weights and graphs in the memory of the CPU are cut into buffers of at most so many bytes; 0: they are not.
-Status OpenLibrary(const std::string& folder, const std::string& wanted_version,
-                   const std::vector<std::string>& extra_backends, size_t largest_buffer);
+void OpenLibrary(const std::string& folder, const std::string& wanted_version, const std::vector<std::string>& extra_backends,
+                 size_t largest_buffer);
 
 // The opened table. Never call before OpenLibrary succeeded.
 const Library& Api();

@@ -23,15 +23,10 @@ bool MentionsMemory(const ErrorLog& log) {
   return false;
 }
 
-Status Invalid(const std::string& path, const std::string& reason) {
-  return Status::Fail("MODEL_INVALID", path + " " + reason);
-}
-
-Status ExplainLoadFailure(const std::string& path, const ErrorLog& log) {
-  if (MentionsMemory(log)) return Status::Fail("OUT_OF_MEMORY", path + " does not fit into memory: " + log.Text());
-  if (log.Mentions("unknown model architecture"))
-    return Invalid(path, "has an architecture that the engine does not know: " + log.Text());
-  return Invalid(path, "does not load: " + log.Text());
+Failure LoadFailure(const std::string& path, const ErrorLog& log) {
+  if (MentionsMemory(log)) return {"OUT_OF_MEMORY", path + " does not fit into memory: " + log.Text()};
+  const bool is_unknown = log.Mentions("unknown model architecture");
+  return {"MODEL_INVALID", path + (is_unknown ? " has an architecture that the engine does not know: " : " does not load: ") + log.Text()};
 }
 
 // Whether matmuls of our own are there; says why not where they should be.
@@ -58,14 +53,14 @@ std::string ReadText(Call call) {
 
 }  // namespace
 
-Status Model::Load(const ModelOptions& options, std::shared_ptr<Model>* model) {
+std::shared_ptr<Model> Model::Load(const ModelOptions& options) {
   // One load at a time: the engine reports failures through one process-wide log.
   static std::mutex load_mutex;
   std::lock_guard<std::mutex> lock(load_mutex);
-  return LoadAlone(options, model);
+  return LoadAlone(options);
 }
 
-Status Model::LoadAlone(const ModelOptions& options, std::shared_ptr<Model>* model) {
+std::shared_ptr<Model> Model::LoadAlone(const ModelOptions& options) {
   const Library& api = Api();
   struct Progress {
     const ModelOptions& options;
@@ -76,7 +71,7 @@ Status Model::LoadAlone(const ModelOptions& options, std::shared_ptr<Model>* mod
   std::vector<ggml_backend_dev_t> devices;
   for (const std::string& name : options.devices) {
     devices.push_back(api.ggml_backend_dev_by_name(name.c_str()));
-    if (!devices.back()) return Status::Fail("INVALID_REQUEST", "devices: no device is named " + name);
+    if (!devices.back()) throw Failure("INVALID_REQUEST", "devices: no device is named " + name);
   }
   if (!use_gpu) devices.clear();
   devices.push_back(nullptr);
@@ -103,21 +98,19 @@ Status Model::LoadAlone(const ModelOptions& options, std::shared_ptr<Model>* mod
     plain.packs = false;
     const std::string line = "matmuls: plain, as packed weights do not fit into memory: " + log.Text() + "\n";
     LogLine(GGML_LOG_LEVEL_WARN, line.c_str());
-    return LoadAlone(plain, model);
+    return LoadAlone(plain);
   }
-  if (!raw && progress.stopped) return Status::Fail("ABORTED", "loading " + options.path + " was aborted");
-  if (!raw) return ExplainLoadFailure(options.path, log);
-  model->reset(new Model(raw, use_gpu));
-  (*model)->has_own_kernels_ = packs;
+  if (!raw && progress.stopped) throw Failure("ABORTED", "loading " + options.path + " was aborted");
+  if (!raw) throw LoadFailure(options.path, log);
+  std::shared_ptr<Model> model(new Model(raw, use_gpu));
+  model->has_own_kernels_ = packs;
   if (packing.packed_bytes() > 0) {
-    (*model)->kernels_ = matmul::Installed().kernels;
+    model->kernels_ = matmul::Installed().kernels;
     ReleaseMappedPages(options.path);
   }
-  if (!api.llama_model_has_decoder(raw) || api.llama_model_is_diffusion(raw) || (*model)->vocab_size() == 0) {
-    model->reset();
-    return Status::Fail("UNSUPPORTED", options.path + " is not a model that generates text token by token");
-  }
-  return Status::Ok();
+  if (!api.llama_model_has_decoder(raw) || api.llama_model_is_diffusion(raw) || model->vocab_size() == 0)
+    throw Failure("UNSUPPORTED", options.path + " is not a model that generates text token by token");
+  return model;
 }
 
 Model::Model(llama_model* model, bool use_gpu)
@@ -134,38 +127,39 @@ Model::~Model() {
   if (!is_abandoned_) Api().llama_model_free(model_);
 }
 
-Status Model::Tokenize(const std::string& text, bool add_special, bool parse_special, std::vector<int32_t>* ids) const {
+std::vector<int32_t> Model::Tokenize(const std::string& text, bool add_special, bool parse_special) const {
   try {
     const CatchFatal catching;
-    return TokenizeChecked(text, add_special, parse_special, ids);
+    return TokenizeChecked(text, add_special, parse_special);
+  } catch (const Failure&) {
+    throw;
   } catch (const std::exception& error) {
-    return Status::Fail("UNSUPPORTED", std::string("the vocabulary of the model cannot write the text: ") + error.what());
+    throw Failure("UNSUPPORTED", std::string("the vocabulary of the model cannot write the text: ") + error.what());
   }
 }
 
-Status Model::TokenizeChecked(const std::string& text, bool add_special, bool parse_special, std::vector<int32_t>* ids) const {
-  const Library& api = Api();
-  const auto length = static_cast<int32_t>(text.size());
-  ids->resize(text.size() / 3 + 16);
+std::vector<int32_t> Model::TokenizeChecked(const std::string& text, bool add_special, bool parse_special) const {
+  std::vector<int32_t> ids(text.size() / 3 + 16);
+  const auto tokenize = [&] {
+    return Api().llama_tokenize(vocab_, text.data(), static_cast<int32_t>(text.size()), ids.data(), static_cast<int32_t>(ids.size()),
+                                add_special, parse_special);
+  };
   int32_t count = 0;
   try {
-    count = api.llama_tokenize(vocab_, text.data(), length, ids->data(), static_cast<int32_t>(ids->size()), add_special,
-                               parse_special);
+    count = tokenize();
   } catch (const std::out_of_range&) {  // what the engine throws for a byte that has no token
-    return Status::Fail("UNSUPPORTED", "the vocabulary of this model cannot spell " + Unspelled(text));
+    throw Failure("UNSUPPORTED", "the vocabulary of this model cannot spell " + Unspelled(text));
   }
-  if (count == INT32_MIN) return Status::Fail("INVALID_REQUEST", "the text has more tokens than can be counted");
+  if (count == INT32_MIN) throw Failure("INVALID_REQUEST", "the text has more tokens than can be counted");
   if (count < 0) {
-    ids->resize(static_cast<size_t>(-count));
-    count = api.llama_tokenize(vocab_, text.data(), length, ids->data(), static_cast<int32_t>(ids->size()),
-                               add_special, parse_special);
+    ids.resize(static_cast<size_t>(-count));
+    count = tokenize();
   }
-  if (count < 0) return Status::Fail("BACKEND_FAILED", "the tokenizer changed its mind about the length of a text");
-  ids->resize(static_cast<size_t>(count));
-  const auto is_none = [this](int32_t id) { return id < 0 || id >= vocab_size_; };
-  if (std::any_of(ids->begin(), ids->end(), is_none))
-    return Status::Fail("UNSUPPORTED", "the vocabulary of the model has no token for a part of the text");
-  return Status::Ok();
+  if (count < 0) throw Failure("BACKEND_FAILED", "the tokenizer changed its mind about the length of a text");
+  ids.resize(static_cast<size_t>(count));
+  if (std::any_of(ids.begin(), ids.end(), [this](int32_t id) { return id < 0 || id >= vocab_size_; }))
+    throw Failure("UNSUPPORTED", "the vocabulary of the model has no token for a part of the text");
+  return ids;
 }
 
 std::string Model::Unspelled(const std::string& text) const {
@@ -201,9 +195,7 @@ VocabularyTable Model::Table() const {
     table.bytes.insert(table.bytes.end(), piece.data(), piece.data() + std::max(length, 0));
     table.offsets.push_back(static_cast<int32_t>(table.bytes.size()));
     const int attributes = api.llama_vocab_get_attr(vocab_, id);
-    const bool special = (attributes & (LLAMA_TOKEN_ATTR_CONTROL | LLAMA_TOKEN_ATTR_UNKNOWN)) != 0;
-    table.is_special.push_back(special);
-    table.is_added.push_back(special || (attributes & LLAMA_TOKEN_ATTR_USER_DEFINED) != 0);
+    table.is_special.push_back((attributes & (LLAMA_TOKEN_ATTR_CONTROL | LLAMA_TOKEN_ATTR_UNKNOWN)) != 0);
     table.is_end.push_back(api.llama_vocab_is_eog(vocab_, id));
   }
   return table;

@@ -32,7 +32,6 @@ struct VocabularyTable {
   std::vector<int32_t> offsets;    // (vocab + 1)
   std::vector<uint8_t> is_special; // (vocab) control or unknown token: produces no text when specials are skipped
   std::vector<uint8_t> is_end;     // (vocab) ends a generation: end of sequence, of turn, of message
-  std::vector<uint8_t> is_added;   // (vocab) special or user-defined: matched as a whole when text is parsed
 };
 
 // The tokens of a loaded model as a constraint has them, as `ReadGgufVocabulary` finds them in its file. Unused ones have no
@@ -47,7 +46,7 @@ struct ConstraintTokens {
 
 class Model {
  public:
-  static Status Load(const ModelOptions& options, std::shared_ptr<Model>* model);
+  static std::shared_ptr<Model> Load(const ModelOptions& options);
   ~Model();
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
@@ -71,7 +70,7 @@ class Model {
   // Whether some layers keep a state of what they have read.
   bool is_recurrent() const { return Api().llama_model_is_recurrent(model_) || Api().llama_model_is_hybrid(model_); }
 
-  Status Tokenize(const std::string& text, bool add_special, bool parse_special, std::vector<int32_t>* ids) const;
+  std::vector<int32_t> Tokenize(const std::string& text, bool add_special, bool parse_special) const;
   VocabularyTable Table() const;
   ConstraintTokens TokensForConstraints() const;
   // All scalar metadata of the file, keys as the GGUF names them.
@@ -84,8 +83,8 @@ class Model {
   Model(llama_model* model, bool use_gpu);
   // The first character that has no tokens, in words.
   std::string Unspelled(const std::string& text) const;
-  Status TokenizeChecked(const std::string& text, bool add_special, bool parse_special, std::vector<int32_t>* ids) const;
-  static Status LoadAlone(const ModelOptions& options, std::shared_ptr<Model>* model);
+  std::vector<int32_t> TokenizeChecked(const std::string& text, bool add_special, bool parse_special) const;
+  static std::shared_ptr<Model> LoadAlone(const ModelOptions& options);
   llama_model* model_;
   const llama_vocab* vocab_;
   int32_t vocab_size_;

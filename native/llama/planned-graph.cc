@@ -30,10 +30,10 @@ PlannedGraph::PlannedGraph(const Model& model, llama_context_params params, Thre
   api.llama_free(context);
 }
 
-Status PlannedGraph::RequireInvariance(const std::string& what) const {
-  const std::string problem = "deterministic: logits of " + what + " may depend on what is computed with them, in ";
-  if (!check_.variant().empty()) return Status::Fail("UNSUPPORTED", problem + check_.variant());
-  return is_planned_ ? Status::Ok() : Status::Fail("BACKEND_FAILED", "the engine computes no token with " + what);
+void PlannedGraph::RequireInvariance(const std::string& what) const {
+  if (!check_.variant().empty())
+    throw Failure("UNSUPPORTED", "deterministic: logits of " + what + " may depend on what is computed with them, in " + check_.variant());
+  if (!is_planned_) throw Failure("BACKEND_FAILED", "the engine computes no token with " + what);
 }
 
 }  // namespace onpolicy

@@ -14,8 +14,8 @@ class PlannedGraph {
   PlannedGraph(const Model& model, llama_context_params params, ThreadPool& pool, llama_adapter_lora* adapter = nullptr);
 
   bool has_own_attention() const { return is_planned_ && check_.has_own_attention(); }
-  // Fails with UNSUPPORTED and a node's name if logits of `what` may depend on what is computed with them.
-  Status RequireInvariance(const std::string& what) const;
+  // Throws UNSUPPORTED and a node's name if logits of `what` may depend on what is computed with them.
+  void RequireInvariance(const std::string& what) const;
 
  private:
   attention::GraphCheck check_;

@@ -28,27 +28,15 @@ void SequenceCache::Begin(llama_context* context, const ContextOptions& options,
   guard_.Begin(context, are_kept && is_kv_unified_ ? window : 0, options.max_sequences);
 }
 
-Status SequenceCache::Edit(const int32_t* edit) {
+void SequenceCache::Edit(const int32_t* edit) {
   const auto [kind, sequence, target, from, to] = std::array{edit[0], edit[1], edit[2], edit[3], edit[4]};
-  if (kind == kMemoryForget) {
-    checkpoints_.Forget(target);
-    return Status::Ok();
-  }
-  if (kind == kMemoryCopy) {
-    Copy(sequence, target, from, to);
-    return Status::Ok();
-  }
-  if (kind == kMemoryRestore) {
-    rollback_.Replace(sequence);
-    if (!checkpoints_.Restore(context_, sequence, target))
-      return Status::Fail("KV_FULL", "the KV cache has no room for a checkpoint");
-    Remove(sequence, from, -1);
-    return Status::Ok();
-  }
-  if (is_recurrent_ && from > 0) return CutState(sequence, from);
+  if (kind == kMemoryForget) return checkpoints_.Forget(target);
+  if (kind == kMemoryCopy) return Copy(sequence, target, from, to);
+  if (kind == kMemoryRemove && is_recurrent_ && from > 0) return CutState(sequence, from);
   rollback_.Replace(sequence);
-  Remove(sequence, from, to);
-  return Status::Ok();
+  if (kind == kMemoryRestore && !checkpoints_.Restore(context_, sequence, target))
+    throw Failure("KV_FULL", "the KV cache has no room for a checkpoint");
+  Remove(sequence, from, kind == kMemoryRestore ? -1 : to);
 }
 
 void SequenceCache::Remove(int32_t sequence, int32_t from, int32_t to) { guard_.Remove(sequence, from, to); }
@@ -59,11 +47,11 @@ void SequenceCache::Pass(const int32_t* sequences, size_t count) {
     if (i + 1 == count || sequences[i] != sequences[i + 1]) guard_.Guard(sequences[i]);
 }
 
-Status SequenceCache::CutState(int32_t sequence, int32_t from) {
+void SequenceCache::CutState(int32_t sequence, int32_t from) {
   llama_memory_t memory = Api().llama_get_memory(context_);
   const int32_t end = Api().llama_memory_seq_pos_max(memory, sequence) + 1;
-  if (rollback_.Cut(sequence, end - from) && Api().llama_memory_seq_rm(memory, sequence, from, -1)) return Status::Ok();
-  return Status::Fail("BACKEND_FAILED", "recurrent state cannot be taken back by " + std::to_string(end - from) + " tokens");
+  if (!rollback_.Cut(sequence, end - from) || !Api().llama_memory_seq_rm(memory, sequence, from, -1))
+    throw Failure("BACKEND_FAILED", "recurrent state cannot be taken back by " + std::to_string(end - from) + " tokens");
 }
 
 void SequenceCache::Copy(int32_t from, int32_t to, int32_t start, int32_t end) {
@@ -87,15 +75,14 @@ void SequenceCache::Copy(int32_t from, int32_t to, int32_t start, int32_t end) {
   }
 }
 
-Status SequenceCache::Save(int32_t sequence, std::vector<uint8_t>* state) const {
-  state->resize(Api().llama_state_seq_get_size_ext(context_, sequence, 0));
-  if (state->empty() ||
-      Api().llama_state_seq_get_data_ext(context_, state->data(), state->size(), sequence, 0) != state->size())
-    return Status::Fail("UNSUPPORTED", "the engine cannot save the cache of this model");
-  return Status::Ok();
+std::vector<uint8_t> SequenceCache::Save(int32_t sequence) const {
+  std::vector<uint8_t> state(Api().llama_state_seq_get_size_ext(context_, sequence, 0));
+  if (state.empty() || Api().llama_state_seq_get_data_ext(context_, state.data(), state.size(), sequence, 0) != state.size())
+    throw Failure("UNSUPPORTED", "the engine cannot save the cache of this model");
+  return state;
 }
 
-Status SequenceCache::Load(int32_t sequence, const std::vector<uint8_t>& state) {
+void SequenceCache::Load(int32_t sequence, const std::vector<uint8_t>& state) {
   rollback_.Replace(sequence);
   size_t read = 0;
   try {
@@ -103,12 +90,9 @@ Status SequenceCache::Load(int32_t sequence, const std::vector<uint8_t>& state) 
   } catch (const std::exception&) {
     read = 0;
   }
-  if (read == state.size()) {
-    guard_.Guard(sequence);
-    return Status::Ok();
-  }
+  if (read == state.size()) return guard_.Guard(sequence);
   guard_.Remove(sequence, -1, -1);
-  return Status::Fail("KV_FULL", "the saved cache does not fit into this context");
+  throw Failure("KV_FULL", "the saved cache does not fit into this context");
 }
 
 }  // namespace onpolicy

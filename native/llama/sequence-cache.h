@@ -18,7 +18,7 @@ class SequenceCache {
   void Begin(llama_context* context, const ContextOptions& options, const Model& model);
 
   // An edit of a step: kind, sequence, target, from, to.
-  Status Edit(const int32_t* edit);
+  void Edit(const int32_t* edit);
   // Removes the cells at [from, to) of a sequence; below 0: without a bound.
   void Remove(int32_t sequence, int32_t from, int32_t to);
   // A pass has computed tokens of these sequences, (count).
@@ -27,8 +27,8 @@ class SequenceCache {
   // Returns the bytes of the checkpoint; 0: the engine cannot save it.
   size_t SaveCheckpoint(int32_t sequence, int32_t number) { return checkpoints_.Save(context_, sequence, number); }
   // The whole cache of a sequence as bytes, and back into an empty one.
-  Status Save(int32_t sequence, std::vector<uint8_t>* state) const;
-  Status Load(int32_t sequence, const std::vector<uint8_t>& state);
+  std::vector<uint8_t> Save(int32_t sequence) const;
+  void Load(int32_t sequence, const std::vector<uint8_t>& state);
 
   // Last tokens of a recurrent sequence that can be taken back.
   uint32_t rollback_tokens() const { return rollback_.most(); }
@@ -36,7 +36,7 @@ class SequenceCache {
   int32_t window_tokens() const { return window_tokens_; }
 
  private:
-  Status CutState(int32_t sequence, int32_t from);
+  void CutState(int32_t sequence, int32_t from);
   void Copy(int32_t from, int32_t to, int32_t start, int32_t end);
 
   llama_context* context_ = nullptr;

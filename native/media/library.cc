@@ -14,20 +14,19 @@ std::atomic<const DecoderTable*> g_decoder{nullptr};
 
 }  // namespace
 
-Status OpenDecoder(const std::string& path) {
+void OpenDecoder(const std::string& path) {
   std::lock_guard<std::mutex> lock(g_decoder_mutex);
-  if (g_decoder) return Status::Ok();
+  if (g_decoder) return;
   void* handle = OpenSharedLibrary(path, Names::kOwn);
-  if (!handle) return Status::Fail("NATIVE_UNAVAILABLE", "the decoder does not load: " + LibraryError());
+  if (!handle) throw Failure("NATIVE_UNAVAILABLE", "the decoder does not load: " + LibraryError());
   const auto entry = reinterpret_cast<const DecoderTable* (*)()>(LibrarySymbol(handle, kDecoderEntry));
   const DecoderTable* table = entry ? entry() : nullptr;
   if (!table || table->version != kDecoderVersion) {
     CloseSharedLibrary(handle);  // it may be built anew
-    return Status::Fail("NATIVE_UNAVAILABLE", path + " is not the decoder of this version");
+    throw Failure("NATIVE_UNAVAILABLE", path + " is not the decoder of this version");
   }
   table->set_log(LogLine);
   g_decoder = table;
-  return Status::Ok();
 }
 
 const DecoderTable* Decoder() { return g_decoder; }

@@ -4,8 +4,8 @@
 
 namespace onpolicy {
 
-// Does nothing when it is open. Fails with NATIVE_UNAVAILABLE.
-Status OpenDecoder(const std::string& path);
+// Does nothing when it is open. Throws NATIVE_UNAVAILABLE.
+void OpenDecoder(const std::string& path);
 
 // Null until it is open.
 const DecoderTable* Decoder();

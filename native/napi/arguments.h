@@ -98,6 +98,42 @@ Napi::TypedArrayOf<T> ToArray(Napi::Env env, const std::vector<T>& values) {
   return array;
 }
 
+template <typename T>
+constexpr bool kIsVector = false;
+template <typename T>
+constexpr bool kIsVector<std::vector<T>> = true;
+
+// Vectors of numbers become typed arrays.
+template <typename T>
+Napi::Value ToValue(Napi::Env env, const T& value) {
+  if constexpr (kIsVector<T>) return ToArray(env, value);
+  else return Napi::Value::From(env, value);
+}
+
+// Sets fields, given as names and values in turn.
+inline void SetFields(Napi::Object) {}
+template <typename Value, typename... Others>
+void SetFields(Napi::Object object, const char* name, const Value& value, const Others&... others) {
+  object.Set(name, ToValue(object.Env(), value));
+  SetFields(object, others...);
+}
+
+// An object with these fields.
+template <typename... Fields>
+Napi::Object ObjectOf(Napi::Env env, const Fields&... fields) {
+  Napi::Object object = Napi::Object::New(env);
+  SetFields(object, fields...);
+  return object;
+}
+
+// An object or another value for each of these.
+template <typename Items, typename Make>
+Napi::Array ListOf(Napi::Env env, const Items& items, Make make) {
+  Napi::Array list = Napi::Array::New(env);
+  for (const auto& item : items) list.Set(list.Length(), make(item));
+  return list;
+}
+
 // Token ids inside the vocabulary.
 inline Napi::Int32Array ReadTokenIds(Napi::Value value, const std::string& field, int32_t vocab_size) {
   const auto ids = ReadArray<int32_t>(value, field);
@@ -146,10 +182,13 @@ class Fields {
     const Napi::Value value = object_.Get(name);
     return value.IsUndefined() ? otherwise : ReadInteger<uint32_t>(value, name);
   }
+  // False when the field is undefined.
   bool Flag(const char* name) const { return object_.Get(name).ToBoolean(); }
+  bool Has(const char* name) const { return !IsAbsent(object_.Get(name)); }
   std::string Text(const char* name) const { return ReadText(object_.Get(name), name); }
   std::vector<std::string> Texts(const char* name) const { return ReadTexts(object_.Get(name), name); }
   std::vector<int32_t> Integers(const char* name) const { return ReadVector<int32_t>(object_.Get(name), name); }
+  std::vector<float> Floats(const char* name) const { return ReadVector<float>(object_.Get(name), name); }
   // Empty when the field is undefined.
   std::vector<int32_t> IntegersOrNone(const char* name) const {
     return object_.Get(name).IsUndefined() ? std::vector<int32_t>() : Integers(name);

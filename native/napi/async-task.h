@@ -42,32 +42,34 @@ auto Busy(std::atomic<bool>* flag, Work work) {
   };
 }
 
+// Work off the JavaScript thread, and what builds its result on that thread.
+template <typename... Given>
+struct Parts {
+  std::function<void(Given...)> work;
+  std::function<Napi::Value(Napi::Env)> finish;
+};
+
+// `finish(env, result)` builds it of what `work` returns. Without `finish` it is undefined.
+template <typename... Given, typename Work, typename Finish = std::nullptr_t>
+Parts<Given...> InParts(Work work, Finish finish = {}) {
+  if constexpr (std::is_null_pointer_v<Finish>) {
+    return {std::move(work), [](Napi::Env env) { return env.Undefined(); }};
+  } else {
+    auto result = std::make_shared<std::optional<std::invoke_result_t<Work&, Given...>>>();
+    return {[work = std::move(work), result](Given... given) mutable { result->emplace(work(given...)); },
+            [finish = std::move(finish), result](Napi::Env env) -> Napi::Value { return finish(env, **result); }};
+  }
+}
+
 class AsyncTask : public Napi::AsyncWorker {
  public:
-  // Resolves with what `finish(env, result)` makes of what `work` returns, on the JavaScript thread. Work that returns a Status has
-  // no other result. Without `finish`: with undefined.
+  // Resolves with what `finish` builds of the result of `work`, see InParts.
   template <typename Work, typename Finish = std::nullptr_t>
   static Napi::Promise Run(Napi::Env env, Napi::Object owner, Work work, Finish finish = {}) {
-    using Result = std::invoke_result_t<Work&>;
-    if constexpr (std::is_void_v<Result>) {
-      return Run(env, owner, [work = std::move(work)]() mutable {
-        work();
-        return Status::Ok();
-      });
-    } else if constexpr (!std::is_same_v<Result, Status>) {
-      auto result = std::make_shared<std::optional<Result>>();
-      return Start(
-          env, owner,
-          [work = std::move(work), result]() mutable {
-            result->emplace(work());
-            return Status::Ok();
-          },
-          [finish = std::move(finish), result](Napi::Env env) -> Napi::Value { return finish(env, **result); });
-    } else if constexpr (std::is_null_pointer_v<Finish>) {
-      return Start(env, owner, std::move(work), [](Napi::Env env) { return env.Undefined(); });
-    } else {
-      return Start(env, owner, std::move(work), std::move(finish));
-    }
+    auto* task = new AsyncTask(env, owner, InParts(std::move(work), std::move(finish)));
+    Napi::Promise promise = task->deferred_.Promise();
+    task->Queue();
+    return promise;
   }
   // The same for work that needs no object.
   template <typename Work, typename Finish = std::nullptr_t>
@@ -79,36 +81,24 @@ class AsyncTask : public Napi::AsyncWorker {
  protected:
   void Execute() override {
     try {
-      status_ = work_();
+      parts_.work();
     } catch (...) {
       status_ = Status::Caught();
     }
   }
 
-  void OnOK() override { Settle(Env(), deferred_, std::move(status_), finish_); }
+  void OnOK() override { Settle(Env(), deferred_, std::move(status_), parts_.finish); }
 
  private:
-  using Work = std::function<Status()>;
-  using Finish = std::function<Napi::Value(Napi::Env)>;
-
-  static Napi::Promise Start(Napi::Env env, Napi::Object owner, Work work, Finish finish) {
-    auto* task = new AsyncTask(env, owner, std::move(work), std::move(finish));
-    Napi::Promise promise = task->deferred_.Promise();
-    task->Queue();
-    return promise;
-  }
-
-  AsyncTask(Napi::Env env, Napi::Object owner, Work work, Finish finish)
+  AsyncTask(Napi::Env env, Napi::Object owner, Parts<> parts)
       : Napi::AsyncWorker(env),
         owner_(Napi::Persistent(owner)),
         deferred_(Napi::Promise::Deferred::New(env)),
-        work_(std::move(work)),
-        finish_(std::move(finish)) {}
+        parts_(std::move(parts)) {}
 
   Napi::ObjectReference owner_;
   Napi::Promise::Deferred deferred_;
-  Work work_;
-  Finish finish_;
+  Parts<> parts_;
   Status status_;
 };
 

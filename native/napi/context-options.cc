@@ -16,10 +16,10 @@ ggml_type ReadCacheType(Napi::Value value) {
 RopeOptions ReadRope(Napi::Value value) {
   const Fields given(value, "rope");
   const auto number = [&](const char* field, std::optional<float>& target) {
-    if (!IsAbsent(given[field])) target = static_cast<float>(ReadNumber(given[field], field));
+    if (given.Has(field)) target = static_cast<float>(given.Number(field));
   };
   RopeOptions rope;
-  if (!IsAbsent(given["type"])) {
+  if (given.Has("type")) {
     const std::string type = given.Text("type");
     rope.type = type == "yarn"     ? LLAMA_ROPE_SCALING_TYPE_YARN
                 : type == "linear" ? LLAMA_ROPE_SCALING_TYPE_LINEAR
@@ -31,7 +31,7 @@ RopeOptions ReadRope(Napi::Value value) {
   number("attnFactor", rope.attn_factor);
   number("betaFast", rope.beta_fast);
   number("betaSlow", rope.beta_slow);
-  if (!IsAbsent(given["originalContext"])) rope.original_context = given.UnsignedOr("originalContext", 0);
+  if (given.Has("originalContext")) rope.original_context = given.UnsignedOr("originalContext", 0);
   return rope;
 }
 
@@ -47,13 +47,13 @@ ContextOptions ReadContextOptions(const Fields& given) {
   options.max_outputs = given.UnsignedOr("maxOutputs", options.max_outputs);
   options.threads = static_cast<int32_t>(given.UnsignedOr("threads", 1));
   options.rollback_tokens = given.UnsignedOr("rollbackTokens", options.rollback_tokens);
-  options.has_draft_head = !IsAbsent(given["hasDraftHead"]) && given.Flag("hasDraftHead");
+  options.has_draft_head = given.Flag("hasDraftHead");
   options.fused_attention = given.Flag("fusedAttention");
   options.cache_on_gpu = given.Flag("cacheOnGpu");
   options.is_window_cache_full = given.Flag("isWindowCacheFull");
-  options.is_deterministic = !IsAbsent(given["isDeterministic"]) && given.Flag("isDeterministic");
+  options.is_deterministic = given.Flag("isDeterministic");
   options.cache_type = ReadCacheType(given["cacheType"]);
-  if (!IsAbsent(given["rope"])) options.rope = ReadRope(given["rope"]);
+  if (given.Has("rope")) options.rope = ReadRope(given["rope"]);
   return options;
 }
 

@@ -16,12 +16,8 @@ namespace {
 
 Napi::Object ToResult(Napi::Env env, const StepOutput& output) {
   Napi::Object result = ToSamplesAndScores(env, output);
-  if (output.experts.ids.empty()) return result;
-  Napi::Object experts = Napi::Object::New(env);
-  experts.Set("layers", output.experts.layers);
-  experts.Set("used", output.experts.used);
-  experts.Set("ids", ToArray(env, output.experts.ids));
-  result.Set("experts", experts);
+  const auto& [layers, used, ids] = output.experts;
+  if (!ids.empty()) result.Set("experts", ObjectOf(env, "layers", layers, "used", used, "ids", ids));
   return result;
 }
 
@@ -83,25 +79,21 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
   Napi::Value Step(const Napi::CallbackInfo& info) {
     StepThread& thread = Thread();
     const Fields step(info[0], "step");
-    auto job = std::make_shared<std::pair<StepInput, StepOutput>>();
-    StepInput& input = job->first;
-    input.adapter = step.UnsignedOr("adapter", kNoAdapter);
-    input.memory_edits = step.IntegersOrNone("memoryEdits");
-    input.tokens = step.IntegersOrNone("tokens");
-    input.positions = step.IntegersOrNone("positions");
-    input.sequences = step.IntegersOrNone("sequences");
-    input.sample_rows = step.IntegersOrNone("sampleRows");
-    input.followed = step.IntegersOrNone("followed");
-    ReadRows(step, vocab_size_, input);
-    input.may_run_ahead = step.Flag("mayRunAhead");
-    input.records_experts = !IsAbsent(step["recordsExperts"]) && step.Flag("recordsExperts");
-    if (!IsAbsent(step["media"])) input.media = ReadMediaRows(step["media"]);
-    CheckStep(input);
+    auto input = std::make_shared<StepInput>();
+    input->adapter = step.UnsignedOr("adapter", kNoAdapter);
+    input->memory_edits = step.IntegersOrNone("memoryEdits");
+    input->tokens = step.IntegersOrNone("tokens");
+    input->positions = step.IntegersOrNone("positions");
+    input->sequences = step.IntegersOrNone("sequences");
+    input->sample_rows = step.IntegersOrNone("sampleRows");
+    input->followed = step.IntegersOrNone("followed");
+    ReadRows(step, vocab_size_, *input);
+    input->may_run_ahead = step.Flag("mayRunAhead");
+    input->records_experts = step.Flag("recordsExperts");
+    if (step.Has("media")) input->media = ReadMediaRows(step["media"]);
+    CheckStep(*input);
     const Context* idle = thread.Idle();
-    return thread.Push(
-        env_, [job](Context& context) { return context.Step(job->first, &job->second); },
-        [job](Napi::Env env) -> Napi::Value { return ToResult(env, job->second); },
-        idle && idle->IsAhead(input));
+    return thread.Push(env_, [input](Context& context) { return context.Step(*input); }, ToResult, idle && idle->IsAhead(*input));
   }
 
   Context& IdleContext() const {
@@ -111,122 +103,80 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
   }
 
   // readRow(index, row: Float32Array): copies the row of the last step's hooked sample `index` out.
-  Napi::Value ReadRow(const Napi::CallbackInfo& info) {
-    const float* prepared = PreparedRow(IdleContext(), info[0]);
-    std::copy_n(prepared, vocab_size_, ReadVocabularyRow(info[1], "row", vocab_size_).Data());
-    return env_.Undefined();
-  }
-
+  void ReadRow(const Napi::CallbackInfo& info) { CopyOut(IdleContext(), info); }
   // writeRow(index, row: Float32Array): copies it back, edited.
-  Napi::Value WriteRow(const Napi::CallbackInfo& info) {
-    float* prepared = PreparedRow(IdleContext(), info[0]);
-    std::copy_n(ReadVocabularyRow(info[1], "row", vocab_size_).Data(), vocab_size_, prepared);
-    return env_.Undefined();
-  }
+  void WriteRow(const Napi::CallbackInfo& info) { CopyIn(IdleContext(), info); }
 
   // finish(indices: Int32Array) -> Promise<samples>: samples these hooked rows of the last step.
   Napi::Value Finish(const Napi::CallbackInfo& info) {
-    StepThread& thread = Thread();
-    auto results = std::make_shared<std::vector<RowResult>>();
-    return thread.Push(
-        env_,
-        [indices = ReadIndices(info[0]), results](Context& context) { return context.Finish(indices, results.get()); },
-        [results](Napi::Env env) -> Napi::Value { return ToRows(env, *results); });
+    return Thread().Push(env_, [indices = ReadIndices(info[0])](Context& context) { return context.Finish(indices); }, ToRows);
   }
 
   int32_t ReadSequence(Napi::Value value) const {
     return ReadInteger(value, "sequence", 0, static_cast<int32_t>(options_.max_sequences) - 1);
   }
 
+  std::vector<int32_t> ReadEdits(Napi::Value value) const {
+    std::vector<int32_t> edits = ReadVector<int32_t>(value, "memoryEdits");
+    CheckEdits(edits);
+    return edits;
+  }
+
   // saveCheckpoint(sequence, number) -> Promise<number>: its bytes; 0: the engine cannot.
   Napi::Value SaveCheckpoint(const Napi::CallbackInfo& info) {
-    auto bytes = std::make_shared<size_t>(0);
-    const int32_t sequence = ReadSequence(info[0]);
-    const auto number = ReadInteger<int32_t>(info[1], "number", 0);
     return Thread().Push(
-        env_, [=](Context& context) { return context.SaveCheckpoint(sequence, number, bytes.get()); },
-        [bytes](Napi::Env env) -> Napi::Value { return Napi::Number::New(env, static_cast<double>(*bytes)); });
+        env_, [sequence = ReadSequence(info[0]), number = ReadInteger(info[1], "number")](Context& context) {
+          return context.SaveCheckpoint(sequence, number);
+        }, ToValue<size_t>);
   }
 
   // saveSequence(memoryEdits, sequence) -> Promise<Uint8Array>: its whole cache.
   Napi::Value SaveSequence(const Napi::CallbackInfo& info) {
-    std::vector<int32_t> edits = ReadVector<int32_t>(info[0], "memoryEdits");
-    CheckEdits(edits);
-    auto state = std::make_shared<std::vector<uint8_t>>();
-    const int32_t sequence = ReadSequence(info[1]);
     return Thread().Push(
-        env_,
-        [edits = std::move(edits), sequence, state](Context& context) {
-          return context.SaveSequence(edits, sequence, state.get());
-        },
-        [state](Napi::Env env) -> Napi::Value { return ToArray(env, *state); });
+        env_, [edits = ReadEdits(info[0]), sequence = ReadSequence(info[1])](Context& context) {
+          return context.SaveSequence(edits, sequence);
+        }, ToArray<uint8_t>);
   }
 
   // loadSequence(memoryEdits, sequence, state: Uint8Array) -> Promise<void>
   Napi::Value LoadSequence(const Napi::CallbackInfo& info) {
-    std::vector<int32_t> edits = ReadVector<int32_t>(info[0], "memoryEdits");
-    CheckEdits(edits);
-    const int32_t sequence = ReadSequence(info[1]);
-    return Thread().Push(
-        env_,
-        [edits = std::move(edits), sequence, state = ReadVector<uint8_t>(info[2], "state")](Context& context) {
-          return context.LoadSequence(edits, sequence, state);
-        },
-        [](Napi::Env env) -> Napi::Value { return env.Undefined(); });
+    return Thread().Push(env_, [edits = ReadEdits(info[0]), sequence = ReadSequence(info[1]),
+                                state = ReadVector<uint8_t>(info[2], "state")](Context& context) {
+      context.LoadSequence(edits, sequence, state);
+    });
   }
 
   // loadAdapter(path) -> Promise<number>, by which steps name it.
   Napi::Value LoadAdapter(const Napi::CallbackInfo& info) {
-    auto adapter = std::make_shared<uint32_t>(kNoAdapter);
     return Thread().Push(
-        env_,
-        [path = ReadText(info[0], "path"), adapter](Context& context) {
-          return context.LoadAdapter(path, adapter.get());
-        },
-        [adapter](Napi::Env env) -> Napi::Value { return Napi::Number::New(env, *adapter); });
+        env_, [path = ReadText(info[0], "path")](Context& context) { return context.LoadAdapter(path); }, ToValue<uint32_t>);
   }
 
   // mixAdapters(adapters: Uint32Array, scales: Float32Array) -> Promise<number>
   Napi::Value MixAdapters(const Napi::CallbackInfo& info) {
-    auto mix = std::make_shared<uint32_t>(kNoAdapter);
     auto adapters = ReadVector<uint32_t>(info[0], "adapters");
     auto scales = ReadVector<float>(info[1], "scales");
     Check(env_, adapters.size() == scales.size(), "scales: expected one per adapter");
     return Thread().Push(
-        env_,
-        [adapters = std::move(adapters), scales = std::move(scales), mix](Context& context) {
-          return context.MixAdapters(adapters, scales, mix.get());
-        },
-        [mix](Napi::Env env) -> Napi::Value { return Napi::Number::New(env, *mix); });
+        env_, [adapters = std::move(adapters), scales = std::move(scales)](Context& context) {
+          return context.MixAdapters(adapters, scales);
+        }, ToValue<uint32_t>);
   }
 
   // freeAdapter(number) -> Promise<void>
   Napi::Value FreeAdapter(const Napi::CallbackInfo& info) {
-    const auto adapter = ReadInteger<uint32_t>(info[0], "adapter", 1);
-    return Thread().Push(
-        env_,
-        [adapter](Context& context) {
-          context.FreeAdapter(adapter);
-          return Status::Ok();
-        },
-        [](Napi::Env env) -> Napi::Value { return env.Undefined(); });
+    return Thread().Push(env_, [adapter = ReadInteger<uint32_t>(info[0], "adapter", 1)](Context& context) { context.FreeAdapter(adapter); });
   }
 
   // attachHead(model, layers: Uint32Array) -> Promise<void>: a file that drafts, from the inputs of these layers.
   Napi::Value AttachHead(const Napi::CallbackInfo& info) {
-    return Thread().Push(
-        env_,
-        [model = RequireModel(info[0].As<Napi::Object>()), layers = ReadVector<uint32_t>(info[1], "layers")](Context& context) {
-          return context.AttachHead(model, layers);
-        },
-        [](Napi::Env env) -> Napi::Value { return env.Undefined(); });
+    return Thread().Push(env_, [model = RequireModel(info[0].As<Napi::Object>()),
+                                layers = ReadVector<uint32_t>(info[1], "layers")](Context& context) { context.AttachHead(model, layers); });
   }
 
   // detachHead() -> Promise<void>
   Napi::Value DetachHead(const Napi::CallbackInfo&) {
-    return Thread().Push(
-        env_, [](Context& context) { return context.DetachHead(); },
-        [](Napi::Env env) -> Napi::Value { return env.Undefined(); });
+    return Thread().Push(env_, [](Context& context) { context.DetachHead(); });
   }
 
   void CheckEdits(const std::vector<int32_t>& edits) const {
@@ -305,21 +255,15 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
   // threads -> number: of the last pass; 0 when closed.
   Napi::Value Threads(const Napi::CallbackInfo& info) { return Napi::Number::New(info.Env(), thread_ ? thread_->threads() : 0); }
 
-  Napi::Value Abort(const Napi::CallbackInfo& info) {
+  void Abort(const Napi::CallbackInfo&) {
     if (thread_) thread_->Abort();
-    return info.Env().Undefined();
   }
 
   // Stops the thread and frees the context off the JavaScript thread.
   Napi::Value Close(const Napi::CallbackInfo& info) {
-    auto owned = std::make_shared<std::shared_ptr<StepThread>>(TakeThread());
-    return AsyncTask::Run(
-        info.Env(), info.This().As<Napi::Object>(),
-        [owned] {
-          if (*owned) (*owned)->Stop();
-          return Status::Ok();
-        },
-        [owned](Napi::Env env) { return env.Undefined(); });
+    return AsyncTask::Run(info.Env(), info.This().As<Napi::Object>(), [thread = TakeThread()] {
+      if (thread) thread->Stop();
+    });
   }
 
   Napi::Env env_;
@@ -333,22 +277,17 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
 
 // createContext(model, options) -> Promise<Context>
 static Napi::Value CreateContext(const Napi::CallbackInfo& info) {
-  Napi::Env env = info.Env();
   const auto owner = info[0].As<Napi::Object>();
   std::shared_ptr<Model> model = RequireModel(owner);
   const ContextOptions options = ReadContextOptions(Fields(info[1]));
-  auto context = std::make_shared<std::shared_ptr<Context>>();
   return AsyncTask::Run(
-      env, owner, [model, options, context] { return Context::Create(model, options, context.get()); },
-      [options, context, vocab_size = model->vocab_size(), row_size = model->input_size()](Napi::Env env) -> Napi::Value {
+      info.Env(), owner, [model, options] { return Context::Create(model, options); },
+      [options, model](Napi::Env env, const std::shared_ptr<Context>& context) {
         Napi::Object object = Environment::Of(env).Construct("Context");
-        object.Set("kvTokens", (*context)->kv_tokens());
-        const DraftHead* head = (*context)->head();
-        object.Set("hasDraftHead", head != nullptr);
-        object.Set("mostDrafts", head ? head->most_drafts() : 0);
-        object.Set("rollbackTokens", (*context)->rollback_tokens());
-        object.Set("windowTokens", (*context)->window_tokens());
-        JsContext::Unwrap(object)->Start(std::move(*context), options, vocab_size, row_size);
+        const DraftHead* head = context->head();
+        SetFields(object, "hasDraftHead", head != nullptr, "mostDrafts", head ? head->most_drafts() : 0, "rollbackTokens",
+                  context->rollback_tokens(), "windowTokens", context->window_tokens());
+        JsContext::Unwrap(object)->Start(context, options, model->vocab_size(), model->input_size());
         return object;
       });
 }

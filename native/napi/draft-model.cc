@@ -19,16 +19,10 @@ Napi::Value CreateDraftModel(const Napi::CallbackInfo& info) {
   ContextOptions options = ReadContextOptions(given);
   options.sampled_vocab = given.Integer("sampledTokens", 1);
   const auto longest = given.Integer<uint32_t>("longest", 1);
-  auto created = std::make_shared<std::shared_ptr<DraftContext>>();
   return AsyncTask::Run(
       info.Env(), owner,
-      [model, options, longest, created] {
-        std::shared_ptr<Context> context;
-        const Status status = Context::Create(model, options, &context);
-        if (status.ok()) *created = std::make_shared<DraftContext>(std::move(context), options, longest);
-        return status;
-      },
-      [created](Napi::Env env) -> Napi::Value { return WrapShared(env, kDraftModelTag, std::move(*created)); });
+      [model, options, longest] { return std::make_shared<DraftContext>(Context::Create(model, options), options, longest); },
+      [](Napi::Env env, const std::shared_ptr<DraftContext>& created) { return WrapShared(env, kDraftModelTag, created); });
 }
 
 // closeDraftModel(handle) -> Promise<void>: frees its context.

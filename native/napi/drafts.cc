@@ -26,11 +26,11 @@ Napi::Value CreateDrafter(const Napi::CallbackInfo& info) {
   DraftSources sources;
   sources.min_match = ReadMinMatch(given["minMatch"]);
   sources.own_text = given.Flag("usesText");
-  sources.uses_head = !IsAbsent(given["usesHead"]) && given.Flag("usesHead");
+  sources.uses_head = given.Flag("usesHead");
   sources.prediction = given.IntegersOrNone("prediction");
-  if (!IsAbsent(given["answers"])) sources.answers = UnwrapAnswers(given["answers"]);
-  if (!IsAbsent(given["model"])) sources.model = UnwrapDraftModel(given["model"]);
-  if (!IsAbsent(given["key"])) sources.key = given.Text("key");
+  if (given.Has("answers")) sources.answers = UnwrapAnswers(given["answers"]);
+  if (given.Has("model")) sources.model = UnwrapDraftModel(given["model"]);
+  if (given.Has("key")) sources.key = given.Text("key");
   const auto prompt = ReadArray<int32_t>(info[1], "prompt");
   return WrapShared(info.Env(), kDrafterTag,
                     std::make_shared<Drafter>(std::move(sources), prompt.Data(), prompt.ElementLength()));

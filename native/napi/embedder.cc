@@ -41,13 +41,11 @@ class JsEmbedder : public Napi::ObjectWrap<JsEmbedder> {
     Check(env, total == static_cast<int64_t>(tokens.size()), "lengths: expected as many tokens as they say");
     Check(env, tokens.size() <= options_.batch_tokens, "tokens: more than the batch size");
     Check(env, lengths.size() <= options_.max_sequences, "lengths: more than the number of sequences");
-    auto rows = std::make_shared<std::vector<float>>();
-    auto work = [embedder = embedder_, tokens = std::move(tokens), lengths = std::move(lengths), rows,
-                 closing = closing_, ending = Environment::Of(env).ending()] {
-      return embedder->Embed(tokens, lengths, [&] { return closing->load() || ending->load(); }, rows.get());
+    auto work = [embedder = embedder_, tokens = std::move(tokens), lengths = std::move(lengths), closing = closing_,
+                 ending = Environment::Of(env).ending()] {
+      return embedder->Embed(tokens, lengths, [&] { return closing->load() || ending->load(); });
     };
-    return AsyncTask::Run(env, info.This().As<Napi::Object>(), std::move(work),
-                          [rows](Napi::Env env) -> Napi::Value { return ToArray(env, *rows); });
+    return AsyncTask::Run(env, info.This().As<Napi::Object>(), std::move(work), ToArray<float>);
   }
 
   // Ends what runs. The context is freed off the JavaScript thread, after that.
@@ -75,13 +73,12 @@ Napi::Value CreateEmbedder(const Napi::CallbackInfo& info) {
   options.fused_attention = given.Flag("fusedAttention");
   options.has_head = given.Flag("hasHead");
   options.is_last = given.Flag("isLast");
-  auto embedder = std::make_shared<std::shared_ptr<Embedder>>();
   return AsyncTask::Run(
-      info.Env(), owner, [model, options, embedder] { return Embedder::Create(model, options, embedder.get()); },
-      [model, options, embedder](Napi::Env env) -> Napi::Value {
+      info.Env(), owner, [model, options] { return Embedder::Create(model, options); },
+      [model, options](Napi::Env env, const std::shared_ptr<Embedder>& embedder) {
         Napi::Object object = Environment::Of(env).Construct("Embedder");
-        object.Set("size", (*embedder)->size());
-        JsEmbedder::Unwrap(object)->Start(std::move(*embedder), options, model->vocab_size());
+        object.Set("size", embedder->size());
+        JsEmbedder::Unwrap(object)->Start(embedder, options, model->vocab_size());
         return object;
       });
 }

@@ -15,7 +15,7 @@ Napi::Value OpenLibraryAsync(const Napi::CallbackInfo& info) {
   return AsyncTask::Run(info.Env(), [folder = ReadText(info[0], "folder"), version = ReadText(info[1], "version"),
                                      extra = ReadTexts(info[2], "extraBackends"),
                                      largest = ReadInteger<size_t>(info[3], "largestBuffer")] {
-    return OpenLibrary(folder, version, extra, largest);
+    OpenLibrary(folder, version, extra, largest);
   });
 }
 
@@ -30,13 +30,11 @@ Napi::Value Devices(const Napi::CallbackInfo& info) {
     const auto type = api.ggml_backend_dev_type(device);
     size_t free_bytes = 0, total_bytes = 0;
     api.ggml_backend_dev_memory(device, &free_bytes, &total_bytes);
-    Napi::Object entry = Napi::Object::New(env);
-    entry.Set("name", api.ggml_backend_dev_name(device));
-    entry.Set("description", api.ggml_backend_dev_description(device));
     const bool gpu = type == GGML_BACKEND_DEVICE_TYPE_GPU || type == GGML_BACKEND_DEVICE_TYPE_IGPU;
-    entry.Set("kind", gpu ? "gpu" : type == GGML_BACKEND_DEVICE_TYPE_CPU ? "cpu" : "other");
-    entry.Set("freeBytes", static_cast<double>(free_bytes));
-    entry.Set("totalBytes", static_cast<double>(total_bytes));
+    const char* kind = gpu ? "gpu" : type == GGML_BACKEND_DEVICE_TYPE_CPU ? "cpu" : "other";
+    const Napi::Object entry =
+        ObjectOf(env, "name", api.ggml_backend_dev_name(device), "description", api.ggml_backend_dev_description(device), "kind", kind,
+                 "freeBytes", free_bytes, "totalBytes", total_bytes);
     list.Set(static_cast<uint32_t>(i), entry);
   }
   return list;
@@ -78,10 +76,7 @@ Napi::Value SetLog(const Napi::CallbackInfo& info) {
 }
 
 // stopThreads(): ends every thread of this environment and closes its contexts. To be called when the process exits.
-Napi::Value StopThreads(const Napi::CallbackInfo& info) {
-  Environment::Of(info.Env()).StopThreads();
-  return info.Env().Undefined();
-}
+void StopThreads(const Napi::CallbackInfo& info) { Environment::Of(info.Env()).StopThreads(); }
 
 Napi::Value CanOpen(const Napi::CallbackInfo& info) {
   return Napi::Boolean::New(info.Env(), CanOpenSystemLibrary(ReadText(info[0], "name")));

@@ -20,6 +20,11 @@ inline Napi::Error ToError(Napi::Env env, const Status& status) {
   return error;
 }
 
+// Throws where a library of its own says that it has failed.
+inline void Require(Status status) {
+  if (!status.ok()) throw Failure(std::move(status));
+}
+
 // Throws INVALID_REQUEST.
 [[noreturn]] inline void Refuse(Napi::Env env, const std::string& message) {
   throw ToError(env, Status::Fail("INVALID_REQUEST", message));

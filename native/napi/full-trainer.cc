@@ -63,26 +63,18 @@ void WriteWeights(const Napi::CallbackInfo& info, const SharedFullTrainer& handl
 }
 
 Napi::Array DescribeWeights(Napi::Env env, FullTrainer& trainer) {
-  Napi::Array list = Napi::Array::New(env);
-  for (const FullParameter& parameter : trainer.weights().parameters()) {
-    Napi::Object entry = Napi::Object::New(env);
-    entry.Set("name", parameter.name);
-    entry.Set("type", Api().ggml_type_name(parameter.stored_type));
-    entry.Set("in", static_cast<double>(parameter.in));
-    entry.Set("out", static_cast<double>(parameter.columns));
-    entry.Set("offset", static_cast<double>(parameter.offset_in_file));
-    list.Set(list.Length(), entry);
-  }
-  return list;
+  return ListOf(env, trainer.weights().parameters(), [env](const FullParameter& parameter) {
+    return ObjectOf(env, "name", parameter.name, "type", Api().ggml_type_name(parameter.stored_type), "in", parameter.in, "out",
+                    parameter.columns, "offset", parameter.offset_in_file);
+  });
 }
 
 Napi::Value ToJavaScript(Napi::Env env, const SharedFullTrainer& handle) {
-  Napi::Object object = Napi::Object::New(env);
+  const training::Shape& shape = handle->trainer->shape();
+  Napi::Object object = ObjectOf(env, "parameters", DescribeWeights(env, *handle->trainer), "vocabularySize", shape.vocabulary,
+                                 "contextSize", shape.context);
   SetLifeMethods(object, handle);
   auto method = [&](const char* name, auto function) { SetMethod(object, handle, name, function); };
-  object.Set("parameters", DescribeWeights(env, *handle->trainer));
-  object.Set("vocabularySize", static_cast<double>(handle->trainer->shape().vocabulary));
-  object.Set("contextSize", static_cast<double>(handle->trainer->shape().context));
   method("score", ComputeRow);
   method("addGradients", ComputeRow);
   method("step", StepTrainer<FullTrainer>);

@@ -17,38 +17,21 @@ using namespace grammar;
 
 namespace {
 
-template <typename T>
-using Handle = Napi::External<std::shared_ptr<T>>;
+constexpr napi_type_tag kVocabularyTag = {0xa3d86f17c05e924bu, 0x5b17ec4390fda826u};
+constexpr napi_type_tag kConstraintTag = {0x2e9b47a0f1635dc8u, 0xd1708c3fe64a59b2u};
+// Of a constraint's memory.
+constexpr size_t kConstraintBytes = 128 << 10;
 
-template <typename T>
-Napi::Value Wrap(Napi::Env env, std::shared_ptr<T> value) {
-  return Handle<T>::New(env, new std::shared_ptr<T>(std::move(value)),
-                        [](Napi::Env, std::shared_ptr<T>* held) { delete held; });
-}
-
-// A constraint's memory outside of JavaScript's heap, roughly. V8 is told, or it would collect unused constraints too late.
-constexpr int64_t kConstraintBytes = 128 << 10;
-
-Napi::Value WrapConstraint(Napi::Env env, std::shared_ptr<Constraint> constraint) {
-  Napi::MemoryManagement::AdjustExternalMemory(env, kConstraintBytes);
-  return Handle<Constraint>::New(env, new std::shared_ptr<Constraint>(std::move(constraint)),
-                                 [](Napi::Env env, std::shared_ptr<Constraint>* held) {
-                                   delete held;
-                                   Napi::MemoryManagement::AdjustExternalMemory(env, -kConstraintBytes);
-                                 });
+Napi::Value WrapVocabulary(Napi::Env env, std::shared_ptr<const Vocabulary> vocabulary) {
+  return WrapShared(env, kVocabularyTag, std::move(vocabulary));
 }
 
 Napi::Value WrapMatcher(Napi::Env env, std::shared_ptr<TokenMatcher> matcher) {
   return WrapShared(env, kMatcherTag, std::move(matcher));
 }
 
-template <typename T>
-std::shared_ptr<T> Unwrap(const Napi::Value& value) {
-  return *value.As<Handle<T>>().Data();
-}
-
 std::shared_ptr<Matcher> UnwrapMatcher(const Napi::Value& value) {
-  return std::static_pointer_cast<Matcher>(Unwrap<TokenMatcher>(value));
+  return std::static_pointer_cast<Matcher>(HeldBy<TokenMatcher>(value));
 }
 
 std::vector<uint32_t> Ids(const Napi::Value& value) {
@@ -85,44 +68,39 @@ struct TokenTable {
 };
 
 // createVocabulary(bytes, offsets, eosTokenIds, specialTokenIds, mergesById) -> a handle
-Napi::Value CreateVocabulary(const Napi::CallbackInfo& info) { return Wrap(info.Env(), TokenTable(info).ToVocabulary()); }
+Napi::Value CreateVocabulary(const Napi::CallbackInfo& info) { return WrapVocabulary(info.Env(), TokenTable(info).ToVocabulary()); }
 
 // loadVocabulary(bytes, offsets, eosTokenIds, specialTokenIds, mergesById) -> Promise of a handle
 Napi::Value LoadVocabulary(const Napi::CallbackInfo& info) {
-  return AsyncTask::Run(info.Env(), [table = TokenTable(info)] { return table.ToVocabulary(); }, Wrap<const Vocabulary>);
+  return AsyncTask::Run(info.Env(), [table = TokenTable(info)] { return table.ToVocabulary(); }, WrapVocabulary);
 }
 
 // readVocabulary(path) -> Promise of a handle
 Napi::Value ReadVocabulary(const Napi::CallbackInfo& info) {
   const std::string path = info[0].As<Napi::String>();
-  return AsyncTask::Run(info.Env(), [path] { return ReadGgufVocabulary(path); }, Wrap<const Vocabulary>);
+  return AsyncTask::Run(info.Env(), [path] { return ReadGgufVocabulary(path); }, WrapVocabulary);
 }
 
 // vocabularyInfo(handle) -> { size, memoryBytes, eosTokenIds }
 Napi::Value VocabularyInfo(const Napi::CallbackInfo& info) {
-  const auto vocabulary = Unwrap<const Vocabulary>(info[0]);
-  Napi::Object result = Napi::Object::New(info.Env());
-  result.Set("size", Napi::Number::New(info.Env(), vocabulary->size()));
-  result.Set("memoryBytes", Napi::Number::New(info.Env(), static_cast<double>(vocabulary->memory_bytes())));
-  result.Set("eosTokenIds", ToIds(info.Env(), vocabulary->eos_tokens()));
-  return result;
+  const auto vocabulary = HeldBy<const Vocabulary>(info[0]);
+  return ObjectOf(info.Env(), "size", vocabulary->size(), "memoryBytes", vocabulary->memory_bytes(), "eosTokenIds",
+                  ToIds(info.Env(), vocabulary->eos_tokens()));
 }
 
 Napi::Value TokenizeBytes(const Napi::CallbackInfo& info) {
-  const auto vocabulary = Unwrap<const Vocabulary>(info[0]);
+  const auto vocabulary = HeldBy<const Vocabulary>(info[0]);
   const auto bytes = info[1].As<Napi::Uint8Array>();
   return ToIds(info.Env(),
                vocabulary->Tokenize({reinterpret_cast<const char*>(bytes.Data()), bytes.ElementLength()}));
 }
 
 Napi::Value TokenBytes(const Napi::CallbackInfo& info) {
-  const auto vocabulary = Unwrap<const Vocabulary>(info[0]);
+  const auto vocabulary = HeldBy<const Vocabulary>(info[0]);
   const uint32_t token = info[1].As<Napi::Number>().Uint32Value();
   if (token >= vocabulary->size()) return info.Env().Undefined();
   const std::string_view bytes = vocabulary->Bytes(token);
-  auto result = Napi::Uint8Array::New(info.Env(), bytes.size());
-  std::memcpy(result.Data(), bytes.data(), bytes.size());
-  return result;
+  return ToArray(info.Env(), std::vector<uint8_t>(bytes.begin(), bytes.end()));
 }
 
 // compileConstraint(spec, vocabulary) -> Promise of { constraint, warnings, relaxed }
@@ -140,29 +118,26 @@ Napi::Value Compile(const Napi::CallbackInfo& info) {
   for (size_t i = 0; i < std::min(uris.size(), schemas.size()); i++) spec.schema.schemas.emplace(uris[i], schemas[i]);
   if (given["whitespacePattern"].IsString()) spec.schema.whitespace_pattern = given.Text("whitespacePattern");
   return AsyncTask::Run(
-      info.Env(), [spec = std::move(spec), vocabulary = Unwrap<const Vocabulary>(info[1])] { return CompileConstraint(spec, vocabulary); },
+      info.Env(), [spec = std::move(spec), vocabulary = HeldBy<const Vocabulary>(info[1])] { return CompileConstraint(spec, vocabulary); },
       [](Napi::Env env, const std::shared_ptr<Constraint>& constraint) {
-        Napi::Object made = Napi::Object::New(env);
         Napi::Array all = Napi::Array::New(env), relaxed = Napi::Array::New(env);
         for (const Warning& warning : constraint->warnings()) {
           all.Set(all.Length(), warning.text);
           if (warning.accepts_more) relaxed.Set(relaxed.Length(), warning.text);
         }
-        made.Set("warnings", all);
-        made.Set("relaxed", relaxed);
-        made.Set("constraint", WrapConstraint(env, constraint));
-        return made;
+        return ObjectOf(env, "warnings", all, "relaxed", relaxed, "constraint",
+                        WrapShared(env, kConstraintTag, constraint, kConstraintBytes));
       });
 }
 
 // warmUp(constraint) -> Promise of the number of masks that were computed
 Napi::Value WarmUp(const Napi::CallbackInfo& info) {
   return AsyncTask::Run(
-      info.Env(), [constraint = Unwrap<Constraint>(info[0])] { return static_cast<double>(constraint->WarmUp()); }, Napi::Number::New);
+      info.Env(), [constraint = HeldBy<Constraint>(info[0])] { return constraint->WarmUp(); }, ToValue<size_t>);
 }
 
 Napi::Value CreateMatcher(const Napi::CallbackInfo& info) {
-  return WrapMatcher(info.Env(), std::make_shared<Matcher>(Unwrap<Constraint>(info[0])));
+  return WrapMatcher(info.Env(), std::make_shared<Matcher>(HeldBy<Constraint>(info[0])));
 }
 
 Napi::Value FillMask(const Napi::CallbackInfo& info) {

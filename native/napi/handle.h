@@ -12,20 +12,31 @@ namespace onpolicy {
 // Of a matcher: std::shared_ptr<TokenMatcher>. The one handle that goes from one addon to the other.
 constexpr napi_type_tag kMatcherTag = {0x6f1ce85d20b7934au, kTokenMatcherVersion};
 
+// `bytes`: memory outside of JavaScript's heap that the handle holds, roughly. V8 is told, or it would collect unused handles too late.
 template <typename T>
-Napi::Value WrapShared(Napi::Env env, const napi_type_tag& tag, std::shared_ptr<T> value) {
+Napi::Value WrapShared(Napi::Env env, const napi_type_tag& tag, std::shared_ptr<T> value, size_t bytes = 0) {
   using Handle = Napi::External<std::shared_ptr<T>>;
-  Handle handle = Handle::New(env, new std::shared_ptr<T>(std::move(value)),
-                              [](Napi::Env, std::shared_ptr<T>* held) { delete held; });
+  const auto size = static_cast<int64_t>(bytes);
+  Napi::MemoryManagement::AdjustExternalMemory(env, size);
+  Handle handle = Handle::New(env, new std::shared_ptr<T>(std::move(value)), [size](Napi::Env env, std::shared_ptr<T>* held) {
+    delete held;
+    Napi::MemoryManagement::AdjustExternalMemory(env, -size);
+  });
   handle.TypeTag(&tag);
   return handle;
 }
 
+// Of a value that is known to be such a handle.
+template <typename T>
+const std::shared_ptr<T>& HeldBy(Napi::Value value) {
+  return *value.As<Napi::External<std::shared_ptr<T>>>().Data();
+}
+
 template <typename T>
 std::shared_ptr<T> UnwrapShared(Napi::Value value, const napi_type_tag& tag, const char* field, const char* expected) {
-  using Handle = Napi::External<std::shared_ptr<T>>;
-  if (!value.IsExternal() || !value.As<Handle>().CheckTypeTag(&tag)) RefuseField(value.Env(), field, expected);
-  return *value.As<Handle>().Data();
+  if (!value.IsExternal() || !value.As<Napi::External<std::shared_ptr<T>>>().CheckTypeTag(&tag))
+    RefuseField(value.Env(), field, expected);
+  return HeldBy<T>(value);
 }
 
 }  // namespace onpolicy

@@ -9,6 +9,7 @@
 #include "napi/arguments.h"
 #include "napi/async-task.h"
 #include "napi/environment.h"
+#include "napi/handle.h"
 #include "napi/model.h"
 #include "napi/register.h"
 #include "threads/compute-turns.h"
@@ -16,23 +17,15 @@
 namespace onpolicy {
 namespace {
 
-using Rows = std::shared_ptr<const std::vector<float>>;
+using Rows = const std::vector<float>;
 
-// Memory outside of JavaScript's heap that a handle holds: the collector weighs it.
-template <typename T>
-Napi::Value ToHandle(Napi::Env env, T value, size_t bytes) {
-  const auto size = static_cast<int64_t>(bytes);
-  Napi::MemoryManagement::AdjustExternalMemory(env, size);
-  return Napi::External<T>::New(env, new T(std::move(value)), [size](Napi::Env env, T* held) {
-    delete held;
-    Napi::MemoryManagement::AdjustExternalMemory(env, -size);
-  });
-}
+constexpr napi_type_tag kMediaTag = {0x1fb8d3764ac9e025u, 0x9d20c5e7318fb64au};
+constexpr napi_type_tag kChunkTag = {0xc64a0e9f72d5b813u, 0x47f1903bd6e8a25cu};
+constexpr napi_type_tag kRowsTag = {0x78e35d1bf0a4c962u, 0xe05b9c24a7d1386fu};
+constexpr char kHandle[] = "a handle of the addon";
 
-template <typename T>
-const T& FromHandle(Napi::Value value, const char* field) {
-  if (!value.IsExternal()) RefuseField(value.Env(), field, "a handle of the addon");
-  return *value.As<Napi::External<T>>().Data();
+std::shared_ptr<const Media> UnwrapMedia(Napi::Value value, const char* field) {
+  return UnwrapShared<const Media>(value, kMediaTag, field, kHandle);
 }
 
 // openDecoder(path) -> Promise<void>
@@ -58,36 +51,30 @@ Napi::Value DecodeMediaAsync(const Napi::CallbackInfo& info) {
   limits.time_ms = given.Number("timeMs");
   limits.sample_rate = given.Integer("sampleRate", 0, 768000);
   const MediaKind kind = given.Text("kind") == "audio" ? MediaKind::kAudio : MediaKind::kImage;
-  auto media = std::make_shared<Media>();
   auto bytes = ReadArray<uint8_t>(given["bytes"], "bytes");
   return AsyncTask::Run(
       info.Env(), bytes,
-      [&decoder, kind, limits, data = bytes.Data(), size = bytes.ElementLength(), media] {
-        return decoder.decode(kind, data, size, limits, media.get());
+      [&decoder, kind, limits, data = bytes.Data(), size = bytes.ElementLength()] {
+        auto media = std::make_shared<Media>();
+        Require(decoder.decode(kind, data, size, limits, media.get()));
+        return media;
       },
-      [media](Napi::Env env) -> Napi::Value {
-        Napi::Object object = Napi::Object::New(env);
-        object.Set("width", media->width);
-        object.Set("height", media->height);
-        object.Set("samples", static_cast<double>(media->samples.size()));
-        const size_t bytes = media->rgb.size() + 4 * media->samples.size();
-        object.Set("handle", ToHandle<std::shared_ptr<const Media>>(env, media, bytes));
-        return object;
+      [](Napi::Env env, const std::shared_ptr<const Media>& media) {
+        const size_t samples = media->samples.size(), bytes = media->rgb.size() + samples * sizeof(float);
+        return ObjectOf(env, "width", media->width, "height", media->height, "samples", samples, "handle",
+                        WrapShared(env, kMediaTag, media, bytes));
       });
 }
 
 // mediaSize(handle) -> { width, height }
 Napi::Value MediaSize(const Napi::CallbackInfo& info) {
-  const auto media = FromHandle<std::shared_ptr<const Media>>(info[0], "media");
-  Napi::Object object = Napi::Object::New(info.Env());
-  object.Set("width", media->width);
-  object.Set("height", media->height);
-  return object;
+  const auto media = UnwrapMedia(info[0], "media");
+  return ObjectOf(info.Env(), "width", media->width, "height", media->height);
 }
 
 // copyPixels(handle, rgb: Uint8Array(3 * width * height)) -> Promise<void>
 Napi::Value CopyPixelsAsync(const Napi::CallbackInfo& info) {
-  const auto media = FromHandle<std::shared_ptr<const Media>>(info[0], "media");
+  const auto media = UnwrapMedia(info[0], "media");
   auto rgb = ReadArray<uint8_t>(info[1], "rgb");
   if (rgb.ElementLength() != media->rgb.size())
     RefuseField(info.Env(), "rgb", std::to_string(media->rgb.size()) + " bytes");
@@ -96,7 +83,7 @@ Napi::Value CopyPixelsAsync(const Napi::CallbackInfo& info) {
 
 // copySamples(handle, samples: Float32Array(samples)) -> Promise<void>
 Napi::Value CopySamplesAsync(const Napi::CallbackInfo& info) {
-  const auto media = FromHandle<std::shared_ptr<const Media>>(info[0], "media");
+  const auto media = UnwrapMedia(info[0], "media");
   auto samples = ReadArray<float>(info[1], "samples");
   if (samples.ElementLength() != media->samples.size())
     RefuseField(info.Env(), "samples", std::to_string(media->samples.size()) + " numbers");
@@ -104,24 +91,10 @@ Napi::Value CopySamplesAsync(const Napi::CallbackInfo& info) {
                         [media, target = samples.Data()] { std::copy(media->samples.begin(), media->samples.end(), target); });
 }
 
-Napi::Value ToChunks(Napi::Env env, const std::vector<MediaChunk>& chunks) {
-  Napi::Array list = Napi::Array::New(env, chunks.size());
-  for (size_t i = 0; i < chunks.size(); ++i) {
-    const MediaChunk& chunk = chunks[i];
-    Napi::Object object = Napi::Object::New(env);
-    if (!chunk.input) {
-      object.Set("tokens", ToArray(env, chunk.tokens));
-    } else {
-      object.Set("part", chunk.part);
-      object.Set("count", chunk.count);
-      object.Set("advance", chunk.advance);
-      object.Set("isNonCausal", chunk.is_non_causal);
-      object.Set("positions", ToArray(env, chunk.positions));
-      object.Set("handle", ToHandle<MediaChunk>(env, chunk, 0));
-    }
-    list.Set(static_cast<uint32_t>(i), object);
-  }
-  return list;
+Napi::Value ToChunk(Napi::Env env, const MediaChunk& chunk) {
+  if (!chunk.input) return ObjectOf(env, "tokens", chunk.tokens);
+  return ObjectOf(env, "part", chunk.part, "count", chunk.count, "advance", chunk.advance, "isNonCausal", chunk.is_non_causal,
+                  "positions", chunk.positions, "handle", WrapShared(env, kChunkTag, std::make_shared<const MediaChunk>(chunk)));
 }
 
 class JsProjector : public Napi::ObjectWrap<JsProjector> {
@@ -140,7 +113,7 @@ class JsProjector : public Napi::ObjectWrap<JsProjector> {
   }
 
  private:
-  std::shared_ptr<Projector> Require(Napi::Env env) const {
+  std::shared_ptr<Projector> Open(Napi::Env env) const {
     if (!projector_) throw ToError(env, Status::Fail("CLOSED", "the projector is closed"));
     return projector_;
   }
@@ -152,31 +125,35 @@ class JsProjector : public Napi::ObjectWrap<JsProjector> {
     for (uint32_t i = 0; i < list.Length(); ++i) {
       const Napi::Value part = list[i];
       if (part.IsString()) parts.push_back({ReadText(part, "parts"), nullptr});
-      else parts.push_back({"", FromHandle<std::shared_ptr<const Media>>(part, "parts")});
+      else parts.push_back({"", UnwrapMedia(part, "parts")});
     }
-    auto chunks = std::make_shared<std::vector<MediaChunk>>();
     return AsyncTask::Run(
         info.Env(), info.This().As<Napi::Object>(),
-        [projector = Require(info.Env()), model = model_, parts = std::move(parts), add_special = info[1].ToBoolean().Value(),
-         chunks] {
+        [projector = Open(info.Env()), model = model_, parts = std::move(parts), add_special = info[1].ToBoolean().Value()] {
           const CatchFatal catching;
-          return projector->Tokenize(parts, add_special, chunks.get());
+          std::vector<MediaChunk> chunks;
+          Require(projector->Tokenize(parts, add_special, &chunks));
+          return chunks;
         },
-        [chunks](Napi::Env env) { return ToChunks(env, *chunks); });
+        [](Napi::Env env, const std::vector<MediaChunk>& chunks) {
+          return ListOf(env, chunks, [env](const MediaChunk& chunk) { return ToChunk(env, chunk); });
+        });
   }
 
   // encode(chunk, cancelled: Int32Array(1)) -> Promise<{ handle, bytes, slices }>. `cancelled[0]` set to 1 ends it.
   Napi::Value Encode(const Napi::CallbackInfo& info) {
-    const MediaChunk& chunk = FromHandle<MediaChunk>(info[0], "chunk");
+    const auto chunk = UnwrapShared<const MediaChunk>(info[0], kChunkTag, "chunk", kHandle);
     const auto cancelled = ReadArray<int32_t>(info[1], "cancelled");
     const volatile int32_t* flag = cancelled.Data();  // kept alive as the task's owner
-    auto rows = std::make_shared<std::vector<float>>();
-    auto slices = std::make_shared<uint32_t>(0);
+    struct Encoded {
+      std::shared_ptr<std::vector<float>> rows = std::make_shared<std::vector<float>>();
+      uint32_t slices = 0;
+    };
     return AsyncTask::Run(
         info.Env(), cancelled,
-        [projector = Require(info.Env()), model = model_, chunk, flag, ending = Environment::Of(info.Env()).ending(), rows,
-         slices] {
+        [projector = Open(info.Env()), model = model_, chunk, flag, ending = Environment::Of(info.Env()).ending()] {
           const CatchFatal catching;
+          Encoded encoded;
           ComputeTurns::Encode turn;
           EncodePace pace;
           pace.pause = [&turn, flag, ending](double work) {
@@ -184,25 +161,20 @@ class JsProjector : public Napi::ObjectWrap<JsProjector> {
             return *flag == 0 && !*ending;
           };
           pace.longest_work = [&turn] { return turn.LongestWork(); };
-          const Status status = projector->Encode(chunk, pace, rows.get());
-          *slices = turn.slices();
-          return status;
+          Require(projector->Encode(*chunk, pace, encoded.rows.get()));
+          encoded.slices = turn.slices();
+          return encoded;
         },
-        [rows, slices](Napi::Env env) -> Napi::Value {
-          Napi::Object object = Napi::Object::New(env);
-          const size_t bytes = rows->size() * sizeof(float);
-          object.Set("bytes", static_cast<double>(bytes));
-          object.Set("handle", ToHandle<Rows>(env, rows, bytes));
-          object.Set("slices", *slices);
-          return object;
+        [](Napi::Env env, const Encoded& encoded) {
+          const size_t bytes = encoded.rows->size() * sizeof(float);
+          return ObjectOf(env, "bytes", bytes, "handle", WrapShared<Rows>(env, kRowsTag, encoded.rows, bytes), "slices", encoded.slices);
         });
   }
 
   // Its weights are freed when the last call on them has ended.
-  Napi::Value Close(const Napi::CallbackInfo& info) {
+  void Close(const Napi::CallbackInfo&) {
     projector_.reset();
     model_.reset();
-    return info.Env().Undefined();
   }
 
   // The projector reads the model's vocabulary, so it goes first.
@@ -220,22 +192,20 @@ Napi::Value OpenProjectorAsync(const Napi::CallbackInfo& info) {
   options.path = given.Text("path");
   options.use_gpu = given.Flag("useGpu");
   options.threads = given.Integer("threads", 1, 512);
-  if (!IsAbsent(given["minImageTokens"])) options.min_image_tokens = given.Integer("minImageTokens", 1);
-  if (!IsAbsent(given["maxImageTokens"])) options.max_image_tokens = given.Integer("maxImageTokens", 1);
-  auto opened = std::make_shared<std::unique_ptr<Projector>>();
+  if (given.Has("minImageTokens")) options.min_image_tokens = given.Integer("minImageTokens", 1);
+  if (given.Has("maxImageTokens")) options.max_image_tokens = given.Integer("maxImageTokens", 1);
   return AsyncTask::Run(
       info.Env(), owner,
-      [&decoder, options, model, opened] {
+      [&decoder, options, model] {
         const CatchFatal catching;
-        return decoder.open(options, model->get(), opened.get());
+        std::unique_ptr<Projector> opened;
+        Require(decoder.open(options, model->get(), &opened));
+        return std::shared_ptr<Projector>(std::move(opened));
       },
-      [model, opened](Napi::Env env) -> Napi::Value {
+      [model](Napi::Env env, const std::shared_ptr<Projector>& projector) {
         Napi::Object object = Environment::Of(env).Construct("Projector");
-        const std::shared_ptr<Projector> projector = std::move(*opened);
-        object.Set("sees", projector->sees());
-        object.Set("hears", projector->hears());
-        object.Set("sampleRate", projector->sample_rate());
-        object.Set("wholeRows", projector->largest_whole_chunk());
+        SetFields(object, "sees", projector->sees(), "hears", projector->hears(), "sampleRate", projector->sample_rate(), "wholeRows",
+                  projector->largest_whole_chunk());
         JsProjector::Unwrap(object)->Hold(projector, model);
         return object;
       });
@@ -252,7 +222,7 @@ std::vector<MediaRows> ReadMediaRows(Napi::Value value) {
     rows.at = given.Integer("at");
     rows.count = given.Integer("count", 1);
     rows.first = given.Integer("first");
-    rows.rows = FromHandle<Rows>(given["rows"], "rows");
+    rows.rows = UnwrapShared<Rows>(given["rows"], kRowsTag, "rows", kHandle);
     rows.positions = given.IntegersOrNone("positions");
     rows.is_non_causal = given.Flag("isNonCausal");
     media.push_back(std::move(rows));

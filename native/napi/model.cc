@@ -29,28 +29,21 @@ class JsModel : public Napi::ObjectWrap<JsModel> {
 
  private:
   Napi::Value Tokenize(const Napi::CallbackInfo& info) {
-    std::vector<int32_t> ids;
-    const Status status = Require(info.Env())->Tokenize(ReadText(info[0], "text"), info[1].ToBoolean(),
-                                                        info[2].ToBoolean(), &ids);
-    if (!status.ok()) throw ToError(info.Env(), status);
-    return ToArray(info.Env(), ids);
+    try {
+      return ToArray(info.Env(), Require(info.Env())->Tokenize(ReadText(info[0], "text"), info[1].ToBoolean(), info[2].ToBoolean()));
+    } catch (const Failure& failure) {
+      throw ToError(info.Env(), failure.status());
+    }
   }
 
   Napi::Value TokenizeLong(const Napi::CallbackInfo& info) {
-    auto ids = std::make_shared<std::vector<int32_t>>();
-    auto work = [ids, model = Require(info.Env()), text = ReadText(info[0], "text"),
-                 add_special = info[1].ToBoolean().Value(), parse_special = info[2].ToBoolean().Value()] {
-      return model->Tokenize(text, add_special, parse_special, ids.get());
-    };
-    return AsyncTask::Run(info.Env(), info.This().As<Napi::Object>(), std::move(work),
-                          [ids](Napi::Env env) { return ToArray(env, *ids); });
+    auto work = [model = Require(info.Env()), text = ReadText(info[0], "text"), add_special = info[1].ToBoolean().Value(),
+                 parse_special = info[2].ToBoolean().Value()] { return model->Tokenize(text, add_special, parse_special); };
+    return AsyncTask::Run(info.Env(), info.This().As<Napi::Object>(), std::move(work), ToArray<int32_t>);
   }
 
   // Weights are freed when the last context on them is gone too.
-  Napi::Value Close(const Napi::CallbackInfo& info) {
-    model.reset();
-    return info.Env().Undefined();
-  }
+  void Close(const Napi::CallbackInfo&) { model.reset(); }
 };
 
 // Calls a JavaScript function with a load's progress; the load runs on another thread.
@@ -93,36 +86,19 @@ Napi::Object DescribeModel(Napi::Env env, const LoadedModel& loaded) {
   llama_model* raw = model->get();
   Napi::Object object = Environment::Of(env).Construct("Model");
   JsModel::Unwrap(object)->model = model;
-  object.Set("vocabSize", model->vocab_size());
-  object.Set("contextLength", api.llama_model_n_ctx_train(raw));
-  object.Set("layers", api.llama_model_n_layer(raw));
-  object.Set("embeddingSize", api.llama_model_n_embd(raw));
-  object.Set("heads", api.llama_model_n_head(raw));
-  object.Set("kvHeads", api.llama_model_n_head_kv(raw));
-  object.Set("hasRecurrentState", model->is_recurrent());
-  object.Set("hasF32Weights", model->is_f32());
-  object.Set("kernels", model->kernels());
-  object.Set("slidingWindow", api.llama_model_n_swa(raw));
-  object.Set("sizeBytes", static_cast<double>(api.llama_model_size(raw)));
-  object.Set("parameters", static_cast<double>(api.llama_model_n_params(raw)));
-  object.Set("chatTemplate", model->ChatTemplate(nullptr));
-  object.Set("toolTemplate", model->ChatTemplate("tool_use"));
-  object.Set("pairTemplate", model->ChatTemplate("rerank"));
+  const llama_vocab* vocab = model->vocab();
   Napi::Array labels = Napi::Array::New(env);
   for (uint32_t i = 0; i < api.llama_model_n_cls_out(raw); ++i)
     if (const char* label = api.llama_model_cls_label(raw, i)) labels.Set(i, label);
-  object.Set("labels", labels);
-  object.Set("bosId", api.llama_vocab_bos(model->vocab()));
-  object.Set("eosId", api.llama_vocab_eos(model->vocab()));
-  object.Set("sepId", api.llama_vocab_sep(model->vocab()));
-  object.Set("addsBos", static_cast<bool>(api.llama_vocab_get_add_bos(model->vocab())));
-  object.Set("addsEos", static_cast<bool>(api.llama_vocab_get_add_eos(model->vocab())));
-  object.Set("addsSep", static_cast<bool>(api.llama_vocab_get_add_sep(model->vocab())));
-  object.Set("tokenBytes", ToArray(env, table.bytes));
-  object.Set("tokenOffsets", ToArray(env, table.offsets));
-  object.Set("isSpecial", ToArray(env, table.is_special));
-  object.Set("isEnd", ToArray(env, table.is_end));
-  object.Set("isAdded", ToArray(env, table.is_added));
+  SetFields(object, "vocabSize", model->vocab_size(), "contextLength", api.llama_model_n_ctx_train(raw), "hasRecurrentState",
+            model->is_recurrent(), "hasF32Weights", model->is_f32(), "kernels", model->kernels(), "slidingWindow",
+            api.llama_model_n_swa(raw), "sizeBytes", api.llama_model_size(raw), "parameters", api.llama_model_n_params(raw));
+  SetFields(object, "chatTemplate", model->ChatTemplate(nullptr), "toolTemplate", model->ChatTemplate("tool_use"), "pairTemplate",
+            model->ChatTemplate("rerank"), "labels", labels);
+  SetFields(object, "bosId", api.llama_vocab_bos(vocab), "eosId", api.llama_vocab_eos(vocab), "sepId", api.llama_vocab_sep(vocab),
+            "addsBos", api.llama_vocab_get_add_bos(vocab), "addsEos", api.llama_vocab_get_add_eos(vocab), "addsSep",
+            api.llama_vocab_get_add_sep(vocab));
+  SetFields(object, "tokenBytes", table.bytes, "tokenOffsets", table.offsets, "isSpecial", table.is_special, "isEnd", table.is_end);
   Napi::Object metadata = Napi::Object::New(env);
   for (const auto& [key, value] : model->Metadata()) metadata.Set(key, value);
   object.Set("metadata", metadata);
@@ -139,12 +115,12 @@ Napi::Value LoadModel(const Napi::CallbackInfo& info) {
   request->path = options.Text("path");
   request->use_gpu = options.Flag("useGpu");
   request->packs = options.Flag("packs");
-  if (!IsAbsent(options["devices"])) request->devices = options.Texts("devices");
-  if (!IsAbsent(options["tensorSplit"])) request->tensor_split = ReadVector<float>(options["tensorSplit"], "tensorSplit");
-  if (!IsAbsent(options["loadHeads"])) request->load_heads = options.Flag("loadHeads");
-  if (!IsAbsent(options["mmap"])) request->mmap = options.Flag("mmap");
-  if (!IsAbsent(options["mlock"])) request->mlock = options.Flag("mlock");
-  if (options["gpuLayers"].IsNumber()) request->gpu_layers = options["gpuLayers"].As<Napi::Number>().Int32Value();
+  if (options.Has("devices")) request->devices = options.Texts("devices");
+  if (options.Has("tensorSplit")) request->tensor_split = options.Floats("tensorSplit");
+  request->load_heads = options.Flag("loadHeads");
+  if (options.Has("mmap")) request->mmap = options.Flag("mmap");
+  request->mlock = options.Flag("mlock");
+  if (options.Has("gpuLayers")) request->gpu_layers = options.Integer("gpuLayers", INT32_MIN);
   auto reporter = std::make_shared<ProgressReporter>(env, options["onProgress"]);
   auto cancelled = ReadArray<int32_t>(options["cancelled"], "cancelled");
   // Read from the loading thread; the array is kept alive as the task's owner.
@@ -153,14 +129,14 @@ Napi::Value LoadModel(const Napi::CallbackInfo& info) {
     reporter->Report(fraction);
     return *flag == 0 && !*ending;
   };
-  auto loaded = std::make_shared<LoadedModel>();
-  auto work = [request, loaded] {
-    const Status status = Model::Load(*request, &loaded->model);
-    if (status.ok()) loaded->table = loaded->model->Table();
-    return status;
-  };
-  return AsyncTask::Run(env, cancelled, std::move(work),
-                        [loaded](Napi::Env env) -> Napi::Value { return DescribeModel(env, *loaded); });
+  return AsyncTask::Run(
+      env, cancelled,
+      [request] {
+        std::shared_ptr<Model> model = Model::Load(*request);
+        VocabularyTable table = model->Table();
+        return LoadedModel{std::move(model), std::move(table)};
+      },
+      DescribeModel);
 }
 
 // modelTokens(model) -> Promise<{ bytes, offsets, ends, specials, mergesById }>: its vocabulary as grammars need it.
@@ -168,13 +144,8 @@ Napi::Value ModelTokens(const Napi::CallbackInfo& info) {
   return AsyncTask::Run(
       info.Env(), [model = RequireModel(info[0].As<Napi::Object>())] { return model->TokensForConstraints(); },
       [](Napi::Env env, const ConstraintTokens& tokens) {
-        Napi::Object object = Napi::Object::New(env);
-        object.Set("bytes", ToArray(env, tokens.bytes));
-        object.Set("offsets", ToArray(env, tokens.offsets));
-        object.Set("ends", ToArray(env, tokens.ends));
-        object.Set("specials", ToArray(env, tokens.specials));
-        object.Set("mergesById", tokens.merges_by_id);
-        return object;
+        return ObjectOf(env, "bytes", tokens.bytes, "offsets", tokens.offsets, "ends", tokens.ends, "specials", tokens.specials,
+                        "mergesById", tokens.merges_by_id);
       });
 }
 

@@ -28,12 +28,7 @@ void SetCandidates(Napi::Env env, const std::vector<RowResult>& rows, Napi::Obje
     logprobs.insert(logprobs.end(), row.candidate_logprobs.begin(), row.candidate_logprobs.end());
     offsets.push_back(static_cast<int32_t>(ids.size()));
   }
-  Napi::Object candidates = Napi::Object::New(env);
-  candidates.Set("offsets", ToArray(env, offsets));
-  candidates.Set("ids", ToArray(env, ids));
-  candidates.Set("scores", ToArray(env, scores));
-  candidates.Set("logprobs", ToArray(env, logprobs));
-  object.Set("candidates", candidates);
+  object.Set("candidates", ObjectOf(env, "offsets", offsets, "ids", ids, "scores", scores, "logprobs", logprobs));
 }
 
 // Sets the tokens of a column of lists where a row has any.
@@ -44,11 +39,7 @@ void SetTokens(Napi::Env env, const std::vector<RowResult>& rows, std::vector<in
     ids.insert(ids.end(), (row.*column).begin(), (row.*column).end());
     offsets.push_back(static_cast<int32_t>(ids.size()));
   }
-  if (ids.empty()) return;
-  Napi::Object lists = Napi::Object::New(env);
-  lists.Set("offsets", ToArray(env, offsets));
-  lists.Set("ids", ToArray(env, ids));
-  object.Set(name, lists);
+  if (!ids.empty()) object.Set(name, ObjectOf(env, "offsets", offsets, "ids", ids));
 }
 
 void CheckDrafts(Napi::Env env, const RowsInput& input, int32_t vocab_size) {
@@ -123,41 +114,33 @@ class JsRowSampler : public Napi::ObjectWrap<JsRowSampler> {
     for (int32_t row : sample_rows) add(row, "sampleRows");
     for (size_t i = 0; i < input->score_rows.size(); i += 3) add(input->score_rows[i], "scoreRows");
     logits_ = Napi::Persistent(logits.As<Napi::Object>());
-    auto output = std::make_shared<RowsOutput>();
     return Run(
         info,
-        [sampler = rows_, input, rows = std::move(rows), output] {
+        [sampler = rows_, input, rows = std::move(rows)] {
           ConstraintRows constraints = sampler->Constrain(*input);
-          sampler->Run(*input, rows, constraints, output.get());
-          return Status::Ok();
+          RowsOutput output;
+          sampler->Run(*input, rows, constraints, &output);
+          return output;
         },
-        [output](Napi::Env env) -> Napi::Value { return ToSamplesAndScores(env, *output); });
+        ToSamplesAndScores);
   }
 
   // readRow(index, row: Float32Array): copies the row of the last call's hooked sample `index` out.
-  Napi::Value ReadRow(const Napi::CallbackInfo& info) {
+  void ReadRow(const Napi::CallbackInfo& info) {
     CheckIdle(info.Env());
-    const float* prepared = PreparedRow(*rows_, info[0]);
-    std::copy_n(prepared, rows_->vocab_size(), ReadVocabularyRow(info[1], "row", rows_->vocab_size()).Data());
-    return info.Env().Undefined();
+    CopyOut(*rows_, info);
   }
 
   // writeRow(index, row: Float32Array): copies it back, edited.
-  Napi::Value WriteRow(const Napi::CallbackInfo& info) {
+  void WriteRow(const Napi::CallbackInfo& info) {
     CheckIdle(info.Env());
-    float* prepared = PreparedRow(*rows_, info[0]);
-    std::copy_n(ReadVocabularyRow(info[1], "row", rows_->vocab_size()).Data(), rows_->vocab_size(), prepared);
-    return info.Env().Undefined();
+    CopyIn(*rows_, info);
   }
 
   // finish(indices: Int32Array) -> Promise<samples>: samples these hooked rows of the last call.
   Napi::Value Finish(const Napi::CallbackInfo& info) {
     CheckIdle(info.Env());
-    auto results = std::make_shared<std::vector<RowResult>>();
-    return Run(
-        info,
-        [sampler = rows_, indices = ReadIndices(info[0]), results] { return sampler->Finish(indices, results.get()); },
-        [results](Napi::Env env) -> Napi::Value { return ToRows(env, *results); });
+    return Run(info, [sampler = rows_, indices = ReadIndices(info[0])] { return sampler->Finish(indices); }, ToRows);
   }
 
   template <typename Work, typename Finish>
@@ -207,36 +190,21 @@ void ReadRows(const Fields& step, int32_t vocab_size, RowsInput& input) {
 }
 
 Napi::Object ToRows(Napi::Env env, const std::vector<RowResult>& rows) {
-  const size_t count = rows.size();
-  auto status = Napi::Uint8Array::New(env, count);
-  auto is_final = Napi::Uint8Array::New(env, count);
-  auto tokens = Napi::Int32Array::New(env, count);
-  auto logprobs = Napi::Float32Array::New(env, count);
-  auto ranks = Napi::Int32Array::New(env, count);
-  auto offsets = Napi::Int32Array::New(env, count + 1);
-  std::vector<int32_t> top_ids;
-  std::vector<float> top_logprobs;
-  offsets[0] = 0;
-  for (size_t i = 0; i < count; ++i) {
-    const RowResult& row = rows[i];
-    status[i] = static_cast<uint8_t>(row.status);
-    tokens[i] = row.token;
-    is_final[i] = row.is_final;
-    logprobs[i] = row.logprob;
-    ranks[i] = row.rank;
+  std::vector<uint8_t> status, is_final;
+  std::vector<int32_t> tokens, ranks, offsets{0}, top_ids;
+  std::vector<float> logprobs, top_logprobs;
+  for (const RowResult& row : rows) {
+    status.push_back(static_cast<uint8_t>(row.status));
+    tokens.push_back(row.token);
+    is_final.push_back(row.is_final);
+    logprobs.push_back(row.logprob);
+    ranks.push_back(row.rank);
     top_ids.insert(top_ids.end(), row.top_ids.begin(), row.top_ids.end());
     top_logprobs.insert(top_logprobs.end(), row.top_logprobs.begin(), row.top_logprobs.end());
-    offsets[i + 1] = static_cast<int32_t>(top_ids.size());
+    offsets.push_back(static_cast<int32_t>(top_ids.size()));
   }
-  Napi::Object object = Napi::Object::New(env);
-  object.Set("status", status);
-  object.Set("tokens", tokens);
-  object.Set("isFinal", is_final);
-  object.Set("logprobs", logprobs);
-  object.Set("ranks", ranks);
-  object.Set("topOffsets", offsets);
-  object.Set("topIds", ToArray(env, top_ids));
-  object.Set("topLogprobs", ToArray(env, top_logprobs));
+  Napi::Object object = ObjectOf(env, "status", status, "tokens", tokens, "isFinal", is_final, "logprobs", logprobs, "ranks", ranks,
+                                 "topOffsets", offsets, "topIds", top_ids, "topLogprobs", top_logprobs);
   SetCandidates(env, rows, object);
   SetTokens(env, rows, &RowResult::forced, "forced", object);
   SetTokens(env, rows, &RowResult::drafts, "drafts", object);
@@ -244,18 +212,9 @@ Napi::Object ToRows(Napi::Env env, const std::vector<RowResult>& rows) {
 }
 
 Napi::Object ToSamplesAndScores(Napi::Env env, const RowsOutput& output) {
-  Napi::Object result = Napi::Object::New(env);
-  result.Set("samples", ToRows(env, output.samples));
-  result.Set("scores", ToRows(env, output.scores));
-  result.Set("isAhead", output.is_ahead);
-  if (const DraftWork& work = output.draft_work; work.passes > 0) {
-    Napi::Object drafting = Napi::Object::New(env);
-    drafting.Set("ms", work.ms);
-    drafting.Set("passes", work.passes);
-    drafting.Set("tokens", work.tokens);
-    drafting.Set("sequences", work.sequences);
-    result.Set("drafting", drafting);
-  }
+  Napi::Object result = ObjectOf(env, "samples", ToRows(env, output.samples), "scores", ToRows(env, output.scores), "isAhead", output.is_ahead);
+  if (const auto& [ms, passes, tokens, sequences] = output.draft_work; passes > 0)
+    result.Set("drafting", ObjectOf(env, "ms", ms, "passes", passes, "tokens", tokens, "sequences", sequences));
   return result;
 }
 

@@ -20,6 +20,18 @@ float* PreparedRow(Source& source, Napi::Value index) {
   return row;
 }
 
+// (index, row: Float32Array): copies the prepared row of hooked sample `index` into the array, or back.
+template <typename Source>
+void CopyOut(Source& source, const Napi::CallbackInfo& info) {
+  const float* prepared = PreparedRow(source, info[0]);
+  std::copy_n(prepared, source.vocab_size(), ReadVocabularyRow(info[1], "row", source.vocab_size()).Data());
+}
+template <typename Source>
+void CopyIn(Source& source, const Napi::CallbackInfo& info) {
+  float* prepared = PreparedRow(source, info[0]);
+  std::copy_n(ReadVocabularyRow(info[1], "row", source.vocab_size()).Data(), source.vocab_size(), prepared);
+}
+
 // Indices of hooked samples, ascending.
 std::vector<int32_t> ReadIndices(Napi::Value value);
 

@@ -17,8 +17,7 @@ namespace onpolicy {
 class StepThread : public std::enable_shared_from_this<StepThread> {
  public:
   struct Job {
-    std::function<Status(Context&)> work;              // on the thread
-    std::function<Napi::Value(Napi::Env)> finish;      // builds what the promise resolves with
+    Parts<Context&> parts;
     Napi::Promise::Deferred deferred;
     Status status;
     std::shared_ptr<StepThread> owner;  // outlives the thread until the promise is settled
@@ -33,12 +32,13 @@ class StepThread : public std::enable_shared_from_this<StepThread> {
 
   ~StepThread() { Stop(); }
 
-  // `uses_ahead`: the job may use what the context has computed ahead.
-  Napi::Promise Push(Napi::Env env, std::function<Status(Context&)> work, std::function<Napi::Value(Napi::Env)> finish,
-                     bool uses_ahead = false) {
+  // Resolves with what `finish` builds of the result of `work`, see InParts. `uses_ahead`: the job may use what the context has computed
+  // ahead.
+  template <typename Work, typename Finish = std::nullptr_t>
+  Napi::Promise Push(Napi::Env env, Work work, Finish finish = {}, bool uses_ahead = false) {
     if (!uses_ahead) AbortAhead();
-    auto job = std::make_unique<Job>(
-        Job{std::move(work), std::move(finish), Napi::Promise::Deferred::New(env), Status::Ok(), shared_from_this()});
+    auto job = std::make_unique<Job>(Job{InParts<Context&>(std::move(work), std::move(finish)),
+                                         Napi::Promise::Deferred::New(env), Status::Ok(), shared_from_this()});
     const Napi::Promise promise = job->deferred.Promise();
     if (pending_++ == 0) settle_.Ref(env);  // a running step keeps the process alive, an idle context does not
     {
@@ -119,7 +119,9 @@ class StepThread : public std::enable_shared_from_this<StepThread> {
 
   void Run(Job& job) {
     try {
-      job.status = job.work(*context_);
+      job.parts.work(*context_);
+    } catch (const Failure& failure) {
+      job.status = failure.status();
     } catch (...) {
       job.status = Status::Caught();
       if (job.status.code != "OUT_OF_MEMORY") context_->Abandon();
@@ -134,7 +136,7 @@ class StepThread : public std::enable_shared_from_this<StepThread> {
       }
     } catch (const Napi::Error&) {  // the environment is torn down
     }
-    Settle(env, job.deferred, job.status, job.finish);
+    Settle(env, job.deferred, job.status, job.parts.finish);
   }
 
   std::shared_ptr<Context> context_;

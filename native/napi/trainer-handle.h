@@ -100,10 +100,7 @@ Napi::Value StepTrainer(const Napi::CallbackInfo& info, const std::shared_ptr<Tr
   return RunBusy(
       info.Env(), handle, [options = OptimizerArgument(Fields(info[0]))](Trainer& trainer) { return trainer.Step(options); },
       [](Napi::Env env, const training::StepResult& result) {
-        Napi::Object object = Napi::Object::New(env);
-        object.Set("gradNorm", result.gradient_norm);
-        object.Set("isApplied", result.is_applied);
-        return object;
+        return ObjectOf(env, "gradNorm", result.gradient_norm, "isApplied", result.is_applied);
       });
 }
 

@@ -24,10 +24,7 @@ Napi::Value Forward(const Napi::CallbackInfo& info, const SharedTrainer& handle)
         return trainer.Forward(row, gradients, adapter_off);
       },
       [](Napi::Env env, const training::Scores& scores) {
-        Napi::Object object = Napi::Object::New(env);
-        object.Set("logprobs", ToArray(env, scores.logprobs));
-        object.Set("entropies", ToArray(env, scores.entropies));
-        return object;
+        return ObjectOf(env, "logprobs", scores.logprobs, "entropies", scores.entropies);
       });
 }
 
@@ -62,10 +59,8 @@ Napi::Value Read(const Napi::CallbackInfo& info, const SharedTrainer& handle) {
   const std::string only = info[1].IsString() ? info[1].As<Napi::String>().Utf8Value() : "";
   for (const Module& module : trainer.adapter().modules()) {
     if (!only.empty() && only != module.name) continue;
-    Napi::Object factors = Napi::Object::New(env);
-    factors.Set("a", ToArray(env, module.a.*column));
-    factors.Set("b", ToArray(env, module.b.*column));
-    if (module.experts > 1) factors.Set("experts", static_cast<double>(module.experts));
+    Napi::Object factors = ObjectOf(env, "a", module.a.*column, "b", module.b.*column);
+    if (module.experts > 1) factors.Set("experts", module.experts);
     result.Set(module.name, factors);
   }
   return result;
@@ -93,41 +88,18 @@ void Write(const Napi::CallbackInfo& info, const SharedTrainer& handle) {
 }
 
 Napi::Object Describe(Napi::Env env, Trainer& trainer) {
-  Napi::Object object = Napi::Object::New(env);
   const training::Shape& shape = trainer.shape();
-  object.Set("architecture", shape.architecture);
-  object.Set("device", trainer.device_name());
-  object.Set("vocabularySize", static_cast<double>(shape.vocabulary));
-  object.Set("contextSize", static_cast<double>(shape.context));
-  object.Set("layerCount", static_cast<double>(shape.layers));
-  object.Set("headCount", static_cast<double>(shape.heads));
-  object.Set("kvHeadCount", static_cast<double>(shape.kv_heads));
-  object.Set("deltaNet", env.Null());
-  if (shape.has_delta_nets()) {
-    Napi::Object heads = Napi::Object::New(env);
-    heads.Set("keyHeads", static_cast<double>(shape.delta_net.key_heads));
-    heads.Set("valueHeads", static_cast<double>(shape.delta_net.value_heads));
-    object.Set("deltaNet", heads);
-  }
-  object.Set("routing", env.Null());
-  if (shape.experts > 0) {
-    Napi::Object routing = Napi::Object::New(env);
-    routing.Set("layers", static_cast<double>(shape.expert_layers()));
-    routing.Set("count", static_cast<double>(shape.experts));
-    routing.Set("used", static_cast<double>(shape.experts_used));
-    object.Set("routing", routing);
-  }
-  Napi::Array modules = Napi::Array::New(env);
-  for (const Module& module : trainer.adapter().modules()) {
-    Napi::Object entry = Napi::Object::New(env);
-    entry.Set("name", module.name);
-    entry.Set("in", static_cast<double>(module.in));
-    entry.Set("out", static_cast<double>(module.out));
-    entry.Set("experts", static_cast<double>(module.experts));
-    modules.Set(modules.Length(), entry);
-  }
-  object.Set("modules", modules);
-  return object;
+  Napi::Value delta_net = env.Null(), routing = env.Null();
+  if (shape.has_delta_nets())
+    delta_net = ObjectOf(env, "keyHeads", shape.delta_net.key_heads, "valueHeads", shape.delta_net.value_heads);
+  if (shape.experts > 0)
+    routing = ObjectOf(env, "layers", shape.expert_layers(), "count", shape.experts, "used", shape.experts_used);
+  const Napi::Array modules = ListOf(env, trainer.adapter().modules(), [env](const Module& module) {
+    return ObjectOf(env, "name", module.name, "in", module.in, "out", module.out, "experts", module.experts);
+  });
+  return ObjectOf(env, "architecture", shape.architecture, "device", trainer.device_name(), "vocabularySize", shape.vocabulary,
+                  "contextSize", shape.context, "layerCount", shape.layers, "headCount", shape.heads, "kvHeadCount", shape.kv_heads,
+                  "deltaNet", delta_net, "routing", routing, "modules", modules);
 }
 
 Napi::Value ToJavaScript(Napi::Env env, const SharedTrainer& handle) {
@@ -154,10 +126,7 @@ Napi::Value ToJavaScript(Napi::Env env, const SharedTrainer& handle) {
   });
   method("memory", [](const Napi::CallbackInfo& info, const SharedTrainer& handle) -> Napi::Value {
     Trainer& trainer = Idle(info.Env(), handle);
-    Napi::Object result = Napi::Object::New(info.Env());
-    result.Set("bytes", static_cast<double>(trainer.memory_bytes()));
-    result.Set("keptLayers", static_cast<double>(trainer.kept_layers()));
-    return result;
+    return ObjectOf(info.Env(), "bytes", trainer.memory_bytes(), "keptLayers", trainer.kept_layers());
   });
   return object;
 }
@@ -188,7 +157,7 @@ Napi::Value TrainingBytes(const Napi::CallbackInfo& info) {
   return AsyncTask::Run(
       info.Env(),
       [options = TrainerOptionsOf(Fields(info[0])), tokens = info[1].ToNumber().Int64Value()] { return Trainer::Measure(options, tokens); },
-      [](Napi::Env env, size_t bytes) -> Napi::Value { return Napi::Number::New(env, static_cast<double>(bytes)); });
+      ToValue<size_t>);
 }
 
 // whyNotTrainable(model) -> Promise<string>, empty where it can be trained
@@ -196,7 +165,7 @@ Napi::Value WhyNotTrainable(const Napi::CallbackInfo& info) {
   RequireLibrary(info.Env());
   return AsyncTask::Run(
       info.Env(), [model = info[0].ToString().Utf8Value()] { return training::Weights::WhyNot(model); },
-      [](Napi::Env env, const std::string& reason) -> Napi::Value { return Napi::String::New(env, reason); });
+      ToValue<std::string>);
 }
 
 // quantizeRows(typeName, values, rowSize) -> Uint8Array: the bytes of a weight of that type, (rows, rowSize).
@@ -225,7 +194,7 @@ Napi::Value QuantizeRows(const Napi::CallbackInfo& info) {
 // { files, scales }
 std::vector<training::MergedAdapter> MergedAdapters(Napi::Env env, const Fields& given) {
   const std::vector<std::string> files = given.Texts("files");
-  const std::vector<float> scales = ReadVector<float>(given.object().Get("scales"), "scales");
+  const std::vector<float> scales = given.Floats("scales");
   if (files.size() != scales.size()) RefuseField(env, "scales", "one of each file");
   std::vector<training::MergedAdapter> adapters;
   for (size_t i = 0; i < files.size(); ++i) adapters.push_back({files[i], scales[i]});
@@ -238,7 +207,7 @@ Napi::Value AppendTensors(const Napi::CallbackInfo& info) {
   RequireLibrary(info.Env());
   const std::vector<std::string> names = given.Texts("names");
   const std::vector<int32_t> heads = given.Integers("pairedHeads");
-  const std::vector<float> offsets = ReadVector<float>(given.object().Get("offsets"), "offsets");
+  const std::vector<float> offsets = given.Floats("offsets");
   if (heads.size() != names.size() || offsets.size() != names.size())
     RefuseField(info.Env(), "names", "as many as pairedHeads and offsets");
   std::vector<training::PlainTensor> tensors;

@@ -124,14 +124,14 @@ void RowSampler::Sample(const RowsInput& input, size_t sample, const float* valu
   }
 }
 
-Status RowSampler::Finish(const std::vector<int32_t>& indices, std::vector<RowResult>* results) {
+std::vector<RowResult> RowSampler::Finish(const std::vector<int32_t>& indices) {
   for (int32_t index : indices)
     if (!PreparedRow(static_cast<size_t>(index)))
-      return Status::Fail("BACKEND_FAILED", "no such row waits to be finished");
-  results->resize(indices.size());
+      throw Failure("BACKEND_FAILED", "no such row waits to be finished");
+  std::vector<RowResult> results(indices.size());
   rows_.Run(static_cast<int>(indices.size()), [&](int at, int worker) {
     HookedRow& hooked = hooked_[static_cast<size_t>(indices[static_cast<size_t>(at)])];
-    RowResult& result = (*results)[static_cast<size_t>(at)];
+    RowResult& result = results[static_cast<size_t>(at)];
     hooked.sampler->SampleEdited(hooked.raw, hooked.prepared.data(), scratch_[static_cast<size_t>(worker)], result);
     if (result.status == RowStatus::kSampled) {
       hooked.sampler->AcceptDrawn(result);
@@ -144,7 +144,7 @@ Status RowSampler::Finish(const std::vector<int32_t>& indices, std::vector<RowRe
     hooked_[static_cast<size_t>(index)].raw = nullptr;
     hooked_[static_cast<size_t>(index)].matcher = nullptr;
   }
-  return Status::Ok();
+  return results;
 }
 
 }  // namespace onpolicy

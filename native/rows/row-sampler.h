@@ -73,7 +73,7 @@ class RowSampler {
   }
 
   // Samples rows of the last run that were edited, by index into RowsInput::hooked.
-  Status Finish(const std::vector<int32_t>& indices, std::vector<RowResult>* results);
+  std::vector<RowResult> Finish(const std::vector<int32_t>& indices);
 
  private:
   // Samples the rows of a sequence from `sample` on, as long as each draft is what was sampled before it.

@@ -41,7 +41,7 @@ std::unique_ptr<Adapter> Adapter::Create(Device* device, Weights* weights, const
     for (Linear* linear : layer.linears()) {
       const bool has_experts = linear->experts() > 1;
       const bool is_output = linear == &layer.output || linear == &layer.shared_down || (linear == &layer.down && !has_experts);
-      if (!IsSelected(linear->name, modules) || (is_output && weights->shape.has_fixed_outputs)) continue;
+      if (!IsSelected(linear->name, modules) || (is_output && weights->shape.traits->has_fixed_outputs)) continue;
       if (has_experts && !device->is_cpu())
         throw Failure("UNSUPPORTED", "modules: adapters of experts, as " + linear->name + ", are trained on a CPU: expected gpu: false");
       linear->module = static_cast<int>(adapter->modules_.size());

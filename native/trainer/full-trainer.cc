@@ -25,7 +25,7 @@ std::unique_ptr<FullTrainer> FullTrainer::Open(const FullTrainerOptions& options
   if (trainer->shape().of_layer[0].attention.are_values_normed)
     throw Failure("UNSUPPORTED", "all weights of a model of the architecture " + trainer->shape().architecture +
                                      " cannot be trained; an adapter can");
-  if (trainer->shape().is_norm_centered)
+  if (trainer->shape().traits->is_norm_centered)
     throw Failure("UNSUPPORTED", "all weights of a model whose norms take the mean away cannot be trained; an adapter can");
   trainer->weights_->shape.MakeExact();
   trainer->full_ = FullWeights::Create(device, trainer->weights_.get(), options.is_narrow);

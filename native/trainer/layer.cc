@@ -77,7 +77,7 @@ Tensor LayerGraph::LaurelBack(Tensor gradient, Tensor normed) {
 }
 
 Tensor LayerGraph::FeedForwardInput(const Activations& kept) {
-  return weights_.shape.is_parallel ? norms_.Forward(input_, layer_.attention_norm) : norms_.Forward(kept.middle, layer_.ffn_norm);
+  return weights_.shape.traits->is_parallel ? norms_.Forward(input_, layer_.attention_norm) : norms_.Forward(kept.middle, layer_.ffn_norm);
 }
 
 Tensor LayerGraph::ExpertInput(const Activations& kept) {
@@ -96,32 +96,22 @@ Tensor LayerGraph::RouterInputBack(Tensor gradient, const Activations& kept) {
 }
 
 void LayerGraph::FeedForward(Activations& kept) {
-  if (has_experts()) {
-    Tensor normed = ExpertInput(kept);
-    const Routing& routing = RoutingOf(kept);
-    const int64_t width = layer_.hidden_width(weights_.shape);
-    const auto flat = [&](Tensor x) { return graph_.Reshape(x, width, row_.size); };
-    if (layer_.gate_up.weight) {
-      Tensor both = experts_.Spread(layer_.gate_up, normed, routing);
-      const int64_t hidden = layer_.down.in();
-      kept.gate = flat(Share(both, 0, hidden));
-      kept.up = flat(Share(both, hidden, hidden));
-    } else {
-      kept.gate = flat(experts_.Spread(layer_.gate, normed, routing));
-      kept.up = flat(experts_.Spread(layer_.up, normed, routing));
-    }
+  Tensor input = has_experts() ? ExpertInput(kept) : FeedForwardInput(kept);
+  const auto made = [&](const Linear& linear) {
+    return has_experts() ? experts_.Spread(linear, input, RoutingOf(kept)) : linears_.Forward(linear, input);
+  };
+  const auto flat = [&](Tensor x) {
+    return has_experts() ? graph_.Reshape(x, layer_.hidden_width(weights_.shape), row_.size) : x;
+  };
+  if (!layer_.gate_up.weight) {
+    kept.gate = flat(made(layer_.gate));
+    kept.up = flat(made(layer_.up));
     return;
   }
-  Tensor normed = FeedForwardInput(kept);
-  if (layer_.gate_up.weight) {
-    Tensor both = linears_.Forward(layer_.gate_up, normed);
-    const int64_t hidden = layer_.down.in();
-    kept.gate = Share(both, 0, hidden);
-    kept.up = Share(both, hidden, hidden);
-  } else {
-    kept.gate = linears_.Forward(layer_.gate, normed);
-    kept.up = linears_.Forward(layer_.up, normed);
-  }
+  Tensor both = made(layer_.gate_up);
+  const int64_t hidden = layer_.down.in();
+  kept.gate = flat(Share(both, 0, hidden));
+  kept.up = flat(Share(both, hidden, hidden));
 }
 
 const Routing& LayerGraph::RoutingOf(const Activations& kept) {
@@ -313,7 +303,7 @@ Tensor LayerGraph::FeedForwardBack(Tensor gradient, Tensor hidden, const Activat
 }
 
 Tensor LayerGraph::InputBack(Tensor gradient, const Activations& kept) {
-  return weights_.shape.is_parallel ? gradient : norms_.Backward(gradient, kept.middle, layer_.ffn_norm);
+  return weights_.shape.traits->is_parallel ? gradient : norms_.Backward(gradient, kept.middle, layer_.ffn_norm);
 }
 
 Tensor LayerGraph::ExpertsBack(Tensor gradient, Tensor hidden, const Activations& kept) {
@@ -348,7 +338,7 @@ Tensor LayerGraph::Backward(Tensor x, const Activations& kept, Tensor gradient, 
   Tensor hidden = Hidden({kept.gate, kept.up});
   Tensor down_gradient = BranchBack(gradient, layer_.ffn_post_norm, [&] { return FeedForwardOutput(hidden, kept); });
   Tensor ffn_gradient = FeedForwardBack(down_gradient, hidden, kept);
-  const bool is_parallel = weights_.shape.is_parallel;
+  const bool is_parallel = weights_.shape.traits->is_parallel;
   Tensor middle_gradient = is_parallel ? gradient : graph_.Plus(gradient, ffn_gradient);
   if (layer_.laurel_left.weight) middle_gradient = graph_.Scale(middle_gradient, std::sqrt(0.5f));
 

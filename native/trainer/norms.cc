@@ -7,11 +7,11 @@ Tensor Centered(Graph& graph, Tensor x) {
 }
 
 Tensor Normed(Graph& graph, const Shape& shape, Tensor x) {
-  return shape.is_norm_centered ? graph.Norm(x, shape.norm_epsilon) : graph.RmsNorm(x, shape.norm_epsilon);
+  return shape.traits->is_norm_centered ? graph.Norm(x, shape.norm_epsilon) : graph.RmsNorm(x, shape.norm_epsilon);
 }
 
 Tensor NormedBack(Graph& graph, const Shape& shape, Tensor gradient, Tensor x) {
-  if (!shape.is_norm_centered) return graph.RmsNormBack(gradient, x, shape.norm_epsilon);
+  if (!shape.traits->is_norm_centered) return graph.RmsNormBack(gradient, x, shape.norm_epsilon);
   return Centered(graph, graph.RmsNormBack(gradient, Centered(graph, x), shape.norm_epsilon));
 }
 

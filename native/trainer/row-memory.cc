@@ -42,8 +42,8 @@ size_t RowMemory::KeptBytes(const Weights& weights, const Layer& layer, int64_t 
   return Floats(InputsWidth(layer) + layer.mixed_width() + weights.shape.width + 2 * layer.hidden_width(weights.shape), size);
 }
 
-std::unique_ptr<RowMemory> RowMemory::Create(Device* device, const Weights& weights, size_t gradient_bytes, const Need& need,
-                                             std::unique_ptr<RowMemory> former) {
+std::unique_ptr<RowMemory> RowMemory::Plan(Device* device, const Weights& weights, size_t gradient_bytes, const Need& need,
+                                           std::unique_ptr<RowMemory> former) {
   auto memory = std::make_unique<RowMemory>();
   memory->need_ = need;
   memory->arena_ = former ? std::move(former->arena_) : std::make_unique<Arena>(device);
@@ -51,18 +51,15 @@ std::unique_ptr<RowMemory> RowMemory::Create(Device* device, const Weights& weig
   memory->arena_->Clear();
   memory->gradient_outputs_->Clear();
   memory->Reserve(weights, gradient_bytes);
-  memory->arena_->Allocate();
-  memory->gradient_outputs_->Allocate();
-  Zero(memory->zeros, WidthsOf(weights).state);
   return memory;
 }
 
-std::unique_ptr<RowMemory> RowMemory::Plan(Device* device, const Weights& weights, size_t gradient_bytes, const Need& need) {
-  auto memory = std::make_unique<RowMemory>();
-  memory->need_ = need;
-  memory->arena_ = std::make_unique<Arena>(device);
-  memory->gradient_outputs_ = std::make_unique<Arena>(device);
-  memory->Reserve(weights, gradient_bytes);
+std::unique_ptr<RowMemory> RowMemory::Create(Device* device, const Weights& weights, size_t gradient_bytes, const Need& need,
+                                             std::unique_ptr<RowMemory> former) {
+  auto memory = Plan(device, weights, gradient_bytes, need, std::move(former));
+  memory->arena_->Allocate();
+  memory->gradient_outputs_->Allocate();
+  Zero(memory->zeros, WidthsOf(weights).state);
   return memory;
 }
 

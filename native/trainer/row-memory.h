@@ -25,11 +25,12 @@ class RowMemory {
     bool FitsInto(const Need& other) const;
   };
 
-  // Reuses the memory of `former`, which may be null.
+  // Without memory, for graphs that are only measured. What has the memory of `former`, which may be null, would use it again.
+  static std::unique_ptr<RowMemory> Plan(Device* device, const Weights& weights, size_t gradient_bytes, const Need& need,
+                                         std::unique_ptr<RowMemory> former = nullptr);
+  // The same with memory.
   static std::unique_ptr<RowMemory> Create(Device* device, const Weights& weights, size_t gradient_bytes, const Need& need,
                                            std::unique_ptr<RowMemory> former);
-  // The same without memory, for graphs that are only measured.
-  static std::unique_ptr<RowMemory> Plan(Device* device, const Weights& weights, size_t gradient_bytes, const Need& need);
   // Activations of one layer.
   static size_t KeptBytes(const Weights& weights, const Layer& layer, int64_t size);
 

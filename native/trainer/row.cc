@@ -26,6 +26,11 @@ int64_t BlockEnd(const PackedRow& row, int64_t start, int64_t most) {
 
 }  // namespace
 
+bool AreAlike(const PackedRow& row, int64_t i, int64_t j) {
+  const auto a = static_cast<size_t>(i), b = static_cast<size_t>(j);
+  return row.group_ids[a] == row.group_ids[b] && row.parent_ids[a] == row.parent_ids[b];
+}
+
 bool Sees(const PackedRow& row, int64_t i, int64_t j) {
   const auto a = static_cast<size_t>(i), b = static_cast<size_t>(j);
   return j <= i && (row.group_ids[a] == row.group_ids[b] || row.parent_ids[a] == row.group_ids[b]);

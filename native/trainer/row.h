@@ -32,6 +32,9 @@ struct PackedRow {
   void CheckExperts(const Shape& shape) const;
 };
 
+// Whether both tokens are of one group and have one parent.
+bool AreAlike(const PackedRow& row, int64_t i, int64_t j);
+
 // Whether token i sees token j.
 bool Sees(const PackedRow& row, int64_t i, int64_t j);
 

@@ -5,11 +5,6 @@
 namespace onpolicy::training {
 namespace {
 
-bool IsAlike(const PackedRow& row, int64_t i, int64_t j) {
-  const auto a = static_cast<size_t>(i), b = static_cast<size_t>(j);
-  return row.group_ids[a] == row.group_ids[b] && row.parent_ids[a] == row.parent_ids[b];
-}
-
 // The last token before `i` that it sees; -1: none.
 int64_t Previous(const PackedRow& row, int64_t i) {
   int64_t previous = i - 1;
@@ -30,7 +25,7 @@ StatePlan PlanStates(const PackedRow& row) {
   StatePlan plan;
   std::vector<int64_t> run_of(static_cast<size_t>(row.size()));
   for (int64_t i = 0; i < row.size(); ++i) {
-    const bool continues = i > 0 && IsAlike(row, i, i - 1);
+    const bool continues = i > 0 && AreAlike(row, i, i - 1);
     const int64_t previous = continues ? i - 1 : Previous(row, i);
     if (!continues) {
       const int64_t parent = previous < 0 ? -1 : run_of[static_cast<size_t>(previous)];

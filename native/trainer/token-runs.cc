@@ -18,12 +18,8 @@ bool HasOrder(const PackedRow& row, const std::vector<int32_t>& places) {
 
 std::vector<TokenRun> TokenRunsOf(const PackedRow& row, int64_t window) {
   std::vector<TokenRun> runs;
-  const auto is_alike = [&](int64_t i, int64_t j) {
-    const auto a = static_cast<size_t>(i), b = static_cast<size_t>(j);
-    return row.group_ids[a] == row.group_ids[b] && row.parent_ids[a] == row.parent_ids[b];
-  };
   for (int64_t start = 0, end = 0; start < row.size(); start = end) {
-    for (end = start + 1; end < row.size() && is_alike(start, end);) ++end;
+    for (end = start + 1; end < row.size() && AreAlike(row, start, end);) ++end;
     TokenRun run{.start = start, .count = end - start, .places = {}, .seen = 0};
     for (int64_t j = 0; j < end; ++j)
       if (Sees(row, std::max(start, j), j)) run.places.push_back(static_cast<int32_t>(j));

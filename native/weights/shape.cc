@@ -5,7 +5,6 @@
 
 #include "kernels/delta-net.h"
 #include "weights/metadata.h"
-#include "weights/traits.h"
 
 namespace onpolicy::training {
 namespace {
@@ -41,7 +40,6 @@ void ReadSizes(const Metadata& metadata, const Traits& traits, Shape* shape) {
   if (metadata.Integer("attention.value_length", static_cast<double>(shape->head_size)) != shape->head_size)
     Unsupported("training needs keys and values of one size");
   shape->context = metadata.Integer("context_length", 0);
-  shape->is_norm_centered = traits.is_norm_centered;
   const char* epsilon = traits.is_norm_centered ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon";
   shape->norm_epsilon = metadata.Float(epsilon, 1e-5);
   if (!(shape->norm_epsilon >= 0 && shape->norm_epsilon <= 1))
@@ -52,10 +50,10 @@ void ReadExperts(const Metadata& metadata, const Traits& traits, Shape* shape) {
   shape->experts = metadata.Integer("expert_count", 0);
   if (shape->experts <= 0) {
     shape->experts = 0;
-    if (traits.experts == Experts::kAll) Unsupported("training needs the number of experts");
+    if (traits.experts == ExpertUse::kAll) Unsupported("training needs the number of experts");
     return;
   }
-  if (traits.experts == Experts::kNone)
+  if (traits.experts == ExpertUse::kNone)
     Unsupported(std::string("training supports no experts in the architecture ") + traits.name);
   shape->routing = traits.has_sinks ? RoutingKind::kBestScores : RoutingKind::kSoftMax;
   if (metadata.Integer("expert_gating_func", traits.is_router_logistic ? kLogisticGating : 1) == kLogisticGating)
@@ -292,15 +290,7 @@ Shape ReadShape(gguf_context* gguf) {
   Shape shape;
   shape.architecture = metadata.Whole("general.architecture");
   const Traits& traits = TraitsOf(shape.architecture);
-  shape.has_head_norms = traits.has_head_norms;
-  shape.has_post_norms = traits.has_post_norms;
-  shape.is_gate_fused = traits.is_gate_fused;
-  shape.has_input_norms = traits.has_input_norms;
-  shape.is_parallel = traits.is_parallel;
-  shape.has_dense_beside = traits.has_dense_beside;
-  shape.has_fixed_outputs = traits.has_fixed_outputs;
-  shape.ffn_norm = traits.ffn_norm;
-  shape.output_norm = traits.output_norm;
+  shape.traits = &traits;
   ReadSizes(metadata, traits, &shape);
   ReadExperts(metadata, traits, &shape);
   ReadScales(metadata, traits, &shape);

@@ -4,14 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "base/status.h"
-#include "llama/library.h"
+#include "weights/traits.h"
 
 namespace onpolicy::training {
-
-// kGelu: as the engine computes it; on CPUs that is a table of 16-bit values.
-// kClampedSilu: that of gpt-oss.
-enum class Activation { kSilu, kGelu, kExactGelu, kClampedSilu };
 
 // Of a token, where a rotation has sections.
 constexpr int64_t kPositions = 4;
@@ -87,6 +82,7 @@ enum class RoutingKind { kSoftMax, kBestScores, kLogistic };
 
 struct Shape {
   std::string architecture;
+  const Traits* traits = nullptr;  // of the architecture
   int64_t vocabulary = 0;
   int64_t width = 0;  // of the residual stream
   int64_t layers = 0;
@@ -104,7 +100,6 @@ struct Shape {
   int64_t experts_used = 1;  // of each token
   int64_t expert_hidden = 0;
   int64_t shared_hidden = 0;  // of the expert that all tokens take; 0: there is none
-  bool has_dense_beside = false;  // what all tokens take is the feed-forward part of layers without experts; both have norms of their own
   int64_t dense_layers = 0;   // the first ones, which have no experts
   RoutingKind routing = RoutingKind::kSoftMax;
   float expert_scale = 1;  // of the weights
@@ -118,15 +113,6 @@ struct Shape {
   float logit_cap = 0;  // of the scaled logits, as attention's
   int64_t window = 0;   // positions that layers with a window see; 0: there are no such layers
   std::vector<LayerShape> of_layer;  // (layers)
-  bool has_head_norms = false;      // of queries and keys
-  bool is_norm_centered = false;    // norms take the mean away
-  bool has_input_norms = true;      // in front of a layer's parts
-  bool has_post_norms = false;      // of what a part of a layer adds to the stream
-  bool is_gate_fused = false;       // one matrix makes gate and up
-  bool has_fixed_outputs = false;   // the engine takes no adapter of what adds to the stream
-  bool is_parallel = false;         // both parts of a layer read its normed input
-  const char* ffn_norm = "ffn_norm";  // its name in the file
-  const char* output_norm = "output_norm";
 
   void MakeExact() {
     if (activation == Activation::kGelu) activation = Activation::kExactGelu;

@@ -2,29 +2,34 @@
 #pragma once
 #include <string>
 
-#include "weights/shape.h"
+#include "base/status.h"
+#include "llama/library.h"
 
 namespace onpolicy::training {
 
-enum class Experts { kNone, kSome, kAll };
+// kGelu: as the engine computes it; on CPUs that is a table of 16-bit values.
+// kClampedSilu: that of gpt-oss.
+enum class Activation { kSilu, kGelu, kExactGelu, kClampedSilu };
+
+enum class ExpertUse { kNone, kSome, kAll };
 
 // How an architecture differs from a plain decoder.
 struct Traits {
   const char* name;
   int rope_mode = GGML_ROPE_TYPE_NEOX;
   int sections_mode = 0;  // of a file with sections of positions; 0: the engine takes none
-  Experts experts = Experts::kNone;
+  ExpertUse experts = ExpertUse::kNone;
   bool has_shared_expert = false;  // which all tokens take
-  bool has_dense_beside = false;   // layers with experts also have the feed-forward part of others, each with norms of its own
+  bool has_dense_beside = false;   // what all tokens take is the feed-forward part of layers without experts; both have norms of their own
   bool is_router_logistic = false;  // scores are independent of each other, not a softmax
-  bool has_head_norms = false;
+  bool has_head_norms = false;       // of queries and keys
   bool are_head_norms_wide = false;  // over all heads at once
   bool are_head_norms_last = false;  // after the rotation
   bool has_input_norms = true;       // in front of a layer's parts
-  bool has_post_norms = false;
+  bool has_post_norms = false;       // of what a part of a layer adds to the stream
   bool is_norm_centered = false;  // norms take the mean away
   bool is_parallel = false;       // both parts of a layer read its normed input
-  bool is_gate_fused = false;
+  bool is_gate_fused = false;        // one matrix makes gate and up
   bool has_fixed_outputs = false;  // the engine takes no adapter of what adds to the stream
   bool is_gemma = false;         // GELU, and an embedding scaled by the square root of the width
   bool has_multipliers = false;  // of embedding, residual stream and logits
@@ -38,7 +43,7 @@ struct Traits {
   int64_t unrotated_step = 0;               // one layer in so many is not rotated; 0: all are
   int64_t delta_net_step = 0;               // all but one layer in so many have a gated delta net, unless the file says otherwise
   bool is_delta_net_grouped = false;        // as DeltaNetShape has it
-  const char* ffn_norm = "ffn_norm";
+  const char* ffn_norm = "ffn_norm";  // its name in the file
   const char* output_norm = "output_norm";
   int64_t layers_of_largest = 0;  // the model of so many layers scales attention by the width of its heads' share
   bool has_sinks = false;

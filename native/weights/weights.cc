@@ -58,9 +58,9 @@ void FindAttention(Finder& find, const std::string& prefix, const Shape& shape, 
   const AttentionShape& attention = layer->shape.attention;
   const int64_t query = attention.query_width(), kv = attention.kv_width();
   const bool is_wide = attention.are_norms_wide;
-  layer->query_norm = find.Vector(prefix + "attn_q_norm.weight", is_wide ? query : attention.head_size, shape.has_head_norms);
+  layer->query_norm = find.Vector(prefix + "attn_q_norm.weight", is_wide ? query : attention.head_size, shape.traits->has_head_norms);
   const bool has_keys = attention.kv_layer < 0;
-  if (has_keys) layer->key_norm = find.Vector(prefix + "attn_k_norm.weight", is_wide ? kv : attention.head_size, shape.has_head_norms);
+  if (has_keys) layer->key_norm = find.Vector(prefix + "attn_k_norm.weight", is_wide ? kv : attention.head_size, shape.traits->has_head_norms);
   if (attention.has_sinks) layer->sinks = find.Vector(prefix + "attn_sinks.weight", attention.heads, true);
   if (find.Named(prefix + "attn_qkv.weight")) {
     layer->query_key_value = find.Matrix(prefix + "attn_qkv", shape.width, query + 2 * kv);
@@ -110,7 +110,7 @@ void FindExperts(Finder& find, const std::string& prefix, const Shape& shape, La
     layer->up = find.Matrix(prefix + "ffn_up_exps", shape.width, hidden, shape.experts);
   }
   layer->down = find.Matrix(prefix + "ffn_down_exps", hidden, shape.width, shape.experts);
-  if (shape.has_dense_beside) {
+  if (shape.traits->has_dense_beside) {
     layer->router_scale = find.Vector(prefix + "ffn_gate_inp.scale", shape.width, true);
     layer->expert_norm = find.Vector(prefix + "pre_ffw_norm_2.weight", shape.width, true);
     layer->expert_post_norm = find.Vector(prefix + "post_ffw_norm_2.weight", shape.width, true);
@@ -127,9 +127,9 @@ void FindExperts(Finder& find, const std::string& prefix, const Shape& shape, La
 }
 
 void FindFeedForward(Finder& find, const std::string& prefix, const Shape& shape, Layer* layer) {
-  if (shape.has_dense_beside && !find.Named(prefix + "ffn_gate_inp.weight")) layer->shape.experts = 0;
+  if (shape.traits->has_dense_beside && !find.Named(prefix + "ffn_gate_inp.weight")) layer->shape.experts = 0;
   if (layer->shape.experts > 0) return FindExperts(find, prefix, shape, layer);
-  if (shape.is_gate_fused) {
+  if (shape.traits->is_gate_fused) {
     layer->gate_up = find.Matrix(prefix + "ffn_up", shape.width, 2 * layer->shape.hidden);
   } else {
     layer->gate = find.Matrix(prefix + "ffn_gate", shape.width, layer->shape.hidden);
@@ -227,7 +227,7 @@ void Weights::FindTensors(int64_t context) {
   if (!table) throw Failure("MODEL_INVALID", path_ + ": the tensor token_embd.weight is missing");
   shape.vocabulary = table->ne[1];
   embedding = find.Find("token_embd.weight", {shape.width, shape.vocabulary, 1}, true);
-  output_norm = find.Vector(std::string(shape.output_norm) + ".weight", shape.width, true);
+  output_norm = find.Vector(std::string(shape.traits->output_norm) + ".weight", shape.width, true);
   int rotated = 0;
   for (const LayerShape& layer : shape.of_layer)
     if (layer.attention.rotation.has_factors) rotated = std::max(rotated, layer.attention.rotation.size);
@@ -252,10 +252,10 @@ void Weights::FindTensors(int64_t context) {
     Layer layer;
     layer.index = i;
     layer.shape = shape.of_layer[static_cast<size_t>(i)];
-    if (shape.has_input_norms) layer.attention_norm = find.Vector(prefix + "attn_norm.weight", shape.width, true);
-    if (shape.has_input_norms && !shape.is_parallel)
-      layer.ffn_norm = find.Vector(prefix + shape.ffn_norm + ".weight", shape.width, true);
-    if (shape.has_post_norms) {
+    if (shape.traits->has_input_norms) layer.attention_norm = find.Vector(prefix + "attn_norm.weight", shape.width, true);
+    if (shape.traits->has_input_norms && !shape.traits->is_parallel)
+      layer.ffn_norm = find.Vector(prefix + shape.traits->ffn_norm + ".weight", shape.width, true);
+    if (shape.traits->has_post_norms) {
       layer.attention_post_norm = find.Vector(prefix + "post_attention_norm.weight", shape.width, true);
       layer.ffn_post_norm = find.Vector(prefix + "post_ffw_norm.weight", shape.width, true);
     }

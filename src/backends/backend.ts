@@ -1,5 +1,5 @@
 /** A step -> sampled tokens: the contract of what computes. A step is edits of the cache, one forward pass and one sampled token per row. */
-import type { DraftColumns, Handle, NativeModel, SamplerHandle, StepRows } from '../native/index.ts';
+import type { NativeModel, NativeStepInput, StepRows } from '../native/index.ts';
 
 /** Kinds of cache edits in {@link Step.memoryEdits}. */
 export const MEMORY_REMOVE = 0;
@@ -25,52 +25,9 @@ export type RowEdit = {
   edit(): boolean;
 };
 
-/** Rows of embeddings of a picture or a sound, in the place of tokens. */
-export type StepMedia = {
-  /** Index into the tokens of a step; what stands there is not read. */
-  readonly at: number;
-  readonly count: number;
-  /** The embeddings of the whole medium. */
-  readonly rows: Handle;
-  /** Which of its rows is the first. */
-  readonly first: number;
-  /** (4, count) with M-RoPE, else empty: the positions of the step hold. */
-  readonly positions: Int32Array;
-  /** Its rows see each other: they come all at once. */
-  readonly isNonCausal: boolean;
-};
-
-/** One forward pass over tokens of many sequences, laid end to end. */
-export type Step = {
-  /** (edits, 5): kind, slot, target slot, from position, to position (-1: the end). Done before the pass. */
-  readonly memoryEdits: Int32Array;
-  readonly tokens: Int32Array; // (total)
-  readonly positions: Int32Array; // (total)
-  readonly sequences: Int32Array; // (total) the slot of each token
-  readonly sampleRows: Int32Array; // (samples) index into tokens: whose logits the sampler reads
-  /** Slots whose tokens the model's draft head computes, too, so that it can draft for them. Absent: none. */
-  readonly followed?: Int32Array;
-  readonly samplers: readonly SamplerHandle[]; // (samples) several may share one row
-  /** Grammars that constrain the samples; null: none. Absent when all are null. */
-  readonly matchers?: readonly (Handle | null)[]; // (samples)
-  /**
-   * Drafts to check, and drafters. Tokens of a sequence that are drafts have a sample each, behind the one of its last token.
-   * The cache may hold drafts that were not sampled: the next step's edits cut them. Absent: nothing drafts.
-   */
-  readonly drafts?: DraftColumns;
+/** One forward pass over tokens of many sequences. */
+export type Step = Omit<NativeStepInput, 'hooked'> & {
   readonly rowEdits: readonly RowEdit[]; // (edits) by ascending sample
-  readonly scoreRows: Int32Array; // (scores, 3): index into tokens, scored token, number of alternatives
-  /** Media among the tokens, ascending. Absent when there are none. */
-  readonly media?: readonly StepMedia[];
-  /** The one adapter or mix for all tokens, as {@link Backend.loadAdapter} or {@link Backend.mixAdapters} numbered it. */
-  readonly adapter: number;
-  /**
-   * Whether the next step is likely to have exactly the tokens that this one samples, with the drafts behind them. The
-   * backend may then compute it ahead: a run-ahead step.
-   */
-  readonly mayRunAhead: boolean;
-  /** Whether the result says which experts each token took. Absent: no. */
-  readonly recordsExperts?: boolean;
 };
 
 /**
@@ -83,10 +40,7 @@ export type StepResult = StepRows;
 export type BackendLimits = {
   /** Cells of the cache. */
   readonly kvTokens: number;
-  /**
-   * Whether the KV cache is unified: all slots take cells from one pool, and a copied prefix takes none. In a non-unified
-   * one, each slot has a fixed share of the cells, copies copy, and a step runs fastest on neighbouring slots.
-   */
+  /** See {@link ContextLimits.isKvUnified}. */
   readonly isKvUnified: boolean;
   /** Tokens of one step at most. */
   readonly batchTokens: number;

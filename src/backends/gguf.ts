@@ -213,8 +213,8 @@ export class GgufModel implements LoadedModel {
         path: onDisk(file),
         useGpu: gpu !== false && this.#usesGpu,
         threads,
-        ...(min === undefined ? {} : { minImageTokens: min }),
-        ...(max === undefined ? {} : { maxImageTokens: max }),
+        minImageTokens: min,
+        maxImageTokens: max,
       });
       this.#files.push(file);
       return projector;
@@ -263,28 +263,18 @@ export class GgufModel implements LoadedModel {
     }
   }
 
-  #contextOptions({ slotCount, ...limits }: ContextLimits): ContextOptions {
-    const { cache: bytes } = estimateMemory(
-      this.shape,
-      { slotCount, ...limits },
-      { cacheType: this.cacheType, fusedAttention: this.#fusedAttention },
-    );
+  #contextOptions(limits: ContextLimits): ContextOptions {
+    const [fusedAttention, cacheType] = [this.#fusedAttention, this.cacheType];
+    const { cache: bytes } = estimateMemory(this.shape, limits, { cacheType, fusedAttention });
     if (bytes > os.totalmem())
       throw errorAt(
         'kvTokens',
         'OUT_OF_MEMORY',
-        `a cache of ${limits.kvTokens} tokens takes ${mib(bytes)}; ` +
-          `this machine has ${mib(os.totalmem())}`,
+        `a cache of ${limits.kvTokens} tokens takes ${mib(bytes)}; this machine has ${mib(os.totalmem())}`,
       );
-    return {
-      isWindowCacheFull: true,
-      ...limits,
-      maxSequences: slotCount,
-      fusedAttention: this.#fusedAttention,
-      cacheOnGpu: this.#cacheOnGpu,
-      cacheType: this.cacheType,
-      ...(this.rope ? { rope: this.rope } : {}),
-    };
+    const { slotCount: maxSequences, ...others } = limits;
+    const [cacheOnGpu, rope] = [this.#cacheOnGpu, this.rope];
+    return { isWindowCacheFull: true, ...others, maxSequences, fusedAttention, cacheOnGpu, cacheType, rope };
   }
 
   close(): void {
@@ -312,13 +302,13 @@ export async function loadGguf(options: GgufOptions, described?: ModelShape): Pr
       path: onDisk(options.path),
       useGpu: options.gpu !== false,
       packs: packs(options, shape),
-      ...(options.loadHeads ? { loadHeads: true } : {}),
-      ...(options.gpuLayers === undefined ? {} : { gpuLayers: options.gpuLayers }),
-      ...(options.devices === undefined ? {} : { devices: options.devices }),
-      ...(options.tensorSplit === undefined ? {} : { tensorSplit: Float32Array.from(options.tensorSplit) }),
-      ...(options.mmap === undefined ? {} : { mmap: options.mmap }),
-      ...(options.mlock === undefined ? {} : { mlock: options.mlock }),
-      ...(options.onProgress ? { onProgress: options.onProgress } : {}),
+      loadHeads: options.loadHeads,
+      gpuLayers: options.gpuLayers,
+      devices: options.devices,
+      tensorSplit: options.tensorSplit && Float32Array.from(options.tensorSplit),
+      mmap: options.mmap,
+      mlock: options.mlock,
+      onProgress: options.onProgress,
       cancelled,
     });
     return new GgufModel(native, shape, options);

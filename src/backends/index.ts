@@ -12,7 +12,6 @@ export {
   PASS_TOKENS,
   type RowEdit,
   type Step,
-  type StepMedia,
   type StepResult,
 } from './backend.ts';
 export { GgufModel, type GgufOptions, loadGguf, scaledContext } from './gguf.ts';

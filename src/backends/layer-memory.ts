@@ -90,6 +90,11 @@ export function slidingWindow(architecture: string, layers: number, { number }: 
 
 /** Of each layer. */
 export function layerMemories(architecture: string, layers: number, keys: Keys): LayerMemory[] {
+  return memoriesOf(architecture, layers, keys, false);
+}
+
+/** `ofHead`: in the context of the head alone, where its layers are never absent. */
+function memoriesOf(architecture: string, layers: number, keys: Keys, ofHead: boolean): LayerMemory[] {
   const { number, list } = keys;
   const each = (name: string, otherwise: number): ((layer: number) => number) => {
     const found = list(name);
@@ -115,7 +120,7 @@ export function layerMemories(architecture: string, layers: number, keys: Keys):
   return Array.from({ length: layers }, (_, layer): LayerMemory => {
     const isAbsent = layer >= caches || (layer >= trunk && HEADS_APART.test(architecture));
     const isBare = ONE_PART_EACH.test(architecture) && feedForward(layer) > 0;
-    if (isAbsent || isBare) return { keys: 0, values: 0, isWindow: false, stateBytes: 0 };
+    if (!ofHead && (isAbsent || isBare)) return { keys: 0, values: 0, isWindow: false, stateBytes: 0 };
     const isState = layer < trunk && hasState(layer, kvHeads(layer));
     const isWindow = window > 0 && layer < trunk && seesWindow(architecture, keys)(layer);
     const count = isState && !STATES_BESIDE.test(architecture) ? 0 : kvHeads(layer);
@@ -134,19 +139,7 @@ export function headMemories(architecture: string, layers: number, keys: Keys): 
   if (count === 0) return [];
   if (HEADS_AMONG_ALL.test(architecture)) return layerMemories(architecture, layers, keys);
   if (!HEADS_ALONE.test(architecture)) return [];
-  const kvHeads = keys.list('attention.head_count_kv');
-  const heads = keys.number('attention.head_count_kv') ?? keys.number('attention.head_count') ?? 0;
-  const own = Math.floor((keys.number('embedding_length') ?? 0) / (keys.number('attention.head_count') || 1));
-  const isLatent = (keys.number('attention.key_length_mla') ?? 0) > 0;
-  return Array.from({ length: count }, (_, head): LayerMemory => {
-    const each = kvHeads ? (kvHeads[layers - count + head] ?? 0) : heads;
-    return {
-      keys: each * (keys.number('attention.key_length') ?? own),
-      values: isLatent ? 0 : each * (keys.number('attention.value_length') ?? own),
-      isWindow: false,
-      stateBytes: 0,
-    };
-  });
+  return memoriesOf(architecture, layers, keys, true).slice(layers - count);
 }
 
 function seesWindow(architecture: string, { number, list }: Keys): (layer: number) => boolean {

@@ -1,32 +1,14 @@
 /** A model file in memory -> its facts and a backend: the same type for every engine. */
-import type { Kernels, NativeProjector } from '../native/index.ts';
+import type { Kernels, ContextLimits as NativeLimits, NativeProjector } from '../native/index.ts';
 import type { SamplingDefaults } from '../sampling/index.ts';
 import type { Vocabulary } from '../structured/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
 import type { Backend } from './backend.ts';
 
 /** Limits of a backend. */
-export type ContextLimits = {
-  readonly kvTokens: number;
-  /** See {@link BackendLimits.isKvUnified}. */
-  readonly isKvUnified: boolean;
-  readonly batchTokens: number;
-  readonly slotCount: number;
-  /** Rows of logits of one step at most; never less than one per slot. */
-  readonly maxOutputs: number;
-  readonly threads: number;
-  /** Last tokens of a sequence with recurrent state that can be taken back: each takes memory of another state. Default: none. */
-  readonly rollbackTokens?: number;
+export type ContextLimits = NativeLimits & {
   /** Bytes that checkpoints may take, see {@link Backend.saveCheckpoint}. Default: none. */
   readonly checkpointBytes?: number;
-  /** False: layers with a sliding window have cells for the window and a step only, with a non-unified cache. Default true. */
-  readonly isWindowCacheFull?: boolean;
-  /** Whether a context is refused whose logits may depend on what is computed with them. Default false. */
-  readonly isDeterministic?: boolean;
-  /** Whether the model's own head drafts, if it has one. Default false. */
-  readonly hasDraftHead?: boolean;
-  /** Rows of the largest medium that one pass must hold. Absent: the model takes text only. */
-  readonly wholeRows?: number;
 };
 
 /** What of a sequence's cache cannot be cut. */

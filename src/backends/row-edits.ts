@@ -1,14 +1,7 @@
 /** The rows of a step that JavaScript edits -> sampled rows. The same for every backend. */
-import type { SampledRows } from '../native/index.ts';
+import type { HookedRows } from '../native/index.ts';
 import type { RowEdit, StepResult } from './backend.ts';
 import { replaceRows } from './replace-rows.ts';
-
-/** The hooked rows of a step between its two halves; `index` counts them. */
-export type HookedRows = {
-  readRow(index: number, row: Float32Array): void;
-  writeRow(index: number, row: Float32Array): void;
-  finish(indices: Int32Array): Promise<SampledRows>;
-};
 
 /** Runs every edit, then samples the rows of those that succeeded. */
 export async function finishEdits(

@@ -1,6 +1,6 @@
 /** A plan of the scheduler -> the arrays of one step, in the layout of the backend. */
-import type { RowEdit, Step, StepMedia } from '../backends/index.ts';
-import type { DraftColumns, TakenExperts } from '../native/index.ts';
+import type { RowEdit, Step } from '../backends/index.ts';
+import type { DraftColumns, StepMedia, TakenExperts } from '../native/index.ts';
 import type { LogitsHook } from '../sampling/index.ts';
 import type { Entry, Plan } from './plan.ts';
 import type { GroupMedia, Sequence } from './sequence.ts';

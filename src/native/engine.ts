@@ -15,23 +15,21 @@ export type SampledRows = {
   readonly topOffsets: Int32Array; // (rows + 1) into topIds and topLogprobs
   readonly topIds: Int32Array; // (alternatives) best first within a row
   readonly topLogprobs: Float32Array; // (alternatives)
-  /** Where a constraint leaves no choice: tokens that follow the sampled one, of all rows laid end to end. */
-  readonly forced?: {
-    readonly offsets: Int32Array; // (rows + 1)
-    readonly ids: Int32Array; // (forced tokens)
-  };
+  /** Where a constraint leaves no choice: tokens that follow the sampled one. */
+  readonly forced?: TokenLists;
   /** Where a step has drafters: tokens that may follow the sampled one and those forced after it. */
-  readonly drafts?: {
-    readonly offsets: Int32Array; // (rows + 1)
-    readonly ids: Int32Array; // (drafts)
-  };
-  /** Where a sampler's plan asks for candidates instead of a token: the best tokens of all rows laid end to end. */
-  readonly candidates?: {
-    readonly offsets: Int32Array; // (rows + 1)
-    readonly ids: Int32Array; // (candidates) best first within a row
+  readonly drafts?: TokenLists;
+  /** Where a sampler's plan asks for candidates instead of a token: the best tokens, best first within a row. */
+  readonly candidates?: TokenLists & {
     readonly scores: Float32Array; // (candidates) log-softmax with bias
     readonly logprobs: Float32Array; // (candidates) the model's own
   };
+};
+
+/** Some tokens of each row, of all rows laid end to end. */
+export type TokenLists = {
+  readonly offsets: Int32Array; // (rows + 1)
+  readonly ids: Int32Array; // (tokens)
 };
 
 /** In the place of the experts of a token and layer that the engine did not compute: of the last layer, tokens without a sample or score. */
@@ -80,10 +78,6 @@ export type Kernels = 'avx512' | 'avxvnni' | 'avx2' | 'plain';
 export type NativeModel = {
   readonly vocabSize: number;
   readonly contextLength: number;
-  readonly layers: number;
-  readonly embeddingSize: number;
-  readonly heads: number;
-  readonly kvHeads: number;
   readonly hasRecurrentState: boolean;
   readonly hasF32Weights: boolean;
   readonly kernels: Kernels;
@@ -104,7 +98,6 @@ export type NativeModel = {
   readonly tokenOffsets: Int32Array; // (vocabSize + 1)
   readonly isSpecial: Uint8Array; // (vocabSize) 1: control or unknown token
   readonly isEnd: Uint8Array; // (vocabSize) 1: ends a generation
-  readonly isAdded: Uint8Array; // (vocabSize) 1: special, or user-defined
   readonly metadata: Readonly<Record<string, string>>;
   tokenize(text: string, addSpecial: boolean, parseSpecial: boolean): Int32Array;
   /** The same off the JavaScript thread, for long texts. */
@@ -112,61 +105,116 @@ export type NativeModel = {
   close(): void;
 };
 
-/** How a context is made. */
-export type ContextOptions = {
+/** Limits of a context. */
+export type ContextLimits = {
   readonly kvTokens: number;
+  /**
+   * Whether the KV cache is unified: all slots take cells from one pool, and a copied prefix takes none. In a non-unified
+   * one, each slot has a fixed share of the cells, copies copy, and a step runs fastest on neighbouring slots.
+   */
   readonly isKvUnified: boolean;
   readonly batchTokens: number;
-  readonly wholeRows?: number; // rows of the largest non-causal chunk of a medium
-  readonly maxSequences: number;
+  /** Sequences that it has a cache for at a time. */
+  readonly slotCount: number;
+  /** Rows of logits of one step at most; never less than one per slot. */
   readonly maxOutputs: number;
-  readonly threads: number; // at most
-  readonly rollbackTokens?: number; // last tokens of a recurrent sequence that can be taken back; the engine may allow fewer or none
-  readonly hasDraftHead?: boolean; // with the model's own head as a source of drafts
+  /** At most. */
+  readonly threads: number;
+  /**
+   * Last tokens of a sequence with recurrent state that can be taken back: each takes memory of another state. The engine may allow
+   * fewer. Default: none.
+   */
+  readonly rollbackTokens?: number;
+  /** False: layers with a sliding window have cells for the window and a step only, with a non-unified cache. Default true. */
+  readonly isWindowCacheFull?: boolean;
+  /** Whether a context is refused whose logits may depend on what is computed with them. Default false. */
+  readonly isDeterministic?: boolean;
+  /** Whether the model's own head drafts, if it has one. Default false. */
+  readonly hasDraftHead?: boolean;
+  /** Rows of the largest medium that one pass must hold. Absent: the model takes text only. */
+  readonly wholeRows?: number;
+};
+
+/** How a context is made. */
+export type ContextOptions = Omit<ContextLimits, 'slotCount'> & {
+  readonly maxSequences: number;
   readonly fusedAttention: boolean;
   readonly cacheOnGpu: boolean;
-  readonly isWindowCacheFull: boolean; // false: layers with a sliding window have cells for it and a step only
-  readonly isDeterministic?: boolean; // refused where logits may depend on what is computed with them
   readonly cacheType: CacheType;
-  readonly rope?: RopeOptions;
+  readonly rope?: RopeOptions | null;
+};
+
+/** Rows of embeddings of a picture or a sound, in the place of tokens. */
+export type StepMedia = {
+  /** Index into the tokens of a step; what stands there is not read. */
+  readonly at: number;
+  readonly count: number;
+  /** The embeddings of the whole medium, as a projector encoded them. */
+  readonly rows: Handle;
+  /** Which of its rows is the first. */
+  readonly first: number;
+  /** (4, count) with M-RoPE, else empty: the positions of the step hold. */
+  readonly positions: Int32Array;
+  /** Its rows see each other: they come all at once. */
+  readonly isNonCausal: boolean;
+};
+
+/** Rows of logits to sample from, and to score. */
+export type RowsToSample = {
+  readonly sampleRows: Int32Array; // (samples) whose logits the sampler reads
+  readonly samplers: readonly SamplerHandle[]; // (samples) several may share one row
+  /** Grammars that constrain the samples; null: none. Absent when all are null. */
+  readonly matchers?: readonly (Handle | null)[]; // (samples)
+  /**
+   * Drafts to check, and drafters. Tokens of a sequence that are drafts have a sample each, behind the one of its last token.
+   * The cache may hold drafts that were not sampled: the next step's edits cut them. Absent: nothing drafts.
+   */
+  readonly drafts?: DraftColumns;
+  /** Samples whose rows wait for `finish`, ascending. Absent: none. */
+  readonly hooked?: Int32Array;
+  readonly scoreRows: Int32Array; // (scores, 3): the row, scored token, number of alternatives
+};
+
+/** One forward pass over tokens of many sequences, laid end to end. Its rows are indexes into tokens. */
+export type NativeStepInput = RowsToSample & {
+  /** The one adapter or mix for all tokens, as `loadAdapter` or `mixAdapters` numbered it; 0: none. */
+  readonly adapter: number;
+  /** (edits, 5): kind, slot, target slot, from position, to position (-1: the end). Done before the pass. */
+  readonly memoryEdits: Int32Array;
+  readonly tokens: Int32Array; // (total)
+  readonly positions: Int32Array; // (total)
+  readonly sequences: Int32Array; // (total) the slot of each token
+  /** Slots whose tokens the model's draft head computes, too, so that it can draft for them. Absent: none. */
+  readonly followed?: Int32Array;
+  /** Media among the tokens, ascending. Absent when there are none. */
+  readonly media?: readonly StepMedia[];
+  /**
+   * Whether the next step is likely to have exactly the tokens that this one samples, with the drafts behind them. The
+   * backend may then compute it ahead: a run-ahead step.
+   */
+  readonly mayRunAhead: boolean;
+  /** Whether the result says which experts each token took. Absent: no. */
+  readonly recordsExperts?: boolean;
+};
+
+/** The hooked rows of the last step, between its two halves; `index` counts them. */
+export type HookedRows = {
+  /** Copies a masked and biased row out. */
+  readRow(index: number, row: Float32Array): void;
+  /** Copies it back. */
+  writeRow(index: number, row: Float32Array): void;
+  /** Samples these rows, ascending. */
+  finish(indices: Int32Array): Promise<SampledRows>;
 };
 
 /** The cache and the step thread on one model. */
-export type NativeContext = {
-  readonly kvTokens: number;
+export type NativeContext = HookedRows & {
   readonly rollbackTokens: number;
   readonly windowTokens: number; // last tokens of a sequence whose cells it keeps; 0: all
   readonly hasDraftHead: boolean;
   readonly threads: number; // of the last pass; 0 when it is closed
   readonly mostDrafts: number; // of that head in one step; 0: any number
-  step(step: {
-    adapter: number; // as `loadAdapter` numbered it; 0: none
-    memoryEdits: Int32Array;
-    tokens: Int32Array;
-    positions: Int32Array;
-    sequences: Int32Array;
-    followed?: Int32Array; // sequences that the draft head computes, too
-    sampleRows: Int32Array;
-    samplers: readonly SamplerHandle[];
-    matchers?: readonly (Handle | null)[]; // (samplers) or absent; null: the sample is free
-    drafts?: DraftColumns;
-    hooked?: Int32Array; // (hooked) index into samplers, ascending: these rows wait for `finish`
-    scoreRows: Int32Array;
-    mayRunAhead: boolean; // the next step may be computed at once
-    recordsExperts?: boolean;
-    media?: readonly {
-      at: number; // index into tokens
-      count: number;
-      rows: Handle; // as a projector encoded them
-      first: number; // row of the medium
-      positions: Int32Array; // (4, count) or empty
-      isNonCausal: boolean;
-    }[];
-  }): Promise<StepRows>;
-  /** Copies the masked and biased row of a hooked sample out; `index` counts the hooked ones of the last step. */
-  readRow(index: number, row: Float32Array): void;
-  /** Copies it back. */
-  writeRow(index: number, row: Float32Array): void;
+  step(step: NativeStepInput): Promise<StepRows>;
   /** Keeps what of a sequence's cache cannot be cut. Returns its bytes; 0: the engine cannot. */
   saveCheckpoint(sequence: number, number: number): Promise<number>;
   /** Does the edits, then copies the whole cache of a sequence. */
@@ -182,8 +230,6 @@ export type NativeContext = {
   /** An EAGLE-3 file drafts from now on, which reads the inputs of these layers. It takes the place of a head of the model's own. */
   attachHead(model: NativeModel, layers: Uint32Array): Promise<void>;
   detachHead(): Promise<void>;
-  /** Samples these hooked rows of the last step, ascending. */
-  finish(indices: Int32Array): Promise<SampledRows>;
   /** Ends the running step early, or the run-ahead step. */
   abort(): void;
   close(): Promise<void>;
@@ -209,20 +255,9 @@ export type NativeEmbedder = {
 };
 
 /** Samples rows of logits that were computed elsewhere. One call at a time. */
-export type NativeRowSampler = {
-  /** `logits` must not change until `finish` when rows are hooked. */
-  sample(step: {
-    logits: Float32Array; // (rows, vocabulary) may be shared memory
-    sampleRows: Int32Array; // (samples) rows of logits
-    samplers: readonly SamplerHandle[]; // (samples)
-    matchers?: readonly (Handle | null)[];
-    drafts?: DraftColumns;
-    hooked?: Int32Array; // as for a step of a context
-    scoreRows: Int32Array; // (scores, 3): row of logits, scored token, number of alternatives
-  }): Promise<StepRows>;
-  readRow(index: number, row: Float32Array): void;
-  writeRow(index: number, row: Float32Array): void;
-  finish(indices: Int32Array): Promise<SampledRows>;
+export type NativeRowSampler = HookedRows & {
+  /** `logits`: (rows, vocabulary), may be shared memory; must not change until `finish` when rows are hooked. */
+  sample(step: RowsToSample & { readonly logits: Float32Array }): Promise<StepRows>;
 };
 
 /** A device that computes. */
@@ -252,14 +287,14 @@ export type EngineAddon = {
   loadModel(options: {
     path: string;
     useGpu: boolean;
-    gpuLayers?: number;
-    devices?: readonly string[]; // names of GPUs
-    tensorSplit?: Float32Array; // (devices) shares
+    gpuLayers: number | undefined;
+    devices: readonly string[] | undefined; // names of GPUs
+    tensorSplit: Float32Array | undefined; // (devices) shares
     packs: boolean; // weights for our own matmuls
-    mmap?: boolean; // map the file; absent: where the engine can
-    loadHeads?: boolean; // its layers for multi-token prediction, too
-    mlock?: boolean; // keep the weights from being swapped out
-    onProgress?: (fraction: number) => void;
+    mmap: boolean | undefined; // map the file; undefined: where the engine can
+    loadHeads: boolean | undefined; // its layers for multi-token prediction, too
+    mlock: boolean | undefined; // keep the weights from being swapped out
+    onProgress: ((fraction: number) => void) | undefined;
     cancelled: Int32Array;
   }): Promise<NativeModel>;
   /** The vocabulary of a loaded model, as the grammar engine takes it. */

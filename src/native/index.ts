@@ -3,16 +3,19 @@ export { type Addon, loadAddon } from './addon.ts';
 export { hasDecoder, openDecoder } from './decoder.ts';
 export type { DraftSources, DraftWork } from './drafts.ts';
 export type {
+  ContextLimits,
   ContextOptions,
   Device,
   DraftColumns,
   EmbedderOptions,
+  HookedRows,
   Kernels,
   NativeContext,
   NativeEmbedder,
   NativeModel,
-  NativeRowSampler,
+  NativeStepInput,
   SampledRows,
+  StepMedia,
   StepRows,
   TakenExperts,
 } from './engine.ts';

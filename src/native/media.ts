@@ -63,8 +63,8 @@ export type MediaAddon = {
       path: string;
       useGpu: boolean;
       threads: number;
-      minImageTokens?: number;
-      maxImageTokens?: number;
+      minImageTokens: number | undefined;
+      maxImageTokens: number | undefined;
     },
   ): Promise<NativeProjector>;
 };

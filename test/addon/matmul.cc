@@ -122,11 +122,7 @@ Napi::Value PackedMatmul(const Napi::CallbackInfo& info) {
         return request;
       },
       [](Napi::Env env, const std::shared_ptr<ProductRequest>& request) {
-        Napi::Object result = Napi::Object::New(env);
-        result.Set("y", ToArray(env, request->y));
-        result.Set("weights", ToArray(env, request->weights));
-        result.Set("seconds", ToArray(env, request->seconds));
-        return result;
+        return ObjectOf(env, "y", request->y, "weights", request->weights, "seconds", request->seconds);
       });
 }
 
@@ -147,12 +143,12 @@ Napi::Value PackedExperts(const Napi::CallbackInfo& info) {
   for (const int32_t id : request->ids)
     if (id < 0 || id >= request->experts) RefuseField(info.Env(), "ids", "experts of weights");
   return AsyncTask::Run(
-      info.Env(), Napi::Object::New(info.Env()),
+      info.Env(),
       [request] {
         MultiplyExperts(*request);
-        return Status{};
+        return request->y;
       },
-      [request](Napi::Env env) -> Napi::Value { return ToArray(env, request->y); });
+      ToArray<float>);
 }
 
 }  // namespace

@@ -6,7 +6,8 @@ import { readFolder } from '../../src/backends/onnx/folder.ts';
 import { giveFresh } from '../../src/backends/onnx/graph/fresh.ts';
 import { fuseAttention } from '../../src/backends/onnx/graph/fuse.ts';
 import { readGraphFile } from '../../src/backends/onnx/graph/graph-file.ts';
-import type { ComputeValue, Decoder, Request } from '../../src/backends/onnx/messages.ts';
+import type { Decoder } from '../../src/backends/onnx/messages.ts';
+import type { DecoderMethods } from '../../src/backends/onnx/worker.ts';
 import type { ChatCompletion } from '../../src/protocol/index.ts';
 import type { Runtime } from '../../src/runtime.ts';
 import { type BareSession, openBare } from './bare-session.ts';
@@ -86,7 +87,7 @@ describe.skipIf(whyNoOnnx() !== null).each(Object.keys(LAYOUTS))('%s', (name) =>
   const isExact = within <= 1e-3;
   let model: string;
   let bare: BareSession;
-  let thread: ComputeThread<Request, ComputeValue>;
+  let thread: ComputeThread<DecoderMethods>;
   let decoder: Decoder;
   let runtime: Runtime;
   const logits = new SharedArrayBuffer(4 * MAX_ROWS * 1024);
@@ -96,14 +97,7 @@ describe.skipIf(whyNoOnnx() !== null).each(Object.keys(LAYOUTS))('%s', (name) =>
     const { file, sizes } = readFolder(model);
     bare = await openBare(file);
     thread = new ComputeThread('worker');
-    decoder = (await thread.request({
-      kind: 'open',
-      file,
-      threads: 1,
-      providers: ['cpu'],
-      sizes,
-      embeddings: null,
-    })) as Decoder;
+    decoder = await thread.call('open', { file, sizes, embeddings: null }, { threads: 1, providers: ['cpu'] });
     runtime = await openRuntime(model);
   });
   afterAll(() => Promise.all([thread.close(), bare.release()]));
@@ -118,7 +112,7 @@ describe.skipIf(whyNoOnnx() !== null).each(Object.keys(LAYOUTS))('%s', (name) =>
 
   it.skipIf(isDynamic)('gives the logits of its file, whatever runs together', async () => {
     const property = fc.asyncProperty(turns(SLOTS), async (all) => {
-      await thread.request({ kind: 'start', slotCount: SLOTS, logits, abort: new SharedArrayBuffer(4) });
+      await thread.call('start', { slotCount: SLOTS, logits, abort: new SharedArrayBuffer(4) });
       const held: number[][] = Array.from({ length: SLOTS }, () => []);
       for (const turn of all) {
         const memoryEdits = Int32Array.from(edit(turn, held));
@@ -137,8 +131,7 @@ describe.skipIf(whyNoOnnx() !== null).each(Object.keys(LAYOUTS))('%s', (name) =>
           Int32Array.from(values),
         );
         const rows = Int32Array.from(step.tokens.keys());
-        await thread.request({
-          kind: 'step',
+        await thread.call('step', {
           memoryEdits,
           tokens: tokens!,
           positions: positions!,

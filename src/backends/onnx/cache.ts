@@ -147,17 +147,9 @@ export class SlotCache {
   save(slot: number): Uint8Array {
     const view = this.#views[slot];
     if (!view) return new Uint8Array(0);
-    const bytes = this.#decoder.cacheType === 'float16' ? 2 : 4;
-    const state = new Uint8Array(bytes * view.length * this.#numbersPerToken());
-    let at = 0;
-    for (const [i, tensor] of this.#decoder.cache.entries())
-      for (let head = 0; head < tensor.heads; head++) {
-        const from = offsetOf(tensor, view.block.columns, view.row, head, view.start);
-        const part = view.block.arrays[i]!.subarray(from, from + view.length * tensor.size);
-        state.set(new Uint8Array(part.buffer, part.byteOffset, part.byteLength), at);
-        at += part.byteLength;
-      }
-    return state;
+    const block = this.#make(1, view.length);
+    this.#copyTokens(view, block, 0, 0);
+    return Buffer.concat(block.arrays.map(bytesOf));
   }
 
   /** Fills an empty slot. False: the bytes are of another cache. */
@@ -168,15 +160,10 @@ export class SlotCache {
     this.#drop(slot);
     const block = this.#make(1, length);
     let at = 0;
-    for (const [i, tensor] of this.#decoder.cache.entries())
-      for (let head = 0; head < tensor.heads; head++) {
-        const from = offsetOf(tensor, block.columns, 0, head, 0);
-        const part = block.arrays[i]!.subarray(from, from + length * tensor.size);
-        new Uint8Array(part.buffer, part.byteOffset, part.byteLength).set(
-          state.subarray(at, at + part.byteLength),
-        );
-        at += part.byteLength;
-      }
+    for (const part of block.arrays.map(bytesOf)) {
+      part.set(state.subarray(at, at + part.length));
+      at += part.length;
+    }
     this.#see(slot, { block, row: 0, start: 0, length });
     return true;
   }
@@ -276,9 +263,9 @@ export class SlotCache {
     return { rows, columns, arrays, viewers: new Set() };
   }
 
-  #allocate(tensor: CacheTensor, rows: number, columns: number): CacheArray {
-    const size = sizeOf(tensor, rows, columns);
-    return this.#decoder.cacheType === 'float16' ? new Uint16Array(size) : new Float32Array(size);
+  #allocate({ heads, size }: CacheTensor, rows: number, columns: number): CacheArray {
+    const count = rows * heads * columns * size;
+    return this.#decoder.cacheType === 'float16' ? new Uint16Array(count) : new Float32Array(count);
   }
 
   #see(slot: number, view: View): void {
@@ -296,9 +283,8 @@ function withSpare(columns: number): number {
   return columns + Math.max(SPARE_COLUMNS, Math.ceil(columns * SPARE_SHARE));
 }
 
-/** Numbers of a tensor. */
-function sizeOf({ heads, size }: CacheTensor, rows: number, columns: number): number {
-  return rows * heads * columns * size;
+function bytesOf({ buffer, byteOffset, byteLength }: CacheArray): Uint8Array {
+  return new Uint8Array(buffer, byteOffset, byteLength);
 }
 
 function offsetOf(

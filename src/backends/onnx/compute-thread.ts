@@ -1,13 +1,13 @@
-/** Requests -> promises of the replies of a worker, which handles one request at a time. */
+/** Calls of the methods of another thread -> promises of what they return. It runs one call at a time. */
 import { Worker } from 'node:worker_threads';
 import { packageFile } from '../../common/index.ts';
 import { OnpolicyError } from '../../errors.ts';
-import type { Reply } from './messages.ts';
+import type { Call, Methods, Reply } from './serve.ts';
 
-/** A thread with a session. A request that waits keeps the process alive, an idle thread does not. */
-export class ComputeThread<Request extends { readonly kind: string }, Value> {
+/** A thread with a session. A call that waits keeps the process alive, an idle thread does not. */
+export class ComputeThread<Offered extends Methods<Offered>> {
   readonly #worker: Worker;
-  #pending: { resolve: (reply: Reply<Value>) => void; reject: (cause: Error) => void } | null = null;
+  #pending: { resolve: (reply: Reply) => void; reject: (cause: Error) => void } | null = null;
   #last: Promise<unknown> = Promise.resolve();
   #end: OnpolicyError | null = null;
 
@@ -17,18 +17,20 @@ export class ComputeThread<Request extends { readonly kind: string }, Value> {
       name: 'onpolicy-onnx',
     });
     this.#worker.unref();
-    this.#worker.on('message', (reply: Reply<Value>) => this.#settle(reply));
+    this.#worker.on('message', (reply: Reply) => this.#settle(reply));
     this.#worker.on('error', (cause) => this.#fail('the thread that computes has failed', cause));
     this.#worker.on('exit', () => this.#fail('the thread that computes has ended'));
   }
 
-  /** Sends a request behind those that wait. Rejects with the code that the thread gave; `KV_FULL` as the backend's contract has it. */
-  async request(request: Request): Promise<Value | undefined> {
-    const before = this.#last;
-    const answered = before.catch(() => {}).then(() => this.#send(request));
+  /** Calls behind those that wait. Rejects with the code that the thread gave; `KV_FULL` as the backend's contract has it. */
+  async call<Name extends keyof Offered & string>(
+    name: Name,
+    ...given: Parameters<Offered[Name]>
+  ): Promise<Awaited<ReturnType<Offered[Name]>>> {
+    const answered = this.#last.catch(() => {}).then(() => this.#send({ name, given }));
     this.#last = answered;
     const reply = await answered;
-    if (reply.kind === 'done') return reply.value;
+    if (reply.code === undefined) return reply.value as Awaited<ReturnType<Offered[Name]>>;
     if (reply.code === 'KV_FULL') throw Object.assign(new Error(reply.message), { code: reply.code });
     throw new OnpolicyError(reply.code, reply.message);
   }
@@ -36,21 +38,21 @@ export class ComputeThread<Request extends { readonly kind: string }, Value> {
   /** Frees the session and ends the thread. */
   async close(): Promise<void> {
     if (this.#end) return;
-    await this.request({ kind: 'close' } as Request).catch(() => {}); // it may have died
+    await this.call('close', ...([] as unknown as Parameters<Offered['close']>)).catch(() => {}); // it may have died
     this.#end = new OnpolicyError('CLOSED', 'the model is closed');
     await this.#worker.terminate();
   }
 
-  #send(request: Request): Promise<Reply<Value>> {
+  #send(call: Call): Promise<Reply> {
     if (this.#end) return Promise.reject(this.#end);
     return new Promise((resolve, reject) => {
       this.#pending = { resolve, reject };
       this.#worker.ref();
-      this.#worker.postMessage(request);
+      this.#worker.postMessage(call);
     });
   }
 
-  #settle(reply: Reply<Value>): void {
+  #settle(reply: Reply): void {
     const pending = this.#pending;
     this.#pending = null;
     this.#worker.unref();

@@ -1,8 +1,9 @@
 /** The inputs and outputs of a graph -> how it is fed, or why it is not supported. */
 import type { InferenceSession } from 'onnxruntime-node';
-import { errorAt, type OnpolicyError } from '../../errors.ts';
+import type { OnpolicyError } from '../../errors.ts';
 import { type FreshGraph, GROUPED } from './graph/index.ts';
 import type { CacheTensor, Decoder, DecoderSizes, Padding } from './messages.ts';
+import { unsupported } from './model-errors.ts';
 
 type Metadata = readonly InferenceSession.ValueMetadata[];
 type TensorMetadata = InferenceSession.TensorValueMetadata;
@@ -31,21 +32,24 @@ export function describeDecoder(
   const logits = made.get('logits');
   const embeddings = given.get('inputs_embeds');
   if (!(given.has('input_ids') || embeddings) || !logits?.isTensor)
-    throw noDecoder([...given.keys()], [...made.keys()]);
+    throw refused(
+      `it takes ${[...given.keys()].join(', ')} and gives ${[...made.keys()].join(', ')}: ` +
+        'a decoder of text takes input_ids or inputs_embeds and gives logits',
+    );
   if (embeddings?.isTensor && embeddings.type !== 'float32')
-    throw unsupported(`inputs_embeds is of type ${embeddings.type}; float32 can be computed with`);
+    throw refused(`inputs_embeds is of type ${embeddings.type}; float32 can be computed with`);
   const cache: CacheTensor[] = [];
   let cacheType: string | undefined;
   for (const input of inputs) {
     if (KNOWN.has(input.name)) continue;
     if (!input.isTensor || !/^past_key_values\.\d+\.(key|value)$/.test(input.name))
-      throw unsupported(`its input ${input.name} is not one of a decoder of text with keys and values`);
+      throw refused(`its input ${input.name} is not one of a decoder of text with keys and values`);
     if (cacheType !== undefined && input.type !== cacheType)
-      throw unsupported('keys and values are of different types');
+      throw refused('keys and values are of different types');
     cacheType = input.type;
     cache.push(toCacheTensor(input, made, sizes, changed));
   }
-  if (cache.length === 0) throw unsupported('it was exported without a cache of keys and values');
+  if (cache.length === 0) throw refused('it was exported without a cache of keys and values');
   const isGrouped = operators.has(GROUPED);
   const takesPositions = given.has('position_ids');
   const takesMask = given.has('attention_mask');
@@ -74,9 +78,9 @@ function toCacheTensor(
 ): CacheTensor {
   const name = input.name.replace('past_key_values', 'present');
   const present = changed?.freshOf.get(name) ?? name;
-  if (!made.has(present)) throw unsupported(`it has no output ${present}`);
+  if (!made.has(present)) throw refused(`it has no output ${present}`);
   if (input.shape.length !== 4)
-    throw unsupported(
+    throw refused(
       `${input.name} has ${input.shape.length} dimensions instead of batch, heads, tokens and size`,
     );
   return {
@@ -91,20 +95,14 @@ function sizeOf({ name, shape }: TensorMetadata, axis: number, fallback: number)
   const size = shape[axis];
   if (typeof size === 'number') return size;
   if (Number.isInteger(fallback) && fallback > 0) return fallback;
-  throw unsupported(`the size of axis ${axis} of ${name} stands neither in the graph nor in config.json`);
+  throw refused(`the size of axis ${axis} of ${name} stands neither in the graph nor in config.json`);
 }
 
 function toFloatType(type: string, name: string): 'float32' | 'float16' {
   if (type === 'float32' || type === 'float16') return type;
-  throw unsupported(`${name} is of type ${type}; float32 and float16 can be computed with`);
+  throw refused(`${name} is of type ${type}; float32 and float16 can be computed with`);
 }
 
-function noDecoder(inputs: string[], outputs: string[]): OnpolicyError {
-  return unsupported(
-    `it takes ${inputs.join(', ')} and gives ${outputs.join(', ')}: a decoder of text takes input_ids or inputs_embeds and gives logits`,
-  );
-}
-
-function unsupported(reason: string): OnpolicyError {
-  return errorAt('model', 'UNSUPPORTED', `this ONNX graph cannot generate text here: ${reason}`);
+function refused(reason: string): OnpolicyError {
+  return unsupported(`this ONNX graph cannot generate text here: ${reason}`);
 }

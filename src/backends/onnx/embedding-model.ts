@@ -4,8 +4,9 @@ import { defaultThreads, type NativeEmbedder } from '../../native/index.ts';
 import type { Gpu } from '../../protocol/index.ts';
 import type { Tokenizer } from '../../tokenizer/index.ts';
 import { ComputeThread } from './compute-thread.ts';
+import type { EmbeddingMethods } from './embedding-worker.ts';
 import { readFolder } from './folder.ts';
-import type { EmbeddingRequest, EmbeddingValue, OnnxPooling } from './messages.ts';
+import type { OnnxPooling } from './messages.ts';
 import { isTinyFolder } from './model.ts';
 import { chooseProviders } from './providers.ts';
 import { createTokenizer } from './tokenizer.ts';
@@ -34,21 +35,14 @@ export async function loadOnnxEmbedding(options: {
 }): Promise<OnnxEmbeddingModel> {
   const folder = readFolder(options.path);
   const providers = await chooseProviders(options.gpu);
-  const thread = new ComputeThread<EmbeddingRequest, EmbeddingValue>('embedding-worker');
+  const thread = new ComputeThread<EmbeddingMethods>('embedding-worker');
   try {
-    const size = (await thread.request({
-      kind: 'open',
-      file: folder.file,
-      threads: options.threads ?? defaultThreads(isTinyFolder(folder)),
-      providers,
-      sizes: folder.sizes,
-      pooling: options.pooling,
-      width: folder.width,
-    })) as number;
+    const { file, sizes, width } = folder;
+    const threads = options.threads ?? defaultThreads(isTinyFolder(folder));
+    const size = await thread.call('open', { file, sizes, width, pooling: options.pooling }, { threads, providers });
     if (options.signal.aborted) throw new OnpolicyError('ABORTED', `loading ${options.path} was aborted`);
     const tokenizer = await createTokenizer(folder, folder.sizes.vocabSize);
-    const embed = async (tokens: Int32Array, lengths: Int32Array): Promise<Float32Array> =>
-      (await thread.request({ kind: 'embed', tokens, lengths })) as Float32Array;
+    const embed = (tokens: Int32Array, lengths: Int32Array) => thread.call('embed', tokens, lengths);
     return { tokenizer, embedder: { size, embed, close: () => thread.close() } };
   } catch (error) {
     await thread.close();

@@ -3,19 +3,12 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { isObject } from '../../common/index.ts';
-import { errorAt, type OnpolicyError } from '../../errors.ts';
+import { errorAt } from '../../errors.ts';
+import type { SamplingDefaults } from '../../sampling/index.ts';
 import type { DecoderSizes, OnnxPooling } from './messages.ts';
-import { readVision, type VisionFiles } from './vision-files.ts';
+import { invalid, unsupported } from './model-errors.ts';
+import { architectureOf, readVision, type VisionFiles, WEIGHT_ENDINGS } from './vision-files.ts';
 import { type TokenizerFile, toTokenizerFile } from './vocabulary.ts';
-
-/** Sampling settings of `generation_config.json`; null: none. */
-export type FolderDefaults = {
-  readonly temperature: number | null;
-  readonly top_p: number | null;
-  readonly top_k: number | null;
-  readonly min_p: number | null;
-  readonly repetition_penalty: number | null;
-};
 
 /** What a folder holds. */
 export type ModelFolder = {
@@ -34,7 +27,8 @@ export type ModelFolder = {
   readonly eosIds: readonly number[];
   readonly chatTemplate: string;
   readonly toolTemplate: string;
-  readonly defaults: FolderDefaults;
+  /** Of `generation_config.json`. */
+  readonly defaults: SamplingDefaults;
   readonly tokenizer: TokenizerFile;
   readonly tokenizerConfig: Json;
   /** What it sees with; null: it reads text only. */
@@ -44,7 +38,7 @@ export type ModelFolder = {
 type Json = Readonly<Record<string, unknown>>;
 
 /** Graphs in the order in which one is chosen when the caller names none. */
-const GRAPHS = ['', '_fp16', '_quantized', '_int8', '_uint8', '_q4', '_q4f16', '_bnb4'].flatMap((ending) =>
+const GRAPHS = WEIGHT_ENDINGS.flatMap((ending) =>
   ['model', 'decoder_model_merged'].map((name) => `${name}${ending}.onnx`),
 );
 const DEFAULT_CONTEXT = 2048;
@@ -63,16 +57,9 @@ const CONTEXT_FIELDS = [
   'n_ctx',
 ];
 
-/** Whether a path is an ONNX model: a graph, or a folder with a configuration and graphs, or one that should be that. */
+/** Whether a path is an ONNX model: a graph, or a folder, as a GGUF model is a file: what is wrong with it is said in terms of ONNX. */
 export function isOnnxModel(file: string): boolean {
-  if (file.endsWith('.onnx')) return true;
-  if (!fs.existsSync(file) || !fs.statSync(file).isDirectory()) return false;
-  return true; // a GGUF model is a file: whatever is wrong with this folder is said in terms of ONNX
-}
-
-/** What a folder says of the texts of its model. Fails as {@link readFolder}. */
-export function describeOnnx(reference: string): Pick<ModelFolder, 'contextLength' | 'chatTemplate'> {
-  return readFolder(reference);
+  return file.endsWith('.onnx') || fs.statSync(file, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
 /** Reads a folder, or that of a graph. Fails with `MODEL_INVALID`, or `UNSUPPORTED` for models that do not generate text. */
@@ -80,10 +67,12 @@ export function readFolder(reference: string): ModelFolder {
   const isGraph = reference.endsWith('.onnx');
   const beside = path.dirname(reference);
   const folder = !isGraph ? reference : path.basename(beside) === 'onnx' ? path.dirname(beside) : beside;
-  refuseOtherKinds(folder);
+  if (fs.existsSync(path.join(folder, 'model_index.json')))
+    throw unsupported(`${folder} holds a diffusion pipeline, which does not generate text`);
   const config = readJson(folder, 'config.json');
   const text = isObject(config['text_config']) ? config['text_config'] : config;
-  refuseEncoders(config);
+  if (config['is_encoder_decoder'] === true)
+    throw unsupported(`${architectureOf(config)} is an encoder with a decoder; decoders alone can be served`);
   const file = isGraph ? reference : findGraph(folder);
   const processor = readOptional(folder, 'preprocessor_config.json');
   const vision = readVision(folder, file, { config, processor });
@@ -147,17 +136,6 @@ function hasWindow(config: Json): boolean {
   return Boolean(config['sliding_window']) && config['use_sliding_window'] !== false;
 }
 
-function refuseOtherKinds(folder: string): void {
-  if (fs.existsSync(path.join(folder, 'model_index.json')))
-    throw unsupported(`${folder} holds a diffusion pipeline, which does not generate text`);
-}
-
-function refuseEncoders(config: Json): void {
-  const architecture = String([config['architectures']].flat()[0] ?? config['model_type'] ?? 'unknown');
-  if (config['is_encoder_decoder'] === true)
-    throw unsupported(`${architecture} is an encoder with a decoder; decoders alone can be served`);
-}
-
 function findGraph(folder: string): string {
   for (const name of GRAPHS)
     for (const place of ['onnx', '']) {
@@ -192,7 +170,7 @@ function readTemplates(folder: string, config: Json): { chatTemplate: string; to
   return { chatTemplate: named('default'), toolTemplate: named('tool_use') };
 }
 
-function readDefaults(generation: Json): FolderDefaults {
+function readDefaults(generation: Json): SamplingDefaults {
   const read = (name: string): number | null => {
     const value = generation[name];
     return typeof value === 'number' ? value : null;
@@ -230,12 +208,4 @@ function number(config: Json, ...names: string[]): number {
     if (typeof value === 'number') return value;
   }
   return 0;
-}
-
-function invalid(reason: string, cause?: unknown): OnpolicyError {
-  return errorAt('model', 'MODEL_INVALID', reason, cause);
-}
-
-function unsupported(reason: string): OnpolicyError {
-  return errorAt('model', 'UNSUPPORTED', reason);
 }

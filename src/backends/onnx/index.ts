@@ -5,6 +5,6 @@
  */
 export { fetchModel, parseHubReference } from './download.ts';
 export { describeOnnxEmbedding, loadOnnxEmbedding } from './embedding-model.ts';
-export { describeOnnx, isOnnxModel } from './folder.ts';
+export { isOnnxModel, readFolder as describeOnnx } from './folder.ts';
 export type { OnnxPooling } from './messages.ts';
 export { loadOnnx, onnxBytes } from './model.ts';

@@ -5,7 +5,7 @@ import { MEMORY_COPY, MEMORY_REMOVE } from '../backend.ts';
 import { type Chunk, toBatches, toChunks, toRounds } from './batches.ts';
 import { type CacheArray, SlotCache } from './cache.ts';
 import { copyFromHalf } from './half.ts';
-import type { Decoder, MediaRows, StartRequest, StepRequest } from './messages.ts';
+import type { Decoder, GraphStep, MediaRows, StartOptions } from './messages.ts';
 
 type Feeds = Record<string, Tensor>;
 type TensorClass = typeof Tensor;
@@ -27,7 +27,7 @@ export class Runner {
   readonly #logits: Float32Array; // (rows, vocabulary) shared with the sampler
   readonly #abort: Int32Array; // (1)
 
-  constructor({ session, decoder, embeddings }: Graphs, tensorClass: TensorClass, start: StartRequest) {
+  constructor({ session, decoder, embeddings }: Graphs, tensorClass: TensorClass, start: StartOptions) {
     this.#session = session;
     this.#embeddings = embeddings;
     this.#decoder = decoder;
@@ -38,8 +38,8 @@ export class Runner {
   }
 
   /** Runs a step. Fails with `ABORTED` between two runs; what was computed stays in the cache. */
-  async step(step: StepRequest): Promise<void> {
-    this.edit(step.memoryEdits);
+  async step(step: GraphStep): Promise<void> {
+    this.#edit(step.memoryEdits);
     const rowOf = new Map<number, number>();
     for (const [row, token] of step.rows.entries()) rowOf.set(token, row);
     for (const round of toRounds(toChunks(step.sequences, step.positions), this.#decoder))
@@ -49,7 +49,20 @@ export class Runner {
       }
   }
 
-  edit(edits: Int32Array): void {
+  /** The whole cache of a slot after these edits. */
+  save(edits: Int32Array, slot: number): Uint8Array {
+    this.#edit(edits);
+    return this.#cache.save(slot);
+  }
+
+  /** Fills a slot that is empty after these edits. */
+  load(edits: Int32Array, slot: number, state: Uint8Array): void {
+    this.#edit(edits);
+    if (!this.#cache.load(slot, state))
+      throw Object.assign(new Error('the saved cache does not fit into this context'), { code: 'KV_FULL' });
+  }
+
+  #edit(edits: Int32Array): void {
     for (let i = 0; i < edits.length; i += 5) {
       const [kind, slot, target, from, to] = edits.subarray(i, i + 5) as unknown as number[] & { length: 5 };
       if (kind === MEMORY_REMOVE) this.#cache.cut(slot!, from!);
@@ -58,17 +71,8 @@ export class Runner {
     }
   }
 
-  save(slot: number): Uint8Array {
-    return this.#cache.save(slot);
-  }
-
-  load(slot: number, state: Uint8Array): void {
-    if (!this.#cache.load(slot, state))
-      throw Object.assign(new Error('the saved cache does not fit into this context'), { code: 'KV_FULL' });
-  }
-
   /** One run of the graph. What it gives is handed over, where outputs of our own would be copied once more. */
-  async #run(batch: readonly Chunk[], step: StepRequest, rowOf: ReadonlyMap<number, number>): Promise<void> {
+  async #run(batch: readonly Chunk[], step: GraphStep, rowOf: ReadonlyMap<number, number>): Promise<void> {
     const { cache, fresh, takesKept } = this.#decoder;
     const count = batch[0]!.count; // the longest
     const slots = batch.map(({ slot }) => slot);
@@ -105,7 +109,7 @@ export class Runner {
 
   #feed(
     batch: readonly Chunk[],
-    step: StepRequest,
+    step: GraphStep,
     { rows, columns, kept }: { rows: number; columns: number; kept: number },
   ): Feeds {
     const { isGrouped, takesMask, takesPositions, takesKept, hasBranch } = this.#decoder;

@@ -1,33 +1,36 @@
-/** Requests of a thread's owner -> replies, one at a time: the next one is sent when this one is answered. */
-import { type MessagePort, parentPort } from 'node:worker_threads';
-import { messageOf, OnpolicyError } from '../../errors.ts';
-import type { Reply } from './messages.ts';
+/** The methods of a thread -> replies to the calls of its owner, which come one at a time. */
+import { parentPort } from 'node:worker_threads';
+import { type ErrorCode, messageOf, OnpolicyError } from '../../errors.ts';
+
+/** What a thread offers. `close` frees what it holds, and is the last call. */
+export type Methods<Offered> = { [Name in keyof Offered]: (...given: never[]) => unknown } & {
+  close(): Promise<void>;
+};
+
+/** A call on its way to the thread, and what comes back. */
+export type Call = { readonly name: string; readonly given: readonly unknown[] };
+export type Reply =
+  | { readonly value: unknown; readonly code?: undefined }
+  | { readonly code: ErrorCode | 'KV_FULL'; readonly message: string };
 
 /**
- * Answers each request with what `handle` makes of it. The thread ends after a request of kind `close`. It is the caller's
- * alone: it loses `Float16Array`, in which onnxruntime-common would keep 16-bit tensors that onnxruntime-node cannot read.
+ * Makes the methods of this thread callable from its owner, and ends it after `close`. The thread is the owner's alone: it loses
+ * `Float16Array`, in which onnxruntime-common would keep 16-bit tensors that onnxruntime-node cannot read.
  */
-export function serve<Request extends { readonly kind: string }, Value>(
-  handle: (request: Request) => Promise<Value | undefined>,
-): void {
+export function serve<Offered extends Methods<Offered>>(methods: Offered): void {
   Reflect.deleteProperty(globalThis, 'Float16Array');
-  parentPort?.on('message', (request: Request) => reply(parentPort!, request, handle));
+  parentPort?.on('message', async ({ name, given }: Call) => {
+    parentPort!.postMessage(await replyTo(methods[name as keyof Offered], given));
+    if (name === 'close') parentPort!.close();
+  });
 }
 
-async function reply<Request extends { readonly kind: string }, Value>(
-  port: MessagePort,
-  request: Request,
-  handle: (request: Request) => Promise<Value | undefined>,
-): Promise<void> {
-  let answer: Reply<Value>;
+async function replyTo(method: (...given: never[]) => unknown, given: readonly unknown[]): Promise<Reply> {
   try {
-    const value = await handle(request);
-    answer = value === undefined ? { kind: 'done' } : { kind: 'done', value };
+    return { value: await method(...(given as never[])) };
   } catch (error) {
     const { code } = error as { code?: string };
     const known = error instanceof OnpolicyError ? error.code : code === 'KV_FULL' ? code : 'BACKEND_FAILED';
-    answer = { kind: 'failed', code: known, message: messageOf(error) };
+    return { code: known, message: messageOf(error) };
   }
-  port.postMessage(answer);
-  if (request.kind === 'close') port.close();
 }

@@ -1,11 +1,10 @@
 /** A graph's file, or the bytes of a changed graph -> a session of onnxruntime. */
 import path from 'node:path';
 import type { InferenceSession } from 'onnxruntime-node';
-import { messageOf, OnpolicyError } from '../../errors.ts';
+import { messageOf } from '../../errors.ts';
+import type { SessionSettings } from './messages.ts';
+import { invalid } from './model-errors.ts';
 import { loadRuntime } from './packages.ts';
-
-/** What a session computes with. */
-export type SessionSettings = { readonly threads: number; readonly providers: readonly string[] };
 
 /** Opens `file`, or `bytes` in its place whose weights lie beside it. Fails with `MODEL_INVALID`. */
 export async function openSession(
@@ -30,8 +29,6 @@ export async function openSession(
   };
   const loading = bytes ? InferenceSession.create(bytes, options) : InferenceSession.create(file, options);
   return await loading.catch((cause: unknown) => {
-    throw new OnpolicyError('MODEL_INVALID', `model: ${file} cannot be loaded: ${messageOf(cause)}`, {
-      cause,
-    });
+    throw invalid(`${file} cannot be loaded: ${messageOf(cause)}`, cause);
   });
 }

@@ -1,7 +1,8 @@
 /** A model folder's tokenizer files -> a tokenizer. Encoding is that of @huggingface/transformers. */
-import { errorAt, messageOf } from '../../errors.ts';
+import { messageOf } from '../../errors.ts';
 import type { Tokenizer } from '../../tokenizer/index.ts';
 import type { ModelFolder } from './folder.ts';
+import { invalid } from './model-errors.ts';
 import { loadTransformers } from './packages.ts';
 import { readTokens } from './vocabulary.ts';
 
@@ -44,7 +45,7 @@ async function createEncoder(model: ModelFolder, parsesSpecial: boolean): Promis
   const { PreTrainedTokenizer, AutoTokenizer } = await loadTransformers();
   const { tokenizer: file, tokenizerConfig, folder } = model;
   const refuse = (cause: unknown): never => {
-    throw errorAt('model', 'MODEL_INVALID', `the tokenizer of ${folder}: ${messageOf(cause)}`, cause);
+    throw invalid(`the tokenizer of ${folder}: ${messageOf(cause)}`, cause);
   };
   try {
     const tokenizer = parsesSpecial

@@ -1,7 +1,7 @@
 /** A model folder -> the graphs beside its decoder that let it see; null: it reads text only. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { errorAt, type OnpolicyError } from '../../errors.ts';
+import { invalid, unsupported } from './model-errors.ts';
 
 /** What a folder of a model that sees holds beside its decoder. */
 export type VisionFiles = {
@@ -17,7 +17,8 @@ type Json = Readonly<Record<string, unknown>>;
 
 /** Processors whose pictures become runs of one token, one run for each picture that the encoder gets. */
 const PROCESSORS = ['LlavaProcessor', 'Idefics3Processor', 'SmolVLMProcessor'];
-const ENDINGS = ['', '_fp16', '_quantized', '_int8', '_uint8', '_q4', '_q4f16', '_bnb4'];
+/** Behind the names of graphs, by the type of their weights: in the order in which one is chosen when the caller names none. */
+export const WEIGHT_ENDINGS = ['', '_fp16', '_quantized', '_int8', '_uint8', '_q4', '_q4f16', '_bnb4'];
 
 /**
  * Finds them beside the decoder's `graph`: of the same kind of weights if there are such. Fails with `MODEL_INVALID` when one is
@@ -32,7 +33,7 @@ export function readVision(
   const names = fs.existsSync(place) ? fs.readdirSync(place).filter((name) => name.endsWith('.onnx')) : [];
   const isThere = (stem: string): boolean => names.some((name) => name.startsWith(stem));
   if (!isThere('vision_encoder') && !isThere('embed_tokens')) return null;
-  const architecture = String([config['architectures']].flat()[0] ?? config['model_type'] ?? 'unknown');
+  const architecture = architectureOf(config);
   if (isThere('audio_encoder')) throw unsupported(`${architecture} hears, which ONNX models cannot here`);
   const kind = processor['processor_class'];
   if (typeof kind !== 'string' || !PROCESSORS.includes(kind))
@@ -43,12 +44,12 @@ export function readVision(
   const imageTokenId = config['image_token_id'] ?? config['image_token_index'];
   if (!Number.isInteger(imageTokenId))
     throw invalid(`${path.join(folder, 'config.json')} has no image_token_id or image_token_index`);
-  const ending = ENDINGS.find((end) => end !== '' && graph.endsWith(`${end}.onnx`)) ?? '';
+  const ending = WEIGHT_ENDINGS.find((end) => end !== '' && graph.endsWith(`${end}.onnx`)) ?? '';
   const find = (stem: string): string => {
-    for (const end of [ending, ...ENDINGS])
+    for (const end of [ending, ...WEIGHT_ENDINGS])
       if (names.includes(`${stem}${end}.onnx`)) return path.join(place, `${stem}${end}.onnx`);
     throw invalid(
-      `${place} holds no ${stem}*.onnx: expected one of ${ENDINGS.map((end) => `${stem}${end}.onnx`).join(', ')}`,
+      `${place} holds no ${stem}*.onnx: expected one of ${WEIGHT_ENDINGS.map((end) => `${stem}${end}.onnx`).join(', ')}`,
     );
   };
   return {
@@ -58,10 +59,7 @@ export function readVision(
   };
 }
 
-function invalid(reason: string): OnpolicyError {
-  return errorAt('model', 'MODEL_INVALID', reason);
-}
-
-function unsupported(reason: string): OnpolicyError {
-  return errorAt('model', 'UNSUPPORTED', reason);
+/** The name of a configuration's model. */
+export function architectureOf(config: Json): string {
+  return String([config['architectures']].flat()[0] ?? config['model_type'] ?? 'unknown');
 }

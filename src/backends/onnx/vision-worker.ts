@@ -2,15 +2,9 @@
 import os from 'node:os';
 import type { Tensor as Pixels, Processor, RawImage } from '@huggingface/transformers';
 import type { InferenceSession, Tensor } from 'onnxruntime-node';
-import { errorAt, messageOf, OnpolicyError } from '../../errors.ts';
-import type {
-  Expansion,
-  Features,
-  OpenVisionRequest,
-  Picture,
-  VisionRequest,
-  VisionValue,
-} from './messages.ts';
+import { messageOf, OnpolicyError } from '../../errors.ts';
+import type { Expansion, Features, Picture, SessionSettings } from './messages.ts';
+import { invalid, unsupported } from './model-errors.ts';
 import { loadRuntime, loadTransformers } from './packages.ts';
 import { serve } from './serve.ts';
 import { openSession } from './session.ts';
@@ -35,11 +29,11 @@ const NICENESS = 3;
 let opened: Opened | null = null;
 let last: Processed | null = null; // tiles of one picture are encoded one after the other
 
-async function open(request: OpenVisionRequest): Promise<undefined> {
-  const { folder, file } = request;
+/** Opens a vision encoder and the processor of its folder. */
+async function open(folder: string, file: string, settings: SessionSettings): Promise<void> {
   // Linux alone has priorities of threads. The session's own threads inherit this one's.
   if (process.platform === 'linux') os.setPriority(0, NICENESS);
-  const session = await openSession(file, request);
+  const session = await openSession(file, settings);
   for (const input of session.inputMetadata) {
     const type = input.isTensor ? input.type : 'no tensor';
     if (INPUTS[input.name] !== type)
@@ -51,9 +45,7 @@ async function open(request: OpenVisionRequest): Promise<undefined> {
   const { Tensor } = await loadRuntime();
   const processor = await AutoProcessor.from_pretrained(folder, { local_files_only: true }).catch(
     (cause: unknown) => {
-      throw new OnpolicyError('MODEL_INVALID', `model: the processor of ${folder}: ${messageOf(cause)}`, {
-        cause,
-      });
+      throw invalid(`the processor of ${folder}: ${messageOf(cause)}`, cause);
     },
   );
   // Prompts are tokenized as a whole: of the processor its text is wanted.
@@ -81,13 +73,15 @@ async function prepare({ id, rgb, width, height }: Picture, placeholder: string)
   return last;
 }
 
+/** What stands for a picture in a prompt: `placeholder`, as the processor expands it. */
 async function describe(picture: Picture, placeholder: string): Promise<Expansion> {
   const { text, pixels } = await prepare(picture, placeholder);
   const { dims } = pixels;
   return { text, tiles: dims.length === 5 ? dims[0]! * dims[1]! : dims[0]! };
 }
 
-async function encode(picture: Picture, tile: number, placeholder: string): Promise<Features> {
+/** Encodes a tile of a picture that was described so. */
+async function encode(picture: Picture, placeholder: string, tile: number): Promise<Features> {
   const { session, output, Tensor } = opened!;
   const { dims, data } = (await prepare(picture, placeholder)).pixels;
   const shape = dims.slice(-3);
@@ -114,24 +108,16 @@ async function encode(picture: Picture, tile: number, placeholder: string): Prom
   return { values: shared, size: features.dims.at(-1)! };
 }
 
-async function handle(request: VisionRequest): Promise<VisionValue | undefined> {
-  switch (request.kind) {
-    case 'open':
-      return await open(request);
-    case 'describe':
-      return await describe(request.picture, request.placeholder);
-    case 'encode':
-      return await encode(request.picture, request.tile, request.placeholder);
-    case 'close':
-      last = null;
-      await opened?.session.release();
-      opened = null;
-      return undefined;
-  }
-}
+const methods = {
+  open,
+  describe,
+  encode,
+  async close(): Promise<void> {
+    await opened?.session.release();
+  },
+};
 
-function unsupported(reason: string): OnpolicyError {
-  return errorAt('model', 'UNSUPPORTED', reason);
-}
+/** What the thread that sees offers. */
+export type VisionMethods = typeof methods;
 
-serve<VisionRequest, VisionValue>(handle);
+serve(methods);

@@ -1,11 +1,12 @@
 /** Texts and pictures of a prompt -> tokens and chunks, and rows of embeddings: what a projector is to a GGUF model. */
-import { errorAt, OnpolicyError } from '../../errors.ts';
+import { OnpolicyError } from '../../errors.ts';
 import { type Handle, loadAddon, type NativeChunk, type NativeProjector } from '../../native/index.ts';
 import type { Tokenizer } from '../../tokenizer/index.ts';
 import { ComputeThread } from './compute-thread.ts';
-import type { Expansion, Features, Picture, VisionRequest, VisionValue } from './messages.ts';
-import type { SessionSettings } from './session.ts';
+import type { Features, Picture, SessionSettings } from './messages.ts';
+import { invalid } from './model-errors.ts';
 import type { VisionFiles } from './vision-files.ts';
+import type { VisionMethods } from './vision-worker.ts';
 
 /** What {@link OnnxProjector.encode} is asked for. */
 type Tile = { readonly picture: Picture; readonly tile: number };
@@ -29,12 +30,12 @@ export class OnnxProjector implements NativeProjector {
   readonly wholeRows = 0;
   /** What the chat template writes for a picture. */
   readonly placeholder: string;
-  readonly #thread: ComputeThread<VisionRequest, VisionValue>;
+  readonly #thread: ComputeThread<VisionMethods>;
   readonly #tokenizer: Tokenizer;
   readonly #imageTokenId: number;
 
   private constructor(
-    thread: ComputeThread<VisionRequest, VisionValue>,
+    thread: ComputeThread<VisionMethods>,
     tokenizer: Tokenizer,
     { imageTokenId }: VisionFiles,
   ) {
@@ -51,16 +52,14 @@ export class OnnxProjector implements NativeProjector {
     tokenizer: Tokenizer,
     settings: SessionSettings,
   ): Promise<OnnxProjector> {
-    const thread = new ComputeThread<VisionRequest, VisionValue>('vision-worker');
+    const thread = new ComputeThread<VisionMethods>('vision-worker');
     try {
       const projector = new OnnxProjector(thread, tokenizer, files);
       if (projector.placeholder === '')
-        throw errorAt(
-          'model',
-          'MODEL_INVALID',
+        throw invalid(
           `the tokenizer of ${folder} has no token of the id ${files.imageTokenId}, which config.json names as that of pictures`,
         );
-      await thread.request({ kind: 'open', folder, file: files.encoder, ...settings });
+      await thread.call('open', folder, files.encoder, settings);
       return projector;
     } catch (error) {
       await thread.close();
@@ -74,8 +73,7 @@ export class OnnxProjector implements NativeProjector {
       parts.map(async (part): Promise<Piece> => {
         if (typeof part === 'string') return { text: part, picture: null, tiles: 0 };
         const picture = await toPicture(part);
-        const request = { kind: 'describe', picture, placeholder: this.placeholder } as const;
-        return { ...((await this.#thread.request(request)) as Expansion), picture };
+        return { ...(await this.#thread.call('describe', picture, this.placeholder)), picture };
       }),
     );
     const ids = await this.#tokenizer.encode(pieces.map(({ text }) => text).join(''), {
@@ -94,8 +92,7 @@ export class OnnxProjector implements NativeProjector {
       if (cancelled[0] !== 0) throw new OnpolicyError('ABORTED', 'encoding was aborted');
     };
     check();
-    const request = { kind: 'encode', picture, tile, placeholder: this.placeholder } as const;
-    const features = (await this.#thread.request(request)) as Features;
+    const features = await this.#thread.call('encode', picture, this.placeholder, tile);
     check();
     return { handle: features as unknown as Handle, bytes: features.values.byteLength, slices: 1 };
   }

@@ -1,13 +1,21 @@
-/** Requests -> replies: the thread that computes, one request at a time. */
+/** Graphs of a decoder -> steps of it: the thread that computes. */
 import type { InferenceSession } from 'onnxruntime-node';
-import { errorAt, OnpolicyError } from '../../errors.ts';
 import { describeDecoder } from './decoder.ts';
 import { fuseAttention, giveFresh, readGraphFile, writeGraph } from './graph/index.ts';
-import type { ComputeValue, Decoder, OpenRequest, Request } from './messages.ts';
+import type { Decoder, DecoderSizes, GraphStep, SessionSettings, StartOptions } from './messages.ts';
+import { unsupported } from './model-errors.ts';
 import { loadRuntime } from './packages.ts';
 import { Runner } from './runner.ts';
 import { serve } from './serve.ts';
-import { openSession, type SessionSettings } from './session.ts';
+import { openSession } from './session.ts';
+
+/** The graphs to open, and the sizes that they leave open. */
+export type DecoderFiles = {
+  readonly file: string;
+  readonly sizes: DecoderSizes;
+  /** The graph that makes ids embeddings; null: the decoder takes ids. */
+  readonly embeddings: string | null;
+};
 
 type Opened = {
   readonly session: InferenceSession;
@@ -18,25 +26,21 @@ type Opened = {
 let opened: Opened | null = null;
 let runner: Runner | null = null;
 
-async function open(request: OpenRequest): Promise<Decoder> {
-  const { file, sizes } = request;
+async function open({ file, sizes, embeddings }: DecoderFiles, settings: SessionSettings): Promise<Decoder> {
   const graph = readGraphFile(file);
   const changed = fuseAttention(graph, sizes) ?? giveFresh(graph, sizes);
   const bytes = changed ? writeGraph(graph, changed.nodes, changed.outputs) : null;
-  const session = await openSession(file, request, bytes);
+  const session = await openSession(file, settings, bytes);
   const operators = new Set([...graph.operators, ...(changed?.nodes ?? []).map(({ opType }) => opType)]);
   const { inputMetadata: inputs, outputMetadata: outputs } = session;
   const decoder = describeDecoder({ inputs, outputs }, operators, sizes, changed);
-  if (decoder.takesEmbeddings !== (request.embeddings !== null))
-    throw new OnpolicyError(
-      'UNSUPPORTED',
+  if (decoder.takesEmbeddings !== (embeddings !== null))
+    throw unsupported(
       decoder.takesEmbeddings
-        ? `model: ${file} takes inputs_embeds, and there is no embed_tokens*.onnx beside it`
-        : `model: ${file} takes input_ids, so that no picture can come in, but there is an embed_tokens*.onnx beside it`,
-      { param: 'model' },
+        ? `${file} takes inputs_embeds, and there is no embed_tokens*.onnx beside it`
+        : `${file} takes input_ids, so that no picture can come in, but there is an embed_tokens*.onnx beside it`,
     );
-  const embeddings = request.embeddings === null ? null : await openEmbeddings(request.embeddings, request);
-  opened = { session, decoder, embeddings };
+  opened = { session, decoder, embeddings: embeddings && (await openEmbeddings(embeddings, settings)) };
   return decoder;
 }
 
@@ -46,35 +50,24 @@ async function openEmbeddings(file: string, settings: SessionSettings): Promise<
   const [output] = session.outputMetadata;
   if (session.inputNames.join() === 'input_ids' && output?.isTensor && output.type === 'float32')
     return session;
-  throw errorAt('model', 'UNSUPPORTED', `${file}: expected a graph from input_ids to embeddings of float32`);
+  throw unsupported(`${file}: expected a graph from input_ids to embeddings of float32`);
 }
 
-async function handle(request: Request): Promise<ComputeValue | undefined> {
-  switch (request.kind) {
-    case 'open':
-      return await open(request);
-    case 'start': {
-      const { Tensor } = await loadRuntime();
-      runner = new Runner(opened!, Tensor, request);
-      return undefined;
-    }
-    case 'step':
-      await runner!.step(request);
-      return undefined;
-    case 'save':
-      runner!.edit(request.memoryEdits);
-      return runner!.save(request.slot);
-    case 'load':
-      runner!.edit(request.memoryEdits);
-      runner!.load(request.slot, request.state);
-      return undefined;
-    case 'close':
-      runner = null;
-      await opened?.session.release();
-      await opened?.embeddings?.release();
-      opened = null;
-      return undefined;
-  }
-}
+const methods = {
+  open,
+  async start(options: StartOptions): Promise<void> {
+    runner = new Runner(opened!, (await loadRuntime()).Tensor, options);
+  },
+  step: (step: GraphStep): Promise<void> => runner!.step(step),
+  save: (edits: Int32Array, slot: number): Uint8Array => runner!.save(edits, slot),
+  load: (edits: Int32Array, slot: number, state: Uint8Array): void => runner!.load(edits, slot, state),
+  async close(): Promise<void> {
+    await opened?.session.release();
+    await opened?.embeddings?.release();
+  },
+};
 
-serve<Request, ComputeValue>(handle);
+/** What the thread of a decoder offers. */
+export type DecoderMethods = typeof methods;
+
+serve(methods);

@@ -1,7 +1,7 @@
 /** An ONNX file -> its graph as nodes that can be changed, and back to bytes. Weights are never read: what is written refers to them. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { errorAt } from '../../../errors.ts';
+import { invalid } from '../model-errors.ts';
 import { BYTES, bytesField, type Field, floatField, numberField, Reader } from './protobuf.ts';
 
 /** An attribute as it stands in the file, and its value when it is one or more integers. */
@@ -80,7 +80,7 @@ export function readGraphFile(file: string): GraphFile {
     if (!domains.has(MICROSOFT)) parts.rest.model.push(bytesField(MODEL.opset, microsoftOpset()));
     return parts;
   } catch (cause) {
-    throw errorAt('model', 'MODEL_INVALID', `${file} is damaged, or no ONNX model`, cause);
+    throw invalid(`${file} is damaged, or no ONNX model`, cause);
   } finally {
     fs.closeSync(descriptor);
   }
