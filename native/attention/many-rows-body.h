@@ -1,11 +1,12 @@
 // As kernel-body.h, for blocks of which many rows read the same cells, as those of a prompt: the cells become numbers once, for all rows. A lane of a
 // sum is then computed for as many cells as a vector has lanes, and lanes are added by adding vectors: the same sums in the same order. The set also defines:
-//   kManyRows, kManyVectors     rows and vectors of a tile
+//   kScoreRows, kScoreVectors   rows and vectors of a tile of scores, of which two lanes are computed at a time
+//   kManyRows, kManyVectors     rows and vectors of a tile of weighted values
 //   Transpose(square)           kLanes vectors
 
-// The lanes of a score in such an order that those that are added first come first: 8, then 4, 2 and 1 apart.
-constexpr int kLaneOrder[kLanes] = {0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15};
-constexpr int kLevels = 4;  // of additions
+constexpr int kHalf = kLanes / 2;
+constexpr int kLaneOrder[kHalf] = {0, 4, 2, 6, 1, 5, 3, 7};  // each with the lane kHalf behind; then sums 4, 2 and 1 apart are neighbours
+constexpr int kLevels = 3;                                   // of adding neighbours
 
 constexpr auto kInOrder = [] {
   std::array<int32_t, kBlockCells> places{};
@@ -46,11 +47,11 @@ void WidenValues(const Block& block) {
 template <int kRows, int kVectors>
 void ScoreTile(const Block& block, int row, int at) {
   constexpr int kSums = kRows * kVectors;
-  Wide added[kLevels][kSums];  // [n]: sums of 2^(n + 1) lanes, which wait for those of the next
+  Wide added[kLevels + 1][kSums];  // [n]: sums of 2^(n + 1) lanes, which wait for their neighbours'
   const size_t lane_keys = static_cast<size_t>(block.k_vectors) * kBlockCells;
-  for (int step = 0; step < kLanes / 2; ++step) {
-    const int lane = kLaneOrder[2 * step];
-    const float *keys = block.keys + lane * lane_keys + at, *other_keys = keys + kLanes / 2 * lane_keys;
+  for (int step = 0; step < kHalf; ++step) {
+    const int lane = kLaneOrder[step];
+    const float *keys = block.keys + lane * lane_keys + at, *other_keys = keys + kHalf * lane_keys;
     Wide sums[kSums], others[kSums];
 #pragma GCC unroll 16
     for (int i = 0; i < kSums; ++i) sums[i] = others[i] = SetFloats(0);
@@ -67,7 +68,7 @@ void ScoreTile(const Block& block, int row, int at) {
 #pragma GCC unroll 4
         for (int v = 0; v < kVectors; ++v) {
           sums[r * kVectors + v] = Added(SetFloats(q[0]), key[v], sums[r * kVectors + v]);
-          others[r * kVectors + v] = Added(SetFloats(q[kLanes / 2]), other_key[v], others[r * kVectors + v]);
+          others[r * kVectors + v] = Added(SetFloats(q[kHalf]), other_key[v], others[r * kVectors + v]);
         }
       }
     }
@@ -84,7 +85,7 @@ void ScoreTile(const Block& block, int row, int at) {
   for (int r = 0; r < kRows; ++r)
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v)
-      StoreFloats(added[kLevels - 1][r * kVectors + v], block.scores + (row + r) * kBlockCells + at + v * kLanes);
+      StoreFloats(added[kLevels][r * kVectors + v], block.scores + (row + r) * kBlockCells + at + v * kLanes);
 }
 
 // What any of kRows rows sees, as the first and the end of the block; false if that is nothing.
@@ -99,7 +100,7 @@ bool SeesAny(int row, Block* block) {
 }
 
 // Fetches a share of the block's values and of the keys of the next one, which mostly lie behind its own.
-inline void FetchShare(const Block& block, int row, int rows) {
+ONPOLICY_FETCHES FetchShare(const Block& block, int row, int rows) {
   for (int c = kBlockCells * row / block.rows; c < kBlockCells * (row + rows) / block.rows; ++c) {
     Fetch(CellOf(block.v, block.v_stride, block, c), block.v_fetched);
     Fetch(CellOf(block.k, block.k_stride, block, c) + kBlockCells * block.k_stride, block.k_fetched);
