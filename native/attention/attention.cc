@@ -14,8 +14,10 @@ namespace onpolicy::attention {
 namespace {
 
 constexpr int64_t kTasksPerThread = 4;
-constexpr int64_t kFewGroups = 4;     // of tokens, as sequences have that decode: cells are read from memory, about once
-constexpr int64_t kCachedHeads = 2;   // of many groups: their keys and values stay in the cache from group to group
+constexpr int kLeastRows = 32;            // of a task, where there are as many
+constexpr int kMostNumbers = 1 << 16;     // of the rows of a task and of their sums
+constexpr int64_t kFewRows = 128;         // of a KV head, as sequences have that decode: cells are read from memory, about once
+constexpr int64_t kCachedHeads = 2;       // of many rows: heads for which a thread sees only once which cells there are
 
 size_t RoundedUp(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
@@ -31,24 +33,33 @@ float FactorOf(const float* total, float sink) {
 
 Plan::Plan(const Attention& attention, int threads) : attention_(attention), threads_(threads) {
   const int64_t shared = attention.heads / attention.kv_heads;
-  head_parts_ = static_cast<int>((shared + kMostRows - 1) / kMostRows);
-  group_heads_ = static_cast<int>((shared + head_parts_ - 1) / head_parts_);
-  const int64_t group_tokens = std::clamp(kMostRows / group_heads_, 1, kMostTokens);
-  token_groups_ = (attention.tokens + group_tokens - 1) / group_tokens;
   words_ = attention.cells / kBlockCells;
   spans_ = (words_ + kSpanBlocks - 1) / kSpanBlocks;
-  row_tasks_ = attention.streams * token_groups_ * attention.kv_heads * head_parts_;
-  reads_cells_once_ = token_groups_ <= kFewGroups;
+  int rows = std::clamp(kMostNumbers / (attention.k_width + attention.v_width), kLeastRows, kMostRows);
+  for (;; rows /= 2) {
+    head_parts_ = static_cast<int>((shared + rows - 1) / rows);
+    group_heads_ = static_cast<int>((shared + head_parts_ - 1) / head_parts_);
+    const int64_t group_tokens = std::clamp(rows / group_heads_, 1, kMostTokens);
+    token_groups_ = (attention.tokens + group_tokens - 1) / group_tokens;
+    row_tasks_ = attention.streams * token_groups_ * attention.kv_heads * head_parts_;
+    if (rows < 2 * kLeastRows || row_tasks_ >= kTasksPerThread * threads) break;
+  }
+  task_tokens_ = static_cast<int>((attention.tokens + token_groups_ - 1) / token_groups_);
+  task_rows_ = task_tokens_ * group_heads_;
+  reads_cells_once_ = attention.tokens * shared <= kFewRows;
   batch_ = reads_cells_once_ ? attention.kv_heads : std::gcd(attention.kv_heads, kCachedHeads);
   side_heads_ = batch_;
   while (batch_ > 1 && row_tasks_ < batch_ * kTasksPerThread * threads) batch_ = batch_ % 2 == 0 ? batch_ / 2 : 1;
   is_split_ = threads > 1 && spans_ > 1 && row_tasks_ < kTasksPerThread * threads;
   tasks_ = is_split_ ? row_tasks_ * spans_ : row_tasks_;
   part_floats_ = 2 + static_cast<size_t>(attention.v_width);
-  const size_t floats = kMostRows * (kBlockCells + 1 + kLanes + static_cast<size_t>(attention.v_width) + part_floats_) + part_floats_ +
-                        kMostTokens * kBlockCells + kBlockCells + (attention.positions ? 2 * static_cast<size_t>(attention.cells) : 0);
-  thread_bytes_ = RoundedUp(floats * sizeof(float) + static_cast<size_t>(words_) * (kMostTokens + 2) * sizeof(uint64_t));
-  if (is_split_) partial_bytes_ = static_cast<size_t>(tasks_) * kMostRows * part_floats_ * sizeof(float);
+  const size_t of_cell = static_cast<size_t>(attention.k_width + attention.v_width + 1);
+  const size_t of_row = kBlockCells + 1 + kLanes + static_cast<size_t>(attention.v_width) + part_floats_;
+  const size_t floats = kBlockCells * of_cell + static_cast<size_t>(task_rows_) * of_row + part_floats_ +
+                        (attention.positions ? 2 * static_cast<size_t>(attention.cells) : 0);
+  const size_t of_token = static_cast<size_t>(words_) + 1;
+  thread_bytes_ = RoundedUp(floats * sizeof(float) + (static_cast<size_t>(task_tokens_) * of_token + 2 * static_cast<size_t>(words_)) * sizeof(uint64_t));
+  if (is_split_) partial_bytes_ = static_cast<size_t>(tasks_ * task_rows_) * part_floats_ * sizeof(float);
 }
 
 // The heads of a group lie side by side: they see the same cells, and their keys are neighbours in memory. Of many groups only a few heads do, so that their
@@ -76,16 +87,19 @@ Plan::Scratch Plan::ScratchOf(int thread, uint8_t* work) const {
   auto* next = reinterpret_cast<float*>(work + static_cast<size_t>(thread) * thread_bytes_);
   const auto take = [&](size_t floats) { return std::exchange(next, next + floats); };
   Scratch scratch;
-  const auto words = static_cast<size_t>(words_);
-  scratch.seen = reinterpret_cast<uint64_t*>(take(2 * words * kMostTokens));
+  const auto words = static_cast<size_t>(words_), rows = static_cast<size_t>(task_rows_), tokens = static_cast<size_t>(task_tokens_);
+  // Vectors first, which so lie at multiples of their size; then what has 8 bytes each.
+  scratch.keys = take(kBlockCells * static_cast<size_t>(attention_.k_width));
+  scratch.values = take(kBlockCells * static_cast<size_t>(attention_.v_width));
+  scratch.scores = take(rows * kBlockCells);
+  scratch.sums = take(rows * kLanes);
+  scratch.y = take(rows * static_cast<size_t>(attention_.v_width));
+  scratch.seen = reinterpret_cast<uint64_t*>(take(2 * words * tokens));
   scratch.any = reinterpret_cast<uint64_t*>(take(2 * words));
   scratch.all = reinterpret_cast<uint64_t*>(take(2 * words));
-  scratch.scores = take(kMostRows * kBlockCells);
-  scratch.mask = take(kMostTokens * kBlockCells);
-  scratch.largest = take(kMostRows);
-  scratch.sums = take(kMostRows * kLanes);
-  scratch.y = take(kMostRows * static_cast<size_t>(attention_.v_width));
-  scratch.part = take((kMostRows + 1) * part_floats_);
+  scratch.seen_of_block = reinterpret_cast<uint64_t*>(take(2 * tokens));
+  scratch.largest = take(rows);
+  scratch.part = take((rows + 1) * part_floats_);
   scratch.index = reinterpret_cast<int32_t*>(take(kBlockCells));
   const size_t listed = attention_.positions ? static_cast<size_t>(attention_.cells) : 0;
   scratch.shared = reinterpret_cast<int32_t*>(take(listed));
@@ -95,7 +109,7 @@ Plan::Scratch Plan::ScratchOf(int thread, uint8_t* work) const {
 
 float* Plan::Partial(int64_t row_task, int64_t span, uint8_t* work) const {
   auto* partials = reinterpret_cast<float*>(work + static_cast<size_t>(threads_) * thread_bytes_);
-  return partials + static_cast<size_t>(row_task * spans_ + span) * kMostRows * part_floats_;
+  return partials + static_cast<size_t>((row_task * spans_ + span) * task_rows_) * part_floats_;
 }
 
 void Plan::Finish(const Rows& rows, const float* parts) const {

@@ -45,12 +45,15 @@ class Plan {
   // Rows with few tasks are split by spans of cells: all tasks are then followed by merges, with a barrier between them.
   int64_t merges() const { return is_split_ ? row_tasks_ : 0; }
 
+  // Tokens of one sequence, whose cells lie side by side or have known positions.
+  struct Together {
+    bool is_one_sequence = false;
+    int64_t listed = 0, first = 0;  // in a cache that sequences share: how many cells they see, and the position of the first, see Sorted
+  };
   // What a thread of a plan knows of the tokens of its last task.
   struct Seen {
-    int64_t tokens = -1;   // which ones
-    bool is_range = true;  // one sequence's, whose cells lie side by side
-    bool is_one_sequence = false;  // in a cache that sequences share
-    int64_t listed = 0, first = 0;  // then: how many cells they see, and the position of the first, see Sorted
+    int64_t tokens = -1;  // which ones
+    Together together;
   };
   // `work`: at a multiple of 64, the same for all threads; `seen`: of the thread.
   void Run(const Kernels& kernels, int64_t task, int thread, uint8_t* work, Seen* seen) const;
@@ -66,7 +69,7 @@ class Plan {
   void Finish(const Rows& rows, const float* part) const;
 
   const Attention& attention_;
-  int threads_, group_heads_, head_parts_;
+  int threads_, task_rows_, task_tokens_, group_heads_, head_parts_;
   int64_t token_groups_, words_, spans_, row_tasks_, tasks_, side_heads_, batch_;
   bool is_split_, reads_cells_once_;
   size_t thread_bytes_, part_floats_, partial_bytes_ = 0;

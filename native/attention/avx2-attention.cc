@@ -19,7 +19,7 @@ namespace {
 struct Wide {
   __m256 low, high;
 };
-constexpr int kTileSums = 4, kTileRows = 2, kValueRows = 2, kValueVectors = 2, kDeltaRows = 1;
+constexpr int kTileSums = 4, kTileRows = 2, kValueRows = 2, kValueVectors = 2, kDeltaRows = 1, kManyRows = 6, kManyVectors = 1, kScoreRows = 3, kScoreVectors = 1;
 
 inline Wide LoadFloats(const float* from) { return {_mm256_loadu_ps(from), _mm256_loadu_ps(from + 8)}; }
 inline void StoreFloats(Wide v, float* to) {
@@ -46,6 +46,14 @@ inline Wide PowerOfTwo(Wide n) { return {PowersOfTwo(n.low), PowersOfTwo(n.high)
 inline Wide OrZero(Wide x, Wide floor, Wide value) {
   return {_mm256_and_ps(_mm256_cmp_ps(x.low, floor.low, _CMP_GE_OQ), value.low),
           _mm256_and_ps(_mm256_cmp_ps(x.high, floor.high, _CMP_GE_OQ), value.high)};
+}
+inline __m256 WhereEight(int bits, __m256 value, __m256 other) {
+  const __m256i ones = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+  const __m256i is_one = _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32(bits), ones), ones);
+  return _mm256_blendv_ps(other, value, _mm256_castsi256_ps(is_one));
+}
+inline Wide Where(uint16_t bits, Wide value, Wide other) {
+  return {WhereEight(bits, value.low, other.low), WhereEight(bits >> 8, value.high, other.high)};
 }
 inline Wide WidenHalves(const uint8_t* from) {
   const auto* halves = reinterpret_cast<const __m128i*>(from);
@@ -89,7 +97,48 @@ inline float SumOf(Wide v) {
   return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
 }
 
+inline void TransposeEights(const __m256* from, __m256* to) {
+  __m256 pairs[8], fours[8];
+#pragma GCC unroll 4
+  for (int i = 0; i < 8; i += 2) {
+    pairs[i] = _mm256_unpacklo_ps(from[i], from[i + 1]);
+    pairs[i + 1] = _mm256_unpackhi_ps(from[i], from[i + 1]);
+  }
+#pragma GCC unroll 2
+  for (int i = 0; i < 8; i += 4) {
+    fours[i] = _mm256_shuffle_ps(pairs[i], pairs[i + 2], 0x44);
+    fours[i + 1] = _mm256_shuffle_ps(pairs[i], pairs[i + 2], 0xEE);
+    fours[i + 2] = _mm256_shuffle_ps(pairs[i + 1], pairs[i + 3], 0x44);
+    fours[i + 3] = _mm256_shuffle_ps(pairs[i + 1], pairs[i + 3], 0xEE);
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {
+    to[i] = _mm256_permute2f128_ps(fours[i], fours[i + 4], 0x20);
+    to[i + 4] = _mm256_permute2f128_ps(fours[i], fours[i + 4], 0x31);
+  }
+}
+
+// kLanes vectors: number j of vector i becomes number i of vector j. By quarters.
+inline void Transpose(Wide* square) {
+  __m256 from[8], to[4][8];
+#pragma GCC unroll 4
+  for (int quarter = 0; quarter < 4; ++quarter) {
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; ++i) {
+      const Wide& row = square[quarter / 2 * 8 + i];
+      from[i] = quarter % 2 ? row.high : row.low;
+    }
+    TransposeEights(from, to[quarter]);
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < 8; ++i) {
+    square[i] = {to[0][i], to[2][i]};
+    square[i + 8] = {to[1][i], to[3][i]};
+  }
+}
+
 #include "attention/kernel-body.h"
+#include "attention/many-rows-body.h"
 #include "attention/recurrent-body.h"
 
 uint64_t Visible(const uint16_t* mask) {

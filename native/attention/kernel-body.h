@@ -6,8 +6,12 @@
 //   WidenHalves, WidenSigned    16-bit floats and 8-bit integers in memory -> Wide
 //   PowerOfTwo(n)               of whole numbers
 //   OrZero(x, floor, value)     value where x >= floor, else 0
+//   Where(bits, value, other)   value in lane i where bit i is 1
 //   SumAll(sums, to)            kTileSums vectors -> the sum of the lanes of each
 // All sets add in the same order. README.md draws it.
+
+template <CellType kType>
+void AttendMany(const Block& block);  // many-rows-body.h
 
 template <CellType kType>
 Wide LoadCell(const uint8_t* cell, int i);
@@ -62,9 +66,33 @@ inline void Dots(const float* const* q, const uint8_t* const* cells, int vectors
   SumAll(sums, to);
 }
 
-inline void Fetch(const uint8_t* cell, int bytes) {
+// Work(row) as a template of the number of rows from `row` on: of whole tiles first, then of pairs and single rows.
+template <int kTile, typename Work>
+inline void ForTiles(int rows, const Work& work) {
+  int row = 0;
+  for (; rows - row >= kTile; row += kTile) work.template operator()<kTile>(row);
+  if constexpr (kTile > 2)
+    for (; rows - row >= 2; row += 2) work.template operator()<2>(row);
+  for (; row < rows; ++row) work.template operator()<1>(row);
+}
+
+// What only fetches must be inlined: GCC takes calls of it for calls without effect, and drops them.
+#define ONPOLICY_FETCHES __attribute__((always_inline)) inline void
+
+ONPOLICY_FETCHES Fetch(const uint8_t* cell, int bytes) {
   constexpr int kLineBytes = 64, kSecondCache = 2;
   for (int byte = 0; byte < bytes; byte += kLineBytes) __builtin_prefetch(cell + byte, 0, kSecondCache);
+}
+
+// The cell at place `at` of the block, or the last one.
+inline const uint8_t* CellOf(const uint8_t* cells, size_t stride, const Block& block, int at) {
+  return cells + static_cast<size_t>(block.index[at < block.end ? at : block.end - 1]) * stride;
+}
+
+// Fetches the values of a cell whose keys are read, and the keys of one that comes `ahead` cells later.
+ONPOLICY_FETCHES FetchAround(const Block& block, int at, int ahead) {
+  Fetch(CellOf(block.v, block.v_stride, block, at), block.v_fetched);
+  if (at + ahead < block.end) Fetch(CellOf(block.k, block.k_stride, block, at + ahead), block.k_fetched);
 }
 
 // Dot products of kRows rows from `row` on with the block's cells. Meanwhile the first rows fetch the keys of the next tile, and the values.
@@ -72,19 +100,20 @@ template <CellType kType, int kRows>
 void Score(const Block& block, int row) {
   constexpr int kCells = kTileSums / kRows;
   for (int at = block.first / kCells * kCells; at < block.end; at += kCells) {
-    for (int c = at; row == 0 && c < at + kCells && c < block.end; ++c) {
-      Fetch(block.v + static_cast<size_t>(block.index[c]) * block.v_stride, block.v_fetched);
-      if (c + kCells < block.end)
-        Fetch(block.k + static_cast<size_t>(block.index[c + kCells]) * block.k_stride, block.k_fetched);
-    }
+    for (int c = at; row == 0 && c < at + kCells && c < block.end; ++c) FetchAround(block, c, kCells);
     const uint8_t* cells[kCells];
-    for (int c = 0; c < kCells; ++c)
-      cells[c] = block.k + static_cast<size_t>(block.index[at + c < block.end ? at + c : block.end - 1]) * block.k_stride;
+    for (int c = 0; c < kCells; ++c) cells[c] = CellOf(block.k, block.k_stride, block, at + c);
     float scores[kTileSums];
     Dots<kType, kRows>(block.q + row, cells, block.k_vectors, scores);
     for (int r = 0; r < kRows; ++r)
       __builtin_memcpy(block.scores + (row + r) * kBlockCells + at, scores + r * kCells, sizeof(float) * kCells);
   }
+}
+
+// Bit i: whether the row sees the cell at place i of the block.
+inline uint64_t SeenBy(const Block& block, int row) {
+  const uint64_t read = ~uint64_t{0} << block.first & ~uint64_t{0} >> (kBlockCells - block.end);
+  return block.seen ? block.seen[row / block.heads] & read : read;
 }
 
 // Scores of one row -> weights relative to the largest score so far, to which sums of earlier blocks are brought.
@@ -99,12 +128,11 @@ inline void Weigh(const Block& block, int row) {
       StoreFloats(Multiply(Tanh(Multiply(LoadFloats(scores + i * kLanes), to_cap)), cap), scores + i * kLanes);
     scale = 1;
   }
-  for (int c = 0; c < block.first; ++c) scores[c] = kUnseen;
-  for (int c = block.end; c < kBlockCells; ++c) scores[c] = kUnseen;
+  const uint64_t seen = SeenBy(block, row);
   Wide scaled[kVectors], most = SetFloats(kUnseen);
   for (int i = 0; i < kVectors; ++i) {
-    scaled[i] = Multiply(LoadFloats(scores + i * kLanes), SetFloats(scale));
-    if (block.mask) scaled[i] = Add(scaled[i], LoadFloats(block.mask + row / block.heads * kBlockCells + i * kLanes));
+    const auto bits = static_cast<uint16_t>(seen >> (i * kLanes));
+    scaled[i] = Where(bits, Multiply(LoadFloats(scores + i * kLanes), SetFloats(scale)), SetFloats(kUnseen));
     most = Largest(most, scaled[i]);
   }
   const float largest = LargestOf(most), before = block.largest[row];
@@ -164,17 +192,12 @@ void AddRows(const Block& block, int row, int vector = 0) {
 
 template <CellType kType>
 void Attend(const Block& block) {
-  int row = 0;
-  for (; block.rows - row >= kTileRows; row += kTileRows) Score<kType, kTileRows>(block, row);
-  if constexpr (kTileRows > 2)
-    for (; block.rows - row >= 2; row += 2) Score<kType, 2>(block, row);
-  for (; row < block.rows; ++row) Score<kType, 1>(block, row);
-  for (row = 0; row < block.rows; ++row) Weigh(block, row);
-  row = 0;
-  for (; block.rows - row >= kValueRows; row += kValueRows) AddRows<kType, kValueRows, kValueVectors>(block, row);
-  if constexpr (kValueRows > 2)
-    for (; block.rows - row >= 2; row += 2) AddRows<kType, 2, 2 * kValueVectors>(block, row);
-  for (; row < block.rows; ++row) AddRows<kType, 1, 2 * kValueVectors>(block, row);
+  if (block.rows >= kLeastManyRows) return AttendMany<kType>(block);
+  ForTiles<kTileRows>(block.rows, [&]<int kRows>(int row) { Score<kType, kRows>(block, row); });
+  for (int row = 0; row < block.rows; ++row) Weigh(block, row);
+  ForTiles<kValueRows>(block.rows, [&]<int kRows>(int row) {
+    AddRows<kType, kRows, kRows == kValueRows ? kValueVectors : 2 * kValueVectors>(block, row);
+  });
 }
 
 float Sum(const float* lanes) {

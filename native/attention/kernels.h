@@ -13,6 +13,8 @@ namespace onpolicy::attention {
 constexpr int kLanes = 16;        // numbers that are computed together: an accumulator has as many sums
 constexpr int kBlockCells = 64;   // whose scores are turned into weights together
 
+constexpr int kLeastManyRows = 16;  // of a block, from which on its cells become numbers first
+
 enum class CellType { kF16, kQ8_0, kF32 };
 constexpr size_t kCellTypes = 3;
 
@@ -24,11 +26,12 @@ struct Block {
   size_t k_stride, v_stride;
   const int32_t* index;   // (kBlockCells) cells
   int first, end;         // the cells that any row sees are at [first, end) of `index`
-  const float* mask;      // (tokens, kBlockCells), added to scores; null: all rows see all of [first, end)
+  const uint64_t* seen;   // (tokens) bits of the cells that a token sees; null: all rows see all of [first, end)
   float scale;            // of scores
   float cap;              // scores s are then cap * tanh(s / cap); 0: they stay
   int k_vectors, v_vectors;
   int k_fetched, v_fetched;  // bytes of a cell, from its keys and its values on, that are fetched into the cache ahead
+  float *keys, *values;    // room for all cells of the block as numbers, if there are kLeastManyRows rows
   // What is kept between blocks.
   float* scores;   // (rows, kBlockCells)
   float* largest;  // (rows) score

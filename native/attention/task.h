@@ -11,8 +11,9 @@
 
 namespace onpolicy::attention {
 
-constexpr int kMostRows = 32;         // of a task: a block of keys, its values and the sums stay in the cache
-constexpr int kMostTokens = 16;       // of a task
+constexpr int kMostRows = 256;        // of a task: a block of keys, its values, the rows and their sums stay in the cache
+constexpr int kMostTokens = 128;      // of a task
+constexpr int kMixedTokens = 16;      // of several sequences, which are computed together
 constexpr int64_t kSpanBlocks = 16;   // blocks whose sums begin anew
 constexpr float kUnseen = -std::numeric_limits<float>::infinity();
 
@@ -45,9 +46,9 @@ struct Plan::Rows {
 
 // A thread's memory.
 struct Plan::Scratch {
-  float *scores, *mask, *largest, *sums, *y, *part;
+  float *scores, *largest, *sums, *y, *part, *keys, *values;
   int32_t *index, *shared, *list;  // (kBlockCells), (cells), (cells)
-  uint64_t *seen, *any, *all;  // (tokens, words), (words), (words): bits of cells
+  uint64_t *seen, *any, *all, *seen_of_block;  // (tokens, words), (words), (words), (tokens): bits of cells
 };
 
 // The rows of one task, over all spans or one of them.
@@ -70,22 +71,16 @@ class Plan::Task {
     block_.index = scratch.index;
     block_.scale = a.scale;
     block_.cap = a.cap;
+    block_.keys = scratch.keys;
+    block_.values = scratch.values;
     block_.k_vectors = a.k_width / kLanes;
     block_.v_vectors = a.v_width / kLanes;
-    if (plan.reads_cells_once_ && rows.kv_head % plan.batch_ == 0) {
-      const auto of_batch = [&](size_t head, size_t cell) { return head < cell ? static_cast<int>(plan.batch_) * static_cast<int>(head) : 0; };
-      block_.k_fetched = of_batch(a.k_head, a.k_cell);
-      block_.v_fetched = of_batch(a.v_head, a.v_cell);
-    }
+    block_.k_fetched = FetchedOf(a.k_head, a.k_cell);
+    block_.v_fetched = FetchedOf(a.v_head, a.v_cell);
     const int64_t tokens = rows.stream * a.tokens + rows.first_token;
     if (seen->tokens != tokens) {
-      *seen = {tokens, See()};
-      if (attention_.positions && IsOneSequence()) {
-        const Sorted sorted = SortedOf(scratch.list, AddCells(scratch.any, nullptr, scratch.list));
-        seen->is_one_sequence = sorted.is_known;
-        seen->listed = sorted.count;
-        seen->first = sorted.first;
-      }
+      See();
+      *seen = {tokens, Gather(0, rows.tokens)};
     }
     seen_ = seen;
   }
@@ -96,14 +91,24 @@ class Plan::Task {
     only_ = only;
     parts_ = parts;
     std::fill_n(span_, rows_.tokens, kNoSpan);
-    if (attention_.positions) RunPositions();
-    else if (seen_->is_range) RunRange();
-    else RunLists();
+    if (seen_->together.is_one_sequence) RunTogether(seen_->together, 0, rows_.tokens);
+    for (int first = 0, end; first < rows_.tokens && !seen_->together.is_one_sequence; first = end) {
+      end = EndOfSequence(first);
+      if (end - first < kMixedTokens) end = std::min(first + kMixedTokens, rows_.tokens);
+      RunTogether(Gather(first, end), first, end);
+    }
     for (int token = 0; token < rows_.tokens; ++token) EndSpan(token);
   }
 
  private:
   static constexpr int64_t kNoSpan = -1;
+
+  // Bytes of a cell that this task fetches: if cells are read once, the first head of a batch fetches all heads.
+  int FetchedOf(size_t head, size_t cell) const {
+    if (head >= cell) return 0;
+    if (!plan_.reads_cells_once_) return static_cast<int>(head);
+    return rows_.kv_head % plan_.batch_ == 0 ? static_cast<int>(plan_.batch_) * static_cast<int>(head) : 0;
+  }
 
   const uint16_t* MaskOf(int token) const {
     return reinterpret_cast<const uint16_t*>(attention_.mask + static_cast<size_t>(rows_.stream) * attention_.mask_stream +
@@ -118,43 +123,57 @@ class Plan::Task {
     return BitsBelow(end, word) & ~(sight.window > 0 ? BitsBelow(end - sight.window, word) : 0);
   }
 
-  // Which cells each token sees, any of them and all of them; and whether they are tokens of one sequence whose cells lie side by side.
-  bool See() {
-    const int64_t words = plan_.words_;
-    int64_t first = words, last = -1, count = 0;
-    for (int64_t word = 0; word < words; ++word) {
+  void See() {
+    for (int token = 0; token < rows_.tokens; ++token)
+      for (int64_t word = 0; word < plan_.words_; ++word) scratch_.seen[token * plan_.words_ + word] = Visible(token, word);
+  }
+
+  // Which cells any and all of some tokens see; and whether they are tokens of one sequence, and where its cells lie.
+  Together Gather(int first, int end) {
+    int64_t first_word = plan_.words_, last = -1, count = 0;
+    for (int64_t word = 0; word < plan_.words_; ++word) {
       uint64_t any = 0, all = ~uint64_t{0};
-      for (int token = 0; token < rows_.tokens; ++token) {
-        const uint64_t bits = Visible(token, word);
-        scratch_.seen[token * words + word] = bits;
-        any |= bits;
-        all &= bits;
+      for (int token = first; token < end; ++token) {
+        any |= CellsOf(token)[word];
+        all &= CellsOf(token)[word];
       }
       scratch_.any[word] = any;
       scratch_.all[word] = all;
       if (!any) continue;
-      first = std::min(first, word);
+      first_word = std::min(first_word, word);
       last = word;
       count += std::popcount(any);
     }
-    if (last < 0) return true;
-    const int64_t begin = first * kBlockCells + std::countr_zero(scratch_.any[first]);
-    const int64_t end = (last + 1) * kBlockCells - std::countl_zero(scratch_.any[last]);
-    return count == end - begin && IsOneSequence();
+    Together together;
+    if (EndOfSequence(first) < end) return together;
+    if (!attention_.positions) {
+      const int64_t begin = first_word * kBlockCells + (last < 0 ? 0 : std::countr_zero(scratch_.any[first_word]));
+      together.is_one_sequence = last < 0 || count == (last + 1) * kBlockCells - std::countl_zero(scratch_.any[last]) - begin;
+    } else {
+      const Sorted sorted = SortedOf(scratch_.list, AddCells(scratch_.any, nullptr, scratch_.list));
+      together = {sorted.is_known, sorted.count, sorted.first};
+    }
+    return together;
   }
 
-  // Whether each token sees what the one before it does but for one cell that came and one that left its window. Two sequences with so
-  // similar cells may as well be computed as one.
-  bool IsOneSequence() const {
-    for (int token = 1; token < rows_.tokens; ++token) {
+  // The tokens from `first` on of which each sees what the one before it does but for one cell that came and one that left its window -> their
+  // end. Two sequences with so similar cells may as well be computed as one.
+  int EndOfSequence(int first) const {
+    const auto is_second = [](uint64_t bits, bool* has_one) { return bits && ((bits & (bits - 1)) || std::exchange(*has_one, true)); };
+    for (int token = first + 1; token < rows_.tokens; ++token) {
       bool has_come = false, has_left = false;
-      const auto is_second = [](uint64_t bits, bool* has_one) { return bits && ((bits & (bits - 1)) || std::exchange(*has_one, true)); };
       for (int64_t word = 0; word < plan_.words_; ++word) {
         const uint64_t before = CellsOf(token - 1)[word], now = CellsOf(token)[word];
-        if (is_second(now & ~before, &has_come) || is_second(before & ~now, &has_left)) return false;
+        if (is_second(now & ~before, &has_come) || is_second(before & ~now, &has_left)) return token;
       }
     }
-    return true;
+    return rows_.tokens;
+  }
+
+  void RunTogether(const Together& together, int first, int end) {
+    if (!attention_.positions) return together.is_one_sequence ? RunRange(first, end) : RunLists(first, end);
+    if (together.is_one_sequence) RunSorted({scratch_.list, together.listed, together.first, true}, first, end);
+    else RunShared(first, end);
   }
 
   // Whether the block belongs to what is computed of these tokens; ends their span before it.
@@ -188,32 +207,27 @@ class Plan::Task {
   }
 
   // Blocks of kBlockCells by their place in the cache. What a row does not see has a weight of zero, and adds nothing.
-  void RunRange() {
+  void RunRange(int first, int end) {
     for (int64_t word = 0; word < plan_.words_; ++word) {
       const uint64_t any = scratch_.any[word];
-      if (!any || !Enter(word, 0, rows_.tokens)) continue;
+      if (!any || !Enter(word, first, end)) continue;
       block_.first = std::countr_zero(any);
       block_.end = kBlockCells - std::countl_zero(any);
       for (int i = 0; i < block_.end; ++i) scratch_.index[i] = PlaceOf(word * kBlockCells + i);
-      block_.mask = nullptr;
-      if (any != scratch_.all[word]) {
-        for (int token = 0; token < rows_.tokens; ++token)
-          for (int i = 0; i < kBlockCells; ++i)
-            scratch_.mask[token * kBlockCells + i] = CellsOf(token)[word] >> i & 1 ? 0.0f : kUnseen;
-        block_.mask = scratch_.mask;
-      }
-      Attend(0, rows_.tokens);
+      block_.seen = any == scratch_.all[word] ? nullptr : scratch_.seen_of_block;
+      for (int token = first; token < end && block_.seen; ++token) scratch_.seen_of_block[token - first] = CellsOf(token)[word];
+      Attend(first, end);
     }
   }
 
   // In a cache that sequences share, cells of one lie beside or between those of others. What several tokens see, as a common prompt, is read
   // for all of them at once, and then what each of them sees alone.
-  void RunLists() {
-    block_.mask = nullptr;
+  void RunLists(int begin, int limit) {
+    block_.seen = nullptr;
     block_.first = 0;
     int64_t blocks = 0;
-    for (int first = 0, end; first < rows_.tokens; first = end) {
-      end = EndOfSharers(first);
+    for (int first = begin, end; first < limit; first = end) {
+      end = EndOfSharers(first, limit);
       if (end - first > 1) RunList(scratch_.all, nullptr, first, end, &blocks);
       for (int token = first; token < end; ++token)
         RunList(CellsOf(token), end - first > 1 ? scratch_.all : nullptr, token, token + 1, &blocks);
@@ -223,8 +237,8 @@ class Plan::Task {
   const uint64_t* CellsOf(int token) const { return scratch_.seen + token * plan_.words_; }
   int32_t PlaceOf(int64_t cell) const { return attention_.places ? attention_.places[cell] : static_cast<int32_t>(cell); }
 
-  // The tokens from `first` on with mostly the same cells -> their end; `all` are the cells they share.
-  int EndOfSharers(int first) {
+  // The tokens from `first` to `limit` with mostly the same cells -> their end; `all` are the cells they share.
+  int EndOfSharers(int first, int limit) {
     const int64_t words = plan_.words_;
     const auto common = [&](int token, const uint64_t* cells) {
       int64_t count = 0;
@@ -233,7 +247,7 @@ class Plan::Task {
     };
     std::copy_n(CellsOf(first), words, scratch_.all);
     int end = first + 1;
-    for (; end < rows_.tokens && 2 * common(end, scratch_.all) > common(end, CellsOf(end)); ++end)
+    for (; end < limit && 2 * common(end, scratch_.all) > common(end, CellsOf(end)); ++end)
       for (int64_t word = 0; word < words; ++word) scratch_.all[word] &= CellsOf(end)[word];
     return end;
   }
@@ -262,10 +276,9 @@ class Plan::Task {
 
   // The cells of a cache that sequences share, in the order of positions: blocks of positions have the cells that they would have in a cache
   // of the sequence's own. Blocks that several tokens see whole, as those of a common prompt, are read for all of them at once.
-  void RunPositions() {
-    if (seen_->is_one_sequence) return RunSorted({scratch_.list, seen_->listed, seen_->first, true}, 0, rows_.tokens);
-    for (int first = 0, end; first < rows_.tokens; first = end) {
-      end = EndOfSharers(first);
+  void RunShared(int begin, int limit) {
+    for (int first = begin, end; first < limit; first = end) {
+      end = EndOfSharers(first, limit);
       const uint64_t* all = end - first > 1 ? scratch_.all : nullptr;
       int64_t shared = 0, joint = 0;
       if (all) {
@@ -351,12 +364,11 @@ class Plan::Task {
     for (int64_t i = from; i < to; ++i) scratch_.index[place_of(i) % kBlockCells] = PlaceOf(list[i]);
     bool sees_all = block_.end - block_.first == to - from;
     for (int64_t i = from; i < to && sees_all && end - first > 1; ++i) sees_all = Sees(scratch_.all, list[i]);
-    block_.mask = sees_all ? nullptr : scratch_.mask;
+    block_.seen = sees_all ? nullptr : scratch_.seen_of_block;
     for (int token = first; token < end && !sees_all; ++token) {
-      float* mask = scratch_.mask + (token - first) * kBlockCells;
-      std::fill_n(mask, kBlockCells, kUnseen);
-      for (int64_t i = from; i < to; ++i)
-        if (Sees(CellsOf(token), list[i])) mask[place_of(i) % kBlockCells] = 0.0f;
+      uint64_t seen = 0;
+      for (int64_t i = from; i < to; ++i) seen |= uint64_t{Sees(CellsOf(token), list[i])} << (place_of(i) % kBlockCells);
+      scratch_.seen_of_block[token - first] = seen;
     }
     Attend(first, end);
   }
