@@ -1,7 +1,5 @@
 #include "llama/library.h"
 
-#include <ggml-backend-impl.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -10,6 +8,7 @@
 #include "attention/hook.h"
 #include "base/file-path.h"
 #include "llama/asserts.h"
+#include "llama/cpu-buffers.h"
 #include "llama/shared-library.h"
 #include "matmul/install.h"
 
@@ -148,6 +147,7 @@ void OpenLibrary(const std::string& folder, const std::string& wanted_version, c
   library.ggml_backend_cpu_set_threadpool = reinterpret_cast<decltype(library.ggml_backend_cpu_set_threadpool)>(
       library.ggml_backend_reg_get_proc_address(reg, "ggml_backend_cpu_set_threadpool"));
   if (matmul::Install(cpu).kernels) attention::Install(cpu);  // first: the engine keeps the list of types that it is asked for
+  UseSystemMemory(library, cpu);
   LimitBuffers(library, cpu, reg, largest_buffer);
   g_library = std::move(library);
   g_is_open = true;

@@ -1,7 +1,7 @@
 // A folder of shared libraries -> a table of llama.cpp and ggml functions. The addon links nothing: one binary of ours
 // serves the CPU, CUDA, Vulkan and Metal builds of the libraries.
 #pragma once
-#include <ggml-backend.h>
+#include <ggml-backend-impl.h>
 #include <ggml-cpu.h>
 #include <gguf.h>
 #include <llama.h>
@@ -201,6 +201,7 @@ namespace onpolicy {
   X(ggml_backend_free)                                                                                         \
   X(ggml_backend_get_default_buffer_type)                                                                      \
   X(ggml_backend_buft_alloc_buffer)                                                                            \
+  X(ggml_backend_buffer_init)                                                                                  \
   X(ggml_backend_buffer_free)                                                                                  \
   X(ggml_backend_buffer_get_base)                                                                              \
   X(ggml_backend_buffer_set_usage)                                                                             \

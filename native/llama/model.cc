@@ -13,6 +13,7 @@
 #include "llama/mapped-pages.h"
 #include "matmul/install.h"
 #include "matmul/packing.h"
+#include "threads/thread-budget.h"
 
 namespace onpolicy {
 namespace {
@@ -85,6 +86,7 @@ std::shared_ptr<Model> Model::LoadAlone(const ModelOptions& options) {
   else if (options.mmap) params.load_mode = *options.mmap ? LLAMA_LOAD_MODE_MMAP : LLAMA_LOAD_MODE_NONE;
   params.progress_callback_user_data = &progress;
   params.progress_callback = [](float fraction, void* data) {
+    ThreadBudget::Shared().Look();
     auto* state = static_cast<Progress*>(data);
     if (state->options.on_progress && !state->options.on_progress(fraction)) state->stopped = true;
     return !state->stopped;

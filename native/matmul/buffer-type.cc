@@ -5,14 +5,13 @@
 #include <thread>
 #include <vector>
 
+#include "base/system-memory.h"
 #include "base/threads.h"
 #include "matmul/node.h"
 #include "matmul/packing.h"
 
 #ifdef ONPOLICY_X86_PRODUCTS
-#ifdef _WIN32
-#include <windows.h>
-#else
+#ifdef __linux__
 #include <sys/mman.h>
 #endif
 
@@ -33,19 +32,6 @@ EngineFunctions g_functions;
 ggml_backend_buffer_type g_type;
 OperationFunction* g_operation = nullptr;
 thread_local Packing* t_packing = nullptr;
-
-#ifdef _WIN32
-void* ReserveMemory(size_t bytes) { return VirtualAlloc(nullptr, bytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE); }
-void ReleaseMemory(void* memory, size_t) { VirtualFree(memory, 0, MEM_RELEASE); }
-#else
-void* ReserveMemory(size_t bytes) {
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return nullptr;
-  madvise(memory, bytes, MADV_HUGEPAGE);
-  return memory;
-}
-void ReleaseMemory(void* memory, size_t bytes) { munmap(memory, bytes); }
-#endif
 
 bool IsOurs(const ggml_tensor* tensor) { return tensor->buffer && tensor->buffer->buft == &g_type; }
 
@@ -75,15 +61,18 @@ struct WeightBuffer {
     functions.get_tensor = Get;
     functions.memset_tensor = Fill;
     functions.clear = Clear;
-    void* memory = size > 0 ? ReserveMemory(Reserved(size)) : nullptr;
+    void* memory = size > 0 ? TakeSystemMemory(Reserved(size)) : nullptr;
     if (size > 0 && !memory) return nullptr;
+#ifdef __linux__
+    if (memory) madvise(memory, Reserved(size), MADV_HUGEPAGE);
+#endif
     return g_functions.ggml_backend_buffer_init(type, functions, memory, size);
   }
 
   static size_t Reserved(size_t size) { return (size + kReadAhead + kHugePage - 1) / kHugePage * kHugePage; }
 
   static void Free(ggml_backend_buffer_t buffer) {
-    if (buffer->context) ReleaseMemory(buffer->context, Reserved(buffer->size));
+    if (buffer->context) FreeSystemMemory(buffer->context, Reserved(buffer->size));
   }
   static void* Base(ggml_backend_buffer_t buffer) {
     return buffer->context ? buffer->context : reinterpret_cast<void*>(kAlignment);

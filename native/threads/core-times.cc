@@ -12,11 +12,11 @@
 #include <unistd.h>
 #elif defined(__linux__)
 #include <sched.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <fstream>
-#include <string>
 #endif
 
 namespace onpolicy {
@@ -31,7 +31,7 @@ double Seconds(const FILETIME& time) { return 1e-7 * (4294967296.0 * time.dwHigh
 
 }  // namespace
 
-std::optional<CoreTimes> ReadCoreTimes() {
+std::optional<CoreTimes> ReadCoreTimes(const std::string&) {
   DWORD_PTR own_cores = 0, all_cores = 0;
   FILETIME idle, kernel, user, created, ended;
   if (!GetProcessAffinityMask(GetCurrentProcess(), &own_cores, &all_cores) || own_cores != all_cores) return std::nullopt;
@@ -45,7 +45,7 @@ std::optional<CoreTimes> ReadCoreTimes() {
 
 #elif defined(__APPLE__)
 
-std::optional<CoreTimes> ReadCoreTimes() {
+std::optional<CoreTimes> ReadCoreTimes(const std::string&) {
   host_cpu_load_info_data_t load{};
   mach_msg_type_number_t count = HOST_CPU_LOAD_INFO_COUNT;
   rusage usage{};
@@ -61,11 +61,12 @@ std::optional<CoreTimes> ReadCoreTimes() {
 
 #elif defined(__linux__)
 
-// A core that waits for a disk is idle, too.
-std::optional<CoreTimes> ReadCoreTimes() {
+// A core that waits for a disk is idle, too, and one that computes for programs of a lower priority might as well be.
+std::optional<CoreTimes> ReadCoreTimes(const std::string& statistics) {
   cpu_set_t cores;
   timespec own{};
-  std::ifstream file("/proc/stat");
+  std::ifstream file(statistics);
+  const bool is_nice = getpriority(PRIO_PROCESS, 0) > 0;
   if (sched_getaffinity(getpid(), sizeof cores, &cores) != 0 || clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own) != 0) return std::nullopt;
   CoreTimes times{SteadySeconds()};
   times.own = static_cast<double>(own.tv_sec) + 1e-9 * static_cast<double>(own.tv_nsec);
@@ -75,7 +76,7 @@ std::optional<CoreTimes> ReadCoreTimes() {
     const int core = std::stoi(name.substr(3));
     double user = 0, nice = 0, system = 0, idle = 0, waiting = 0;
     if (!(file >> user >> nice >> system >> idle >> waiting)) return std::nullopt;
-    if (core < CPU_SETSIZE && CPU_ISSET(core, &cores)) ticks += idle + waiting;
+    if (core < CPU_SETSIZE && CPU_ISSET(core, &cores)) ticks += idle + waiting + (is_nice ? 0 : nice);
   }
   if (ticks == 0) return std::nullopt;
   times.idle = ticks / static_cast<double>(sysconf(_SC_CLK_TCK));
@@ -84,7 +85,7 @@ std::optional<CoreTimes> ReadCoreTimes() {
 
 #else
 
-std::optional<CoreTimes> ReadCoreTimes() { return std::nullopt; }
+std::optional<CoreTimes> ReadCoreTimes(const std::string&) { return std::nullopt; }
 
 #endif
 

@@ -1,7 +1,7 @@
 #include "threads/thread-budget.h"
 
 #include <algorithm>
-#include <cmath>
+#include <limits>
 
 namespace onpolicy {
 namespace {
@@ -16,6 +16,8 @@ constexpr double kLook = 0.002;
 constexpr double kToKeep = 0.55, kToTake = 0.7;
 // Seconds between trials of one more thread. Where others yield to this process, as those of a lower priority do, cores look taken until it asks.
 constexpr double kFirstTrial = 1, kLastTrial = 32;
+// So many times as long as a trial that failed: beside several programs a step of one thread too many takes a second.
+constexpr double kTrialDistance = 20;
 
 }  // namespace
 
@@ -24,23 +26,30 @@ ThreadBudget::ThreadBudget(int cores, Source source)
 
 // Never destroyed: what uses it may outlive other statics.
 ThreadBudget& ThreadBudget::Shared() {
-  static auto* budget = new ThreadBudget(UsableCores(), {SteadySeconds, ReadCoreTimes});
+  static auto* budget = new ThreadBudget(UsableCores(), {SteadySeconds, [] { return ReadCoreTimes(); }});
   return *budget;
 }
 
 int ThreadBudget::Begin(int most) {
   const std::lock_guard<std::mutex> lock(mutex_);
   ++running_;
-  if (most > 1) Measure();
+  if (most > 1) Measure(kOld);
   return std::clamp(threads_ / running_, 1, most);
 }
 
-void ThreadBudget::End() {
+// However long it computed: what began before is no longer ago than one pause.
+void ThreadBudget::End(int most) {
   const std::lock_guard<std::mutex> lock(mutex_);
   --running_;
+  if (most > 1) Measure(std::numeric_limits<double>::infinity());
 }
 
-void ThreadBudget::Measure() {
+void ThreadBudget::Look() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Measure(kOld);
+}
+
+void ThreadBudget::Measure(double old) {
   const double begun = source_.now();
   if (begun < next_look_) return;
   const std::optional<CoreTimes> now = source_.read();
@@ -48,7 +57,7 @@ void ThreadBudget::Measure() {
   shortest_look_ = std::min(shortest_look_, ended - begun);  // others are interrupted
   next_look_ = ended + std::max(kPause, shortest_look_ / kLook);
   const double seconds = now && last_ ? now->now - last_->now : 0;
-  if (seconds > 0 && seconds < kOld) Decide((now->idle - last_->idle + now->own - last_->own) / seconds, ended);
+  if (seconds > 0 && seconds < old) Decide((now->idle - last_->idle + now->own - last_->own) / seconds, ended);
   last_ = now;
 }
 
@@ -56,7 +65,8 @@ void ThreadBudget::Decide(double free_cores, double now) {
   const auto threads_of = [&](double least) { return std::clamp(static_cast<int>(free_cores + 1 - least), 1, cores_); };
   const int kept = threads_of(kToKeep), taken = threads_of(kToTake);
   if (kept < threads_) {
-    trial_distance_ = is_trial_ ? std::min(2 * trial_distance_, kLastTrial) : kFirstTrial;
+    const double longer = std::max(2 * trial_distance_, kTrialDistance * (now - next_trial_));
+    trial_distance_ = is_trial_ ? std::min(longer, kLastTrial) : kFirstTrial;
     threads_ = kept;
     is_trial_ = false;
     next_trial_ = now + trial_distance_;
@@ -66,6 +76,7 @@ void ThreadBudget::Decide(double free_cores, double now) {
   } else if (!is_trial_ && threads_ < cores_ && now >= next_trial_) {
     ++threads_;
     is_trial_ = true;
+    next_trial_ = now;
   } else {
     is_trial_ = false;
   }

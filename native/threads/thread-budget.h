@@ -41,22 +41,25 @@ class ThreadBudget {
   class Share {
    public:
     explicit Share(User& user) : Share(user, user.most_) {}
-    Share(User& user, int most) : budget_(user.budget_), threads_(user.last_ = budget_.Begin(most)) {}
-    ~Share() { budget_.End(); }
+    Share(User& user, int most) : budget_(user.budget_), most_(most), threads_(user.last_ = budget_.Begin(most)) {}
+    ~Share() { budget_.End(most_); }
     Share(const Share&) = delete;
     Share& operator=(const Share&) = delete;
     int threads() const { return threads_; }
 
    private:
     ThreadBudget& budget_;
-    const int threads_;
+    const int most_, threads_;
   };
+
+  // While a model is loaded, so that its first computation is measured for, too.
+  void Look();
 
  private:
   int Begin(int most);
-  void End();
-  // Looks at the cores, unless it did so a moment ago.
-  void Measure();
+  void End(int most);
+  // Looks at the cores, unless it did so a moment ago. What it saw before is left out if that is so many seconds ago.
+  void Measure(double old);
   void Decide(double free_cores, double now);
 
   const int cores_;

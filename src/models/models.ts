@@ -79,7 +79,7 @@ export class Models {
     this.#residency = new Residency({
       ...withDefaults('MemoryOptions', options.memory),
       freeBytes: () => ({
-        host: process.availableMemory(),
+        host: Math.max(0, process.availableMemory() - this.#unwrittenBytes()),
         device: usesGpu(options.gpu) ? freeGpuBytes() : 0,
       }),
       unload: (model) => (isDraft(model) ? closeDraft(model) : this.#unload(model)),
@@ -92,6 +92,13 @@ export class Models {
       residentOf: (key, name, file, load) => this.#residentOf(key, name, file, load),
       find: (model) => [...this.#byFile].find(([, { value }]) => value === model)!,
     });
+  }
+
+  /** What loaded models may still take: their caches take memory when they are written. */
+  #unwrittenBytes(): number {
+    const loaded = [...this.#byFile.values()].filter(({ value }) => value !== null);
+    const host = loaded.reduce((sum, { need }) => sum + (need?.host ?? 0), 0);
+    return Math.max(0, host - process.memoryUsage.rss());
   }
 
   /** The model behind a reference: an alias, a path, an `hf:` URI, or nothing for the default one. Loads it if it is not there. */

@@ -9,6 +9,9 @@ export const TESTING_FILE = fileURLToPath(
 
 type Mask = Uint32Array | Int32Array | null;
 
+/** How long cores were looked at, how many of them were idle, and how many computed for the process. */
+export type CoreLook = { seconds: number; idle: number; own: number };
+
 /** What became of one row. */
 export type SampledRow = {
   readonly status: number; // see ROW_STATUS
@@ -44,15 +47,15 @@ type TestingAddon = Omit<Addon, 'Sampler'> & {
     ) => TestedSampler);
   /**
    * What the cores did between looks at them -> (looks, users) threads that a budget then gives to computations that run at once and want
-   * so many at most.
+   * so many at most. `during`: the same while these run.
    */
   threadBudget(
     cores: number,
-    looks: readonly { seconds: number; idle: number; own: number }[], // idle cores, and those that computed for the process
+    looks: readonly (CoreLook & { during?: CoreLook })[],
     users: readonly number[],
   ): number[][];
-  /** Seconds of a clock, of idle cores together, of the process on all of them. */
-  coreTimes(): { now: number; idle: number; own: number } | null;
+  /** Seconds of a clock, of idle cores together, of the process on all of them. `statistics`: in place of Linux's file. */
+  coreTimes(statistics?: string): { now: number; idle: number; own: number } | null;
   /** Log-softmax, rank and the k best of one row for a given token. */
   scoreRow(logits: Float32Array, token: number, k: number): SampledRow;
   /** Masks may take this part of their work from now on. */

@@ -4,7 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { defaultThreads, loadAddon } from '../../src/native/index.ts';
-import { testing } from '../addon/testing-addon.ts';
+import { type CoreLook, testing } from '../addon/testing-addon.ts';
 
 const work = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-cores-'));
 afterAll(() => fs.rmSync(work, { recursive: true, force: true }));
@@ -43,10 +43,11 @@ describe('threads', () => {
 });
 
 describe('a budget of threads', () => {
-  const look = (idle: number, own: number, seconds = 0.1) => ({ seconds, idle, own });
+  const look = (idle: number, own: number, seconds = 0.1): CoreLook => ({ seconds, idle, own });
   const quiet = look(0, 2);
   const busy = look(0, 1.3);
   const beside = look(0, 1); // one thread, and another program on the other core
+  const soon = look(0, 1, 0.01);
 
   it.each([
     ['a quiet machine', 2, [quiet, quiet], [[2], [2]]],
@@ -58,6 +59,8 @@ describe('a budget of threads', () => {
     ['more than cores', 2, [look(0, 0.4)], [[1]]],
     ['a look too soon', 2, [look(0, 1, 0.01)], [[2]]],
     ['a look after a long time', 2, [busy, look(2, 0, 3)], [[1], [1]]],
+    ['a long computation beside another program', 2, [{ ...quiet, during: look(0, 1, 3) }, soon], [[2], [1]]],
+    ['a long one whose neighbour went', 2, [{ ...busy, during: look(0.9, 1, 3) }, soon], [[1], [2]]],
   ] as const)('%s', (_, cores, looks, expected) => {
     expect(testing.threadBudget(cores, looks, [cores])).toEqual(expected);
   });
@@ -68,12 +71,15 @@ describe('a budget of threads', () => {
   });
 
   it('tries a further thread at growing distances, and keeps it where others make room', () => {
-    const tried = (own: (threads: number) => number): number[] => {
-      const looks = [busy];
+    const tried = (own: (threads: number) => number, seconds = 0): number[] => {
+      const looks: (CoreLook & { during?: CoreLook })[] = [busy];
       const times: number[] = [];
       for (let i = 1; i <= 400; i++) {
         const threads = testing.threadBudget(2, looks, [2]).at(-1)![0]!;
-        if (threads === 2) times.push(i);
+        if (threads === 2) {
+          times.push(i);
+          if (seconds > 0) looks.push({ ...looks.pop()!, during: look(0, own(threads), seconds) });
+        }
         looks.push(look(0, own(threads)));
       }
       return times;
@@ -84,6 +90,21 @@ describe('a budget of threads', () => {
     const distances = rivals.slice(1).map((time, i) => time - rivals[i]!);
     expect(distances).toEqual(distances.toSorted((a, b) => a - b));
     expect(tried((threads) => (threads === 2 ? 1.9 : 1)).length).toBeGreaterThan(380);
+    const slow = tried((threads) => (threads === 2 ? 1.3 : 1), 1);
+    expect(slow.length).toBeGreaterThan(1);
+    expect(slow[1]! - slow[0]!).toBeGreaterThan(2 * (rivals[1]! - rivals[0]!));
+  });
+
+  it.runIf(process.platform === 'linux')('takes cores of programs with a lower priority for free', () => {
+    const idleWith = (nice: number): number => {
+      const file = path.join(work, `stat-${nice}`);
+      const cores = os.cpus().map((_, i) => `cpu${i} 100 ${nice} 100 100 0 0 0 0 0 0\n`);
+      fs.writeFileSync(file, `cpu 0 0 0 0 0 0 0 0 0 0\n${cores.join('')}intr 0\n`);
+      return testing.coreTimes(file)!.idle;
+    };
+    const gained = idleWith(500) - idleWith(0);
+    if (os.getPriority() > 0) expect(gained).toBe(0);
+    else expect(gained).toBeCloseTo(5 * os.availableParallelism());
   });
 
   it('knows what this process computed', () => {
