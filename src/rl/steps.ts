@@ -48,12 +48,12 @@ export async function addGradient(
   trainer: Trainer,
   row: PackedRow,
   lossOf: (scores: Scores) => RowLoss | Promise<RowLoss>,
-): Promise<RowLoss & Scores & { readonly isFinite: boolean }> {
+): Promise<RowLoss & Scores & { readonly areFinite: boolean }> {
   const scores = await trainer.forward(row);
   const loss = await lossOf(scores);
-  const isFinite = Number.isFinite(loss.loss) && loss.gradient.every(Number.isFinite);
-  if (isFinite) await trainer.backward(loss.gradient);
-  return { ...loss, ...scores, isFinite };
+  const areFinite = Number.isFinite(loss.loss) && loss.gradient.every(Number.isFinite);
+  if (areFinite) await trainer.backward(loss.gradient);
+  return { ...loss, ...scores, areFinite };
 }
 
 /** One optimizer step on what was added since the last one. It changes nothing unless all of that was finite. */
@@ -86,7 +86,7 @@ export async function takeSteps(
       failIfAborted(signal, 'the training job');
       const added = await addGradient(trainer, row, (scores) => lossOf(scores, i));
       averages.add(added.metrics);
-      areFinite &&= added.isFinite;
+      areFinite &&= added.areFinite;
     }
     failIfAborted(signal, 'the training job');
     const { gradNorm, isApplied } = await stepIfFinite(areFinite, trainer, options);

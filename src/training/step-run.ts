@@ -246,10 +246,10 @@ export class StepRun implements Resident {
         const lossOf = (scores: Scores) => plan.lossOf(row, scores);
         const scores = isForward ? await trainer.forward(row.row, { gradients: false }) : null;
         const scored = scores
-          ? { ...(await lossOf(scores)), ...scores, isFinite: true }
+          ? { ...(await lossOf(scores)), ...scores, areFinite: true }
           : await addGradient(trainer, row.row, lossOf);
         const { loss, metrics, logprobs } = scored;
-        areFinite &&= scored.isFinite;
+        areFinite &&= scored.areFinite;
         for (const [i, datum] of row.datumOf.entries()) outputs[datum]![row.positionOf[i]!] = logprobs[i]!;
         sum += loss;
         averages.add(metrics);

@@ -17,6 +17,7 @@ import {
   toValidEmbedding,
   toValidRerank,
   toValidScore,
+  type ValidationOptions,
   validateChatRequest,
   validateCheckpointDeleteRequest,
   validateDetokenizeRequest,
@@ -25,7 +26,6 @@ import {
   validateModelCreateRequest,
   validateTokenizeRequest,
   validateTrainingJobRequest,
-  type ValidationOptions,
 } from '../../src/protocol/index.ts';
 import { checkOptions } from '../../src/runtime-options.ts';
 import { toChat } from '../../src/wires/messages/to-chat.ts';
