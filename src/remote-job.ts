@@ -1,5 +1,6 @@
 /** The id of a training job -> the job with its events and its end, by polling. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { allOf } from './common/index.ts';
 import { type ErrorCode, errorCodes, OnpolicyError } from './errors.ts';
 import type {
   TrainingJobEvent,
@@ -83,13 +84,11 @@ export class RemoteJob implements TrainingJob {
 
   async #checkpointId(step: number): Promise<string | null> {
     if (step === 0) return null;
-    for (let after: string | null = null; ; ) {
-      const page = await this.#service.checkpoints.list(this.#modelId, { after, limit: PAGE, order: 'desc' });
-      const found = page.data.find((checkpoint) => checkpoint.step === step);
-      if (found) return found.id;
-      if (!page.has_more) throw new OnpolicyError('NOT_FOUND', `checkpoint ${step} was deleted`);
-      after = page.last_id;
-    }
+    const { checkpoints } = this.#service;
+    const list = (after: string | null) =>
+      checkpoints.list(this.#modelId, { after, limit: PAGE, order: 'desc' });
+    for await (const checkpoint of allOf(list)) if (checkpoint.step === step) return checkpoint.id;
+    throw new OnpolicyError('NOT_FOUND', `checkpoint ${step} was deleted`);
   }
 }
 

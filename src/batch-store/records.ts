@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { ifMissing, parseJson, readText, replaceFile } from '../common/index.ts';
+import { ifMissing, pageOf, parseJson, readText, replaceFile } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import type { Page, ValidListQuery } from '../protocol/index.ts';
 
@@ -61,24 +61,11 @@ export class Records<Value extends { readonly id: string }> {
   }
 
   /** A page of what the asker may see. `after` need not exist any more. */
-  async list({ after, limit, order }: ValidListQuery, asker: Asker): Promise<Page<Value & Owned>> {
-    const ids = await this.ids();
-    if (order === 'desc') ids.reverse();
-    const isBehind = (id: string): boolean => after === null || (order === 'desc' ? id < after : id > after);
-    const data: (Value & Owned)[] = [];
-    for (const id of ids) {
-      const value = isBehind(id) ? await this.#read(id) : null;
-      if (value && maySee(value, asker)) data.push(value);
-      if (data.length > limit) break;
-    }
-    const page = data.slice(0, limit);
-    return {
-      object: 'list',
-      data: page,
-      has_more: data.length > limit,
-      first_id: page[0]?.id ?? null,
-      last_id: page.at(-1)?.id ?? null,
-    };
+  async list(query: ValidListQuery, asker: Asker): Promise<Page<Value & Owned>> {
+    return await pageOf(await this.ids(), query, async (id) => {
+      const value = await this.#read(id);
+      return value && maySee(value, asker) ? value : null;
+    });
   }
 
   /** Null: there is none, or it is damaged. */

@@ -13,7 +13,7 @@ import {
   checkArguments,
   withDefaults,
 } from '../protocol/index.ts';
-import { Run, type RunInput } from './run.ts';
+import { createRun, type Run, type RunInput } from './run.ts';
 
 export { type AnswerRow, answerRows, isBatchUrl, urlFault } from './urls.ts';
 
@@ -34,60 +34,26 @@ export function createBatch(service: BatchService, source: BatchSource, given: B
   };
   return {
     get done() {
-      return done ?? start(new Run({ ...service, source, options, deliver: null }));
+      return done ?? start(createRun({ ...service, source, options, deliver: null }));
     },
     [Symbol.asyncIterator]() {
       if (done) throw new OnpolicyError('CONFLICT', 'the rows of a batch can be read once, from its start');
-      const channel = new Channel();
-      const run = new Run({ ...service, source, options, deliver: (rows) => channel.put(rows) });
-      channel.endWith(start(run));
-      const leave = (): void => {
-        channel.leave();
-        run.end(new OnpolicyError('ABORTED', 'the reader of the batch has left'));
-      };
-      return bufferedIterator({ next: () => channel.take(), leave });
+      // Run and reader wait for each other: nothing is kept between them.
+      const { readable, writable } = new TransformStream<readonly BatchRow[]>();
+      const [writer, reader] = [writable.getWriter(), readable.getReader()];
+      const deliver = (rows: readonly BatchRow[]) => writer.write(rows).catch(() => {}); // the reader has left
+      const run = createRun({ ...service, source, options, deliver });
+      start(run)
+        .then(() => writer.close())
+        .catch((error: unknown) => writer.abort(error))
+        .catch(() => {}); // the reader has left
+      return bufferedIterator({
+        next: async () => (await reader.read()).value ?? null,
+        leave: () => {
+          reader.cancel().catch(() => {}); // the run has failed
+          run.end(new OnpolicyError('ABORTED', 'the reader of the batch has left'));
+        },
+      });
     },
   };
-}
-
-/** Rows from a run to its reader, some at a time: the run waits for the reader. */
-class Channel {
-  #rows: readonly BatchRow[] | null = null;
-  #end: Promise<null> | null = null;
-  #isLeft = false;
-  #taken: (() => void) | null = null;
-  #given: (() => void) | null = null;
-
-  async put(rows: readonly BatchRow[]): Promise<void> {
-    if (this.#isLeft) return;
-    this.#rows = rows;
-    this.#given?.();
-    await new Promise<void>((resolve) => {
-      this.#taken = resolve;
-    });
-  }
-
-  /** Resolves with null after the last rows. */
-  async take(): Promise<readonly BatchRow[] | null> {
-    if (!this.#rows) {
-      const given = new Promise<null>((resolve) => {
-        this.#given = () => resolve(null);
-      });
-      await Promise.race([given, this.#end]);
-    }
-    const rows = this.#rows;
-    this.#rows = null;
-    this.#taken?.();
-    return rows;
-  }
-
-  endWith(done: Promise<unknown>): void {
-    this.#end = done.then(() => null);
-    this.#end.catch(() => {}); // a reader that waits hears of it
-  }
-
-  leave(): void {
-    this.#isLeft = true;
-    this.#taken?.();
-  }
 }

@@ -2,7 +2,7 @@
 import { setMaxListeners } from 'node:events';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { limitedSignal } from '../common/index.ts';
+import { limitedSignal, onAbort } from '../common/index.ts';
 import { fromNative, OnpolicyError } from '../errors.ts';
 import {
   type BatchRow,
@@ -55,97 +55,88 @@ export type RunInput = {
 /** An answer that equal rows share. */
 type Known = { readonly row: Row; readonly answer: Promise<object> };
 
-/** One run over the rows. */
-export class Run {
-  readonly #input: RunInput;
-  readonly #options: Complete['BatchOptions'];
-  readonly #window: number;
-  readonly #inFlight: InFlight;
-  readonly #totals: Totals;
-  readonly #answers = new Map<string, Known>(); // by hash of the request, oldest first
-  readonly #ids = new HashSet();
-  readonly #stop = new AbortController();
-  #lines!: Lines;
-  #waitingForEqual = 0;
-  #wake: (() => void) | null = null;
+/** A run over the rows, which begins when it is called. `end` ends it; rows in flight have no line, and the first reason stays. */
+export type Run = { readonly run: () => Promise<BatchSummary>; readonly end: (reason: unknown) => void };
 
-  constructor(input: RunInput) {
-    const { options } = input;
-    this.#input = input;
-    this.#options = options;
-    this.#window = options.window ?? WINDOW[options.order];
-    this.#inFlight = new InFlight(options.concurrency);
-    this.#totals = new Totals(options.onProgress);
-    setMaxListeners(0, this.#stop.signal); // every row listens to it
-  }
+/** Makes one. */
+export function createRun(input: RunInput): Run {
+  const { options } = input;
+  const windowSize = options.window ?? WINDOW[options.order];
+  const inFlight = new InFlight(options.concurrency);
+  const totals = new Totals(options.onProgress);
+  const answers = new Map<string, Known>(); // by hash of the request, oldest first
+  const ids = new HashSet();
+  const stop = new AbortController();
+  setMaxListeners(0, stop.signal); // every row listens to it
+  let lines!: Lines;
+  let waitingForEqual = 0;
+  let wake: (() => void) | null = null;
 
   /** Ends the run; rows in flight have no line. The first reason stays. */
-  end(reason: unknown): void {
-    this.#stop.abort(reason);
-    this.#wake?.();
+  function end(reason: unknown): void {
+    stop.abort(reason);
+    wake?.();
   }
 
   /** Answers all rows. */
-  async run(): Promise<BatchSummary> {
-    const { signal, onProgress } = this.#options;
-    const abort = (): void => this.end(abortedBy(signal));
-    signal?.addEventListener('abort', abort);
-    if (signal?.aborted) abort();
+  async function run(): Promise<BatchSummary> {
+    const { signal, onProgress } = options;
+    using _stopping = onAbort(signal, () => end(abortedBy(signal)));
     try {
-      await this.#runOver(await openSource(this.#input.source));
-      return this.#totals.summary();
+      await runOver(await openSource(input.source));
+      return totals.summary();
     } catch (error) {
-      throw this.#stop.signal.aborted ? this.#stop.signal.reason : fromNative(error);
+      throw stop.signal.aborted ? stop.signal.reason : fromNative(error);
     } finally {
-      signal?.removeEventListener('abort', abort);
-      if (onProgress) this.#totals.tell();
+      if (onProgress) totals.tell();
     }
   }
 
-  async #runOver(source: Source): Promise<void> {
-    const files = filesOf(this.#options);
-    const journal = files
-      ? await Journal.open(files, factsOf(this.#input, source), this.#options.resume)
-      : null;
-    this.#totals.totalBytes = source.bytes;
-    if (journal) [this.#totals.completed, this.#totals.failed] = journal.done.counts;
-    this.#totals.resumed = this.#totals.completed + this.#totals.failed;
-    this.#lines = new Lines({
+  async function runOver(source: Source): Promise<void> {
+    const files = filesOf(options);
+    const journal = files ? await Journal.open(files, factsOf(input, source), options.resume) : null;
+    totals.totalBytes = source.bytes;
+    if (journal) [totals.completed, totals.failed] = journal.done.counts;
+    totals.resumed = totals.completed + totals.failed;
+    lines = new Lines({
       journal,
-      deliver: this.#input.deliver,
-      inOrder: this.#options.order === 'input',
-      onWritten: () => this.#wake?.(),
-      onFailure: (error) => this.end(fromNative(error)),
+      deliver: input.deliver,
+      inOrder: options.order === 'input',
+      onWritten: () => wake?.(),
+      onFailure: (error) => end(fromNative(error)),
     });
     try {
-      await this.#answerAll(new RowWindow(this.#rows(source, journal), this.#window));
+      await answerAll(new RowWindow(rowsOf(source, journal), windowSize));
     } catch (error) {
-      this.end(error);
+      end(error);
     } finally {
-      while (this.#totals.running > 0) await this.#change();
-      await this.#lines.settled();
+      while (totals.running > 0) await change();
+      await lines.settled();
       await source.items.return?.();
       await journal?.close();
     }
-    this.#stop.signal.throwIfAborted();
+    stop.signal.throwIfAborted();
   }
 
   /** Rows that have no line yet, as many at once as were read. */
-  async *#rows({ items }: Source, journal: Journal | null): AsyncGenerator<readonly (Row | FaultyRow)[]> {
+  async function* rowsOf(
+    { items }: Source,
+    journal: Journal | null,
+  ): AsyncGenerator<readonly (Row | FaultyRow)[]> {
     let last = 0;
     const done = journal?.done.hashes;
     for (let part = await items.next(); !part.done; part = await items.next()) {
       const rows: (Row | FaultyRow)[] = [];
       for (const item of part.value) {
-        const row = await toRow(item, this.#options);
-        const isNew = row.customId === null || this.#ids.add(hashOf(row.customId));
+        const row = await toRow(item, options);
+        const isNew = row.customId === null || ids.add(hashOf(row.customId));
         last = row.line;
         if (done?.has(row.line)) {
           if (!done.matches(row.line, row.hash)) throw changed(`line ${row.line} is another one`);
-          this.#totals.skip(row.bytes);
+          totals.skip(row.bytes);
           continue;
         }
-        this.#lines.expect(row.line);
+        lines.expect(row.line);
         rows.push(isNew || 'error' in row ? row : { ...row, error: repeated(row.customId!) });
       }
       yield rows;
@@ -153,123 +144,125 @@ export class Run {
     if (done && done.lastLine > last) throw changed(`it had a line ${done.lastLine}`);
   }
 
-  async #answerAll(window: RowWindow): Promise<void> {
+  async function answerAll(window: RowWindow): Promise<void> {
     for (;;) {
-      while (this.#isFull && !this.#stop.signal.aborted) await this.#change();
-      this.#stop.signal.throwIfAborted();
+      while (isFull() && !stop.signal.aborted) await change();
+      stop.signal.throwIfAborted();
       const row = await window.next();
       if (!row) break;
-      if ('error' in row) this.#fail(row, faultyRow(row, row.error), row.error);
-      else void this.#answer(row);
+      if ('error' in row) fail(row, faultyRow(row, row.error), row.error);
+      else void answerRow(row);
     }
-    while (this.#totals.running + this.#waitingForEqual > 0) await this.#change();
+    while (totals.running + waitingForEqual > 0) await change();
   }
 
-  get #isFull(): boolean {
-    const isBusy = this.#totals.running >= this.#inFlight.level;
-    return isBusy || this.#waitingForEqual >= this.#window || this.#lines.isFull;
+  function isFull(): boolean {
+    const isBusy = totals.running >= inFlight.level;
+    return isBusy || waitingForEqual >= windowSize || lines.isFull;
   }
 
   /** Resolves when a row ends or the run does. */
-  async #change(): Promise<void> {
+  async function change(): Promise<void> {
     await new Promise<void>((resolve) => {
-      this.#wake = resolve;
+      wake = resolve;
     });
-    this.#wake = null;
+    wake = null;
   }
 
   /** Never rejects. */
-  async #answer(row: Row): Promise<void> {
-    const known = row.sameAs === null ? undefined : this.#answers.get(row.sameAs);
+  async function answerRow(row: Row): Promise<void> {
+    const known = row.sameAs === null ? undefined : answers.get(row.sameAs);
     try {
-      if (known && (await this.#share(known, row))) return;
-      const body = await this.#compute(row);
+      if (known && (await share(known, row))) return;
+      const body = await compute(row);
       const tokens = tokensOf(body);
-      this.#inFlight.answered(tokens.prompt + tokens.completion);
-      this.#finish(row, body, tokens);
+      inFlight.answered(tokens.prompt + tokens.completion);
+      finish(row, body, tokens);
     } catch (thrown) {
       const error = fromNative(thrown);
-      if (this.#stop.signal.aborted) return;
-      if (OF_ALL_ROWS.has(error.code)) this.end(error);
-      else this.#fail(row, failedRow(row, error), error);
+      if (stop.signal.aborted) return;
+      if (OF_ALL_ROWS.has(error.code)) end(error);
+      else fail(row, failedRow(row, error), error);
     } finally {
-      this.#wake?.();
+      wake?.();
     }
   }
 
   /** Gives a row the answer of an equal one. False: that one has none. */
-  async #share({ row: from, answer }: Known, row: Row): Promise<boolean> {
-    this.#waitingForEqual += 1;
+  async function share({ row: from, answer }: Known, row: Row): Promise<boolean> {
+    waitingForEqual += 1;
     const body = await answer.catch(() => null);
-    this.#waitingForEqual -= 1;
-    if (!body || this.#stop.signal.aborted) return false;
-    this.#totals.shared += 1;
-    this.#finish(row, sharedBody(body, from, row), null);
+    waitingForEqual -= 1;
+    if (!body || stop.signal.aborted) return false;
+    totals.shared += 1;
+    finish(row, sharedBody(body, from, row), null);
     return true;
   }
 
-  async #compute(row: Row): Promise<object> {
-    this.#totals.running += 1;
-    const answer = this.#ask(row);
+  async function compute(row: Row): Promise<object> {
+    totals.running += 1;
+    const answer = ask(row);
     const { sameAs } = row;
     if (sameAs !== null) {
-      this.#answers.set(sameAs, { row, answer });
-      for (const oldest of this.#answers.keys()) {
-        if (this.#answers.size <= MOST_ANSWERS) break;
-        this.#answers.delete(oldest);
+      answers.set(sameAs, { row, answer });
+      for (const oldest of answers.keys()) {
+        if (answers.size <= MOST_ANSWERS) break;
+        answers.delete(oldest);
       }
     }
     try {
       return await answer;
     } catch (error) {
-      if (sameAs !== null) this.#answers.delete(sameAs);
+      if (sameAs !== null) answers.delete(sameAs);
       throw error;
     } finally {
-      this.#totals.running -= 1;
+      totals.running -= 1;
     }
   }
 
   /** Asks until there is an answer, or an error that stays. */
-  async #ask(row: Row): Promise<object> {
-    const { retries, timeoutMs, background } = this.#options;
+  async function ask(row: Row): Promise<object> {
+    const { retries, timeoutMs, background } = options;
     const call = { traceId: requestIdOf(row), background };
     for (let tries = 0; ; ) {
-      this.#stop.signal.throwIfAborted();
-      using limited = limitedSignal(this.#stop.signal, timeoutMs);
+      stop.signal.throwIfAborted();
+      using limited = limitedSignal(stop.signal, timeoutMs);
       try {
-        return await this.#input.answer(row.url, row.body, { ...call, signal: limited.signal! });
+        return await input.answer(row.url, row.body, { ...call, signal: limited.signal! });
       } catch (thrown) {
         const error = fromNative(thrown);
         const reason: unknown = limited.signal?.reason;
         if (reason instanceof OnpolicyError && reason.code === 'TIMEOUT') throw reason;
         if (error.code === 'OVERLOADED') {
-          this.#inFlight.refused();
-          await this.#pause(error.retryAfterMs ?? BUSY_PAUSE_MS);
+          inFlight.refused();
+          await pause(error.retryAfterMs ?? BUSY_PAUSE_MS);
         } else if (PASSING.has(error.code) && tries < retries) {
-          await this.#pause(error.retryAfterMs ?? FIRST_PAUSE_MS * 2 ** tries);
+          await pause(error.retryAfterMs ?? FIRST_PAUSE_MS * 2 ** tries);
           tries += 1;
         } else throw error;
       }
     }
   }
 
-  async #pause(ms: number): Promise<void> {
-    await sleep(ms, undefined, { signal: this.#stop.signal }).catch(() => {}); // the next try sees it
+  async function pause(ms: number): Promise<void> {
+    await sleep(ms, undefined, { signal: stop.signal }).catch(() => {}); // the next try sees it
   }
 
-  #finish(row: Row, body: object, tokens: Tokens | null): void {
-    this.#totals.end(row.bytes, false, tokens);
-    this.#lines.add({ place: row, kind: 0, row: answeredRow(row, body) });
+  function finish(row: Row, body: object, tokens: Tokens | null): void {
+    totals.end(row.bytes, false, tokens);
+    lines.add({ place: row, kind: 0, row: answeredRow(row, body) });
   }
 
-  #fail(place: Row | FaultyRow, row: BatchRow, error: OnpolicyError): void {
-    this.#totals.end(place.bytes, true, null);
-    this.#lines.add({ place, kind: 1, row });
-    const { maxFailures } = this.#options;
-    if (maxFailures === null || this.#totals.failed <= maxFailures) return;
-    const msg = `${this.#totals.failed} rows have failed, and ${maxFailures} may; the last one is line ${place.line}: ${error.message}`;
-    this.end(new OnpolicyError(error.code, msg, { cause: error }));
+  function fail(place: Row | FaultyRow, row: BatchRow, error: OnpolicyError): void {
+    totals.end(place.bytes, true, null);
+    lines.add({ place, kind: 1, row });
+    const { maxFailures } = options;
+    if (maxFailures === null || totals.failed <= maxFailures) return;
+    const msg = `${totals.failed} rows have failed, and ${maxFailures} may; the last one is line ${place.line}: ${error.message}`;
+    end(new OnpolicyError(error.code, msg, { cause: error }));
   }
+
+  return { run, end };
 }
 
 /** The files of a run; null: it has none. */

@@ -1,13 +1,12 @@
 /** `onpolicy batch`: a file of requests -> a file of answers, and how it goes on the error stream. */
 import type { WriteStream } from 'node:tty';
 import { barOf, drawnLine } from '../common/index.ts';
-import { OnpolicyError } from '../errors.ts';
 import { type BatchOptions, type BatchProgress, type BatchSummary, connect, type Service } from '../index.ts';
 import { command, flag, type Given, number, text, toOptions } from './arguments.ts';
 import { CONFIG, readConfig } from './config-file.ts';
 import { COMMON, MMPROJ, MODEL, openRuntime } from './model-arguments.ts';
 import { SERVE_FLAGS, withFlags } from './serve-flags.ts';
-import { print, printJson, type Terminal } from './terminal.ts';
+import { print, printJson, type Terminal, untilInterrupted } from './terminal.ts';
 
 const FLAGS = {
   ...COMMON,
@@ -51,24 +50,15 @@ export const batch = command({
   async run({ options, names }, terminal) {
     const [input, output] = names as [string, string];
     await using service = await openService(options, terminal);
-    const stop = new AbortController();
-    const interrupt = (): void => stop.abort();
-    process.once('SIGINT', interrupt);
-    try {
-      const given = { ...toOptions(options, OPTIONS), output, signal: stop.signal } as BatchOptions;
+    const work = async (signal: AbortSignal): Promise<void> => {
+      const given = { ...toOptions(options, OPTIONS), output, signal } as BatchOptions;
       const onProgress = progressOn(terminal, options.json);
       const started = service.batch(input === '-' ? terminal.input : input, { ...given, onProgress });
       const summary = await started.done;
       if (options.json) printJson(terminal, summary);
       else print(terminal, inWords(summary));
-    } catch (error) {
-      if (!stop.signal.aborted) throw error;
-      throw new OnpolicyError('ABORTED', 'interrupted; the same command with --resume goes on', {
-        cause: error,
-      });
-    } finally {
-      process.off('SIGINT', interrupt);
-    }
+    };
+    await untilInterrupted(work, 'interrupted; the same command with --resume goes on');
   },
 });
 

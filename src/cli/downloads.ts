@@ -5,7 +5,7 @@ import { OnpolicyError } from '../errors.ts';
 import type { OnProgress } from '../index.ts';
 import { command, wrongUsage } from './arguments.ts';
 import { COMMON, openRuntime } from './model-arguments.ts';
-import { print, printJson, printTable, type Terminal } from './terminal.ts';
+import { print, printJson, printTable, type Terminal, untilInterrupted } from './terminal.ts';
 
 /** Where nobody watches, a line each time that so much more has come. */
 const LINE_SHARE = 0.1;
@@ -17,22 +17,14 @@ export const pull = command({
   about: 'downloads models: hf:owner/name, hf:owner/name:Q4_K_M, hf:owner/name/file.gguf',
   options: COMMON,
   async run({ options, names }, terminal, signal) {
-    const stop = new AbortController();
-    const interrupt = (): void => stop.abort();
-    process.once('SIGINT', interrupt);
-    signal?.addEventListener('abort', interrupt, { once: true });
-    try {
+    const work = async (stop: AbortSignal): Promise<void> => {
       await using runtime = await openRuntime({ ...options, onProgress: progressOn(terminal) }, terminal);
       const files: string[] = [];
-      for (const name of names) files.push(await runtime.download(name, { signal: stop.signal }));
+      for (const name of names) files.push(await runtime.download(name, { signal: stop }));
       if (options.json) printJson(terminal, files);
       else for (const file of files) print(terminal, file);
-    } catch (cause) {
-      if (!stop.signal.aborted) throw cause;
-      throw new OnpolicyError('ABORTED', 'paused; the same command goes on', { cause });
-    } finally {
-      process.off('SIGINT', interrupt);
-    }
+    };
+    await untilInterrupted(work, 'paused; the same command goes on', signal);
   },
 });
 

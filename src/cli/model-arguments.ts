@@ -1,7 +1,8 @@
 /** Shared options -> a runtime, fields of a request, and a model by id or name. */
+import { allOf } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import { createRuntime, type HubOptions, type Model, type Runtime, type RuntimeOptions } from '../index.ts';
-import { flag, number, type OptionSpec, text, toOptions } from './arguments.ts';
+import { flag, type Given, number, type OptionSpec, text, toOptions } from './arguments.ts';
 import type { Terminal } from './terminal.ts';
 
 const everywhere = <Kind extends OptionSpec>(option: Kind): Kind => ({ ...option, group: 'Everywhere:' });
@@ -49,13 +50,7 @@ export const SAMPLING = {
 } as const;
 
 /** The values of {@link SAMPLING}. */
-type Sampling = {
-  readonly model: string | undefined;
-  readonly 'max-tokens': number | undefined;
-  readonly temperature: number | undefined;
-  readonly 'top-p': number | undefined;
-  readonly seed: number | undefined;
-};
+type Sampling = Omit<Given<typeof SAMPLING>['options'], 'system' | 'mmproj'>;
 
 /** The same as fields of a request. */
 export function toRequest(options: Sampling) {
@@ -73,12 +68,7 @@ export function toRequest(options: Sampling) {
 type ModelFiles = { readonly model?: string | undefined; readonly mmproj?: string | undefined };
 
 /** The values of {@link HUB_FLAGS}. */
-type HubFlags = {
-  readonly 'hub-token': string | undefined;
-  readonly 'hub-folder': string | undefined;
-  readonly 'hub-endpoint': string | undefined;
-  readonly offline: boolean;
-};
+type HubFlags = Given<typeof HUB_FLAGS>['options'];
 
 /** The values of {@link COMMON} that a runtime is opened with. */
 type Opening = HubFlags & { readonly home: string | undefined };
@@ -132,16 +122,8 @@ export async function findModel(runtime: Runtime, idOrName: string): Promise<Mod
     return await runtime.models.retrieve(idOrName);
   } catch (error) {
     if (!(error instanceof OnpolicyError) || error.code !== 'MODEL_NOT_FOUND') throw error;
-    let after: string | null = null;
-    do {
-      const page: Awaited<ReturnType<Runtime['models']['list']>> = await runtime.models.list({
-        after,
-        limit: 100,
-      });
-      const found = page.data.find(({ name }) => name === idOrName);
-      if (found) return found;
-      after = page.has_more ? page.last_id : null;
-    } while (after !== null);
+    for await (const model of allOf((after) => runtime.models.list({ after, limit: 100 })))
+      if (model.name === idOrName) return model;
     throw error;
   }
 }

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { command, flag, number, text, wrongUsage } from './arguments.ts';
 import { COMMON, findModel, openRuntime } from './model-arguments.ts';
-import { print, printJson, type Terminal } from './terminal.ts';
+import { interrupted, print, printJson, type Terminal } from './terminal.ts';
 
 /**
  * Writes the page of a model's run, or with `--csv` its metrics and with `--split` its trajectories. With `--port` it serves the page until
@@ -70,12 +70,7 @@ async function servePage(
     throw wrongUsage(`--port: ${cause.message}`);
   });
   print(terminal, `http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
-  const ends = new Promise<void>((resolve) => {
-    signal?.addEventListener('abort', () => resolve());
-    if (signal?.aborted) resolve();
-    for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => resolve());
-  });
-  await ends;
+  await interrupted(signal);
   server.closeAllConnections();
   await new Promise((resolve) => server.close(resolve));
 }

@@ -8,7 +8,7 @@ import { command, flag, number, text, texts, wrongUsage } from './arguments.ts';
 import { CONFIG, readConfig } from './config-file.ts';
 import { COMMON, MMPROJ, openRuntime } from './model-arguments.ts';
 import { SERVE_FLAGS, withFlags } from './serve-flags.ts';
-import { print, printJson, type Terminal } from './terminal.ts';
+import { interrupted, print, printJson, type Terminal } from './terminal.ts';
 
 /** Serves until the process is interrupted, or `signal` fires. */
 export const serve = command({
@@ -49,19 +49,8 @@ export const serve = command({
     });
     if (options.json) printJson(terminal, { url: server.url });
     else print(terminal, `serving at ${server.url}; press Ctrl+C to end`);
-    const interrupted = new AbortController();
-    const ended = [
-      once(process, 'SIGINT', { signal: interrupted.signal }),
-      once(process, 'SIGTERM', { signal: interrupted.signal }),
-      ...(signal ? [signal.aborted ? [] : once(signal, 'abort', { signal: interrupted.signal })] : []),
-    ];
-    try {
-      await Promise.race(ended);
-    } finally {
-      interrupted.abort();
-      await Promise.allSettled(ended);
-      await server.close();
-    }
+    await interrupted(signal);
+    await server.close();
   },
 });
 

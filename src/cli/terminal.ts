@@ -1,5 +1,7 @@
 /** Values -> lines on a command's streams, which are the process's own or those of a test. */
 import type { Readable, Writable } from 'node:stream';
+import { onAbort, pending } from '../common/index.ts';
+import { OnpolicyError } from '../errors.ts';
 
 /** Streams of a command. */
 export type Terminal = {
@@ -38,4 +40,36 @@ export async function readAll(input: Readable): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of input) chunks.push(Buffer.from(chunk as Uint8Array));
   return Buffer.concat(chunks).toString('utf8');
+}
+
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
+
+/** Resolves when the process is interrupted, or `signal` fires. */
+export async function interrupted(signal: AbortSignal | undefined): Promise<void> {
+  const { promise, resolve } = pending<void>();
+  const end = (): void => resolve();
+  using _given = onAbort(signal, end);
+  for (const name of SIGNALS) process.once(name, end);
+  await promise;
+  for (const name of SIGNALS) process.off(name, end);
+}
+
+/** Runs `work` with a signal that Ctrl+C or `signal` fires. `message`: how to go on then. */
+export async function untilInterrupted(
+  work: (stop: AbortSignal) => Promise<void>,
+  message: string,
+  signal?: AbortSignal,
+): Promise<void> {
+  const stop = new AbortController();
+  const interrupt = (): void => stop.abort();
+  process.once('SIGINT', interrupt);
+  using _given = onAbort(signal, interrupt);
+  try {
+    await work(stop.signal);
+  } catch (cause) {
+    if (!stop.signal.aborted) throw cause;
+    throw new OnpolicyError('ABORTED', message, { cause });
+  } finally {
+    process.off('SIGINT', interrupt);
+  }
 }

@@ -1,4 +1,5 @@
 /** What several folders use, and what imports none of them. */
+export { onAbort, pending, untilAborted } from './abort.ts';
 export { atField } from './at-field.ts';
 export { barOf, drawnLine } from './bar.ts';
 export { bufferedIterator } from './buffered-iterator.ts';
@@ -22,6 +23,7 @@ export { limitedSignal } from './limited-signal.ts';
 export { LineWriter } from './line-writer.ts';
 export { mib } from './mib.ts';
 export { packageFile, packageVersion, requirePackage } from './package-files.ts';
+export { allOf, pageOf } from './page.ts';
 export { isDead, type ProcessIdentity, processWord, runsHere, thisProcess } from './process-identity.ts';
 export { Queue } from './queue.ts';
 export { seedOf, shuffled } from './seeds.ts';

@@ -1,5 +1,6 @@
 /** One piece of work that several callers wait for. It is stopped only when all of them have given up. */
-import { abortedBy, failIfAborted } from '../errors.ts';
+import { failIfAborted } from '../errors.ts';
+import { untilAborted } from './abort.ts';
 
 /** Work whose result is shared. */
 export class Shared<T> {
@@ -25,16 +26,9 @@ export class Shared<T> {
   async wait(signal: AbortSignal | undefined): Promise<T> {
     failIfAborted(signal);
     this.#waiting += 1;
-    let onAbort: (() => void) | undefined;
     try {
-      if (!signal) return await this.result;
-      const aborted = new Promise<never>((_, reject) => {
-        onAbort = () => reject(abortedBy(signal));
-        signal.addEventListener('abort', onAbort);
-      });
-      return await Promise.race([this.result, aborted]);
+      return await untilAborted(this.result, signal);
     } finally {
-      if (onAbort) signal?.removeEventListener('abort', onAbort);
       this.#waiting -= 1;
       if (this.#waiting === 0) this.#controller.abort();
     }

@@ -36,15 +36,13 @@ const NOTHING: CacheFileStats = { loadedTokens: 0, loadedBytes: 0, savedTokens: 
 
 /** The numbers of several processes together. */
 export function sumCacheFileStats(all: readonly CacheFileStats[]): CacheFileStats {
-  return all.reduce(
-    (sum, one) => ({
-      loadedTokens: sum.loadedTokens + one.loadedTokens,
-      loadedBytes: sum.loadedBytes + one.loadedBytes,
-      savedTokens: sum.savedTokens + one.savedTokens,
-      savedBytes: sum.savedBytes + one.savedBytes,
-    }),
-    NOTHING,
-  );
+  const sum = (field: keyof CacheFileStats): number => all.reduce((total, one) => total + one[field], 0);
+  return {
+    loadedTokens: sum('loadedTokens'),
+    loadedBytes: sum('loadedBytes'),
+    savedTokens: sum('savedTokens'),
+    savedBytes: sum('savedBytes'),
+  };
 }
 
 /** For whom a part is written. */

@@ -50,8 +50,6 @@ type PromptCacheOptions = {
   readonly places: readonly number[];
   /** Whether it is saved; else it is only loaded. */
   readonly keeps: boolean;
-  /** Whether caches are saved in pieces. */
-  readonly hasPieces: boolean;
 };
 
 /** The caches of one loaded model. */
@@ -72,8 +70,8 @@ export class DiskCache {
   }
 
   /** The cache of a prompt. */
-  open(options: Omit<PromptCacheOptions, 'hasPieces'>): PromptCache {
-    return new PromptCache(this, { ...options, hasPieces: this.#options.engine.movesPieces });
+  open(options: PromptCacheOptions): PromptCache {
+    return new PromptCache(this, options, this.#options.engine.movesPieces);
   }
 
   /** @internal Loads what the prefix cache has not. Returns how many leading tokens are on the disk. */
@@ -223,7 +221,8 @@ export class PromptCache implements CacheKeeper, Disposable {
   readonly #keepsPieces: boolean;
   #stored = 0; // leading tokens that are on the disk
 
-  constructor(cache: DiskCache, { group, places, keeps, hasPieces }: PromptCacheOptions) {
+  /** `hasPieces`: caches are saved in pieces. */
+  constructor(cache: DiskCache, { group, places, keeps }: PromptCacheOptions, hasPieces: boolean) {
     this.#cache = cache;
     const media = group.prompt.findIndex((id) => id < 0); // what stands for them is another number in each process
     const tokens = media < 0 ? group.prompt : group.prompt.subarray(0, media);

@@ -202,38 +202,14 @@ class Reader {
   }
 
   #numbers(of: ScalarType, count: number): GgufArray {
-    if (!(BYTES[of] * count <= this.#bytes.length - this.at)) throw new EndOfBytes();
+    if (!(SCALARS[of].bytes * count <= this.#bytes.length - this.at)) throw new EndOfBytes();
     const numbers = Float64Array.from({ length: count }, () => this.#number(of));
     return { of, count, numbers, texts: () => [] };
   }
 
   #number(type: ScalarType): number {
-    const from = this.skip(BYTES[type]);
-    const bytes = this.#bytes;
-    switch (type) {
-      case 'u8':
-        return bytes.readUInt8(from);
-      case 'i8':
-        return bytes.readInt8(from);
-      case 'u16':
-        return bytes.readUInt16LE(from);
-      case 'i16':
-        return bytes.readInt16LE(from);
-      case 'u32':
-        return bytes.readUInt32LE(from);
-      case 'i32':
-        return bytes.readInt32LE(from);
-      case 'f32':
-        return bytes.readFloatLE(from);
-      case 'bool':
-        return bytes.readUInt8(from) === 0 ? 0 : 1;
-      case 'u64':
-        return wide(bytes, from);
-      case 'i64':
-        return Number(bytes.readBigInt64LE(from));
-      case 'f64':
-        return bytes.readDoubleLE(from);
-    }
+    const { bytes, read } = SCALARS[type];
+    return read(this.#bytes, this.skip(bytes));
   }
 }
 
@@ -244,16 +220,18 @@ function wide(bytes: Buffer, at: number): number {
 
 type ScalarType = Exclude<ValueType, 'string' | 'array'>;
 
-const BYTES: Readonly<Record<ScalarType, number>> = {
-  u8: 1,
-  i8: 1,
-  u16: 2,
-  i16: 2,
-  u32: 4,
-  i32: 4,
-  f32: 4,
-  bool: 1,
-  u64: 8,
-  i64: 8,
-  f64: 8,
+type Scalar = { readonly bytes: number; readonly read: (from: Buffer, at: number) => number };
+
+const SCALARS: Readonly<Record<ScalarType, Scalar>> = {
+  u8: { bytes: 1, read: (from, at) => from.readUInt8(at) },
+  i8: { bytes: 1, read: (from, at) => from.readInt8(at) },
+  u16: { bytes: 2, read: (from, at) => from.readUInt16LE(at) },
+  i16: { bytes: 2, read: (from, at) => from.readInt16LE(at) },
+  u32: { bytes: 4, read: (from, at) => from.readUInt32LE(at) },
+  i32: { bytes: 4, read: (from, at) => from.readInt32LE(at) },
+  f32: { bytes: 4, read: (from, at) => from.readFloatLE(at) },
+  bool: { bytes: 1, read: (from, at) => Number(from.readUInt8(at) !== 0) },
+  u64: { bytes: 8, read: wide },
+  i64: { bytes: 8, read: (from, at) => Number(from.readBigInt64LE(at)) },
+  f64: { bytes: 8, read: (from, at) => from.readDoubleLE(at) },
 };

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { makeFolder } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import { MAX_HEADER_BYTES, parseHeader } from '../gguf/index.ts';
+import type { RemoteFile } from './download-file.ts';
 
 const FIRST_BYTES = 2 ** 20;
 
@@ -12,11 +13,7 @@ const FIRST_BYTES = 2 ** 20;
  * Fails with `MODEL_NOT_FOUND`, `MODEL_INVALID`, and with what fetch throws.
  */
 export async function fetchHeader(
-  {
-    url,
-    token,
-    signal,
-  }: { readonly url: string; readonly token: string | null; readonly signal: AbortSignal },
+  { url, token, signal }: Pick<RemoteFile, 'url' | 'token' | 'signal'>,
   target: string,
 ): Promise<void> {
   let bytes: Buffer = Buffer.alloc(0);

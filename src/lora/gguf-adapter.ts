@@ -42,34 +42,22 @@ export function writeGgufAdapter({ architecture, alpha, rank, weights }: GgufAda
 
 /** What stands before the numbers of the tensors, which follow in this order, each padded by {@link padding}. */
 export function adapterHeader({ architecture, alpha, tensors }: AdapterLayout): Uint8Array {
-  const head = new Writer();
-  head.u32(MAGIC);
-  head.u32(VERSION);
-  head.u64(tensors.length);
-  const texts = {
+  const texts = Object.entries({
     'general.type': 'adapter',
     'general.architecture': architecture,
     'adapter.type': 'lora',
-  };
-  head.u64(Object.keys(texts).length + 1);
-  for (const [key, value] of Object.entries(texts)) {
-    head.text(key);
-    head.u32(TYPE_STRING);
-    head.text(value);
-  }
-  head.text('adapter.lora.alpha');
-  head.u32(TYPE_FLOAT32);
-  head.f32(alpha);
+  });
   let offset = 0;
-  for (const { name, shape } of tensors) {
-    head.text(name);
-    head.u32(shape.length);
-    for (const size of shape) head.u64(size);
-    head.u32(TENSOR_F32);
-    head.u64(offset);
-    offset += align(4 * shape.reduce((product, size) => product * size, 1));
-  }
-  const header = head.bytes();
+  const header = Buffer.concat([
+    ...[u32(MAGIC), u32(VERSION), u64(tensors.length), u64(texts.length + 1)],
+    ...texts.flatMap(([key, value]) => [...text(key), u32(TYPE_STRING), ...text(value)]),
+    ...[...text('adapter.lora.alpha'), u32(TYPE_FLOAT32), f32(alpha)],
+    ...tensors.flatMap(({ name, shape }) => {
+      const at = offset;
+      offset += align(4 * shape.reduce((product, size) => product * size, 1));
+      return [...text(name), u32(shape.length), ...shape.map(u64), u32(TENSOR_F32), u64(at)];
+    }),
+  ]);
   return Buffer.concat([header, padding(header.length)]);
 }
 
@@ -110,37 +98,15 @@ export async function readGgufAdapter(path: string): Promise<GgufAdapter> {
   };
 }
 
-/** Grows as values are appended, little-endian. */
-class Writer {
-  readonly #parts: Uint8Array[] = [];
+// Values of a header, little-endian.
 
-  #put(size: number, fill: (view: DataView) => void): void {
-    const part = new Uint8Array(size);
-    fill(new DataView(part.buffer));
-    this.#parts.push(part);
-  }
+const u32 = (value: number): Uint8Array => new Uint8Array(Uint32Array.of(value).buffer);
+const u64 = (value: number): Uint8Array => new Uint8Array(BigUint64Array.of(BigInt(value)).buffer);
+const f32 = (value: number): Uint8Array => new Uint8Array(Float32Array.of(value).buffer);
 
-  u32(value: number): void {
-    this.#put(4, (view) => view.setUint32(0, value, true));
-  }
-
-  u64(value: number): void {
-    this.#put(8, (view) => view.setBigUint64(0, BigInt(value), true));
-  }
-
-  f32(value: number): void {
-    this.#put(4, (view) => view.setFloat32(0, value, true));
-  }
-
-  text(value: string): void {
-    const bytes = Buffer.from(value);
-    this.u64(bytes.length);
-    this.#parts.push(bytes);
-  }
-
-  bytes(): Uint8Array {
-    return Buffer.concat(this.#parts);
-  }
+function text(value: string): Uint8Array[] {
+  const bytes = Buffer.from(value);
+  return [u64(bytes.length), bytes];
 }
 
 function align(bytes: number): number {

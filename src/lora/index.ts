@@ -5,7 +5,7 @@ export { unnamedModule } from './expert-names.ts';
 export { readGgufAdapter, writeGgufAdapter } from './gguf-adapter.ts';
 export { toHuggingFace } from './hugging-face.ts';
 export { huggingFaceConfig } from './hugging-face-config.ts';
-export { fromPeft, type PeftModel, peftConfig, plainAlpha, toPeft } from './peft-adapter.ts';
+export { fromPeft, LINEAR_MODULES, type PeftModel, peftConfig, plainAlpha, toPeft } from './peft-adapter.ts';
 export { readPeftConfig } from './peft-config.ts';
 export { deltaNetHeads } from './row-order.ts';
 export { type FloatTensor, readSafetensors, safetensorsHeader, writeSafetensors } from './safetensors.ts';

@@ -73,6 +73,8 @@ export const OWN_PATHS: Readonly<Record<string, Readonly<Record<string, string>>
   },
 };
 const NAMED = new Set([PATHS, ...Object.values(OWN_PATHS)].flatMap(Object.keys));
+/** The kinds of linear layers that can be trained, by their names in a GGUF file. */
+export const LINEAR_MODULES: readonly string[] = [...NAMED].filter((kind) => kind !== FUSED.kind);
 /** The other way round. */
 export const KINDS: Readonly<Record<string, string>> = Object.fromEntries(
   [PATHS, ...Object.values(OWN_PATHS)].flatMap(Object.entries).map(([kind, path]) => [path, kind]),

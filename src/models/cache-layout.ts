@@ -17,7 +17,7 @@ export type ModelFacts = Pick<
   | 'supportsSmallWindow'
   | 'isTiny'
   | 'state'
-> & { readonly vocabSize: number };
+>;
 
 /** Recurrent state that sequences of a context have together, if nothing else is asked for. */
 const STATE_BYTES = 2 ** 31;
@@ -76,30 +76,15 @@ export function cacheLayout(
   };
 }
 
-/** Cells of its own for each sequence: in a pool, those that sequences share would stay when they are out of the window. */
-export function smallWindows(
-  _: ModelFacts,
-  contextSize: number,
-  slotCount: number,
-  kvTokens: number | null,
-): { kvTokens: number; isKvUnified: false; isWindowCacheFull: false } {
-  const needed = cellsOfAll(contextSize, slotCount, kvTokens, 'slidingWindow: window');
-  return { kvTokens: needed, isKvUnified: false, isWindowCacheFull: false };
-}
-
-/** Cells of its own for each sequence: in a pool, where they lie depends on the others. */
+/** Cells of its own for each sequence, because of the option `why`: in a pool, where they lie depends on the others, and shared ones stay. */
 export function ownCells(
-  _: ModelFacts,
   contextSize: number,
   slotCount: number,
   kvTokens: number | null,
+  why: string,
 ): { kvTokens: number; isKvUnified: false } {
-  return { kvTokens: cellsOfAll(contextSize, slotCount, kvTokens, 'deterministic'), isKvUnified: false };
-}
-
-function cellsOfAll(contextSize: number, slotCount: number, kvTokens: number | null, why: string): number {
   const needed = slotCells(contextSize) * slotCount;
-  if (kvTokens === null || kvTokens >= needed) return needed;
+  if (kvTokens === null || kvTokens >= needed) return { kvTokens: needed, isKvUnified: false };
   throw errorAt(
     'kvTokens',
     'INVALID_REQUEST',

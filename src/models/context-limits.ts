@@ -1,8 +1,8 @@
 /** A model's facts and options -> the limits of its context: tokens, slots, rows of logits, threads. */
-import { type ContextLimits, type LoadedModel, PASS_TOKENS } from '../backends/index.ts';
+import { type ContextLimits, PASS_TOKENS } from '../backends/index.ts';
 import { defaultThreads } from '../native/index.ts';
 import type { ModelOptions } from '../protocol/index.ts';
-import { cacheLayout, type ModelFacts, ownCells, smallWindows, stateLayout } from './cache-layout.ts';
+import { cacheLayout, type ModelFacts, ownCells, stateLayout } from './cache-layout.ts';
 import { limitsOf, type ServingOptions } from './serving-options.ts';
 
 const DEFAULT_CONTEXT_SIZE = 8192;
@@ -18,51 +18,41 @@ const STATE_PREFIX_SLOTS = 4;
 /** Slots whose cells stay behind sliding windows: `WindowGuard::kMostSequences` of the addon. */
 const MOST_KEPT = 128;
 
-/** The limits of a loaded model's context. */
-export function contextLimits(
-  model: LoadedModel,
-  options: ModelOptions,
-  serving: ServingOptions,
-): ContextLimits {
-  const { contextLength, kvBytesPerToken, isTiny, state } = model;
-  const { supportsNonUnifiedKv, supportsUnifiedKv, prefersUnifiedKv, supportsSmallWindow } = model;
-  const { vocabSize } = model.tokenizer;
-  const supported = { supportsNonUnifiedKv, supportsUnifiedKv, prefersUnifiedKv, supportsSmallWindow };
-  return toLimits(options, serving, {
-    contextLength,
-    kvBytesPerToken,
-    isTiny,
-    vocabSize,
-    ...supported,
-    state,
-  });
-}
-
 /** Tokens of prompt and answer together at most. */
 export function contextSizeOf(options: ModelOptions, serving: ServingOptions, contextLength: number): number {
   return Math.min(limitsOf(options, serving).contextSize ?? DEFAULT_CONTEXT_SIZE, contextLength);
 }
 
-/** The same by its facts alone. */
-export function toLimits(options: ModelOptions, serving: ServingOptions, facts: ModelFacts): ContextLimits {
+/** The limits of the context of a model, also of one that is not loaded yet. */
+export function contextLimits(
+  options: ModelOptions,
+  serving: ServingOptions,
+  model: ModelFacts,
+  vocabSize: number,
+): ContextLimits {
   const { maxSequences, kvTokens, maxBatchTokens, threads } = limitsOf(options, serving);
-  const contextSize = contextSizeOf(options, serving, facts.contextLength);
-  const isSmall = options.slidingWindow === 'window' && facts.supportsSmallWindow;
-  const layOut = serving.deterministic ? ownCells : isSmall ? smallWindows : cacheLayout;
-  const prefixSlots = isSmall ? 0 : facts.state.stateBytes > 0 ? STATE_PREFIX_SLOTS : PREFIX_SLOTS;
+  const contextSize = contextSizeOf(options, serving, model.contextLength);
+  const isSmall = options.slidingWindow === 'window' && model.supportsSmallWindow;
+  const prefixSlots = isSmall ? 0 : model.state.stateBytes > 0 ? STATE_PREFIX_SLOTS : PREFIX_SLOTS;
   const isKept =
-    facts.supportsSmallWindow && !isSmall && maxSequences <= MOST_KEPT && maxBatchTokens <= PASS_TOKENS;
+    model.supportsSmallWindow && !isSmall && maxSequences <= MOST_KEPT && maxBatchTokens <= PASS_TOKENS;
   const most = Math.min(isKept ? MOST_KEPT : MAX_SLOTS, maxSequences + prefixSlots);
-  const state = stateLayout(isKept ? { ...facts.state, checkpointSize: 0 } : facts.state, most, options);
+  const state = stateLayout(isKept ? { ...model.state, checkpointSize: 0 } : model.state, most, options);
+  const layout = (): Pick<ContextLimits, 'kvTokens' | 'isKvUnified' | 'isWindowCacheFull'> => {
+    if (serving.deterministic) return ownCells(contextSize, state.slotCount, kvTokens, 'deterministic');
+    if (!isSmall) return cacheLayout(model, contextSize, state.slotCount, kvTokens);
+    const own = ownCells(contextSize, state.slotCount, kvTokens, 'slidingWindow: window');
+    return { ...own, isWindowCacheFull: false };
+  };
   return {
-    ...layOut(facts, contextSize, state.slotCount, kvTokens),
+    ...layout(),
     ...state,
     ...(serving.prefixCache ? {} : { checkpointBytes: 0 }),
     ...(serving.deterministic ? { isDeterministic: true } : {}),
     ...(serving.speculation === false ? {} : { hasDraftHead: true }),
     batchTokens: maxBatchTokens,
-    maxOutputs: outputRows(facts.vocabSize, maxSequences),
-    threads: threads ?? defaultThreads(facts.isTiny),
+    maxOutputs: outputRows(vocabSize, maxSequences),
+    threads: threads ?? defaultThreads(model.isTiny),
   };
 }
 

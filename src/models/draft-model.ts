@@ -87,7 +87,8 @@ export async function loadDraft(
       await atField(DRAFT_FIELD, () => engine.attachHead({ model: loaded.native, layers: eagle.layers }));
       return { handle: null, loaded, target };
     }
-    const limits = contextLimits(loaded, plan.options, withoutPromise(serving));
+    const { vocabSize } = loaded.tokenizer;
+    const limits = contextLimits(plan.options, withoutPromise(serving), loaded, vocabSize);
     const longest = Math.min(plan.options.contextSize!, loaded.contextLength);
     const handle = await loaded.createDraftModel(
       { ...limits, maxOutputs: limits.slotCount },

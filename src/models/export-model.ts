@@ -62,23 +62,25 @@ export function modelExporter(references: References, requireOpen: () => void): 
     await requireTarget(target, overwrite);
     using scope = new LeaseScope();
     const found = await findParts(references, reference, adapters, scope);
-    const model = await atField('model', () => references.models.download(found.baseModel, signal));
+    const base = found.baseModel ?? references.models.names()[0]!;
+    const parts = found.parts.filter(({ scale }) => scale !== 0);
+    const model = await atField('model', () => references.models.download(base, signal));
     if (!model.endsWith('.gguf') && (await fs.stat(model)).isDirectory())
       throw errorAt('model', 'UNSUPPORTED', `${model} is not a GGUF file; only GGUF models can be exported`);
-    if (format === 'peft' && found.parts.length === 0)
+    if (format === 'peft' && parts.length === 0)
       throwFaults([fault(['format'], 'conflict', 'gguf for a model without adapters', format)]);
     const temporary = `${target}.${randomUUID()}.new`;
     try {
       await openLibraries('auto');
-      await using open = await openParts(model, found.parts);
-      const scales = found.parts.map(({ scale }) => scale);
+      await using open = await openParts(model, parts);
+      const scales = parts.map(({ scale }) => scale);
       const isFolder = !target.endsWith('.safetensors');
       const plan = { model, files: open.files, scales, type, isFolder, signal };
       await WRITERS[format](plan, temporary);
       signal?.throwIfAborted();
       const bytes = await bytesOf(temporary);
       await put(temporary, target);
-      return { path: target, format, bytes, adapters: found.parts.length };
+      return { path: target, format, bytes, adapters: parts.length };
     } catch (cause) {
       await fs.rm(temporary, { recursive: true, force: true });
       throw signal?.aborted

@@ -32,7 +32,8 @@ import {
 import type { CacheType, ModelOptions } from '../protocol/index.ts';
 import { AdapterFiles } from './adapter-files.ts';
 import { type AdapterContext, Adapters } from './adapters.ts';
-import { contextLimits, contextSizeOf, toLimits } from './context-limits.ts';
+import type { ModelFacts } from './cache-layout.ts';
+import { contextLimits, contextSizeOf } from './context-limits.ts';
 import { requireDeterministic } from './deterministic.ts';
 import {
   type EmbeddingModel,
@@ -108,9 +109,8 @@ export async function planLoad(
   const { fusedAttention = true, rope = null } = given;
   const cacheType = cacheTypeOf(given) ?? (shape.isF32 ? 'f32' : 'f16');
   requireCache(shape, cacheType);
-  const limits = toLimits(given, serving, {
+  const facts: ModelFacts = {
     contextLength: scaledContext(shape.contextLength, rope),
-    vocabSize: shape.vocabSize,
     kvBytesPerToken: kvBytesPerToken(shape, cacheType),
     supportsNonUnifiedKv: shape.slidingWindow === 0 && !shape.isRecurrent,
     supportsUnifiedKv: true,
@@ -118,7 +118,8 @@ export async function planLoad(
     supportsSmallWindow: shape.slidingWindow > 0 && !shape.isRecurrent,
     isTiny: true,
     state: stateFacts(shape, cacheType),
-  });
+  };
+  const limits = contextLimits(given, serving, facts, shape.vocabSize);
   const embedding = planEmbedding(shape, given, serving);
   const estimate = embedding
     ? estimateEmbedding(shape, embedding, fusedAttention)
@@ -238,7 +239,7 @@ async function loadPlaced(
         ? ((await loaded.openVision?.(serving.notice)) ?? null)
         : await openProjector(mmproj, loaded as GgufModel, options, serving);
     const { tokenizer } = loaded;
-    const limits = contextLimits(loaded, options, serving);
+    const limits = contextLimits(options, serving, loaded, tokenizer.vocabSize);
     const backend = await loaded.createBackend({
       ...limits,
       ...(projector ? { wholeRows: projector.wholeRows } : {}),

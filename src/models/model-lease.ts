@@ -45,6 +45,14 @@ export type FoundPart = AdapterPart & { readonly field: string };
 /** An adapter of a lease: kept loaded for this keeper, if there is one and it still wants it. */
 type Part = FoundPart & { readonly keeper: string | null; readonly isWanted?: () => boolean };
 
+/** What a reference and adapters name, before anything is loaded. */
+type Found = {
+  /** Null: the default model. */
+  readonly baseModel: string | null;
+  readonly parts: readonly Part[];
+  readonly registered: Registered | null;
+};
+
 /**
  * Loads the model of a reference. Beside it come the adapter that the reference names, those of its options, and those of the
  * request. A registered model's newest adapter stays loaded, as do those of options and those with a name; what they replace,
@@ -56,23 +64,10 @@ export async function leaseModel(
   options: ModelUseOptions & { readonly adapters?: readonly ValidAdapter[] },
 ): Promise<ModelLease> {
   using scope = new LeaseScope();
-  const named = reference === null ? null : references.named.find(reference);
-  const registered = reference === null || named ? null : scope.add(await references.find(reference));
-  const baseModel = named ? named.base : registered ? registered.baseModel : reference;
-  const use = scope.add(await references.models.use(baseModel, options));
-  const { model } = use;
-  const parts: Part[] = [];
-  if (named) parts.push({ ...references.named.keeping(named), scale: 1, field: 'model' });
-  if (registered) {
-    const { id, adapter: file, isNewest } = registered;
-    if (file) parts.push({ file, scale: 1, keeper: isNewest ? id : null, field: 'model' });
-    else if (isNewest) model.adapters.drop(id);
-  }
-  const given = [
-    ...fromOptions(use.adapters, baseModel),
-    ...(options.adapters ?? []).map((adapter, i) => ({ ...adapter, field: `adapters.${i}` })),
-  ];
-  for (const adapter of given) parts.push(...(await resolve(adapter, references, scope, [])));
+  const found = await findParts(references, reference, options.adapters ?? [], scope);
+  const { baseModel, parts, registered } = found;
+  const { model } = scope.add(await references.models.use(baseModel, options));
+  if (registered?.isNewest && !registered.adapter) model.adapters.drop(registered.id);
   for (const { file, keeper, isWanted, field } of parts) {
     if (keeper === null) scope.add(await atField(field, () => model.adapters.use(file)));
     else await atField(field, () => model.adapters.keep(keeper, file, isWanted));
@@ -80,28 +75,29 @@ export async function leaseModel(
   return scope.handOver({ model, adapter: scope.add(await model.adapters.mix(parts)) });
 }
 
-/**
- * The same without loading anything: the reference of the base model, and the adapters beside it. They are not deleted before
- * `scope` is disposed of.
- */
+/** Loads nothing. What is found is not deleted before `scope` is disposed of. */
 export async function findParts(
   references: References,
-  reference: string,
+  reference: string | null,
   given: readonly ValidAdapter[],
   scope: LeaseScope,
-): Promise<{ readonly baseModel: string; readonly parts: readonly FoundPart[] }> {
+): Promise<Found> {
   const { named: names, find, models } = references;
-  const named = names.find(reference);
-  const registered = named ? null : scope.add(await find(reference));
-  const baseModel = (named ? named.base : (registered?.baseModel ?? reference)) ?? models.names()[0]!;
-  const own = named?.file ?? registered?.adapter;
-  const parts: FoundPart[] = own ? [{ file: own, scale: 1, field: 'model' }] : [];
-  const others = [
+  const named = reference === null ? null : names.find(reference);
+  const registered = reference === null || named ? null : scope.add(await find(reference));
+  const baseModel = named ? named.base : (registered?.baseModel ?? reference);
+  const parts: Part[] = [];
+  if (named) parts.push({ ...names.keeping(named), scale: 1, field: 'model' });
+  if (registered?.adapter) {
+    const { id, adapter: file, isNewest } = registered;
+    parts.push({ file, scale: 1, keeper: isNewest ? id : null, field: 'model' });
+  }
+  const adapters = [
     ...fromOptions(models.adaptersOf(baseModel), baseModel),
     ...given.map((adapter, i) => ({ ...adapter, field: `adapters.${i}` })),
   ];
-  for (const adapter of others) parts.push(...(await resolve(adapter, references, scope, [])));
-  return { baseModel, parts: parts.filter(({ scale }) => scale !== 0) };
+  for (const adapter of adapters) parts.push(...(await resolve(adapter, references, scope, [])));
+  return { baseModel, parts, registered };
 }
 
 /** The adapters of a model's options. */

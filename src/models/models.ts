@@ -48,11 +48,8 @@ export type ResidentModel = {
   } | null;
 };
 
-/** A model that is not unloaded before this is disposed of, and the adapters of its name. */
-export type ModelUse = Disposable & {
-  readonly model: RunningModel;
-  readonly adapters: readonly AdapterOption[];
-};
+/** A model that is not unloaded before this is disposed of. */
+export type ModelUse = Disposable & { readonly model: RunningModel };
 
 /** The loaded models of one runtime. */
 export class Models {
@@ -111,7 +108,7 @@ export class Models {
           ? `${model.name} makes scores and answers nothing: it is for rerank, score and classify`
           : `${model.name} makes embeddings and answers nothing: it is for createEmbeddings, rerank and score`,
       );
-    return scope.handOver({ model, adapters: this.#optionsOf(reference).adapters ?? [] });
+    return scope.handOver({ model });
   }
 
   /** The same for a model of embeddings or scores. Fails with `UNSUPPORTED` for others. */
@@ -121,7 +118,7 @@ export class Models {
   ): Promise<Disposable & { readonly model: EmbeddingModel }> {
     using scope = new LeaseScope();
     const { value: model } = scope.add(await this.#use(reference, options));
-    const hasAdapters = (this.#optionsOf(reference).adapters ?? []).length > 0;
+    const hasAdapters = this.adaptersOf(reference).length > 0;
     if ('embeddings' in model && !hasAdapters) return scope.handOver({ model });
     if (hasAdapters) throw unfit(`${model.name} has adapters, and models of embeddings or scores take none`);
     throw unfit(
@@ -185,9 +182,9 @@ export class Models {
     return file;
   }
 
-  /** The adapters of a name; none for other references. */
-  adaptersOf(name: string): readonly AdapterOption[] {
-    return this.#named.aliases.get(name)?.adapters ?? [];
+  /** The adapters of a name, or of the default model; none for other references. */
+  adaptersOf(reference: string | null): readonly AdapterOption[] {
+    return this.#optionsOf(reference).adapters ?? [];
   }
 
   /** Names that references may use: that of the default model, then all others. */

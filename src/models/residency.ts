@@ -2,7 +2,7 @@
  * Models that are wanted and used -> which of them are in memory. A load waits for room, which the least recently used models
  * make; none is freed while it is used.
  */
-import { LeaseScope, lease, Shared } from '../common/index.ts';
+import { LeaseScope, lease, onAbort, pending, Shared } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import type { Complete } from '../protocol/index.ts';
 import {
@@ -228,31 +228,20 @@ export class Residency<Value> {
   }
 
   /** Waits for room, in order. */
-  #enter(resident: Resident<Value>, need: MemoryNeed, stop: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      resident.need = need;
-      const onStop = (): void => {
-        this.#queue.splice(this.#queue.indexOf(waiter), 1);
-        reject(new OnpolicyError('ABORTED', `loading ${resident.name} was aborted`));
-        this.#makeRoom();
-      };
-      const waiter: Waiter<Value> = {
-        resident,
-        need,
-        enter: () => {
-          stop.removeEventListener('abort', onStop);
-          resident.hasRoom = true;
-          resolve();
-        },
-        refuse: (error) => {
-          stop.removeEventListener('abort', onStop);
-          reject(error);
-        },
-      };
-      this.#queue.push(waiter);
-      stop.addEventListener('abort', onStop, { once: true });
+  async #enter(resident: Resident<Value>, need: MemoryNeed, stop: AbortSignal): Promise<void> {
+    const { promise, resolve, reject } = pending<void>();
+    resident.need = need;
+    const waiter: Waiter<Value> = { resident, need, enter: resolve, refuse: reject };
+    this.#queue.push(waiter);
+    using _stopping = onAbort(stop, () => {
+      const place = this.#queue.indexOf(waiter);
+      if (place < 0) return; // it has room
+      this.#queue.splice(place, 1);
+      reject(new OnpolicyError('ABORTED', `loading ${resident.name} was aborted`));
       this.#makeRoom();
     });
+    this.#makeRoom();
+    await promise;
   }
 
   /** Lets those that wait enter in order. Who finds no room makes the least recently used model leave. */
@@ -262,6 +251,7 @@ export class Residency<Value> {
       const free = this.#context.freeBytes();
       if (this.#fits(head.need, holders, free)) {
         this.#queue.shift();
+        head.resident.hasRoom = true;
         head.enter();
         continue;
       }

@@ -23,28 +23,21 @@ export type ServingOptions = Pick<
   readonly notice: (line: string) => void;
 };
 
+type Limits = Pick<Options, keyof ServingLimits>;
+
+const LIMITS: readonly (keyof ServingLimits)[] = [
+  'contextSize',
+  'kvTokens',
+  'maxSequences',
+  'maxWaiting',
+  'maxBatchTokens',
+  'diskCacheBytes',
+  'threads',
+];
+
 /** The limits of a model: its own, else those of the runtime. */
-export function limitsOf(
-  own: ModelOptions,
-  {
-    contextSize,
-    kvTokens,
-    maxSequences,
-    maxWaiting,
-    maxBatchTokens,
-    diskCacheBytes,
-    threads,
-  }: ServingOptions,
-): Pick<Options, keyof ServingLimits> {
-  return {
-    contextSize: own.contextSize ?? contextSize,
-    kvTokens: own.kvTokens ?? kvTokens,
-    maxSequences: own.maxSequences ?? maxSequences,
-    maxWaiting: own.maxWaiting ?? maxWaiting,
-    maxBatchTokens: own.maxBatchTokens ?? maxBatchTokens,
-    diskCacheBytes: own.diskCacheBytes ?? diskCacheBytes,
-    threads: own.threads ?? threads,
-  };
+export function limitsOf(own: ModelOptions, serving: ServingOptions): Limits {
+  return Object.fromEntries(LIMITS.map((name) => [name, own[name] ?? serving[name]])) as Limits;
 }
 
 /** Which kernels run a model's matmuls, also by former names of the option and of `auto`. */

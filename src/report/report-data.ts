@@ -1,10 +1,10 @@
 /** A model's run -> the data of its report page, without trajectories. */
 import type { Checkpoint, Model, RunRecord } from '../protocol/index.ts';
+import { Averages } from '../rl/index.ts';
 import type { Store } from '../store/index.ts';
 
 /** Most points of a curve; if there are more, neighbours are averaged. */
 const MOST_POINTS = 2_000;
-const PAGE = 100;
 const MOST_CHECKPOINTS = 500;
 
 /** Curves over steps: one value per step and name, null if missing. */
@@ -30,21 +30,15 @@ export type ReportData = {
 /** Reads a run, and the curves of another one. */
 export async function readReport(store: Store, modelId: string, otherId: string | null): Promise<ReportData> {
   const model = await store.getModel(modelId);
-  const checkpoints: Checkpoint[] = [];
-  let hasMore = true;
-  while (hasMore && checkpoints.length < MOST_CHECKPOINTS) {
-    const after = checkpoints.at(-1)?.id ?? null;
-    const page = await store.listCheckpoints(model.id, { after, limit: PAGE, order: 'desc' });
-    checkpoints.push(...page.data);
-    hasMore = page.has_more;
-  }
+  const newest = { after: null, limit: MOST_CHECKPOINTS, order: 'desc' } as const;
+  const checkpoints = await store.listCheckpoints(model.id, newest);
   return {
     model,
     run: await store.runs.read(model.id),
     made: Math.floor(Date.now() / 1000),
     curves: thin(await readCurves(store, model.id)),
-    checkpoints,
-    has_more_checkpoints: hasMore,
+    checkpoints: checkpoints.data,
+    has_more_checkpoints: checkpoints.has_more,
     other:
       otherId === null
         ? null
@@ -54,24 +48,17 @@ export async function readReport(store: Store, modelId: string, otherId: string 
 
 /** Averages several measurements of a name at one step. */
 async function readCurves(store: Store, modelId: string): Promise<Curves> {
-  const sums = new Map<string, Map<number, { sum: number; count: number }>>();
-  const steps = new Set<number>();
-  for await (const { step, metrics } of store.runs.readMetrics(modelId))
-    for (const [name, value] of Object.entries(metrics)) {
-      const bySteps = sums.get(name) ?? new Map<number, { sum: number; count: number }>();
-      sums.set(name, bySteps);
-      const entry = bySteps.get(step) ?? { sum: 0, count: 0 };
-      bySteps.set(step, { sum: entry.sum + value, count: entry.count + 1 });
-      steps.add(step);
-    }
-  const sorted = [...steps].sort((a, b) => a - b);
-  const values = [...sums].map(([name, bySteps]) => {
-    const mean = (step: number) => {
-      const entry = bySteps.get(step);
-      return entry ? entry.sum / entry.count : null;
-    };
-    return [name, sorted.map(mean)] as const;
-  });
+  const steps = new Map<number, Averages>();
+  const names = new Set<string>();
+  for await (const { step, metrics } of store.runs.readMetrics(modelId)) {
+    const averages = steps.get(step) ?? new Averages();
+    steps.set(step, averages);
+    averages.add(metrics);
+    for (const name of Object.keys(metrics)) names.add(name);
+  }
+  const sorted = [...steps.keys()].sort((a, b) => a - b);
+  const means = sorted.map((step) => steps.get(step)!.read());
+  const values = [...names].map((name) => [name, means.map((one) => one[name] ?? null)] as const);
   return { steps: sorted, values: Object.fromEntries(values) };
 }
 

@@ -177,7 +177,7 @@ function toShown(trajectory: LoggedTrajectory['trajectory'], advantage: number):
 }
 
 function toEntries(entries: LoggedTrajectory['trajectory']['messages_and_choices']): ShownEntry[] {
-  return (entries as unknown as (TrajectoryMessage | TrajectoryChoice)[]).map((entry) =>
+  return entries.map((entry) =>
     isChoice(entry) ? toChoice(entry) : { role: entry.role, text: clip(toText(entry)) },
   );
 }

@@ -7,7 +7,7 @@ import { type Metrics, trajectoryMetrics } from './metrics.ts';
 import { defaultRowLength, packRows, type TrainingRow, type WeightedSequence } from './pack.ts';
 import { acceptsTexts, type TrainingSettings } from './settings.ts';
 import { type ChatTokenizer, countTrained, type TokenSequence, tokensOf } from './tokens.ts';
-import { type History, isChoice, type Trajectory, type TrajectoryGroup } from './trajectory.ts';
+import { conversationsOf, isChoice, type Trajectory, type TrajectoryGroup } from './trajectory.ts';
 
 /** What one job trains on. */
 export type Batch = { readonly rows: readonly TrainingRow[]; readonly metrics: Metrics };
@@ -87,10 +87,9 @@ function keptGroups(
 }
 
 /** Whether an answer of the attempt was cut for its length, so that its reward says little (DAPO, arXiv:2503.14476). */
-function isTruncated({ messages_and_choices, additional_histories }: Trajectory): boolean {
-  const histories: readonly History[] = [messages_and_choices, ...(additional_histories ?? [])];
-  return histories
-    .flatMap((history) => ('messages_and_choices' in history ? history.messages_and_choices : history))
+function isTruncated(trajectory: Trajectory): boolean {
+  return conversationsOf(trajectory)
+    .flatMap(({ entries }) => entries)
     .some((entry) => isChoice(entry) && entry.finish_reason === 'length');
 }
 

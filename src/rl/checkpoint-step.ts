@@ -13,6 +13,7 @@ import {
   replaceFile,
   storeFailed,
   writeFlushed,
+  writing,
 } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import type { Metrics } from './metrics.ts';
@@ -78,30 +79,24 @@ export async function writeStep(
 ): Promise<string> {
   const target = stepFolder(checkpoints, facts.step);
   const temporary = path.join(checkpoints, `${TEMPORARY}${facts.id}`);
-  const discard = (): Promise<void> => fs.rm(temporary, { recursive: true, force: true });
+  const what = `the checkpoint ${target}`;
   try {
-    await makeFolder(checkpoints);
-    await trainer.save(temporary);
-    const content = { format: 1, ...facts, files: await hashFiles(temporary) };
-    await writeFlushed(path.join(temporary, FACTS_FILE), [`${JSON.stringify(content, null, 2)}\n`]);
-    await flushFolder(temporary);
-  } catch (cause) {
-    await discard();
-    throw storeFailed(`cannot write the checkpoint ${target}`, cause);
-  }
-  try {
+    await writing(what, async () => {
+      await makeFolder(checkpoints);
+      await trainer.save(temporary);
+      const content = { format: 1, ...facts, files: await hashFiles(temporary) };
+      await writeFlushed(path.join(temporary, FACTS_FILE), [`${JSON.stringify(content, null, 2)}\n`]);
+      await flushFolder(temporary);
+    });
     await probe(temporary);
+    await writing(what, async () => {
+      await replaceFile(path.join(checkpoints, NEWEST_FILE), `${facts.step}\n`);
+      await rename(temporary, target);
+      await flushFolder(checkpoints);
+    });
   } catch (cause) {
-    await discard();
+    await fs.rm(temporary, { recursive: true, force: true });
     throw cause;
-  }
-  try {
-    await replaceFile(path.join(checkpoints, NEWEST_FILE), `${facts.step}\n`);
-    await rename(temporary, target);
-    await flushFolder(checkpoints);
-  } catch (cause) {
-    await discard();
-    throw storeFailed(`cannot write the checkpoint ${target}`, cause);
   }
   return target;
 }

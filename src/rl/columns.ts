@@ -10,6 +10,7 @@ export function readColumn(name: string, column: unknown, count?: number): Float
   if (!isList(column)) throw wrong(name, 'a list of numbers', describe(column));
   if (column.length !== (count ?? column.length))
     throw wrong(name, `${count} entries`, String(column.length));
+  if (NUMBERS.some((Numbers) => column instanceof Numbers)) return new Float64Array(column as Float64Array);
   const values = new Float64Array(column.length);
   for (let i = 0; i < values.length; i++) {
     const value = column[i] ?? Number.NaN;
@@ -26,6 +27,9 @@ export function requireKnown(columns: Readonly<Record<string, Float64Array>>, ma
       if (mask[i] && !Number.isFinite(values[i]))
         throw wrong(`${name}.${i}`, 'a finite number for a trained token', String(values[i]));
 }
+
+/** Lists of numbers and nothing else, which are copied at once. */
+const NUMBERS = [Float64Array, Float32Array, Int32Array, Uint8Array];
 
 function isList(value: unknown): value is ArrayLike<unknown> {
   return (

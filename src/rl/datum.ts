@@ -10,7 +10,7 @@ import {
   tokenIdFaults,
 } from '../protocol/index.ts';
 import type { LossPool } from './loss-pool.ts';
-import { lossMetrics } from './policy-steps.ts';
+import { rowGradient } from './row-gradient.ts';
 import { completeSettings, needsReference, resolveSettings, type TrainingSettings } from './settings.ts';
 import type { RowLoss, Scores } from './steps.ts';
 
@@ -36,7 +36,7 @@ export type DataPlan = {
   /** Shape of each datum's targets: its length, and how many there are for a position if these are several. */
   readonly shapes: readonly (readonly number[])[];
   /** The loss of a row, and its gradient. */
-  readonly lossOf: (row: DataRow, scores: Scores) => Promise<RowLoss>;
+  readonly lossOf: (row: DataRow, scores: Scores) => RowLoss | Promise<RowLoss>;
 };
 
 type Sequence = {
@@ -73,7 +73,7 @@ export function planData(
     }),
     lossOf: (row, scores) =>
       settings === null
-        ? Promise.resolve(crossEntropy(row, sequences, scores))
+        ? crossEntropy(row, sequences, scores)
         : policyGradient(row, sequences, scores, settings, divisor, lossPool),
   };
 }
@@ -282,7 +282,7 @@ function crossEntropy(row: DataRow, sequences: readonly Sequence[], { logprobs }
 }
 
 /** The sum of the tokens' losses, undivided or over those of all rows. */
-async function policyGradient(
+function policyGradient(
   row: DataRow,
   sequences: readonly Sequence[],
   { logprobs, entropies }: Scores,
@@ -292,23 +292,18 @@ async function policyGradient(
 ): Promise<RowLoss> {
   const read = (name: ColumnName, standard = Number.NaN) => columnOf(row, sequences, name, standard);
   const has = (name: ColumnName) => sequences.some(({ columns }) => columns[name]);
-  const loss = await lossPool.compute(
-    {
-      new_logprobs: logprobs,
-      old_logprobs: read('logprobs'),
-      original_logprobs: has('original_logprobs') ? read('original_logprobs') : null,
-      ref_logprobs: has('ref_logprobs') ? read('ref_logprobs') : null,
-      advantages: read('advantages'),
-      weights: read('weights', 1),
-      mask: new Uint8Array(logprobs.length).fill(1),
-      sequence_ids: row.datumOf,
-      entropies,
-    },
-    settings,
-  );
   const inRow = new Set(row.datumOf).size;
   const scale =
     settings.loss_length === null ? (logprobs.length + EPSILON) / divisor.tokens : inRow / divisor.data;
-  const gradient = Float32Array.from(loss.grad_new_logprobs, (value) => value * scale);
-  return { loss: loss.loss * scale, gradient, metrics: lossMetrics(loss) };
+  const columns = {
+    new_logprobs: logprobs,
+    old_logprobs: read('logprobs'),
+    original_logprobs: has('original_logprobs') ? read('original_logprobs') : null,
+    ref_logprobs: has('ref_logprobs') ? read('ref_logprobs') : null,
+    advantages: read('advantages'),
+    weights: read('weights', 1),
+    sequence_ids: row.datumOf,
+    entropies,
+  };
+  return rowGradient(columns, settings, scale, lossPool);
 }

@@ -11,9 +11,8 @@ import {
   type PackedRow,
   type StepOptions,
 } from '../protocol/index.ts';
-import { FiniteGradients } from './finite.ts';
-import { FULL_ADAMW, stepOptions } from './optimizer.ts';
-import { SerialCalls } from './serial.ts';
+import { FULL_ADAMW } from './optimizer.ts';
+import { SerialTrainer } from './serial-trainer.ts';
 
 /** One trained tensor: `out` rows of `in` numbers. A norm or a bias has one row. */
 export type FullParameter = {
@@ -71,17 +70,14 @@ export async function openFullTrainer(options: FullTrainerOptions): Promise<Full
   return new GgufFullTrainer(native, options.model);
 }
 
-class GgufFullTrainer implements FullTrainer {
+class GgufFullTrainer extends SerialTrainer<NativeFullTrainer> implements FullTrainer {
   readonly parameters: readonly NativeParameter[];
   readonly vocabularySize: number;
   readonly contextSize: number;
-  readonly #native: NativeFullTrainer;
-  readonly #gradients = new FiniteGradients();
   readonly #model: string;
-  readonly #calls = new SerialCalls('the trainer');
 
   constructor(native: NativeFullTrainer, model: string) {
-    this.#native = native;
+    super(native, FULL_ADAMW);
     this.#model = model;
     this.parameters = native.parameters;
     this.vocabularySize = native.vocabularySize;
@@ -89,20 +85,18 @@ class GgufFullTrainer implements FullTrainer {
   }
 
   forward(row: PackedRow): Promise<Float32Array> {
-    return this.#calls.run(() => {
+    return this.run(() => {
       checkArguments('PackedRow', row);
-      this.#native.clearAbort();
-      return this.#native.score(row);
+      return this.native.score(row);
     });
   }
 
   addGradients(row: PackedRow, targetWeights: Float32Array): Promise<Float32Array> {
-    return this.#calls.run(() => {
+    return this.run(() => {
       checkArguments('PackedRow', row);
       checkArguments('TargetWeights', targetWeights);
-      this.#native.clearAbort();
-      if (!this.#gradients.take(targetWeights)) return this.#native.score(row);
-      return this.#native.addGradients(row, targetWeights);
+      if (!this.takeGradients(targetWeights)) return this.native.score(row);
+      return this.native.addGradients(row, targetWeights);
     });
   }
 
@@ -117,47 +111,26 @@ class GgufFullTrainer implements FullTrainer {
   #read(column: 'value' | 'gradient', name: string): Float32Array {
     checkArguments('TensorName', name);
     try {
-      return this.#native.read(column, name);
+      return this.native.read(column, name);
     } catch (error) {
       throw fromNative(error);
     }
   }
 
   setWeights(weights: Readonly<Record<string, Float32Array>>): Promise<void> {
-    return this.#calls.run(() => {
+    return this.run(() => {
       checkArguments('TensorWeights', weights);
-      this.#native.write(weights);
+      this.native.write(weights);
     });
-  }
-
-  zeroGradients(): Promise<void> {
-    return this.#calls.run(() => this.#gradients.clear(this.#native));
-  }
-
-  step(options: StepOptions) {
-    return this.#calls.run(() => this.#gradients.step(this.#native, stepOptions(options, FULL_ADAMW)));
   }
 
   save(file: string): Promise<void> {
-    return this.#calls.run(async () => {
+    return this.run(async () => {
       checkArguments('TrainerFile', file);
       const bytes = await fs.readFile(this.#model); // header, vocabulary and template stay as they are
       for (const { name, type, in: size, offset } of this.parameters)
-        bytes.set(loadAddon().quantizeRows(type, this.#native.read('value', name), size), offset);
+        bytes.set(loadAddon().quantizeRows(type, this.native.read('value', name), size), offset);
       await replaceFile(file, bytes);
     });
-  }
-
-  abort(): void {
-    this.#native.abort();
-  }
-
-  async close(): Promise<void> {
-    this.#native.abort();
-    await this.#calls.close(() => this.#native.close());
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close();
   }
 }

@@ -8,9 +8,8 @@ export { Averages, addGroupMetrics, addOwnMetrics, type Metrics } from './metric
 export { onTrainer } from './policy-steps.ts';
 export * from './public.ts';
 export { acceptsTexts, completeSettings, type TrainingSettings } from './settings.ts';
-export type { SftExample } from './sft.ts';
-export { type SftRequest, validateSftRequest } from './sft-request.ts';
-export { type JobEvent, Steps } from './steps.ts';
+export type { SftExample, SftRequest } from './sft.ts';
+export { addGradient, type JobEvent, type Scores, stepIfFinite } from './steps.ts';
 export { diverged, sft, type TrainResult, type TrainTools, train } from './train.ts';
 export { trainingBytes } from './trainer.ts';
-export { idsFromLogprobs, isChoice, type TrajectoryChoice } from './trajectory.ts';
+export { conversationsOf, idsFromLogprobs, isChoice, type TrajectoryChoice } from './trajectory.ts';

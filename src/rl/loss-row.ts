@@ -51,8 +51,11 @@ export function readRow(inputs: PolicyLossInputs, settings: TrainingSettings): R
   for (let i = 0; i < count; i++) {
     if (!isOldKnown[i]) old[i] = fresh[i]!;
     weights[i] = mask[i] ? (settings.normalize_by_length ? weights[i]! : 1) : 0;
-    if (!dense.has(ids[i]!)) dense.set(ids[i]!, dense.size);
-    sequenceOf[i] = dense.get(ids[i]!)!;
+    if (i > 0 && ids[i] === ids[i - 1]) sequenceOf[i] = sequenceOf[i - 1]!;
+    else {
+      if (!dense.has(ids[i]!)) dense.set(ids[i]!, dense.size);
+      sequenceOf[i] = dense.get(ids[i]!)!;
+    }
   }
   const sequenceLengths = new Float64Array(dense.size);
   for (let i = 0; i < count; i++) sequenceLengths[sequenceOf[i]!]! += mask[i]!;

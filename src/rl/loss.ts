@@ -201,13 +201,18 @@ function clipFraction(row: Row, ratios: Float64Array, settings: TrainingSettings
 
 /** Pearson correlation of the probabilities, over tokens where both are known. */
 function correlation(row: Row): number | null {
-  const known = [...row.isOldKnown.keys()].filter((i) => row.isOldKnown[i] && !Number.isNaN(row.fresh[i]));
-  const mean = (values: Float64Array) =>
-    known.reduce((sum, i) => sum + Math.exp(values[i]!), 0) / known.length;
-  const meanOld = mean(row.old);
-  const meanNew = mean(row.fresh);
+  const isKnown = (i: number) => row.isOldKnown[i] && !Number.isNaN(row.fresh[i]);
+  let [count, sumOld, sumNew] = [0, 0, 0];
+  for (let i = 0; i < row.count; i++) {
+    if (!isKnown(i)) continue;
+    count++;
+    sumOld += Math.exp(row.old[i]!);
+    sumNew += Math.exp(row.fresh[i]!);
+  }
+  const [meanOld, meanNew] = [sumOld / count, sumNew / count];
   let [both, squareOld, squareNew] = [0, 0, 0];
-  for (const i of known) {
+  for (let i = 0; i < row.count; i++) {
+    if (!isKnown(i)) continue;
     const a = Math.exp(row.old[i]!) - meanOld;
     const b = Math.exp(row.fresh[i]!) - meanNew;
     both += a * b;

@@ -2,7 +2,8 @@
 import type { NativeStep } from '../native/index.ts';
 import { checkArguments, type StepOptions } from '../protocol/index.ts';
 
-type AdamW = Omit<NativeStep, 'learningRate'>;
+/** Settings of AdamW but the learning rate. */
+export type AdamW = Omit<NativeStep, 'learningRate'>;
 
 /** Of an adapter: the gradients of policy losses are noisy, so they are clipped early. */
 export const ADAPTER_ADAMW: AdamW = {
@@ -18,13 +19,7 @@ export const FULL_ADAMW: AdamW = { beta1: 0.9, beta2: 0.95, eps: 1e-8, weightDec
 
 /** Checks the options of a step; what is absent or undefined has its default. */
 export function stepOptions(given: StepOptions, defaults: AdamW): NativeStep {
-  const { learningRate, beta1, beta2, eps, weightDecay, maxGradNorm } = checkArguments('StepOptions', given);
-  return {
-    learningRate,
-    beta1: beta1 ?? defaults.beta1,
-    beta2: beta2 ?? defaults.beta2,
-    eps: eps ?? defaults.eps,
-    weightDecay: weightDecay ?? defaults.weightDecay,
-    maxGradNorm: maxGradNorm ?? defaults.maxGradNorm,
-  };
+  const { learningRate, ...others } = checkArguments('StepOptions', given);
+  const set = Object.entries(others).filter(([, value]) => value !== undefined);
+  return { ...defaults, ...Object.fromEntries(set), learningRate };
 }

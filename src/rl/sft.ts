@@ -2,10 +2,10 @@
 
 import { setImmediate } from 'node:timers/promises';
 import { failIfAborted } from '../errors.ts';
-import type { Complete, PackedRow } from '../protocol/index.ts';
+import type { Complete, PackedRow, SftConfig } from '../protocol/index.ts';
 import { defaultRowLength, packRows, type WeightedSequence } from './pack.ts';
-import { onTrainer, type StepTools, type WorkDone } from './policy-steps.ts';
-import { type PlannedStep, type RowLoss, takeSteps } from './steps.ts';
+import type { WorkDone } from './policy-steps.ts';
+import { type PlannedStep, type RowLoss, type StepTools, takeSteps } from './steps.ts';
 import { tokensOf } from './tokens.ts';
 import type { TrajectoryMessage } from './trajectory.ts';
 
@@ -18,55 +18,58 @@ export type SftExample = {
 /** All settings of supervised training. */
 export type SftSettings = Complete['SftConfig'];
 
+/** What `runtime.sft` is asked for. */
+export type SftRequest = {
+  /** Id of the model. */
+  readonly model_id: string;
+  /** Conversations; their assistant turns are what is learned. */
+  readonly data: readonly SftExample[];
+  readonly config?: SftConfig | null | undefined;
+};
+
 /** Runs all steps and returns the job's metrics. */
-export function trainOnExamples(
+export async function trainOnExamples(
   data: readonly SftExample[],
   settings: SftSettings,
   tools: StepTools,
 ): Promise<WorkDone> {
   const { trainer } = tools;
-  return onTrainer(tools, async () => {
-    const start = tools.now();
-    const sequences = await tokenize(data, settings, tools);
-    const length =
-      settings.packed_sequence_length ?? defaultRowLength(sequences.flat(), trainer.info.contextSize);
-    const stepsPerEpoch = Math.ceil(sequences.length / settings.batch_size);
-    const stepCount = stepsPerEpoch * settings.epochs;
-    const rowsOf = (batch: number) =>
-      packRows(sequences.slice(batch * settings.batch_size, (batch + 1) * settings.batch_size).flat(), length)
-        .rows;
-    for (let batch = 0; batch < stepsPerEpoch; batch++)
-      for (const { row } of rowsOf(batch)) await trainer.checkMemory(row);
-    const counts = { 'data/step_num_trajectories': sequences.length, 'data/step_num_groups_submitted': 0 };
-    tools.emit({ type: 'training_started', gradient_steps: stepCount, metrics: counts });
-    let probe: PackedRow | null = null;
-    let [tokenCount, trainedCount] = [0, 0];
-    function* plan(): Generator<PlannedStep> {
-      for (let step = 0; step < stepCount; step++) {
-        const rows = rowsOf(step % stepsPerEpoch);
-        probe ??= rows[0]?.row ?? null;
-        const targetCount = rows.reduce((sum, { row }) => sum + row.targetTokens.length, 0);
-        tokenCount += rows.reduce((sum, { row }) => sum + row.tokens.length, 0);
-        trainedCount += targetCount;
-        yield {
-          rows: rows.map(({ row }) => row),
-          lossOf: ({ logprobs }) => crossEntropy(logprobs, targetCount, rows.length),
-          options: { learningRate: rateAt(step, stepCount, settings), maxGradNorm: 1 },
-        };
-      }
+  const sequences = await tokenize(data, settings, tools);
+  const length =
+    settings.packed_sequence_length ?? defaultRowLength(sequences.flat(), trainer.info.contextSize);
+  const stepsPerEpoch = Math.ceil(sequences.length / settings.batch_size);
+  const stepCount = stepsPerEpoch * settings.epochs;
+  const rowsOf = (batch: number) =>
+    packRows(sequences.slice(batch * settings.batch_size, (batch + 1) * settings.batch_size).flat(), length)
+      .rows;
+  for (let batch = 0; batch < stepsPerEpoch; batch++)
+    for (const { row } of rowsOf(batch)) await trainer.checkMemory(row);
+  const counts = { 'data/step_num_trajectories': sequences.length, 'data/step_num_groups_submitted': 0 };
+  tools.emit({ type: 'training_started', gradient_steps: stepCount, metrics: counts });
+  let probe: PackedRow | null = null;
+  let [tokenCount, trainedCount] = [0, 0];
+  function* plan(): Generator<PlannedStep> {
+    for (let step = 0; step < stepCount; step++) {
+      const rows = rowsOf(step % stepsPerEpoch);
+      probe ??= rows[0]?.row ?? null;
+      const targetCount = rows.reduce((sum, { row }) => sum + row.targetTokens.length, 0);
+      tokenCount += rows.reduce((sum, { row }) => sum + row.tokens.length, 0);
+      trainedCount += targetCount;
+      yield {
+        rows: rows.map(({ row }) => row),
+        lossOf: ({ logprobs }) => crossEntropy(logprobs, targetCount, rows.length),
+        options: { learningRate: rateAt(step, stepCount, settings), maxGradNorm: 1 },
+      };
     }
-    const stepped = await takeSteps(plan(), tools);
-    const seconds = (tools.now() - start) / 1000;
-    const metrics = {
-      ...counts,
-      ...stepped,
-      'data/step_trainable_tokens': trainedCount,
-      'data/step_packed_tokens': tokenCount,
-      'time/step_trainer_s': seconds,
-      'throughput/train_tok_per_s': seconds > 0 ? tokenCount / seconds : 0,
-    };
-    return { metrics, updates: trainedCount > 0 ? stepCount - stepped['train/skipped_steps']! : 0, probe };
-  });
+  }
+  const stepped = await takeSteps(plan(), tools);
+  const metrics = {
+    ...counts,
+    ...stepped,
+    'data/step_trainable_tokens': trainedCount,
+    'data/step_packed_tokens': tokenCount,
+  };
+  return { metrics, updates: trainedCount > 0 ? stepCount - stepped['train/skipped_steps']! : 0, probe };
 }
 
 /** A row's part of the mean over a step's targets. Its metric is so large that the mean over the step's rows is the loss. */

@@ -1,13 +1,30 @@
 /** Rows and their losses -> gradients and optimizer steps on an opened trainer. Jobs and runs of steps are made of them. */
 import { failIfAborted, OnpolicyError } from '../errors.ts';
+import type { AdapterWeights } from '../native/index.ts';
 import type { PackedRow, StepOptions, TrainingJobEvent } from '../protocol/index.ts';
+import type { LossPool } from './loss-pool.ts';
 import { Averages, type Metrics } from './metrics.ts';
+import type { ChatTokenizer } from './tokens.ts';
 import type { Trainer } from './trainer.ts';
 
 /** What happens while a job runs: the wire's events before they get their id and time. */
 export type JobEvent = WithoutStamp<TrainingJobEvent>;
 
 type WithoutStamp<Event> = Event extends unknown ? Omit<Event, 'id' | 'created'> : never;
+
+/** Everything a job works with; it owns none of it. */
+export type StepTools = {
+  /** Opened on the model, with the adapter and optimizer state to go on from. */
+  readonly trainer: Trainer;
+  readonly tokenizer: ChatTokenizer;
+  readonly lossPool: LossPool;
+  readonly emit: (event: JobEvent) => void;
+  readonly signal?: AbortSignal | undefined;
+  /** Milliseconds of a steady clock. */
+  readonly now: () => number;
+  /** The adapter of an earlier step, for `kl_penalty_reference_step`. */
+  readonly readReference?: ((step: number) => Promise<AdapterWeights>) | undefined;
+};
 
 /** What a forward pass gives. */
 export type Scores = Awaited<ReturnType<Trainer['forward']>>;
@@ -26,48 +43,28 @@ export type PlannedStep = {
   readonly options: StepOptions;
 };
 
-/** Gathers gradients and steps. After a loss or gradient that is not finite, the next step changes nothing. */
-export class Steps {
-  readonly #trainer: Trainer;
-  #areFinite: boolean;
+/** Adds the gradient of a row's loss, unless loss or gradient is not finite. */
+export async function addGradient(
+  trainer: Trainer,
+  row: PackedRow,
+  lossOf: (scores: Scores) => RowLoss | Promise<RowLoss>,
+): Promise<RowLoss & Scores & { readonly areFinite: boolean }> {
+  const scores = await trainer.forward(row);
+  const loss = await lossOf(scores);
+  const areFinite = Number.isFinite(loss.loss) && loss.gradient.every(Number.isFinite);
+  if (areFinite) await trainer.backward(loss.gradient);
+  return { ...loss, ...scores, areFinite };
+}
 
-  /** `areFinite`: of what was added before. */
-  constructor(trainer: Trainer, areFinite = true) {
-    this.#trainer = trainer;
-    this.#areFinite = areFinite;
-  }
-
-  /** Whether every loss and gradient since the last step was. */
-  get areFinite(): boolean {
-    return this.#areFinite;
-  }
-
-  /** Log-probability and entropy of each target. */
-  async score(row: PackedRow): Promise<Scores> {
-    return await this.#trainer.forward(row, { gradients: false });
-  }
-
-  /** Adds the gradient of a row's loss. */
-  async add(
-    row: PackedRow,
-    lossOf: (scores: Scores) => RowLoss | Promise<RowLoss>,
-  ): Promise<RowLoss & Scores> {
-    const scores = await this.#trainer.forward(row);
-    const loss = await lossOf(scores);
-    if (Number.isFinite(loss.loss) && loss.gradient.every(Number.isFinite))
-      await this.#trainer.backward(loss.gradient);
-    else this.#areFinite = false;
-    return { ...loss, ...scores };
-  }
-
-  /** One optimizer step on what was added since the last one. */
-  async step(options: StepOptions): Promise<{ gradNorm: number; isApplied: boolean }> {
-    const areFinite = this.#areFinite;
-    this.#areFinite = true;
-    if (areFinite) return await this.#trainer.step(options);
-    await this.#trainer.zeroGradients();
-    return { gradNorm: Number.NaN, isApplied: false };
-  }
+/** One optimizer step on what was added since the last one. It changes nothing unless all of that was finite. */
+export async function stepIfFinite(
+  areFinite: boolean,
+  trainer: Trainer,
+  options: StepOptions,
+): Promise<{ gradNorm: number; isApplied: boolean }> {
+  if (areFinite) return await trainer.step(options);
+  await trainer.zeroGradients();
+  return { gradNorm: Number.NaN, isApplied: false };
 }
 
 /** Failed steps in a row after which a job gives up. */
@@ -76,29 +73,23 @@ const MAX_SKIPPED_IN_A_ROW = 3;
 /** Takes the steps of a job, one after the other, with an event each. */
 export async function takeSteps(
   plan: Iterable<PlannedStep>,
-  {
-    trainer,
-    emit,
-    signal,
-  }: {
-    readonly trainer: Trainer;
-    readonly emit: (event: JobEvent) => void;
-    readonly signal?: AbortSignal | undefined;
-  },
+  { trainer, emit, signal }: Pick<StepTools, 'trainer' | 'emit' | 'signal'>,
 ): Promise<Metrics> {
-  const steps = new Steps(trainer);
   const overall = new Averages();
   let skippedCount = 0;
   let skippedInARow = 0;
   let gradient_step = 0;
   for (const { rows, lossOf, options } of plan) {
     const averages = new Averages();
+    let areFinite = true;
     for (const [i, row] of rows.entries()) {
       failIfAborted(signal, 'the training job');
-      averages.add((await steps.add(row, (scores) => lossOf(scores, i))).metrics);
+      const added = await addGradient(trainer, row, (scores) => lossOf(scores, i));
+      averages.add(added.metrics);
+      areFinite &&= added.areFinite;
     }
     failIfAborted(signal, 'the training job');
-    const { gradNorm, isApplied } = await steps.step(options);
+    const { gradNorm, isApplied } = await stepIfFinite(areFinite, trainer, options);
     if (!isApplied) skippedCount++;
     skippedInARow = isApplied ? 0 : skippedInARow + 1;
     averages.add({ 'loss/grad_norm': gradNorm, 'loss/learning_rate': options.learningRate });

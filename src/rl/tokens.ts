@@ -3,7 +3,7 @@ import { OnpolicyError } from '../errors.ts';
 import { NO_EXPERT } from '../native/index.ts';
 import { checkArguments, routedExpertIds } from '../protocol/index.ts';
 import {
-  type History,
+  conversationsOf,
   idsFromLogprobs,
   isChoice,
   type MessagesAndChoices,
@@ -67,14 +67,9 @@ export async function tokensOf(
   tokenizer: ChatTokenizer,
   options: TokenOptions,
 ): Promise<TokenSequence[]> {
-  const tools = trajectory.tools ?? null;
-  const histories: History[] = [trajectory.messages_and_choices, ...(trajectory.additional_histories ?? [])];
   const sequences: TokenSequence[] = [];
-  for (const history of histories) {
-    const { messages_and_choices, tools: own } =
-      'messages_and_choices' in history ? history : { messages_and_choices: history, tools: undefined };
-    sequences.push(...(await historyTokens(messages_and_choices, own ?? tools, tokenizer, options)));
-  }
+  for (const { entries, tools } of conversationsOf(trajectory))
+    sequences.push(...(await historyTokens(entries, tools, tokenizer, options)));
   return sequences;
 }
 

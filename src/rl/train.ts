@@ -14,9 +14,10 @@ import {
   writeStep,
 } from './checkpoint-step.ts';
 import type { Metrics } from './metrics.ts';
-import { type StepTools, trainOnGroups, type WorkDone } from './policy-steps.ts';
+import { onTrainer, trainOnGroups, type WorkDone } from './policy-steps.ts';
 import type { TrainingSettings } from './settings.ts';
 import { type SftExample, type SftSettings, trainOnExamples } from './sft.ts';
+import type { StepTools } from './steps.ts';
 import type { TrajectoryGroup } from './trajectory.ts';
 
 /** Where a model's checkpoints lie, and what a job on them works with. */
@@ -71,13 +72,23 @@ async function runJob(
   tools: TrainTools,
   work: () => Promise<WorkDone>,
 ): Promise<TrainResult> {
-  const { checkpoints, trainer, emit } = tools;
+  const { checkpoints, trainer, emit, now } = tools;
   await removeLeftovers(checkpoints);
   const last = (await listSteps(checkpoints)).at(-1);
   const restore = () => (last === undefined ? trainer.reset() : trainer.load(stepFolder(checkpoints, last)));
   try {
     await restore();
-    const done = await work();
+    const start = now();
+    const { metrics: counted, ...rest } = await onTrainer(tools, work);
+    const seconds = (now() - start) / 1000;
+    const done = {
+      ...rest,
+      metrics: {
+        ...counted,
+        'time/step_trainer_s': seconds,
+        'throughput/train_tok_per_s': seconds > 0 ? counted['data/step_packed_tokens']! / seconds : 0,
+      },
+    };
     const { metrics } = done;
     const result =
       done.updates > 0 ? await publish(done, data, tools) : await keep(last, metrics, checkpoints);

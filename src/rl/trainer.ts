@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import { makeFolder, writing } from '../common/index.ts';
 import { fromNative, OnpolicyError } from '../errors.ts';
 import { checkTensorTypes, readHeader } from '../gguf/index.ts';
-import { plainAlpha } from '../lora/index.ts';
+import { LINEAR_MODULES, plainAlpha } from '../lora/index.ts';
 import type {
   AdapterWeights,
   LoraFactors,
@@ -22,10 +22,8 @@ import {
   withDefaults,
 } from '../protocol/index.ts';
 import { readAdapter, readOptimizer, saveCheckpoint } from './checkpoint-files.ts';
-import { FiniteGradients } from './finite.ts';
-import { LINEAR_MODULES } from './linear-modules.ts';
-import { ADAPTER_ADAMW, stepOptions } from './optimizer.ts';
-import { SerialCalls } from './serial.ts';
+import { ADAPTER_ADAMW } from './optimizer.ts';
+import { SerialTrainer } from './serial-trainer.ts';
 
 /** Properties of an opened trainer. */
 export type TrainerInfo = ModelFacts & {
@@ -124,15 +122,12 @@ function nativeOptions(settings: ReturnType<typeof withDefaults<'TrainerOptions'
   };
 }
 
-class GgufTrainer implements Trainer {
+class GgufTrainer extends SerialTrainer<NativeTrainer> implements Trainer {
   readonly info: TrainerInfo;
-  readonly #native: NativeTrainer;
-  readonly #gradients = new FiniteGradients();
   readonly #seed: number;
-  readonly #calls = new SerialCalls('the trainer');
 
   constructor(native: NativeTrainer, adapter: Pick<TrainerInfo, 'rank' | 'alpha' | 'rslora'>, seed: number) {
-    this.#native = native;
+    super(native, ADAPTER_ADAMW);
     this.#seed = seed;
     this.info = { ...native.info, ...adapter };
   }
@@ -144,84 +139,76 @@ class GgufTrainer implements Trainer {
     const unknown = Object.keys(weights).find((name) => !known.has(name));
     if (unknown !== undefined)
       throw new OnpolicyError('INVALID_REQUEST', `${unknown} is no trained module of this model`);
-    await this.#calls.run(() => this.#writeInPieces('value', weights));
+    await this.run(() => this.#writeInPieces('value', weights));
   }
 
   adapter(): AdapterWeights {
-    return this.#native.read('value');
+    return this.native.read('value');
   }
 
   checkMemory(row: PackedRow): Promise<void> {
-    return this.#calls.run(() => {
+    return this.run(() => {
       checkArguments('PackedRow', row);
-      return this.#native.checkMemory(row);
+      return this.native.checkMemory(row);
     });
   }
 
   forward(row: PackedRow, options: ForwardOptions = {}) {
-    return this.#calls.run(() => {
+    return this.run(() => {
       checkArguments('PackedRow', row);
       const { gradients, adapterOff } = withDefaults(
         'ForwardOptions',
         checkArguments('ForwardOptions', options),
       );
-      this.#native.clearAbort();
-      return this.#native.forward(row, gradients, adapterOff);
+      return this.native.forward(row, gradients, adapterOff);
     });
   }
 
   backward(gradLogprobs: Float32Array): Promise<void> {
-    return this.#calls.run(async () => {
+    return this.run(async () => {
       checkArguments('LogprobGradient', gradLogprobs);
-      this.#native.clearAbort();
-      if (this.#gradients.take(gradLogprobs)) await this.#native.backward(gradLogprobs);
+      if (this.takeGradients(gradLogprobs)) await this.native.backward(gradLogprobs);
     });
   }
 
   gradients(): AdapterWeights {
-    return this.#native.read('gradient');
-  }
-
-  zeroGradients(): Promise<void> {
-    return this.#calls.run(() => this.#gradients.clear(this.#native));
+    return this.native.read('gradient');
   }
 
   async reset(seed = this.#seed): Promise<void> {
     const weights = await freshAdapter(this.info, seed);
-    await this.#calls.run(async () => {
+    await this.run(async () => {
       await this.#writeInPieces('value', weights);
-      this.#native.resetOptimizer();
-      this.#gradients.clear(this.#native);
+      this.native.resetOptimizer();
+      this.clearGradients();
     });
   }
 
   state(): Promise<TrainerState> {
-    return this.#calls.run(async () => ({
+    return this.run(async () => ({
       value: await this.#readInPieces('value'),
       gradient: await this.#readInPieces('gradient'),
       firstMoment: await this.#readInPieces('firstMoment'),
       secondMoment: await this.#readInPieces('secondMoment'),
-      stepCount: this.#native.stepCount(),
+      stepCount: this.native.stepCount(),
     }));
   }
 
-  restore({ stepCount, ...columns }: Partial<TrainerState>): Promise<void> {
-    return this.#calls.run(async () => {
-      for (const [column, weights] of Object.entries(columns))
-        await this.#writeInPieces(column as NativeColumn, weights);
-      if (stepCount !== undefined) this.#native.stepCount(stepCount);
-    });
+  restore(state: Partial<TrainerState>): Promise<void> {
+    return this.run(() => this.#put(state));
   }
 
-  step(options: StepOptions) {
-    return this.#calls.run(() => this.#gradients.step(this.#native, stepOptions(options, ADAPTER_ADAMW)));
+  async #put({ stepCount, ...columns }: Partial<TrainerState>): Promise<void> {
+    for (const [column, weights] of Object.entries(columns))
+      await this.#writeInPieces(column as NativeColumn, weights);
+    if (stepCount !== undefined) this.native.stepCount(stepCount);
   }
 
   /** All modules' numbers, copied without holding up the caller's thread for long. Only from within the queue. */
   async #readInPieces(column: NativeColumn): Promise<AdapterWeights> {
     const weights: Record<string, LoraFactors> = {};
     for (const { name } of this.info.modules) {
-      Object.assign(weights, this.#native.read(column, name));
+      Object.assign(weights, this.native.read(column, name));
       await setImmediate();
     }
     return weights;
@@ -230,16 +217,16 @@ class GgufTrainer implements Trainer {
   /** The same the other way round. */
   async #writeInPieces(column: NativeColumn, weights: AdapterWeights): Promise<void> {
     for (const [name, factors] of Object.entries(weights)) {
-      this.#native.write(column, { [name]: factors });
+      this.native.write(column, { [name]: factors });
       await setImmediate();
     }
   }
 
   save(folder: string): Promise<void> {
-    return this.#calls.run(async () => {
+    return this.run(async () => {
       checkArguments('TrainerFolder', folder);
       const optimizer = {
-        stepCount: this.#native.stepCount(),
+        stepCount: this.native.stepCount(),
         firstMoment: await this.#readInPieces('firstMoment'),
         secondMoment: await this.#readInPieces('secondMoment'),
       };
@@ -250,32 +237,16 @@ class GgufTrainer implements Trainer {
 
   async load(folder: string): Promise<void> {
     checkArguments('TrainerFolder', folder);
-    const weights = await readAdapter(folder, this.info);
+    const value = await readAdapter(folder, this.info);
     const optimizer = await readOptimizer(folder);
-    await this.#calls.run(async () => {
-      await this.#writeInPieces('value', weights);
-      await this.#writeInPieces('firstMoment', optimizer.firstMoment);
-      await this.#writeInPieces('secondMoment', optimizer.secondMoment);
-      this.#native.stepCount(optimizer.stepCount);
-      this.#gradients.clear(this.#native);
+    await this.run(async () => {
+      await this.#put({ value, ...optimizer });
+      this.clearGradients();
     });
   }
 
   memory() {
-    return this.#native.memory();
-  }
-
-  abort(): void {
-    this.#native.abort();
-  }
-
-  async close(): Promise<void> {
-    this.#native.abort();
-    await this.#calls.close(() => this.#native.close());
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close();
+    return this.native.memory();
   }
 }
 

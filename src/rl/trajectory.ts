@@ -1,6 +1,6 @@
 /** What a caller hands in to be trained on, as the wire has it: groups of attempts, each a conversation and a reward. */
 
-import type { Message, RoutedExperts } from '../protocol/index.ts';
+import type { TrajectoryChoice as Choice, Message } from '../protocol/index.ts';
 
 /** A message of the conversation. Additional fields are passed to the template. */
 export type TrajectoryMessage =
@@ -8,25 +8,7 @@ export type TrajectoryMessage =
   | { readonly role: string; readonly content?: unknown; readonly [field: string]: unknown };
 
 /** A choice of a completion response. Training uses its token ids and log-probabilities, not its text. */
-export type TrajectoryChoice = {
-  readonly message: TrajectoryMessage;
-  readonly finish_reason?: string | null | undefined;
-  readonly index?: number | null | undefined;
-  readonly token_ids?: readonly number[] | null | undefined;
-  /** The token ids of the prompt, if the caller kept them from the response. */
-  readonly prompt_token_ids?: readonly number[] | null | undefined;
-  /** Which experts the tokens of the prompt and of the answer took. */
-  readonly routed_experts?: RoutedExperts | null | undefined;
-  readonly logprobs?:
-    | {
-        readonly content?:
-          | readonly { readonly token?: string | undefined; readonly logprob?: number | null | undefined }[]
-          | null
-          | undefined;
-      }
-    | null
-    | undefined;
-};
+export type TrajectoryChoice = Omit<Choice, 'message'> & { readonly message: TrajectoryMessage };
 
 /** Messages are context; choices are trained on. */
 export type MessagesAndChoices = readonly (TrajectoryMessage | TrajectoryChoice)[];
@@ -50,6 +32,23 @@ export type Trajectory = {
 
 /** Attempts at one task. Rewards are relative to the group. */
 export type TrajectoryGroup = { readonly trajectories: readonly Trajectory[] };
+
+/** The conversations of an attempt, its own first. `tools`: those of the conversation, else of the attempt. */
+export function conversationsOf({
+  messages_and_choices,
+  tools,
+  additional_histories,
+}: Pick<Trajectory, 'messages_and_choices' | 'tools' | 'additional_histories'>): {
+  readonly entries: MessagesAndChoices;
+  readonly tools: readonly unknown[] | null;
+}[] {
+  const histories: History[] = [messages_and_choices, ...(additional_histories ?? [])];
+  return histories.map((history) =>
+    'messages_and_choices' in history
+      ? { entries: history.messages_and_choices, tools: history.tools ?? tools ?? null }
+      : { entries: history, tools: tools ?? null },
+  );
+}
 
 /** Whether an entry is a choice: it has a message. */
 export function isChoice(entry: TrajectoryMessage | TrajectoryChoice): entry is TrajectoryChoice {

@@ -46,12 +46,62 @@ export function environmentRollout<Task>(
 ): Rollout<Task, RolloutContext & { readonly model?: string }> {
   const checked = checkArguments('EnvironmentOptions', options as Arguments['EnvironmentOptions']);
   const { baseUrls, maxTurns, timeoutMs } = withDefaults('EnvironmentOptions', checked);
+  const { service, toReset, toMessage, toAction, request, fetch = globalThis.fetch } = options;
   const free = [...baseUrls];
   const waiting: ((url: string) => void)[] = [];
+
+  /** One call of an environment, which may hang or answer anything. */
+  async function ask(at: string, body: object, signal: AbortSignal): Promise<Shown> {
+    try {
+      const response = await fetch(at, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+        signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
+      });
+      if (!response.ok) throw new Error(`status ${response.status}`);
+      return toShown(at, await response.json());
+    } catch (cause) {
+      failIfAborted(signal, 'the attempt');
+      if (cause instanceof OnpolicyError) throw cause;
+      throw new OnpolicyError('NETWORK_FAILED', `the environment ${at} failed: ${messageOf(cause)}`, {
+        cause,
+      });
+    }
+  }
+
+  async function play(url: string, task: Task, context: RolloutContext & { readonly model?: string }) {
+    const { signal, seed } = context;
+    signal.throwIfAborted();
+    const call = (path: 'reset' | 'step', body: object) =>
+      ask(`${url.replace(/\/$/, '')}/${path}`, body, signal);
+    const recorder = record(service, { model: context.model ?? options.model, seed });
+    const messages: Message[] = [];
+    let shown = await call('reset', toReset?.(task, context) ?? { seed });
+    let reward = shown.reward;
+    let turns = 0;
+    for (; turns < maxTurns && !shown.isDone; turns++) {
+      messages.push({ role: 'user', content: toMessage(shown.observation, task) });
+      const asked = {
+        ...request,
+        messages: [...messages],
+        logprobs: true,
+        return_token_ids: true,
+        stream: false as const,
+      };
+      const { choices } = (await recorder.service.createCompletion(asked, { signal })) as ChatCompletion;
+      const content = choices[0]!.message.content ?? '';
+      messages.push({ role: 'assistant', content });
+      shown = await call('step', { action: toAction(content) });
+      reward += shown.reward;
+    }
+    return recorder.finish({ reward, metrics: { turns, is_done: shown.isDone } });
+  }
+
   return async (task, context) => {
     const url = free.pop() ?? (await new Promise<string>((resolve) => waiting.push(resolve)));
     try {
-      return await play(options, { url, maxTurns, timeoutMs }, task, context);
+      return await play(url, task, context);
     } finally {
       const next = waiting.shift();
       if (next) next(url);
@@ -60,82 +110,8 @@ export function environmentRollout<Task>(
   };
 }
 
-async function play<Task>(
-  {
-    service,
-    model,
-    toReset,
-    toMessage,
-    toAction,
-    request,
-    fetch = globalThis.fetch,
-  }: EnvironmentOptions<Task>,
-  {
-    url,
-    maxTurns,
-    timeoutMs,
-  }: { readonly url: string; readonly maxTurns: number; readonly timeoutMs: number },
-  task: Task,
-  context: RolloutContext & { readonly model?: string },
-) {
-  const { signal, seed } = context;
-  signal.throwIfAborted();
-  const call = (path: 'reset' | 'step', body: object) => ask({ fetch, url, path, timeoutMs, signal }, body);
-  const recorder = record(service, { model: context.model ?? model, seed });
-  const messages: Message[] = [];
-  let shown = await call('reset', toReset?.(task, context) ?? { seed });
-  let reward = shown.reward;
-  let turns = 0;
-  for (; turns < maxTurns && !shown.isDone; turns++) {
-    messages.push({ role: 'user', content: toMessage(shown.observation, task) });
-    const asked = {
-      ...request,
-      messages: [...messages],
-      logprobs: true,
-      return_token_ids: true,
-      stream: false as const,
-    };
-    const { choices } = (await recorder.service.createCompletion(asked, { signal })) as ChatCompletion;
-    const content = choices[0]!.message.content ?? '';
-    messages.push({ role: 'assistant', content });
-    shown = await call('step', { action: toAction(content) });
-    reward += shown.reward;
-  }
-  return recorder.finish({ reward, metrics: { turns, is_done: shown.isDone } });
-}
-
-/** One call of an environment, which may hang or answer anything. */
-async function ask(
-  {
-    fetch,
-    url,
-    path,
-    timeoutMs,
-    signal,
-  }: {
-    readonly fetch: typeof globalThis.fetch;
-    readonly url: string;
-    readonly path: string;
-    readonly timeoutMs: number;
-    readonly signal: AbortSignal;
-  },
-  body: object,
-): Promise<Shown> {
-  const at = `${url.replace(/\/$/, '')}/${path}`;
-  let answer: unknown;
-  try {
-    const response = await fetch(at, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-      signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
-    });
-    if (!response.ok) throw new Error(`status ${response.status}`);
-    answer = await response.json();
-  } catch (cause) {
-    failIfAborted(signal, 'the attempt');
-    throw new OnpolicyError('NETWORK_FAILED', `the environment ${at} failed: ${messageOf(cause)}`, { cause });
-  }
+/** @throws OnpolicyError `NETWORK_FAILED` for what no environment answers */
+function toShown(at: string, answer: unknown): Shown {
   const { observation, reward = null, done = false } = (answer ?? {}) as Record<string, unknown>;
   const wrong = (field: string, expected: string, got: unknown) =>
     errorAt(field, 'NETWORK_FAILED', `expected ${expected} of the environment ${at}, got ${describe(got)}`);

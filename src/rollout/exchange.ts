@@ -20,77 +20,44 @@ export type Exchange = {
   readonly choices: readonly TrajectoryChoice[];
 };
 
-/**
- * The choices of a whole answer.
- * @throws OnpolicyError `UNSUPPORTED` when the service gives no token ids or log-probabilities
- */
-export function choicesOf({ choices, prompt_token_ids }: ChatCompletion): TrajectoryChoice[] {
-  return choices.map(({ index, message, finish_reason, logprobs, token_ids, routed_experts }) => {
-    if (!token_ids || !prompt_token_ids || !logprobs?.content) throw withoutIds();
-    const { role, content, tool_calls, reasoning } = message;
-    const old = message.function_call;
-    return {
-      index,
-      finish_reason,
-      message: messageOf(role, content, tool_calls ?? [], reasoning, old ?? null),
-      logprobs: { content: logprobs.content.map(({ token, logprob }) => ({ token, logprob })) },
-      token_ids,
-      prompt_token_ids,
-      ...(routed_experts ? { routed_experts } : {}),
-    };
-  });
-}
-
 /** What a text completion gives of one choice: as a whole, or in one chunk. */
 type TextPart = Pick<
   TextCompletionChunkChoice,
   'index' | 'text' | 'finish_reason' | 'logprobs' | 'token_ids' | 'prompt_token_ids'
 >;
 
-/** Joins the parts of text completions to choices. There are no messages: what was continued are the ids of each prompt. */
-export class TextJoiner {
-  readonly #choices: { text: string; finish: string | null; promptIds: readonly number[] | null }[] = [];
-  readonly #tokens: { ids: number[]; logprobs: { token: string; logprob: number }[] }[] = [];
+/** What is new in one choice. Those of text completions have a prompt each. */
+type Part = Omit<ChatCompletionChunk['choices'][number], 'finish_reason'> &
+  Pick<TextPart, 'finish_reason' | 'prompt_token_ids'>;
 
-  /** @throws OnpolicyError `UNSUPPORTED` when the service gives no token ids or log-probabilities */
-  add(parts: readonly TextPart[]): void {
-    for (const { index, text, finish_reason, logprobs, token_ids, prompt_token_ids } of parts) {
-      this.#choices[index] ??= { text: '', finish: null, promptIds: null };
-      this.#tokens[index] ??= { ids: [], logprobs: [] };
-      const choice = this.#choices[index]!;
-      const tokens = this.#tokens[index]!;
-      choice.text += text;
-      choice.finish = (finish_reason as string | null) ?? choice.finish;
-      choice.promptIds ??= prompt_token_ids ?? null;
-      const ids = token_ids ?? [];
-      const first = (logprobs?.tokens.length ?? 0) - ids.length; // those of an echo stand before
-      if (!choice.promptIds || !token_ids || !logprobs || first < 0) throw withoutIds();
-      for (const [i, id] of ids.entries()) {
-        tokens.ids.push(id);
-        tokens.logprobs.push({
-          token: logprobs.tokens[first + i]!,
-          logprob: logprobs.token_logprobs[first + i] as number,
-        });
-      }
-    }
-  }
+/** What is new in several choices. */
+type Chunk = Pick<ChatCompletionChunk, 'prompt_token_ids'> & { readonly choices: readonly Part[] };
 
-  /** What came so far, each an exchange of its own; choices without a token are left out. */
-  exchanges(): Exchange[] {
-    return this.#choices.flatMap(({ text, finish, promptIds }, index) => {
-      const { ids, logprobs } = this.#tokens[index]!;
-      if (ids.length === 0) return [];
-      const choice: TrajectoryChoice = {
-        index,
-        finish_reason: finish,
-        message: { role: 'assistant', content: text },
-        logprobs: { content: [...logprobs] },
-        token_ids: [...ids],
-        prompt_token_ids: promptIds,
-      };
-      return [{ messages: [], tools: null, choices: [choice] }];
-    });
-  }
+/** A whole answer as one chunk. */
+export function wholeChunk({ choices, prompt_token_ids }: ChatCompletion): Chunk {
+  const parts = choices.map(({ message, ...choice }) => {
+    const tool_calls = (message.tool_calls ?? []).map((call, index) => ({ index, ...call }));
+    return { ...choice, delta: { ...message, tool_calls } as Part['delta'] };
+  });
+  return { prompt_token_ids: prompt_token_ids ?? null, choices: parts };
+}
+
+/**
+ * Choices of a text completion as those of a chat. There are no messages: what was continued are the ids of each prompt.
+ * @throws OnpolicyError `UNSUPPORTED` when the service gives no token ids or log-probabilities
+ */
+export function textChunk(parts: readonly TextPart[]): Chunk {
+  const choices = parts.map(({ text, logprobs, token_ids, ...part }): Part => {
+    const ids = token_ids ?? [];
+    const first = (logprobs?.tokens.length ?? 0) - ids.length; // those of an echo stand before
+    if (!token_ids || !logprobs || first < 0) throw withoutIds();
+    const content = ids.map((_, i) => ({
+      token: logprobs.tokens[first + i]!,
+      logprob: logprobs.token_logprobs[first + i] as number,
+    }));
+    return { ...part, delta: { content: text }, token_ids, logprobs: { content } as Part['logprobs'] };
+  });
+  return { choices };
 }
 
 type Growing = {
@@ -99,8 +66,10 @@ type Growing = {
   reasoning: string;
   readonly calls: { id: string; name: string; text: string; isCustom: boolean }[];
   functionCall: { name: string; arguments: string } | null;
+  isScored: boolean;
   readonly logprobs: { token: string; logprob: number }[];
   readonly ids: number[];
+  promptIds: readonly number[] | null;
   finish: string | null;
   experts: RoutedExperts | null;
 };
@@ -111,9 +80,9 @@ export class ChunkJoiner {
   #promptIds: readonly number[] | null = null;
 
   /** @throws OnpolicyError `UNSUPPORTED` when the service gives no token ids or log-probabilities */
-  add(chunk: ChatCompletionChunk): void {
+  add(chunk: Chunk): void {
     this.#promptIds = chunk.prompt_token_ids ?? this.#promptIds;
-    for (const { index, delta, token_ids, logprobs, finish_reason, routed_experts } of chunk.choices) {
+    for (const { index, delta, ...part } of chunk.choices) {
       const choice = this.#choice(index);
       choice.role = delta.role ?? choice.role;
       choice.content += delta.content ?? '';
@@ -130,11 +99,14 @@ export class ChunkJoiner {
         choice.functionCall.name += delta.function_call.name ?? '';
         choice.functionCall.arguments += delta.function_call.arguments ?? '';
       }
-      for (const { token, logprob } of logprobs?.content ?? []) choice.logprobs.push({ token, logprob });
-      for (const id of token_ids ?? []) choice.ids.push(id);
-      choice.finish = finish_reason ?? choice.finish;
-      choice.experts = routed_experts ?? choice.experts;
-      if (!this.#promptIds || (choice.finish !== null && choice.logprobs.length === 0)) throw withoutIds();
+      choice.isScored ||= Boolean(part.logprobs?.content);
+      for (const { token, logprob } of part.logprobs?.content ?? []) choice.logprobs.push({ token, logprob });
+      for (const id of part.token_ids ?? []) choice.ids.push(id);
+      choice.promptIds ??= part.prompt_token_ids ?? this.#promptIds;
+      choice.finish = part.finish_reason ?? choice.finish;
+      choice.experts = part.routed_experts ?? choice.experts;
+      const hasIds = choice.isScored && choice.ids.length >= choice.logprobs.length;
+      if (!choice.promptIds || (choice.finish !== null && !hasIds)) throw withoutIds();
     }
   }
 
@@ -156,7 +128,7 @@ export class ChunkJoiner {
           message: messageOf(role, content, toolCalls, reasoning, functionCall),
           logprobs: { content: [...logprobs] },
           token_ids: [...ids],
-          prompt_token_ids: this.#promptIds,
+          prompt_token_ids: choice.promptIds,
           ...(experts ? { routed_experts: experts } : {}),
         },
       ];
@@ -170,8 +142,10 @@ export class ChunkJoiner {
       reasoning: '',
       calls: [],
       functionCall: null,
+      isScored: false,
       logprobs: [],
       ids: [],
+      promptIds: null,
       finish: null,
       experts: null,
     };
@@ -181,12 +155,12 @@ export class ChunkJoiner {
 
 function messageOf(
   role: string,
-  content: string | null,
+  content: string,
   calls: readonly ToolCall[],
-  reasoning: string | null,
+  reasoning: string,
   functionCall: FunctionCall | null,
 ): TrajectoryChoice['message'] {
-  const isElsewhere = calls.length > 0 || functionCall !== null || Boolean(reasoning);
+  const isElsewhere = calls.length > 0 || functionCall !== null || reasoning !== '';
   return {
     role,
     content: content || (isElsewhere ? null : ''),

@@ -1,10 +1,9 @@
 /** Tasks and a function that attempts one -> groups of attempts. An attempt that fails is kept as an exception of its group. */
 import { setMaxListeners } from 'node:events';
-import { seedOf } from '../common/index.ts';
+import { onAbort, seedOf } from '../common/index.ts';
 import { abortedBy, messageOf, OnpolicyError } from '../errors.ts';
 import {
   type Arguments,
-  type Complete,
   checkArguments,
   type RolloutException,
   type Trajectory,
@@ -71,113 +70,75 @@ export async function gatherTrajectoryGroups<Task>(
 }
 
 /** The same with checked arguments. */
-export function gather<Task>(
+export async function gather<Task>(
   tasks: readonly Task[],
   rollout: Rollout<Task>,
   options: GatherOptions,
 ): Promise<GatheredGroup[]> {
-  return new Gathering(tasks, rollout, options).run();
-}
+  const { signal, onProgress, scoreGroup } = options;
+  const limits = withDefaults('GatherOptions', options);
+  const { groupSize } = limits;
+  const stop = new AbortController();
+  setMaxListeners(0, stop.signal); // any number of attempts listen to it
+  const outcomes: Outcome[][] = tasks.map(() => Array.from({ length: groupSize }, () => null)); // (tasks)(attempts)
+  const groups: GatheredGroup[] = [];
+  const total = tasks.length * groupSize;
+  let [begun, done, failed, rewardSum] = [0, 0, 0, 0];
 
-/** Attempts that run, and what came out of those that ended. */
-class Gathering<Task> {
-  readonly #tasks: readonly Task[];
-  readonly #rollout: Rollout<Task>;
-  readonly #options: GatherOptions;
-  readonly #limits: Complete['GatherOptions'];
-  readonly #stop = new AbortController();
-  readonly #outcomes: Outcome[][]; // (tasks)(attempts)
-  readonly #groups: GatheredGroup[] = [];
-  readonly #total: number;
-  #begun = 0;
-  #done = 0;
-  #failed = 0;
-  #rewardSum = 0;
+  const report = (): void => {
+    const succeeded = done - failed;
+    onProgress?.({ done, total, failed, reward: succeeded > 0 ? rewardSum / succeeded : null });
+  };
 
-  constructor(tasks: readonly Task[], rollout: Rollout<Task>, options: GatherOptions) {
-    this.#tasks = tasks;
-    this.#rollout = rollout;
-    this.#options = options;
-    this.#limits = withDefaults('GatherOptions', options);
-    const { groupSize } = this.#limits;
-    this.#outcomes = tasks.map(() => Array.from({ length: groupSize }, () => null));
-    this.#total = tasks.length * groupSize;
-    setMaxListeners(0, this.#stop.signal); // any number of attempts listen to it
-  }
-
-  async run(): Promise<GatheredGroup[]> {
-    const { signal } = this.#options;
-    const abort = (): void => this.#stop.abort(abortedBy(signal, 'the rollout'));
-    signal?.addEventListener('abort', abort);
-    if (signal?.aborted) abort();
-    try {
-      this.#report();
-      const count = Math.min(this.#limits.concurrency, this.#total);
-      await Promise.all(Array.from({ length: count }, () => this.#work()));
-      this.#stop.signal.throwIfAborted();
-      return this.#groups;
-    } finally {
-      signal?.removeEventListener('abort', abort);
-    }
-  }
-
-  /** Takes one attempt after the other, group by group, so that groups end early. Never rejects. */
-  async #work(): Promise<void> {
-    while (this.#begun < this.#total && !this.#stop.signal.aborted) {
-      const place = this.#begun++;
-      const group = Math.floor(place / this.#limits.groupSize);
-      const attempt = place % this.#limits.groupSize;
-      try {
-        this.#outcomes[group]![attempt] = await this.#attempt(group, attempt);
-        this.#report();
-        if (this.#outcomes[group]!.every((outcome) => outcome !== null)) await this.#finishGroup(group);
-      } catch (error) {
-        this.#stop.abort(error); // the first reason stays
-      }
-    }
-  }
-
-  async #attempt(group: number, attempt: number): Promise<Trajectory | RolloutException> {
-    const { signal } = this.#stop;
-    const seed = seedOf(this.#limits.seed, group, attempt);
+  async function outcomeOf(group: number, attempt: number): Promise<Trajectory | RolloutException> {
+    const seed = seedOf(limits.seed, group, attempt);
     for (let tries = 0; ; tries++) {
       try {
-        const trajectory = await this.#rollout(this.#tasks[group]!, { signal, attempt, seed });
+        const trajectory = await rollout(tasks[group]!, { signal: stop.signal, attempt, seed });
         if (!Number.isFinite(trajectory?.reward))
           throw wrongInput(['reward'], 'a finite number in what a rollout returns', trajectory?.reward);
-        this.#done++;
-        this.#rewardSum += trajectory.reward;
+        done++;
+        rewardSum += trajectory.reward;
         return trajectory;
       } catch (error) {
-        if (signal.aborted) throw error;
-        if (tries < this.#limits.retries) continue;
-        this.#done++;
-        if (++this.#failed > this.#limits.maxFailures) throw error;
+        if (stop.signal.aborted) throw error;
+        if (tries < limits.retries) continue;
+        done++;
+        if (++failed > limits.maxFailures) throw error;
         return exceptionOf(error);
       }
     }
   }
 
-  async #finishGroup(index: number): Promise<void> {
-    const outcomes = this.#outcomes[index]!;
+  async function finishGroup(index: number): Promise<void> {
     const group: GatheredGroup = {
-      trajectories: outcomes.filter(isTrajectory),
-      exceptions: outcomes.filter(isException),
+      trajectories: outcomes[index]!.filter(isTrajectory),
+      exceptions: outcomes[index]!.filter(isException),
     };
-    const { scoreGroup } = this.#options;
     const hasAttempts = group.trajectories.length > 0;
-    this.#groups[index] = scoreGroup && hasAttempts ? await scoreGroup(group, this.#stop.signal) : group;
+    groups[index] = scoreGroup && hasAttempts ? await scoreGroup(group, stop.signal) : group;
   }
 
-  #report(): void {
-    const succeeded = this.#done - this.#failed;
-    this.#options.onProgress?.({
-      done: this.#done,
-      total: this.#total,
-      failed: this.#failed,
-      reward: succeeded > 0 ? this.#rewardSum / succeeded : null,
-    });
+  /** Takes one attempt after the other, group by group, so that groups end early. Never rejects. */
+  async function work(): Promise<void> {
+    while (begun < total && !stop.signal.aborted) {
+      const place = begun++;
+      const group = Math.floor(place / groupSize);
+      try {
+        outcomes[group]![place % groupSize] = await outcomeOf(group, place % groupSize);
+        report();
+        if (outcomes[group]!.every((outcome) => outcome !== null)) await finishGroup(group);
+      } catch (error) {
+        stop.abort(error); // the first reason stays
+      }
+    }
   }
+
+  using _stopping = onAbort(signal, () => stop.abort(abortedBy(signal, 'the rollout')));
+  report();
+  await Promise.all(Array.from({ length: Math.min(limits.concurrency, total) }, work));
+  stop.signal.throwIfAborted();
+  return groups;
 }
 
 /** Null: it still runs. */

@@ -1,16 +1,13 @@
 /** Steps of a model -> the names that rollouts ask for, here or at a sampler that gets each step's adapter. Counts who uses which. */
 import { OnpolicyError } from '../errors.ts';
 import type { Completions } from '../service.ts';
-import type { SamplerService, TrainableService } from './loop-options.ts';
+import type { TrainLoopOptions } from './loop-options.ts';
 
 /** Where rollouts are sampled. */
-export type PolicyOptions = {
-  readonly service: TrainableService;
-  readonly model: string;
-  readonly sampler: SamplerService | undefined;
-  readonly samplerModel: string | undefined;
-  readonly samplerPath: ((folder: string) => string) | undefined;
-};
+type PolicyOptions = Pick<
+  TrainLoopOptions<never>,
+  'service' | 'model' | 'sampler' | 'samplerModel' | 'samplerPath'
+>;
 
 /** One rollout's model; it stays until `end`. */
 export type PolicyUse = { readonly step: number; readonly model: string; readonly end: () => Promise<void> };

@@ -3,18 +3,18 @@ import { ChatCompletionStream, TextCompletionStream } from '../answer/index.ts';
 import { CheckedService, INNER, innerOf } from '../checked-service.ts';
 import { errorAt } from '../errors.ts';
 import {
+  type ChatCompletion,
   type ChatCompletionChunk,
   type ChatCompletionRequest,
   type ChatRequestOptions,
   type Checked,
   givenTools,
-  type TextCompletionChoice,
+  type TextCompletion,
   type TextCompletionChunk,
-  type TextCompletionChunkChoice,
   type TextCompletionRequest,
 } from '../protocol/index.ts';
 import type { CallOptions, ChatAnswer, Completions, InnerService, TextAnswer } from '../service.ts';
-import { ChunkJoiner, choicesOf, type Exchange, TextJoiner } from './exchange.ts';
+import { ChunkJoiner, type Exchange, textChunk, wholeChunk } from './exchange.ts';
 
 /** One request's place in the recording. */
 export type Place = {
@@ -71,47 +71,21 @@ export class RecordedService extends CheckedService {
     options: CallOptions,
     ask: NonNullable<InnerService['text']>,
   ): Promise<TextAnswer> {
-    refuseBeams(request);
-    const { seed, report } = this.#options.begin();
-    const recorded = {
-      ...request,
-      model: this.#options.model,
-      logprobs: request.logprobs ?? 0,
-      return_token_ids: true,
-      ...(seed === null ? {} : { seed: request.seed ?? seed }),
+    const { place, call, more } = this.#begin(request, options);
+    const answer = await ask({ ...request, ...more, logprobs: request.logprobs ?? 0 }, call);
+    const asked = { ...askedOf(request), logprobs: request.logprobs != null };
+    const joiner = new ChunkJoiner();
+    const read = () => joiner.choices().map((choice) => ({ messages: [], tools: null, choices: [choice] }));
+    const take = <Part extends TextCompletion | TextCompletionChunk>(part: Part): Part => {
+      joiner.add(textChunk(part.choices));
+      const choices = part.choices.map((choice) => ({
+        ...withAsked(choice, asked),
+        ...(asked.ids ? {} : { prompt_token_ids: null }),
+      }));
+      return { ...part, choices };
     };
-    const answer = await ask(recorded, this.#untilEnd(options));
-    const joiner = new TextJoiner();
-    const asked = {
-      logprobs: request.logprobs != null,
-      ids: request.return_token_ids === true,
-      experts: false,
-    };
-    const show = <Choice extends TextCompletionChoice | TextCompletionChunkChoice>(
-      choice: Choice,
-    ): Choice => ({
-      ...withAsked(choice, asked),
-      ...(asked.ids ? {} : { prompt_token_ids: null }),
-    });
-    report(() => joiner.exchanges());
-    if (!(Symbol.asyncIterator in answer)) {
-      joiner.add(answer.choices);
-      return { ...answer, choices: answer.choices.map(show) };
-    }
-    const source = answer;
-    const chunks = async function* (): AsyncGenerator<TextCompletionChunk> {
-      for await (const chunk of source) {
-        joiner.add(chunk.choices);
-        yield { ...chunk, choices: chunk.choices.map(show) };
-      }
-    };
-    return new TextCompletionStream(chunks(), () => source.abort());
-  }
-
-  /** Options of a call that ends with the recording. */
-  #untilEnd({ signal }: CallOptions): CallOptions {
-    const end = this.#options.signal;
-    return { signal: signal ? AbortSignal.any([signal, end]) : end };
+    if (!(Symbol.asyncIterator in answer)) return reported(take(answer), place, read);
+    return reported(new TextCompletionStream(mapped(answer, take), () => answer.abort()), place, read);
   }
 
   async #record(
@@ -119,73 +93,73 @@ export class RecordedService extends CheckedService {
     options: CallOptions,
     ask: InnerService['chat'],
   ): Promise<ChatAnswer> {
-    const { model, routedExperts } = this.#options;
-    refuseBeams(request);
-    const { seed, report } = this.#options.begin();
-    const told = {
-      messages: [...request.messages],
-      tools: givenTools(request),
+    const { place, call, more } = this.#begin(request, options);
+    const told = { messages: [...request.messages], tools: givenTools(request) };
+    const experts = this.#options.routedExperts ? { return_routed_experts: true } : {};
+    const answer = await ask({ ...request, ...more, ...experts, logprobs: true }, call);
+    const asked = { ...askedOf(request), logprobs: request.logprobs === true };
+    const joiner = new ChunkJoiner();
+    const read = () => [{ ...told, choices: joiner.choices() }];
+    const show = <Part extends ChatCompletion | ChatCompletionChunk>(part: Part): Part => ({
+      ...part,
+      ...(asked.ids || part.prompt_token_ids === undefined ? {} : { prompt_token_ids: null }),
+      choices: part.choices.map((choice) => withAsked(choice, asked)),
+    });
+    if (!(Symbol.asyncIterator in answer)) {
+      joiner.add(wholeChunk(answer));
+      return reported(show(answer), place, read);
+    }
+    const take = (chunk: ChatCompletionChunk): ChatCompletionChunk => {
+      joiner.add(chunk);
+      return show(chunk);
     };
-    const recorded = {
-      ...request,
-      model,
-      logprobs: true,
-      return_token_ids: true,
-      ...(routedExperts ? { return_routed_experts: true } : {}),
-      ...(seed === null ? {} : { seed: request.seed ?? seed }),
-    };
-    const answer = await ask(recorded, this.#untilEnd(options));
-    const asked = {
-      logprobs: request.logprobs === true,
-      ids: request.return_token_ids === true,
-      experts: request.return_routed_experts === true,
-    };
-    if (Symbol.asyncIterator in answer)
-      return recordedStream(answer, asked, (read) => report(() => [{ ...told, choices: read() }]));
-    const choices = choicesOf(answer);
-    report(() => [{ ...told, choices }]);
-    return {
-      ...answer,
-      prompt_token_ids: asked.ids ? answer.prompt_token_ids : null,
-      choices: answer.choices.map((choice) => withAsked(choice, asked)),
-    };
+    return reported(new ChatCompletionStream(mapped(answer, take), () => answer.abort()), place, read);
+  }
+
+  /** The place of a request, the options of its call, which ends with the recording, and fields that it gets. */
+  #begin(request: Pick<ChatCompletionRequest, 'seed' | 'use_beam_search'>, options: CallOptions) {
+    if (request.use_beam_search)
+      throw errorAt('use_beam_search', 'UNSUPPORTED', 'beams are not sampled, so they cannot be trained on');
+    const place = this.#options.begin();
+    const seed = request.seed ?? place.seed;
+    const more = { model: this.#options.model, return_token_ids: true as const };
+    return { place, call: this.#untilEnd(options), more: seed === null ? more : { ...more, seed } };
+  }
+
+  /** Options of a call that ends with the recording. */
+  #untilEnd({ signal }: CallOptions): CallOptions {
+    const end = this.#options.signal;
+    return { signal: signal ? AbortSignal.any([signal, end]) : end };
   }
 }
 
-function refuseBeams(request: { readonly use_beam_search?: boolean | null | undefined }): void {
-  if (!request.use_beam_search) return;
-  throw errorAt('use_beam_search', 'UNSUPPORTED', 'beams are not sampled, so they cannot be trained on');
-}
-
+/** What a client asked for; the rest is for the recording. */
 type Asked = { readonly logprobs: boolean; readonly ids: boolean; readonly experts: boolean };
 
-/** Joins the chunks that the client reads. */
-function recordedStream(
-  stream: ChatCompletionStream,
-  asked: Asked,
-  report: (choices: () => Exchange['choices']) => void,
-): ChatCompletionStream {
-  const joiner = new ChunkJoiner();
-  report(() => joiner.choices());
+function askedOf(
+  request: Pick<ChatCompletionRequest, 'return_token_ids' | 'return_routed_experts'>,
+): Omit<Asked, 'logprobs'> {
+  return { ids: request.return_token_ids === true, experts: request.return_routed_experts === true };
+}
+
+/** An answer whose reading is recorded from now on. */
+function reported<T>(answer: T, { report }: Place, read: () => readonly Exchange[]): T {
+  report(read);
+  return answer;
+}
+
+/** The chunks that a client reads. */
+function mapped<Chunk>(stream: AsyncIterable<Chunk>, take: (chunk: Chunk) => Chunk): AsyncIterator<Chunk> {
   const source = stream[Symbol.asyncIterator]();
-  const chunks: AsyncIterator<ChatCompletionChunk> = {
+  return {
     async next() {
       const read = await source.next();
-      if (read.done) return read;
-      joiner.add(read.value);
-      const { prompt_token_ids, choices, ...rest } = read.value;
-      const ids =
-        prompt_token_ids === undefined ? {} : { prompt_token_ids: asked.ids ? prompt_token_ids : null };
-      return {
-        done: false,
-        value: { ...rest, ...ids, choices: choices.map((choice) => withAsked(choice, asked)) },
-      };
+      return read.done ? read : { done: false, value: take(read.value) };
     },
     async return(value) {
       return (await source.return?.(value)) ?? { done: true, value };
     },
   };
-  return new ChatCompletionStream(chunks, () => stream.abort());
 }
 
 function withAsked<Choice extends { logprobs: unknown; token_ids?: unknown; routed_experts?: unknown }>(

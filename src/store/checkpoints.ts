@@ -7,15 +7,9 @@ import type { Checkpoint } from '../protocol/index.ts';
 import { checkFiles, listSteps, type StepFacts, stepFolder } from '../rl/index.ts';
 import type { Home } from './home.ts';
 
-/** A listing is cached only if the folder did not change for so long: file times are coarse. */
-const SETTLED_MS = 1_000;
-
-type Listing = { readonly changedMs: number; readonly readMs: number; readonly steps: readonly number[] };
-
 /** Reads checkpoint folders. */
 export class Checkpoints {
   readonly #home: Home;
-  readonly #listings = new Map<string, Listing>();
   readonly #checked = new Set<string>();
 
   constructor(home: Home) {
@@ -26,21 +20,9 @@ export class Checkpoints {
     return this.#home.path('models', modelId, 'checkpoints');
   }
 
-  /** The steps with a checkpoint, in order. Rereads the folder if it has changed. */
+  /** The steps with a checkpoint, in order. */
   async steps(modelId: string): Promise<readonly number[]> {
-    const folder = this.folder(modelId);
-    const stat = await fs.stat(folder).catch(ifMissing(null));
-    if (!stat) {
-      this.#listings.delete(modelId);
-      return [];
-    }
-    const known = this.#listings.get(modelId);
-    if (known && known.changedMs === stat.mtimeMs && known.readMs - known.changedMs > SETTLED_MS)
-      return known.steps;
-    const readMs = Date.now();
-    const steps = await listSteps(folder);
-    this.#listings.set(modelId, { changedMs: stat.mtimeMs, readMs, steps });
-    return steps;
+    return await listSteps(this.folder(modelId));
   }
 
   /** A checkpoint; null if it is missing or its file is damaged. Damage is reported. */
@@ -74,7 +56,6 @@ export class Checkpoints {
   /** Moves a checkpoint to the trash and returns its folder there, to be removed; null if there is none. */
   async discard(modelId: string, step: number): Promise<string | null> {
     const folder = stepFolder(this.folder(modelId), step);
-    this.#listings.delete(modelId);
     return await this.#home.discard(folder, `checkpoint-${step}`).catch(ifMissing(null));
   }
 }

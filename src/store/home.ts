@@ -79,11 +79,15 @@ export class Home {
     return target;
   }
 
-  /** A new temporary folder, to be renamed to its destination when complete. */
-  async makeTemporary(): Promise<string> {
-    const folder = this.path('trash', `new.${randomUUID()}`);
-    await fs.mkdir(folder);
-    return folder;
+  /** Makes a folder appear whole: `write` fills it where a crash leaves nothing. */
+  async publish(target: string, write: (folder: string) => Promise<void>): Promise<void> {
+    const temporary = this.path('trash', `new.${randomUUID()}`);
+    await fs.mkdir(temporary);
+    await write(temporary);
+    await flushFolder(temporary);
+    await makeFolder(path.dirname(target));
+    await rename(temporary, target);
+    await flushFolder(path.dirname(target));
   }
 
   /** Runs `finishDeletion`, then removes a discarded folder. */

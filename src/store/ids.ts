@@ -1,5 +1,6 @@
 /** A position in a list <-> an id that encodes it, so that a page can continue after a deleted item. */
 import { createHash, randomBytes } from 'node:crypto';
+import { fault, throwFaults } from '../protocol/index.ts';
 
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const TAG_MASK = 0x3fff_ffff; // 30 bits
@@ -27,6 +28,18 @@ export function placeOf(scope: string, id: string): number | null {
   if (!isId(id)) return null;
   const bytes = Buffer.from(id.replaceAll('-', ''), 'hex');
   return (bytes.readUInt32BE(8) & TAG_MASK) === tagOf(scope) ? bytes.readUIntBE(0, 6) : null;
+}
+
+/** The place of a page's cursor. @throws OnpolicyError `INVALID_REQUEST` if it belongs to another list */
+export function cursorPlace(scope: string, cursor: string): number {
+  const place = placeOf(scope, cursor);
+  if (place === null) throwFaults([fault(['after'], 'value', 'the id of an item of this list', cursor)]);
+  return place!;
+}
+
+/** A query whose cursor is a place. */
+export function byPlace<Query extends { readonly after: string | null }>(scope: string, query: Query) {
+  return { ...query, after: query.after === null ? null : cursorPlace(scope, query.after) };
 }
 
 function tagOf(scope: string): number {

@@ -2,7 +2,8 @@
 import { createHash } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { flushFolder, ifMissing, makeFolder, rename, replaceFile } from '../common/index.ts';
+import { ifMissing, pageOf, replaceFile } from '../common/index.ts';
+import { OnpolicyError } from '../errors.ts';
 import type {
   MetricValues,
   Page,
@@ -13,9 +14,8 @@ import type {
 } from '../protocol/index.ts';
 import type { JobEvent } from '../rl/index.ts';
 import { FORMAT, type Home, readRecord } from './home.ts';
-import { isId, placedId } from './ids.ts';
+import { cursorPlace, isId, placedId } from './ids.ts';
 import { appendLine, readLines } from './jsonl.ts';
-import { cursorPlace, readPage } from './page.ts';
 
 /** How a job ended. */
 export type JobOutcome =
@@ -45,13 +45,23 @@ const INTERRUPTED = {
   message: 'the process that ran this job ended before the job did',
 } as const;
 
+/** What jobs need of the models. */
+export type JobModels = {
+  /** Of all models. */
+  folders(): Promise<string[]>;
+  /** Of one. Throws `MODEL_NOT_FOUND`. */
+  folder(id: string): Promise<string>;
+};
+
 /** Writes `jobs/<id>/job.json` and `events.jsonl` of a model. */
 export class Jobs {
   readonly #home: Home;
+  readonly #models: JobModels;
   readonly #folders = new Map<string, string>();
 
-  constructor(home: Home) {
+  constructor(home: Home, models: JobModels) {
     this.#home = home;
+    this.#models = models;
   }
 
   /** A new job, `queued`. */
@@ -74,11 +84,7 @@ export class Jobs {
       record = { ...record, ...changes };
       return saveRecord(folder, record);
     };
-    const temporary = await this.#home.makeTemporary(); // a crash here leaves no job
-    await saveRecord(temporary, record);
-    await makeFolder(path.dirname(folder));
-    await rename(temporary, folder);
-    await flushFolder(path.dirname(folder));
+    await this.#home.publish(folder, (temporary) => saveRecord(temporary, record));
     this.#folders.set(id, folder);
     const events = path.join(folder, 'events.jsonl');
     let eventCount = 0;
@@ -103,49 +109,40 @@ export class Jobs {
     };
   }
 
-  /** A job of any process; null if unknown. A job whose process has died is `failed`. */
-  async read(id: string, modelFolders: readonly string[]): Promise<TrainingJobInfo | null> {
-    const folder = await this.#find(id, modelFolders);
+  /** A job of any process. A job whose process has died is `failed`. @throws OnpolicyError `NOT_FOUND` */
+  async read(id: string): Promise<TrainingJobInfo> {
+    const job = await this.#read(await this.#find(id, await this.#models.folders()));
+    if (job) return job;
+    throw new OnpolicyError('NOT_FOUND', `there is no training job ${JSON.stringify(id)}`);
+  }
+
+  async #read(folder: string | null): Promise<TrainingJobInfo | null> {
     const record = folder ? await readRecord<JobRecord>(this.#home, path.join(folder, 'job.json')) : null;
     if (!record) return null;
     if (ENDED.has(record.status) || (await this.#home.isWriting(record.session))) return toInfo(record);
     return toInfo({ ...record, status: 'failed', error: INTERRUPTED });
   }
 
-  /** A page of the jobs in these folders of models, by the time of their creation. */
-  async list(
-    { after, limit, order, status }: ValidJobListQuery,
-    modelFolders: readonly string[],
-  ): Promise<Page<TrainingJobInfo>> {
-    const ids: string[] = [];
-    for (const folder of modelFolders) {
-      const names = await fs.readdir(path.join(folder, 'jobs')).catch(ifMissing([] as string[]));
-      ids.push(...names.filter(isId));
+  /** A page of the jobs of one model or all, by the time of their creation. @throws OnpolicyError `MODEL_NOT_FOUND` */
+  async list({ model_id, after, limit, order, status }: ValidJobListQuery): Promise<Page<TrainingJobInfo>> {
+    const models = model_id === null ? await this.#models.folders() : [await this.#models.folder(model_id)];
+    const folders = new Map<string, string>(); // by id
+    for (const model of models) {
+      const jobs = path.join(model, 'jobs');
+      for (const id of await fs.readdir(jobs).catch(ifMissing([] as string[])))
+        if (isId(id)) folders.set(id, path.join(jobs, id));
     }
-    ids.sort(); // they begin with their time
-    if (order === 'desc') ids.reverse();
-    const found: TrainingJobInfo[] = [];
-    const cursor = after?.toLowerCase() ?? null;
-    for (const id of ids) {
-      const isBehind = cursor === null || (order === 'asc' ? id > cursor : id < cursor);
-      const job = isBehind ? await this.read(id, modelFolders) : null;
-      if (job && (status === null || job.status === status)) found.push(job);
-      if (found.length > limit) break;
-    }
-    const data = found.slice(0, limit);
-    const [first_id, last_id] = [data[0]?.id ?? null, data.at(-1)?.id ?? null];
-    return { object: 'list', data, has_more: found.length > limit, first_id, last_id };
+    const ids = [...folders.keys()].sort(); // they begin with their time
+    return await pageOf(ids, { after: after?.toLowerCase() ?? null, limit, order }, async (id) => {
+      const job = await this.#read(folders.get(id)!);
+      return job && (status === null || job.status === status) ? job : null;
+    });
   }
 
-  /** A page of a job's events, in the order they happened. */
-  async events(
-    id: string,
-    query: Pick<ValidListQuery, 'after' | 'limit'>,
-    modelFolders: readonly string[],
-  ): Promise<Page<TrainingJobEvent> | null> {
-    const info = await this.read(id, modelFolders);
-    const folder = await this.#find(id, modelFolders);
-    if (!info || !folder) return null;
+  /** A page of a job's events, in the order they happened. @throws OnpolicyError `NOT_FOUND` */
+  async events(id: string, query: Pick<ValidListQuery, 'after' | 'limit'>): Promise<Page<TrainingJobEvent>> {
+    const info = await this.read(id);
+    const folder = this.#folders.get(id.toLowerCase())!; // where it was read
     const from = query.after === null ? 0 : cursorPlace(id, query.after) + 1;
     const found: TrainingJobEvent[] = [];
     let place = 0;
@@ -159,13 +156,8 @@ export class Jobs {
     // The event that a dead process could not write.
     if (found.length <= query.limit && !hasEnd && info.error && place + 1 >= from)
       found.push({ id: endId(id, place + 1), created: info.created, type: 'training_failed', ...info.error });
-    const places = found.map((_, i) => i);
-    return await readPage(
-      id,
-      places,
-      { after: null, limit: query.limit, order: 'asc' },
-      async (i) => found[i]!,
-    );
+    const places = [...found.keys()];
+    return await pageOf(places, { after: null, limit: query.limit, order: 'asc' }, async (i) => found[i]!);
   }
 
   async #find(given: string, modelFolders: readonly string[]): Promise<string | null> {

@@ -1,23 +1,24 @@
 /** A name -> a lease on it. A deletion waits until all leases are released; new leases are refused meanwhile. */
-import { once } from 'node:events';
-import { lease } from '../common/index.ts';
-import { OnpolicyError } from '../errors.ts';
+import { lease, pending, untilAborted } from '../common/index.ts';
+import { abortedBy, OnpolicyError } from '../errors.ts';
 
-type Entry = { userCount: number; isClosing: boolean; readonly waiting: Set<() => void> };
+type Holder = { readonly onDrain: () => void };
+type Entry = { readonly holders: Set<Holder>; isClosing: boolean; onEmpty: () => void };
 
-/** Counts leases by name. */
+/** Leases by name. */
 export class Leases {
   readonly #entries = new Map<string, Entry>();
 
-  /** Takes a lease. Null if a deletion has begun. */
-  take(name: string): Disposable | null {
+  /** Takes a lease. Null if a deletion has begun. `onDrain` is called when one begins. */
+  take(name: string, onDrain = (): void => {}): Disposable | null {
     const entry = this.#entry(name);
     if (entry.isClosing) return null;
-    entry.userCount++;
+    const holder = { onDrain };
+    entry.holders.add(holder);
     return lease(() => {
-      entry.userCount--;
-      if (entry.userCount > 0) return;
-      for (const wake of entry.waiting) wake();
+      entry.holders.delete(holder);
+      if (entry.holders.size > 0) return;
+      entry.onEmpty();
       if (!entry.isClosing) this.#entries.delete(name);
     });
   }
@@ -32,35 +33,27 @@ export class Leases {
     entry.isClosing = true;
     const closed = lease(() => {
       entry.isClosing = false;
-      if (entry.userCount === 0) this.#entries.delete(name);
+      if (entry.holders.size === 0) this.#entries.delete(name);
     });
-    if (entry.userCount === 0) return closed;
-    const stop = new AbortController();
+    for (const { onDrain } of entry.holders) onDrain();
+    if (entry.holders.size === 0) return closed;
+    const empty = pending<void>();
+    entry.onEmpty = empty.resolve;
     try {
-      await Promise.race([
-        new Promise<void>((resolve) => entry.waiting.add(resolve)),
-        ...(signal ? [aborted(signal, stop.signal)] : []),
-      ]);
-    } finally {
-      stop.abort();
-      entry.waiting.clear();
-      if (signal?.aborted) closed[Symbol.dispose]();
+      await untilAborted(empty.promise, signal, (fired) => abortedBy(fired, `the deletion of ${what}`));
+      return closed;
+    } catch (error) {
+      closed[Symbol.dispose]();
+      throw error;
     }
-    if (signal?.aborted)
-      throw new OnpolicyError('ABORTED', `the deletion of ${what} was aborted`, { cause: signal.reason });
-    return closed;
   }
 
   #entry(name: string): Entry {
     let entry = this.#entries.get(name);
     if (!entry) {
-      entry = { userCount: 0, isClosing: false, waiting: new Set() };
+      entry = { holders: new Set(), isClosing: false, onEmpty: () => {} };
       this.#entries.set(name, entry);
     }
     return entry;
   }
-}
-
-async function aborted(signal: AbortSignal, stop: AbortSignal): Promise<void> {
-  if (!signal.aborted) await once(signal, 'abort', { signal: stop }).catch(() => {}); // rejects when `stop` fires
 }

@@ -1,47 +1,26 @@
 /** Logged trajectories -> the metrics of their split. */
 import type { LogRequest } from '../protocol/index.ts';
-import {
-  Averages,
-  addGroupMetrics,
-  addOwnMetrics,
-  isChoice,
-  type Metrics,
-  type Trajectory as TrainedTrajectory,
-  type TrajectoryGroup,
-} from '../rl/index.ts';
+import { type Averages, addGroupMetrics, addOwnMetrics, conversationsOf, isChoice } from '../rl/index.ts';
 
 type Group = LogRequest['trajectory_groups'][number];
 type Trajectory = Group['trajectories'][number];
 
-/** Averages metrics, group by group. */
-export class LogMetrics {
-  readonly #split: string;
-  readonly #averages = new Averages();
-
-  constructor(split: string) {
-    this.#split = split;
-  }
-
-  add(group: Group): void {
-    addGroupMetrics(this.#averages, group as unknown as TrajectoryGroup, this.#split);
-    for (const _ of group.exceptions ?? []) this.#averages.add({ [`${this.#split}/exception_rate`]: 1 });
-    for (const trajectory of group.trajectories) {
-      const { metrics, auto_metrics } = trajectory;
-      const measured = Object.entries(auto_metrics ?? {}).filter(([name]) => !hasOwn(metrics, name));
-      addOwnMetrics(this.#averages, Object.fromEntries(measured), this.#split);
-      const isOwn = (name: string): boolean => hasOwn(metrics, name) || hasOwn(auto_metrics, name);
-      this.#averages.add({
-        [`${this.#split}/exception_rate`]: isOwn('exception_rate') ? null : Number(hasException(trajectory)),
-        [`${this.#split}/completion_tokens`]: isOwn('completion_tokens')
-          ? null
-          : sampledTokens(trajectory as unknown as TrainedTrajectory),
-        [`${this.#split}/duration`]: isOwn('duration') ? null : seconds(trajectory),
-      });
-    }
-  }
-
-  read(): Metrics {
-    return this.#averages.read();
+/** Adds the metrics of a group to the averages of its split. */
+export function addLogMetrics(averages: Averages, group: Group, split: string): void {
+  addGroupMetrics(averages, group, split);
+  for (const _ of group.exceptions ?? []) averages.add({ [`${split}/exception_rate`]: 1 });
+  for (const trajectory of group.trajectories) {
+    const { metrics, auto_metrics } = trajectory;
+    const measured = Object.entries(auto_metrics ?? {}).filter(([name]) => !hasOwn(metrics, name));
+    addOwnMetrics(averages, Object.fromEntries(measured), split);
+    const isOwn = (name: string): boolean => hasOwn(metrics, name) || hasOwn(auto_metrics, name);
+    const computed = {
+      exception_rate: Number(hasException(trajectory)),
+      completion_tokens: sampledTokens(trajectory),
+      duration: seconds(trajectory),
+    };
+    for (const [name, value] of Object.entries(computed))
+      if (!isOwn(name)) averages.add({ [`${split}/${name}`]: value });
   }
 }
 
@@ -51,21 +30,11 @@ function hasException({ metadata }: Trajectory): boolean {
 }
 
 /** Tokens of all choices that state them; null if none does. */
-function sampledTokens({ messages_and_choices, additional_histories }: TrainedTrajectory): number | null {
-  const histories = [
-    messages_and_choices,
-    ...(additional_histories ?? []).map((history) =>
-      'messages_and_choices' in history ? history.messages_and_choices : history,
-    ),
-  ];
-  let count: number | null = null;
-  for (const history of histories)
-    for (const entry of history) {
-      if (!isChoice(entry)) continue;
-      const tokens = entry.token_ids?.length ?? entry.logprobs?.content?.length;
-      if (tokens !== undefined) count = (count ?? 0) + tokens;
-    }
-  return count;
+function sampledTokens(trajectory: Trajectory): number | null {
+  const counts = conversationsOf(trajectory)
+    .flatMap(({ entries }) => entries.filter(isChoice))
+    .flatMap(({ token_ids, logprobs }) => token_ids?.length ?? logprobs?.content?.length ?? []);
+  return counts.length === 0 ? null : counts.reduce((sum, count) => sum + count, 0);
 }
 
 /** From `start_time` to an `end_time` in the metadata, in seconds; null if one is missing. */

@@ -29,15 +29,11 @@ export function mlflowTracker(options: MlflowOptions): Tracker {
   const call = caller(options);
   let experimentId: Promise<string> | null = null;
   const findExperiment = async () => {
-    try {
-      const query = `experiments/get-by-name?experiment_name=${encodeURIComponent(experiment)}`;
-      const { experiment: found } = await call<{ experiment: { experiment_id: string } }>('GET', query);
-      return found.experiment_id;
-    } catch (error) {
-      if (!hasCode(error, 'RESOURCE_DOES_NOT_EXIST')) throw error;
-      const made = await call<{ experiment_id: string }>('POST', 'experiments/create', { name: experiment });
-      return made.experiment_id;
-    }
+    const query = `experiments/get-by-name?experiment_name=${encodeURIComponent(experiment)}`;
+    const found = await call<{ experiment: { experiment_id: string } }>('GET', query).catch(ifAbsent);
+    if (found) return found.experiment.experiment_id;
+    const made = await call<{ experiment_id: string }>('POST', 'experiments/create', { name: experiment });
+    return made.experiment_id;
   };
   return {
     name: `mlflow ${options.url}`,
@@ -64,9 +60,7 @@ export function mlflowTracker(options: MlflowOptions): Tracker {
         await call('POST', 'runs/log-batch', { run_id: runId, metrics: metrics.slice(i, i + MOST_METRICS) });
     },
     deleteRun: async (runId) => {
-      await call('POST', 'runs/delete', { run_id: runId }).catch((error: unknown) => {
-        if (!hasCode(error, 'RESOURCE_DOES_NOT_EXIST')) throw error;
-      });
+      await call('POST', 'runs/delete', { run_id: runId }).catch(ifAbsent);
     },
   };
 }
@@ -113,24 +107,16 @@ function caller({ url, token, headers = {}, timeoutMs = 10_000 }: MlflowOptions)
     });
     const text = await response.text();
     if (response.ok) return JSON.parse(text || '{}');
-    throw new OnpolicyError(
-      'NETWORK_FAILED',
-      `MLflow refused ${path}: ${response.status} ${text.slice(0, 300)}`,
-      {
-        cause: { error_code: errorCode(text) },
-      },
-    );
+    const answer = parseJson(text) as { error_code?: string } | null | undefined; // undefined for example for a proxy's HTML page
+    const cause = { error_code: answer?.error_code };
+    const message = `MLflow refused ${path}: ${response.status} ${text.slice(0, 300)}`;
+    throw new OnpolicyError('NETWORK_FAILED', message, { cause });
   };
 }
 
-function errorCode(text: string): string | null {
-  const body = parseJson(text); // undefined for example for a proxy's HTML page
-  return (body as { error_code?: string } | null | undefined)?.error_code ?? null;
-}
-
-function hasCode(error: unknown, code: string): boolean {
-  return (
-    error instanceof OnpolicyError &&
-    (error.cause as { error_code?: string } | undefined)?.error_code === code
-  );
+/** An error handler that returns null where MLflow has no such thing. */
+function ifAbsent(error: unknown): null {
+  const { error_code } = ((error as Error).cause ?? {}) as { error_code?: string };
+  if (error_code === 'RESOURCE_DOES_NOT_EXIST') return null;
+  throw error;
 }

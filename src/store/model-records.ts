@@ -1,7 +1,7 @@
 /** A home folder -> its models: registered and found. */
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { flushFolder, ifMissing, rename, writeFlushed } from '../common/index.ts';
+import { ifMissing, writeFlushed } from '../common/index.ts';
 import { FORMAT, type Home, readRecord } from './home.ts';
 import { isId, placedId, placeOf } from './ids.ts';
 import { newRunRecord } from './run-record.ts';
@@ -59,12 +59,10 @@ export class ModelRecords {
     const place = Math.max(Date.now(), (newest ? placeOf(MODELS, newest.id)! : 0) + 1);
     const created = Math.floor(Date.now() / 1000);
     const record: ModelRecord = { format: FORMAT, id: placedId(MODELS, place), ...given, created };
-    const temporary = await this.#home.makeTemporary();
-    await writeFlushed(path.join(temporary, 'model.json'), [`${JSON.stringify(record, null, 2)}\n`]);
-    await writeFlushed(path.join(temporary, 'run.json'), [`${JSON.stringify(newRunRecord(), null, 2)}\n`]);
-    await flushFolder(temporary);
-    await rename(temporary, this.folder(record.id));
-    await flushFolder(this.#home.path('models'));
+    await this.#home.publish(this.folder(record.id), async (folder) => {
+      await writeFlushed(path.join(folder, 'model.json'), [`${JSON.stringify(record, null, 2)}\n`]);
+      await writeFlushed(path.join(folder, 'run.json'), [`${JSON.stringify(newRunRecord(), null, 2)}\n`]);
+    });
     this.#known.set(record.id, record);
     return record;
   }

@@ -1,6 +1,5 @@
 /** A store -> `runtime.models`. */
-import type { OnpolicyError } from '../errors.ts';
-import type { ExportModel } from '../models/index.ts';
+import type { ExportModel, Models } from '../models/index.ts';
 import {
   fault,
   throwFaults,
@@ -11,16 +10,6 @@ import {
 import type { CallOptions, ModelsResource } from '../service.ts';
 import { isId } from './ids.ts';
 import type { Store } from './store.ts';
-
-/** The models that registered ones may start from. */
-export type BaseModels = {
-  /** Names that requests use for them. */
-  names(): readonly string[];
-  /** Whether a reference is such a name, a file that exists, or a URI. */
-  has(reference: string): boolean;
-  /** The error of one that is not, at a field of a request. */
-  missing(reference: string, field: string): OnpolicyError;
-};
 
 /** Models of this process's store. */
 export interface LocalModelsResource extends ModelsResource {
@@ -33,10 +22,10 @@ export type ModelHooks = {
   readonly onDeleted: (id: string) => void;
 };
 
-/** Models of a store. `store` throws if the runtime is closed. */
+/** Models of a store. `store` throws if the runtime is closed. `bases`: what they may start from. */
 export function modelsResource(
   store: () => Store,
-  bases: BaseModels,
+  bases: Pick<Models, 'names' | 'has' | 'missing'>,
   hooks: ModelHooks,
 ): LocalModelsResource {
   return {

@@ -1,7 +1,8 @@
 /** Logged trajectories and metrics -> the home folder, then the tracker. */
 import type { LogRequest, LogResult, MetricValues, Model, RunRecord, Tracker } from '../protocol/index.ts';
+import { Averages } from '../rl/index.ts';
 import type { Home } from './home.ts';
-import { LogMetrics } from './log-metrics.ts';
+import { addLogMetrics } from './log-metrics.ts';
 import {
   appendToRun,
   type Committed,
@@ -67,10 +68,10 @@ export class Runs {
     { split, trajectory_groups }: LogRequest & { readonly split: string },
   ): Promise<LogResult> {
     const { id } = await this.#models.model(modelId);
-    const metrics = new LogMetrics(split);
+    const averages = new Averages();
     const groups = function* () {
       for (const group of trajectory_groups) {
-        metrics.add(group);
+        addLogMetrics(averages, group, split);
         yield group;
       }
     };
@@ -79,12 +80,12 @@ export class Runs {
       const logged = { split, groups: groups(), mostBytes: null };
       await appendToRun(this.#home, this.#models.folder(id), step, logged, () => ({
         source: split,
-        metrics: metrics.read(),
+        metrics: averages.read(),
       }));
     });
     this.#send(id);
     const count = trajectory_groups.reduce((sum, { trajectories }) => sum + trajectories.length, 0);
-    return { logged_trajectories: count, metrics: metrics.read() };
+    return { logged_trajectories: count, metrics: averages.read() };
   }
 
   /** Stores the metrics of a training job that wrote the checkpoint `step`, and what it learned from. */

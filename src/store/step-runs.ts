@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { flushFolder, ifMissing, makeFolder, rename, replaceFile } from '../common/index.ts';
+import { flushFolder, ifMissing, makeFolder, replaceFile } from '../common/index.ts';
 import { FORMAT, type Home, readRecord } from './home.ts';
 import { isId } from './ids.ts';
 
@@ -41,6 +41,11 @@ export class StepRuns {
 
   folder(modelId: string, id: string): string {
     return this.#home.path('models', modelId, 'training-runs', id);
+  }
+
+  /** The folder of a state. */
+  stateFolder({ model_id, id }: StepRunRecord, state: StepRunState): string {
+    return path.join(this.folder(model_id, id), state.folder);
   }
 
   /** Every readable run of some models, oldest first. */
@@ -89,10 +94,7 @@ export class StepRuns {
 
   /** Moves a run to the trash. */
   async discard({ model_id, id }: StepRunRecord): Promise<string> {
-    const trashed = await this.#home.makeTemporary();
-    await rename(this.folder(model_id, id), path.join(trashed, id));
-    await flushFolder(path.dirname(this.folder(model_id, id)));
-    return trashed;
+    return await this.#home.discard(this.folder(model_id, id), `run-${id}`);
   }
 
   /** Removes states that no record names. */

@@ -1,6 +1,5 @@
 /** Calls -> models, checkpoints, jobs and runs in the files of one home folder. */
-import path from 'node:path';
-import { LeaseScope, lease, Queue, storeFailed } from '../common/index.ts';
+import { LeaseScope, pageOf, Queue, storeFailed } from '../common/index.ts';
 import { errorAt, OnpolicyError } from '../errors.ts';
 import type {
   Checkpoint,
@@ -8,20 +7,16 @@ import type {
   Model,
   ModelDeletion,
   Page,
-  TrainingJobEvent,
-  TrainingJobInfo,
-  ValidJobListQuery,
   ValidListQuery,
   ValidModelCreateRequest,
 } from '../protocol/index.ts';
 import { stepFolder } from '../rl/index.ts';
 import { Checkpoints } from './checkpoints.ts';
 import { Home, type ProblemListener } from './home.ts';
-import { placedId, placeOf } from './ids.ts';
+import { byPlace, placedId, placeOf } from './ids.ts';
 import { type JobOutcome, Jobs, type OpenJob } from './jobs.ts';
 import { Leases } from './leases.ts';
 import { MODELS, type ModelRecord, ModelRecords } from './model-records.ts';
-import { readPage } from './page.ts';
 import { Runs, type TrainedGroups } from './runs.ts';
 import { type StepRunRecord, StepRuns } from './step-runs.ts';
 
@@ -50,21 +45,25 @@ export class Store {
   readonly #home: Home;
   readonly #models: ModelRecords;
   readonly #checkpoints: Checkpoints;
-  readonly #jobs: Jobs;
-  readonly #stepRuns: StepRuns;
+  /** Training jobs of the models, also of other processes. */
+  readonly jobs: Jobs;
+  /** Training runs whose steps a client sends. */
+  readonly stepRuns: StepRuns;
   /** Trajectories and metrics of the models. */
   readonly runs: Runs;
   readonly #leases = new Leases();
   readonly #queue = new Queue();
-  readonly #cancels = new Map<string, Set<() => void>>();
 
   /** @internal Use {@link openStore}. */
   constructor(folder: string) {
     this.#home = new Home(folder, (trashed) => this.runs.finishDeletion(trashed));
     this.#models = new ModelRecords(this.#home);
     this.#checkpoints = new Checkpoints(this.#home);
-    this.#jobs = new Jobs(this.#home);
-    this.#stepRuns = new StepRuns(this.#home);
+    this.jobs = new Jobs(this.#home, {
+      folders: async () => (await this.#models.all()).map(({ id }) => this.#models.folder(id)),
+      folder: async (id) => this.#models.folder((await this.#getRecord(id)).id),
+    });
+    this.stepRuns = new StepRuns(this.#home);
     this.runs = new Runs(this.#home, {
       model: (id) => this.getModel(id),
       folder: (id) => this.#models.folder(id),
@@ -115,16 +114,15 @@ export class Store {
     const records = new Map(
       (await this.#models.all()).map((record) => [placeOf(MODELS, record.id)!, record]),
     );
-    return await readPage(MODELS, [...records.keys()], query, (place) => this.#toModel(records.get(place)!));
+    const read = (place: number) => this.#toModel(records.get(place)!);
+    return await pageOf([...records.keys()], byPlace(MODELS, query), read);
   }
 
   /** Stops the model's jobs, waits until its leases are released, and deletes it with all that belongs to it. */
   async deleteModel(given: string, signal?: AbortSignal): Promise<ModelDeletion> {
     const { id } = await this.#getRecord(given);
     await this.#home.startWriting();
-    const drained = this.#leases.drain(id, `the model ${id}`, signal);
-    for (const cancel of this.#cancels.get(id) ?? []) cancel();
-    using _closed = await drained;
+    using _closed = await this.#leases.drain(id, `the model ${id}`, signal);
     return await this.#write(`cannot delete the model ${id}`, id, async () => {
       await this.#getRecord(id);
       const deletedCheckpoints = (await this.#checkpoints.steps(id)).length;
@@ -157,9 +155,9 @@ export class Store {
   async useCheckpoint(modelId: string, step?: number): Promise<UsedCheckpoint> {
     const { id } = await this.#getRecord(modelId);
     using scope = new LeaseScope();
-    scope.add(this.#lease(id, id));
+    scope.add(this.#hold(id));
     const wanted = step ?? (await this.#checkpoints.steps(id)).at(-1) ?? 0;
-    scope.add(this.#lease(`${id}@${wanted}`, id, wanted));
+    if (!scope.add(this.#leases.take(`${id}@${wanted}`))) throw noCheckpoint(id, wanted);
     if (wanted === 0) return scope.handOver({ step: 0, id: null, folder: null });
     const checkpoint = await this.#checkpoints.read(id, wanted);
     if (!checkpoint) throw noCheckpoint(id, wanted);
@@ -172,7 +170,7 @@ export class Store {
   async listCheckpoints(modelId: string, query: ValidListQuery): Promise<Page<Checkpoint>> {
     const { id } = await this.#getRecord(modelId);
     const steps = await this.#checkpoints.steps(id);
-    return await readPage(id, steps, query, (step) => this.#checkpoints.read(id, step));
+    return await pageOf(steps, byPlace(id, query), (step) => this.#checkpoints.read(id, step));
   }
 
   /** Every readable checkpoint of a model, by step. */
@@ -194,7 +192,7 @@ export class Store {
     signal?: AbortSignal,
   ): Promise<CheckpointDeletion> {
     const { id } = await this.#getRecord(modelId);
-    using _model = this.#lease(id, id);
+    using _model = this.#hold(id);
     const notFound: number[] = [];
     let deletedCount = 0;
     await this.#home.startWriting();
@@ -220,13 +218,12 @@ export class Store {
   async createJob(modelId: string, { cancel, config, trained }: JobOptions = {}): Promise<OpenJob> {
     const { id } = await this.#getRecord(modelId);
     using scope = new LeaseScope();
-    scope.add(this.#lease(id, id));
+    scope.add(this.#hold(id, cancel));
     const folder = this.#models.folder(id);
     const job = await this.#write('cannot keep the training job', id, async () => {
       if (config) await this.runs.saveConfig(id, config);
-      return await this.#jobs.create(folder, id);
+      return await this.jobs.create(folder, id);
     });
-    if (cancel) scope.add(this.#cancelWith(id, cancel));
     const held = scope.handOver({});
     const finish = async (outcome: JobOutcome) => {
       using _held = held;
@@ -241,80 +238,34 @@ export class Store {
   /** Adds a training run whose steps a client sends. @throws OnpolicyError `MODEL_NOT_FOUND` */
   async addStepRun(given: Parameters<StepRuns['add']>[0]): Promise<StepRunRecord> {
     const { id } = await this.#getRecord(given.model_id);
-    using _model = this.#lease(id, id);
-    return await this.#write('cannot keep the training run', id, () => this.#stepRuns.add(given));
+    using _model = this.#hold(id);
+    return await this.#write('cannot keep the training run', id, () => this.stepRuns.add(given));
   }
 
   /** Such runs of all models, oldest first. */
   async listStepRuns(): Promise<StepRunRecord[]> {
-    return await this.#stepRuns.all((await this.#models.all()).map(({ id }) => id));
+    return await this.stepRuns.all((await this.#models.all()).map(({ id }) => id));
   }
 
   /** Saves a state of such a run, which `write` writes to a folder. */
   async saveStepRun(...[record, state, write]: Parameters<StepRuns['save']>): Promise<StepRunRecord> {
     return await this.#write('cannot save the state', record.model_id, () =>
-      this.#stepRuns.save(record, state, write),
+      this.stepRuns.save(record, state, write),
     );
-  }
-
-  /** The folder of a state of such a run. */
-  stepRunFolder({ model_id, id }: StepRunRecord, folder: string): string {
-    return path.join(this.#stepRuns.folder(model_id, id), folder);
   }
 
   /** Deletes such a run with its states. */
   async deleteStepRun(record: StepRunRecord): Promise<void> {
     await this.#removeDiscarded(
       await this.#write('cannot delete the training run', record.model_id, () =>
-        this.#stepRuns.discard(record),
+        this.stepRuns.discard(record),
       ),
     );
   }
 
   /** Keeps a model from being deleted; `cancel` is called when it is to be. @throws OnpolicyError `MODEL_NOT_FOUND` */
   async holdModel(modelId: string, cancel: () => void): Promise<Disposable> {
-    const { id } = await this.#getRecord(modelId);
-    using scope = new LeaseScope();
-    scope.add(this.#lease(id, id));
-    scope.add(this.#cancelWith(id, cancel));
-    return scope.handOver({});
-  }
-
-  /** Calls `cancel` when the model is deleted. */
-  #cancelWith(modelId: string, cancel: () => void): Disposable {
-    const cancels = this.#cancels.get(modelId) ?? new Set();
-    this.#cancels.set(modelId, cancels.add(cancel));
-    return lease(() => {
-      cancels.delete(cancel);
-      if (cancels.size === 0) this.#cancels.delete(modelId);
-    });
-  }
-
-  /** The status of a job of any process. @throws OnpolicyError `NOT_FOUND` */
-  async readJob(id: string): Promise<TrainingJobInfo> {
-    const job = await this.#jobs.read(id, await this.#modelFolders());
-    if (!job) throw noJob(id);
-    return job;
-  }
-
-  /** A page of the training jobs of one model or all. @throws OnpolicyError `MODEL_NOT_FOUND` */
-  async listJobs(query: ValidJobListQuery): Promise<Page<TrainingJobInfo>> {
-    const { model_id } = query;
-    const folders =
-      model_id === null
-        ? await this.#modelFolders()
-        : [this.#models.folder((await this.#getRecord(model_id)).id)];
-    return await this.#jobs.list(query, folders);
-  }
-
-  /** A page of a job's events, oldest first. @throws OnpolicyError `NOT_FOUND` */
-  async readEvents(
-    id: string,
-    query: Pick<ValidListQuery, 'after' | 'limit'>,
-  ): Promise<Page<TrainingJobEvent>> {
-    const page = await this.#jobs.events(id, query, await this.#modelFolders());
-    if (!page) throw noJob(id);
-    return page;
+    return this.#hold((await this.#getRecord(modelId)).id, cancel);
   }
 
   /** Waits for running writes, then lets other processes write. */
@@ -326,7 +277,7 @@ export class Store {
 
   /** Writes to a model's run. The model is not deleted meanwhile. */
   async #writeRun<Result>(id: string, work: () => Promise<Result>): Promise<Result> {
-    using _model = this.#lease(id, id);
+    using _model = this.#hold(id);
     return await this.#write(`cannot log to the model ${id}`, id, work);
   }
 
@@ -341,14 +292,11 @@ export class Store {
     return record;
   }
 
-  #lease(name: string, modelId: string, step?: number): Disposable {
-    const taken = this.#leases.take(name);
-    if (!taken) throw step === undefined ? noModel(modelId) : noCheckpoint(modelId, step);
+  /** Keeps a model. `onDelete` is called when it is to be deleted. */
+  #hold(id: string, onDelete?: () => void): Disposable {
+    const taken = this.#leases.take(id, onDelete);
+    if (!taken) throw noModel(id);
     return taken;
-  }
-
-  async #modelFolders(): Promise<string[]> {
-    return (await this.#models.all()).map(({ id }) => this.#models.folder(id));
   }
 
   /** Returns false if that failed. Then the folder is removed when the home is next opened. */
@@ -383,8 +331,4 @@ function noModel(id: string): OnpolicyError {
 
 function noCheckpoint(modelId: string, step: number): OnpolicyError {
   return new OnpolicyError('NOT_FOUND', `the model ${modelId} has no checkpoint of step ${step}`);
-}
-
-function noJob(id: string): OnpolicyError {
-  return new OnpolicyError('NOT_FOUND', `there is no training job ${JSON.stringify(id)}`);
 }

@@ -1,4 +1,5 @@
 /** One training job of this process, from its queue to its end. Each event is stored first, then given to readers. */
+import { onAbort, pending, untilAborted } from '../common/index.ts';
 import { fromNative, OnpolicyError } from '../errors.ts';
 import type { TrainingJobEvent, TrainingJobStatus, TrainingResult } from '../protocol/index.ts';
 import type { JobEvent } from '../rl/index.ts';
@@ -29,11 +30,9 @@ export class RunningJob implements TrainingJob {
     this.done = promise;
     promise.catch(() => {}); // a caller need not wait for its job
     this.#settle = (end) => (end.status === 'completed' ? resolve(end.result) : reject(end.error));
-    const onStop = (): void => {
+    onAbort(stop.signal, () => {
       if (this.#status === 'queued') void this.#fail(stop.signal.reason);
-    };
-    stop.signal.addEventListener('abort', onStop);
-    if (stop.signal.aborted) onStop();
+    });
   }
 
   get id(): string {
@@ -57,16 +56,13 @@ export class RunningJob implements TrainingJob {
     readonly after?: string | null;
     readonly signal?: AbortSignal;
   } = {}): AsyncGenerator<TrainingJobEvent> {
-    const aborted = pending<never>();
-    aborted.promise.catch(() => {});
-    signal?.addEventListener('abort', () => aborted.reject(signal.reason), { once: true });
     await this.#written;
     const known = after?.toLowerCase();
     for (let next = this.#events.findIndex(({ id }) => id === known) + 1; ; next++) {
       signal?.throwIfAborted();
       while (next === this.#events.length) {
         if (this.#isEnded) return;
-        await Promise.race([this.#changed.promise, aborted.promise]);
+        await untilAborted(this.#changed.promise, signal, ({ reason }) => reason);
       }
       yield this.#events[next]!;
     }
@@ -144,20 +140,3 @@ export class RunningJob implements TrainingJob {
 
 /** Reasons to stop a job that are no failure of it. */
 const CANCELLED = new Set<OnpolicyError['code']>(['ABORTED', 'CLOSED']);
-
-/** A promise and what settles it. */
-type Pending<T> = {
-  readonly promise: Promise<T>;
-  readonly resolve: (value: T) => void;
-  readonly reject: (error: unknown) => void;
-};
-
-function pending<T>(): Pending<T> {
-  let resolve: (value: T) => void = () => {};
-  let reject: (error: unknown) => void = () => {};
-  const promise = new Promise<T>((onValue, onError) => {
-    resolve = onValue;
-    reject = onError;
-  });
-  return { promise, resolve, reject };
-}

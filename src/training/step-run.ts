@@ -11,11 +11,13 @@ import {
 } from '../protocol/index.ts';
 import {
   Averages,
+  addGradient,
   type DataPlan,
   type LossPool,
   onTrainer,
   planData,
-  Steps,
+  type Scores,
+  stepIfFinite,
   type Trainer,
   type TrainerState,
 } from '../rl/index.ts';
@@ -234,18 +236,20 @@ export class StepRun implements Resident {
     const { contextSize } = trainer.info;
     const plan = planData(request, { vocabSize, contextSize }, this.#tools.lossPool(), isForward);
     for (const { row } of plan.rows) await trainer.checkMemory(row);
-    const steps = new Steps(trainer, this.#areGradientsFinite);
+    let areFinite = this.#areGradientsFinite;
     const before = isForward ? null : trainer.gradients();
     const outputs = plan.shapes.map(([length, width]) => new Float32Array(length! * (width ?? 1)));
     const averages = new Averages();
     let sum = 0;
     try {
       for (const row of plan.rows) {
-        const lossOf = (scores: Awaited<ReturnType<Trainer['forward']>>) => plan.lossOf(row, scores);
-        const scores = isForward ? await steps.score(row.row) : null;
-        const { loss, metrics, logprobs } = scores
-          ? { ...(await lossOf(scores)), ...scores }
-          : await steps.add(row.row, lossOf);
+        const lossOf = (scores: Scores) => plan.lossOf(row, scores);
+        const scores = isForward ? await trainer.forward(row.row, { gradients: false }) : null;
+        const scored = scores
+          ? { ...(await lossOf(scores)), ...scores, areFinite: true }
+          : await addGradient(trainer, row.row, lossOf);
+        const { loss, metrics, logprobs } = scored;
+        areFinite &&= scored.areFinite;
         for (const [i, datum] of row.datumOf.entries()) outputs[datum]![row.positionOf[i]!] = logprobs[i]!;
         sum += loss;
         averages.add(metrics);
@@ -255,7 +259,7 @@ export class StepRun implements Resident {
       throw error;
     }
     if (!isForward) {
-      this.#areGradientsFinite = steps.areFinite;
+      this.#areGradientsFinite = areFinite;
       this.#isSaved = false;
     }
     return toResult(plan, outputs, { 'loss:sum': sum, ...averages.read() });
@@ -263,9 +267,9 @@ export class StepRun implements Resident {
 
   async #step(trainer: Trainer, given: AdamParams, sequence: number): Promise<TrainingRunResult> {
     const adam = withDefaults('AdamParams', given);
-    const steps = new Steps(trainer, this.#areGradientsFinite);
+    const areFinite = this.#areGradientsFinite;
     this.#areGradientsFinite = true;
-    const { gradNorm, isApplied } = await steps.step({
+    const { gradNorm, isApplied } = await stepIfFinite(areFinite, trainer, {
       learningRate: adam.learning_rate,
       beta1: adam.beta1,
       beta2: adam.beta2,

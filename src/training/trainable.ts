@@ -4,6 +4,7 @@ import type { ErrorDetail } from '../errors.ts';
 import { fault, type TrainingJobRequest, throwFaults, tokenIdFaults } from '../protocol/index.ts';
 import {
   acceptsTexts,
+  conversationsOf,
   idsFromLogprobs,
   isChoice,
   type TrainingSettings,
@@ -57,23 +58,17 @@ export function requireTrainable(
           const loc = ['trajectory_groups', String(g), 'trajectories', String(t), 'metrics', name];
           faults.push(fault(loc, 'missing', 'a number, as reward_weights names it', metrics?.[name]));
         }
-  const histories = groups.flatMap(({ trajectories }, g) =>
-    trajectories.flatMap(({ messages_and_choices, additional_histories }, t) => {
-      const loc = ['trajectory_groups', String(g), 'trajectories', String(t)];
-      const more = (additional_histories ?? []).map((history, h) => ({
-        loc: [...loc, 'additional_histories', String(h), 'messages_and_choices'],
-        entries: history.messages_and_choices,
-      }));
-      return [{ loc: [...loc, 'messages_and_choices'], entries: messages_and_choices }, ...more];
-    }),
-  );
-  for (const { loc, entries } of histories)
-    for (const [i, entry] of entries.entries())
-      if (isChoice(entry as TrajectoryChoice)) {
-        const choice = entry as TrajectoryChoice;
-        const at = [...loc, String(i)];
-        for (const found of choiceFaults(choice, at, allowed, vocabSize)) faults.push(found);
-        if (isReplayed && experts) faults.push(...routingFaults(choice, at, allowed, experts));
+  for (const [g, { trajectories }] of groups.entries())
+    for (const [t, trajectory] of trajectories.entries())
+      for (const [c, { entries }] of conversationsOf(trajectory).entries()) {
+        const history = c === 0 ? [] : ['additional_histories', String(c - 1)];
+        const loc = ['trajectory_groups', String(g), 'trajectories', String(t), ...history];
+        for (const [i, entry] of entries.entries()) {
+          if (!isChoice(entry)) continue;
+          const at = [...loc, 'messages_and_choices', String(i)];
+          for (const found of choiceFaults(entry, at, allowed, vocabSize)) faults.push(found);
+          if (isReplayed && experts) faults.push(...routingFaults(entry, at, allowed, experts));
+        }
       }
   throwFaults(faults);
 }

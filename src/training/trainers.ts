@@ -1,5 +1,6 @@
 /** Model files -> opened trainers: one per file, open for a while after its last use for the next one. */
-import type { RunningModel } from '../models/index.ts';
+import { errorAt } from '../errors.ts';
+import { type RunningModel, requireGguf } from '../models/index.ts';
 import { openTrainer, type Trainer, type TrainerOptions } from '../rl/index.ts';
 
 /** How trainers are opened. */
@@ -14,6 +15,12 @@ export function settingsOf({
   engine,
 }: RunningModel): Pick<TrainerSettings, 'threads' | 'contextSize'> {
   return { threads, contextSize: engine.sequenceCells };
+}
+
+/** Fails with `UNSUPPORTED` for a model that cannot be trained. */
+export function requireTrainableModel(base: RunningModel, field: string): void {
+  if (requireGguf(base, field).rope)
+    throw errorAt(field, 'UNSUPPORTED', 'a model with the option rope cannot be trained');
 }
 
 /** Whose state a trainer has between its uses. */

@@ -3,7 +3,7 @@ import fs from 'node:fs/promises';
 import type { Queue } from '../common/index.ts';
 import { LeaseScope } from '../common/index.ts';
 import { errorAt, OnpolicyError } from '../errors.ts';
-import { type Models, type RunningModel, requireGguf } from '../models/index.ts';
+import type { Models, RunningModel } from '../models/index.ts';
 import {
   checkRequest,
   RUN_OPERATIONS,
@@ -23,7 +23,7 @@ import type { Store } from '../store/index.ts';
 import { probeCheckpoint } from './probe.ts';
 import { sampleOf } from './run-sample.ts';
 import { StepRun } from './step-run.ts';
-import { settingsOf, type TrainerSettings, type Trainers } from './trainers.ts';
+import { requireTrainableModel, settingsOf, type TrainerSettings, type Trainers } from './trainers.ts';
 
 /** What runs are made with. */
 export type TrainingRunsContext = {
@@ -65,7 +65,7 @@ export class TrainingRuns implements TrainingRunsResource {
     const base_model = found?.base_model ?? name;
     using leases = new LeaseScope();
     const { model: base } = leases.add(await this.#context.models.use(base_model, { signal }));
-    requireTrainable(base);
+    requireTrainableModel(base, 'model');
     const model = found ?? (await store.createModel({ base_model, name: null, return_existing: false }));
     const defaults = withDefaults('TrainingOptions', this.#context.settings);
     const record = await store.addStepRun({
@@ -201,7 +201,7 @@ export class TrainingRuns implements TrainingRunsResource {
       use: (run, work) => this.#use(run, (trainer, base) => work(trainer, base.tokenizer.vocabSize)),
       begin: async (trainer, record) => {
         const state = record.states.at(-1);
-        if (state) return await trainer.load(store.stepRunFolder(record, state.folder));
+        if (state) return await trainer.load(store.stepRuns.stateFolder(record, state));
         using used = await store.useCheckpoint(record.model_id);
         await (used.folder === null ? trainer.reset(record.seed) : trainer.load(used.folder));
       },
@@ -214,8 +214,7 @@ export class TrainingRuns implements TrainingRunsResource {
             record.states.map((one) => one.name),
             name,
           );
-        const folder = store.stepRunFolder(record, state.folder);
-        await trainer.load(folder);
+        await trainer.load(store.stepRuns.stateFolder(record, state));
         if (isWhole) return;
         const { value } = await trainer.state();
         await trainer.reset();
@@ -269,11 +268,6 @@ export class TrainingRuns implements TrainingRunsResource {
     await onCheckpoint(modelId).catch(() => {}); // the next request meets the same failure, and reports it
     return `${modelId}@${step}`;
   }
-}
-
-function requireTrainable(base: Parameters<typeof requireGguf>[0]): void {
-  if (requireGguf(base, 'model').rope)
-    throw errorAt('model', 'UNSUPPORTED', 'a model with the option rope cannot be trained');
 }
 
 async function identify(file: string): Promise<{ bytes: number; modified: number }> {

@@ -1,9 +1,10 @@
 /** Requests to train -> jobs that run one after the other on each model file, and leave checkpoints. */
-import { LeaseScope, Queue } from '../common/index.ts';
-import { abortedBy, errorAt, failIfAborted, OnpolicyError } from '../errors.ts';
-import { type Models, type RunningModel, requireGguf } from '../models/index.ts';
+import { LeaseScope, onAbort, Queue } from '../common/index.ts';
+import { abortedBy, failIfAborted, OnpolicyError } from '../errors.ts';
+import type { Models, RunningModel } from '../models/index.ts';
 import {
   type Checked,
+  checkSftRequest,
   type Model,
   type TrainingJobInfo,
   type TrainingJobRequest,
@@ -21,7 +22,6 @@ import {
   type TrainResult,
   type TrainTools,
   train,
-  validateSftRequest,
 } from '../rl/index.ts';
 import type { CallOptions, TrainingJob, TrainingJobsResource } from '../service.ts';
 import type { Store } from '../store/index.ts';
@@ -29,7 +29,7 @@ import { createChatTokenizer } from './chat-tokenizer.ts';
 import { probeCheckpoint } from './probe.ts';
 import { RunningJob } from './running-job.ts';
 import { requireTrainable, type TrainableModel } from './trainable.ts';
-import { settingsOf, type TrainerSettings, Trainers } from './trainers.ts';
+import { requireTrainableModel, settingsOf, type TrainerSettings, Trainers } from './trainers.ts';
 import { TrainingRuns, type TrainingRunsContext } from './training-runs.ts';
 
 /** What training works with. */
@@ -74,13 +74,8 @@ export class Training {
     this.#context = context;
     const { trajectoryBytes: _, ...settings } = context.settings;
     const [trainers, queue] = [this.#trainers, this.#queue];
-    this.runs = new TrainingRuns({
-      ...context,
-      settings,
-      trainers,
-      queue,
-      lossPool: () => this.#openLossPool(),
-    });
+    const lossPool = () => this.#openLossPool();
+    this.runs = new TrainingRuns({ ...context, settings, trainers, queue, lossPool });
   }
 
   /** Reinforcement learning on groups of scored trajectories. Resolves when the job is queued. */
@@ -99,7 +94,9 @@ export class Training {
 
   /** Supervised learning on given answers. Resolves when the job is queued. */
   async sft(request: SftRequest, options: CallOptions = {}): Promise<TrainingJob> {
-    const { model_id, data, settings } = validateSftRequest(request);
+    checkSftRequest(request);
+    const { model_id, data, config } = request;
+    const settings = withDefaults('SftConfig', config);
     const require = (): void => {}; // its tokens are made here
     return await this.#submit(model_id, { settings, reference: null, require }, options, (tools) =>
       sft({ data, settings }, tools),
@@ -108,9 +105,9 @@ export class Training {
 
   /** Jobs by id, also those of earlier processes. */
   readonly jobs: TrainingJobsResource = {
-    list: async (query) => await this.#context.store().listJobs(validateJobListQuery(query)),
-    retrieve: async (id) => await this.#context.store().readJob(id),
-    events: async (id, query) => await this.#context.store().readEvents(id, validateListQuery(query)),
+    list: async (query) => await this.#context.store().jobs.list(validateJobListQuery(query)),
+    retrieve: async (id) => await this.#context.store().jobs.read(id),
+    events: async (id, query) => await this.#context.store().jobs.events(id, validateListQuery(query)),
     follow: (id, query) => this.#running.get(id.toLowerCase())?.events(query) ?? null,
     cancel: (id) => this.#cancel(id),
   };
@@ -137,8 +134,7 @@ export class Training {
     const model = await store.getModel(modelId);
     using scope = new LeaseScope();
     const { model: base } = scope.add(await this.#context.models.use(model.base_model, { signal }));
-    if (requireGguf(base, 'model_id').rope)
-      throw errorAt('model_id', 'UNSUPPORTED', 'a model with the option rope cannot be trained');
+    requireTrainableModel(base, 'model_id');
     require({
       vocabSize: base.tokenizer.vocabSize,
       experts: base.loaded.experts,
@@ -154,15 +150,12 @@ export class Training {
     });
     const job = new RunningJob(record, stop);
     this.#running.set(job.id, job);
-    const onAbort = (): void => job.stop(abortedBy(signal, 'the training job'));
-    signal?.addEventListener('abort', onAbort);
-    if (signal?.aborted) onAbort();
     const held = new LeaseScope(); // its model and the steps that it uses stay until the job has ended
     held.add(scope.handOver({}));
+    held.add(onAbort(signal, () => job.stop(abortedBy(signal, 'the training job'))));
     void this.#queue
       .run(base.path, () => job.run(() => this.#work(model, base, job, work, held)))
       .finally(() => {
-        signal?.removeEventListener('abort', onAbort);
         this.#running.delete(job.id);
         held[Symbol.dispose]();
       });
@@ -211,11 +204,11 @@ export class Training {
 
   async #cancel(id: string): Promise<TrainingJobInfo> {
     const store = this.#context.store();
-    const { status } = await store.readJob(id);
+    const { status } = await store.jobs.read(id);
     const running = this.#running.get(id.toLowerCase());
     if (running) await running.cancel();
     else if (status === 'queued' || status === 'running')
       throw new OnpolicyError('CONFLICT', `the training job ${id} runs in another process`);
-    return await store.readJob(id);
+    return await store.jobs.read(id);
   }
 }

@@ -10,6 +10,7 @@ import {
   checkRequest,
   checkRerankRequest,
   checkScoreRequest,
+  checkSftRequest,
   checkTextCompletionRequest,
   checkVocabulary,
   toValidClassify,
@@ -26,7 +27,6 @@ import {
   validateTokenizeRequest,
   validateTrainingJobRequest,
 } from '../../src/protocol/index.ts';
-import { validateSftRequest } from '../../src/rl/index.ts';
 import { checkOptions } from '../../src/runtime-options.ts';
 import { toChat } from '../../src/wires/messages/to-chat.ts';
 import { type ResolvedRequest, toChat as responseToChat } from '../../src/wires/responses/to-chat.ts';
@@ -104,7 +104,7 @@ export const ENTRY_POINTS: readonly EntryPoint[] = [
     check: (input) => validateTrainingJobRequest(input, WIRE),
     isWire: true,
   },
-  { name: 'sft', form: forms.SFT, check: (input) => validateSftRequest(input as never) },
+  { name: 'sft', form: forms.SFT, check: checkSftRequest },
   { name: 'log', form: forms.LOG, check: (input) => validateLogRequest(input) },
   {
     name: 'log over HTTP',

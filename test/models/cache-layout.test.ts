@@ -12,7 +12,6 @@ const MODEL: ModelFacts = {
   supportsSmallWindow: false,
   isTiny: false,
   state: { stateBytes: 0, takesBack: false, checkpointSize: 0 },
-  vocabSize: 1000,
 };
 
 // 4 slots of 1,024 tokens.

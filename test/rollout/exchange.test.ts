@@ -1,7 +1,7 @@
 /** Answers in all forms of calls -> choices of a trajectory, the same whole and streamed. */
 import { describe, expect, it } from 'vitest';
 import type { ChatCompletion, ChatCompletionChunk } from '../../src/protocol/index.ts';
-import { ChunkJoiner, choicesOf } from '../../src/rollout/exchange.ts';
+import { ChunkJoiner, wholeChunk } from '../../src/rollout/exchange.ts';
 
 const LOGPROBS = { content: [{ token: 'token_id:5', logprob: -1 }] };
 const EXPERTS = { layers: 1, used: 1, data: 'AAABAA==' };
@@ -68,7 +68,9 @@ describe('a recorded answer', () => {
       };
       joiner.add({ prompt_token_ids: [1], choices: [choice] } as unknown as ChatCompletionChunk);
     }
-    const [whole] = choicesOf(answer as unknown as ChatCompletion);
+    const once = new ChunkJoiner();
+    once.add(wholeChunk(answer as unknown as ChatCompletion));
+    const [whole] = once.choices();
     expect(whole!.message).toEqual({ role: 'assistant', ...expected });
     expect(whole!.routed_experts).toBe(EXPERTS);
     expect(joiner.choices()).toEqual([whole]);

@@ -100,7 +100,7 @@ describe.skipIf(!isBuilt)('a process that is killed while it writes', () => {
         }
         for (const id of known.keys()) if (!found.has(id)) expect(open_).toMatchObject({ act: 'delete', id });
         if (open_?.act === 'train' && found.has(open_.id))
-          expect((await opened.store.readJob(open_.job)).status).toBeOneOf(['failed', 'completed']);
+          expect((await opened.store.jobs.read(open_.job)).status).toBeOneOf(['failed', 'completed']);
         expect(opened.problems).toEqual([]);
         await closeAll();
         known = found;

@@ -244,7 +244,7 @@ describe('training jobs', () => {
     const { runtime, store } = await open();
     const { id } = await runtime.models.create({ base_model: 'a' });
     const job = await store.createJob(id);
-    expect(await store.readJob(job.id)).toMatchObject({
+    expect(await store.jobs.read(job.id)).toMatchObject({
       status: 'queued',
       model_id: id,
       step: null,
@@ -252,7 +252,7 @@ describe('training jobs', () => {
     });
     await job.start();
     await Promise.all([job.append(started), job.append(gradient(1)), job.append(gradient(2))]);
-    expect(await store.readJob(job.id)).toMatchObject({ status: 'running' });
+    expect(await store.jobs.read(job.id)).toMatchObject({ status: 'running' });
     const ended = await job.append({ type: 'training_ended', step: 1, metrics: { loss: 2 } });
     const info = await job.finish({ status: 'completed', step: 1, metrics: { loss: 2 } });
     expect(info).toEqual({
@@ -265,19 +265,19 @@ describe('training jobs', () => {
       metrics: { loss: 2 },
       error: null,
     });
-    expect(await store.readJob(job.id)).toEqual(info);
-    const first = await store.readEvents(job.id, { after: null, limit: 2 });
+    expect(await store.jobs.read(job.id)).toEqual(info);
+    const first = await store.jobs.events(job.id, { after: null, limit: 2 });
     expect(first.data).toMatchObject([started, gradient(1)]);
     expect(first.has_more).toBe(true);
-    const rest = await store.readEvents(job.id, { after: first.last_id, limit: 2 });
+    const rest = await store.jobs.events(job.id, { after: first.last_id, limit: 2 });
     expect(rest.data).toMatchObject([gradient(2), { type: 'training_ended', id: ended.id }]);
     expect(rest.has_more).toBe(false);
-    expect((await store.readEvents(job.id, { after: ended.id, limit: 2 })).data).toEqual([]);
-    expect(await faultOf(store.readEvents(job.id, { after: id, limit: 2 }))).toEqual(['after']);
-    expect(await codeOf(store.readJob(id))).toBe('NOT_FOUND');
-    expect(await codeOf(store.readJob('../x'))).toBe('NOT_FOUND');
+    expect((await store.jobs.events(job.id, { after: ended.id, limit: 2 })).data).toEqual([]);
+    expect(await faultOf(store.jobs.events(job.id, { after: id, limit: 2 }))).toEqual(['after']);
+    expect(await codeOf(store.jobs.read(id))).toBe('NOT_FOUND');
+    expect(await codeOf(store.jobs.read('../x'))).toBe('NOT_FOUND');
     await runtime.models.delete(id);
-    expect(await codeOf(store.readJob(job.id))).toBe('NOT_FOUND');
+    expect(await codeOf(store.jobs.read(job.id))).toBe('NOT_FOUND');
   });
 
   it('whose process died are failed', async () => {
@@ -290,13 +290,13 @@ describe('training jobs', () => {
     fs.appendFileSync(path.join(job.folder, 'events.jsonl'), '{"type":"gradi'); // cut off by the crash
     await closeAll();
     const { store } = await open(home);
-    expect(await store.readJob(job.id)).toMatchObject({ status: 'failed', error: { code: 'ABORTED' } });
-    const { data } = await store.readEvents(job.id, { after: null, limit: 10 });
+    expect(await store.jobs.read(job.id)).toMatchObject({ status: 'failed', error: { code: 'ABORTED' } });
+    const { data } = await store.jobs.events(job.id, { after: null, limit: 10 });
     expect(data).toMatchObject([started, { type: 'training_failed', code: 'ABORTED' }]);
-    expect((await store.readEvents(job.id, { after: null, limit: 10 })).data).toEqual(data);
-    const after = await store.readEvents(job.id, { after: data[0]!.id, limit: 10 });
+    expect((await store.jobs.events(job.id, { after: null, limit: 10 })).data).toEqual(data);
+    const after = await store.jobs.events(job.id, { after: data[0]!.id, limit: 10 });
     expect(after.data).toEqual([data[1]]);
-    expect((await store.readEvents(job.id, { after: data[1]!.id, limit: 10 })).data).toEqual([]);
+    expect((await store.jobs.events(job.id, { after: data[1]!.id, limit: 10 })).data).toEqual([]);
   });
 
   it('are stopped when their model is deleted', async () => {

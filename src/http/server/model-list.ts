@@ -1,4 +1,5 @@
 /** The models that completions can name -> lists of them, in OpenAI's and Anthropic's forms. */
+import { allOf } from '../../common/index.ts';
 import { OnpolicyError } from '../../errors.ts';
 import type { ModelCard } from '../../models/index.ts';
 import { fault, type Model, throwFaults } from '../../protocol/index.ts';
@@ -24,12 +25,10 @@ export async function servedModels(context: RequestContext): Promise<ServedModel
   const isAdapter = new Set(adapters.map(({ name }) => name));
   const names = namedModels(context).filter((id) => !isAdapter.has(id));
   const registered: Model[] = [];
-  for (let after: string | null = null; service.models; ) {
-    const page = await service.models.list({ order: 'asc', limit: 100, after }, call);
-    registered.push(...page.data);
-    if (!page.has_more || page.last_id === null) break;
-    after = page.last_id;
-  }
+  const { models } = service;
+  if (models)
+    for await (const model of allOf((after) => models.list({ order: 'asc', limit: 100, after }, call)))
+      registered.push(model);
   const cardOf = async (name: string | null): Promise<ModelCard | null> =>
     (await service.modelCard?.(name)) ?? null;
   return await Promise.all([
