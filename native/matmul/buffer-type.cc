@@ -9,7 +9,7 @@
 #include "matmul/node.h"
 #include "matmul/packing.h"
 
-#ifdef ONPOLICY_X86_PRODUCTS
+#ifdef ONPOLICY_PRODUCTS
 #ifdef _WIN32
 #include <windows.h>
 #else

@@ -12,8 +12,6 @@
 //   RoundedToHalf               Floats -> the nearest 16-bit floats, as Floats
 // README.md says what a tile computes.
 
-#include "matmul/round-body.h"
-
 // The nearest number in the upper 16 bits, an even one of two; not a number stays so.
 float RoundedToUpper(float x) {
   uint32_t bits;
@@ -85,7 +83,7 @@ template <int kStep>
 Bytes FourBits(const uint8_t* block) {
   const Bytes both = LoadBytes(block + kStep % 4 * kStepBytes);
   if constexpr (kStep < 4) return LowBits<15>(both);
-  else return LowBits<15>(Shifted<4>(both));
+  else return HighHalves(both);
 }
 
 template <>
@@ -165,7 +163,8 @@ inline ONPOLICY_INLINED void Repeat(const Work& work) {
 // With each block: the next lines of what the input says is multiplied next.
 inline ONPOLICY_INLINED void FetchAhead(const TileInput& input, const uint8_t** ahead) {
   constexpr int kSecondCache = 2;
-  for (int64_t line = 0; line < input.ahead_lines; ++line, *ahead += kLineBytes) __builtin_prefetch(*ahead, 0, kSecondCache);
+  for (const uint8_t* end = *ahead + input.ahead_lines * kLineBytes; *ahead != end; *ahead += kLineBytes)
+    __builtin_prefetch(*ahead, 0, kSecondCache);
 }
 
 // kVectors vectors of rows x kTokens tokens, from a row on. All sums stay in registers.
@@ -200,9 +199,9 @@ void RunRows(const TileInput& input, int64_t row) {
 #pragma GCC unroll 2
         for (int v = 0; v < kVectors; ++v) {
           const Bytes weights = panel.template Weights<kStep>(b, v * kLanes);
-#pragma GCC unroll 8
-          for (int t = 0; t < kTokens; ++t)
-            Dot<Type::kLargest, decltype(i)::value>(dots[v][t], held[v][t], weights, SetInts(group[kStep * kTokens + t]));
+          Repeat<kTokens>([&](auto t) ONPOLICY_INLINED {
+            Dot<Type::kLargest, decltype(i)::value>(dots[v][t], held[v][t], weights, StepAt<kStep * kTokens + t>(group));
+          });
         }
       });
 #pragma GCC unroll 2
@@ -254,16 +253,17 @@ void RunFloats(const TileInput& input) {
     for (int v = 0; v < kVectors; ++v)
 #pragma GCC unroll 8
       for (int t = 0; t < kTokens; ++t) parts[v][t] = SetFloats(0);
-#pragma GCC unroll 4
-    for (int64_t i = 0; i < kBlock; ++i, x += kTokens, column += kColumnBytes) {
-      Floats weights[kVectors];
+    for (int64_t i = 0; i < kBlock; i += 4, x += 4 * kTokens)
+      Repeat<4>([&](auto c) ONPOLICY_INLINED {
+        Floats weights[kVectors];
 #pragma GCC unroll 2
-      for (int v = 0; v < kVectors; ++v) weights[v] = LoadNumbers<Type>(column + v * kVectorBytes);
-#pragma GCC unroll 8
-      for (int t = 0; t < kTokens; ++t)
+        for (int v = 0; v < kVectors; ++v) weights[v] = LoadNumbers<Type>(column + v * kVectorBytes);
+        column += kColumnBytes;
+        Repeat<kTokens>([&](auto t) ONPOLICY_INLINED {
 #pragma GCC unroll 2
-        for (int v = 0; v < kVectors; ++v) parts[v][t] = Added(weights[v], SetFloats(x[t]), parts[v][t]);
-    }
+          for (int v = 0; v < kVectors; ++v) parts[v][t] = Added(weights[v], ValueAt<c * kTokens + t>(x), parts[v][t]);
+        });
+      });
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v)
 #pragma GCC unroll 8
@@ -281,7 +281,10 @@ void RunTile(const TileInput& input) {
     RunFloats<Type, kTokens>(input);
   } else {
     constexpr int kVectors = TileVectors(kTokens);
-    for (int64_t row = 0; row < kPanel; row += kVectors * kLanes) RunRows<Type, kVectors, kTokens>(input, row);
+    RunRows<Type, kVectors, kTokens>(input, 0);
+    TileInput rest = input;
+    rest.ahead_lines = 0;
+    for (int64_t row = kVectors * kLanes; row < kPanel; row += kVectors * kLanes) RunRows<Type, kVectors, kTokens>(rest, row);
   }
 }
 
