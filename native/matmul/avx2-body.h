@@ -16,8 +16,8 @@ Bytes ShiftedLeft(Bytes v) { return _mm256_slli_epi16(v, kBits); }
 Bytes Joined(Bytes a, Bytes b) { return _mm256_or_si256(a, b); }
 Bytes HighHalves(Bytes v) { return LowBits<15>(Shifted<4>(v)); }
 Ints SetInts(int32_t value) { return _mm256_set1_epi32(value); }
-template <int kPlace>
-Ints StepAt(const int32_t* group) { return SetInts(group[kPlace]); }
+template <int kStep, int kToken, int kTokens>
+Ints StepOf(const int32_t* group) { return SetInts(group[kStep * kTokens + kToken]); }
 
 Floats ToFloats(Ints v) { return _mm256_cvtepi32_ps(v); }
 Floats SetFloats(float value) { return _mm256_set1_ps(value); }

@@ -39,8 +39,8 @@ Bytes ShiftedLeft(Bytes v) { return _mm512_slli_epi16(v, kBits); }
 Bytes Joined(Bytes a, Bytes b) { return _mm512_or_si512(a, b); }
 Bytes HighHalves(Bytes v) { return LowBits<15>(Shifted<4>(v)); }
 Ints SetInts(int32_t value) { return _mm512_set1_epi32(value); }
-template <int kPlace>
-Ints StepAt(const int32_t* group) { return SetInts(group[kPlace]); }
+template <int kStep, int kToken, int kTokens>
+Ints StepOf(const int32_t* group) { return SetInts(group[kStep * kTokens + kToken]); }
 template <int, int>
 void Dot(Ints& dots, Ints&, Bytes weights, Ints x) { dots = _mm512_dpbusd_epi32(dots, weights, x); }
 Floats ToFloats(Ints v) { return _mm512_cvtepi32_ps(v); }

@@ -200,7 +200,7 @@ void RunRows(const TileInput& input, int64_t row) {
         for (int v = 0; v < kVectors; ++v) {
           const Bytes weights = panel.template Weights<kStep>(b, v * kLanes);
           Repeat<kTokens>([&](auto t) ONPOLICY_INLINED {
-            Dot<Type::kLargest, decltype(i)::value>(dots[v][t], held[v][t], weights, StepAt<kStep * kTokens + t>(group));
+            Dot<Type::kLargest, decltype(i)::value>(dots[v][t], held[v][t], weights, StepOf<kStep, t, kTokens>(group));
           });
         }
       });
@@ -275,16 +275,22 @@ void RunFloats(const TileInput& input) {
     for (int t = 0; t < kTokens; ++t) StoreFloats(sums[v][t], input.y + t * input.stride + v * kLanes);
 }
 
+// Runs each part of a panel, of so many rows. The first one fetches for all.
+template <int kRows, typename Run>
+void ForEachPart(TileInput input, const Run& run) {
+  for (int64_t row = 0; row < kPanel; row += kRows) {
+    run(input, row);
+    input.ahead_lines = 0;
+  }
+}
+
 template <typename Type, int kTokens>
 void RunTile(const TileInput& input) {
   if constexpr (Type::kTerms == Terms::kFloats) {
     RunFloats<Type, kTokens>(input);
   } else {
     constexpr int kVectors = TileVectors(kTokens);
-    RunRows<Type, kVectors, kTokens>(input, 0);
-    TileInput rest = input;
-    rest.ahead_lines = 0;
-    for (int64_t row = kVectors * kLanes; row < kPanel; row += kVectors * kLanes) RunRows<Type, kVectors, kTokens>(rest, row);
+    ForEachPart<kVectors * kLanes>(input, RunRows<Type, kVectors, kTokens>);
   }
 }
 

@@ -1,5 +1,5 @@
 // What sets for ARM include inside their namespace: half of a panel's rows are two registers of each step. The set has defined
-// kTileTokens, TileVectors, kPairedSteps and Dot; kernel-body.h says what they are.
+// kTileTokens and TileVectors, which kernel-body.h explains, and kPairsSteps: whether a token's values of two steps lie side by side.
 
 constexpr bool kSubtractsWide = true;  // weights of 8 bits are signed
 constexpr int kLanes = 8;
@@ -35,8 +35,14 @@ template <typename Register, int kLane>
 struct Lane {
   Register four;
 };
-template <int kPlace>
-Lane<int32x4_t, kPlace % 4> StepAt(const int32_t* group) { return {vld1q_s32(group + kPlace / 4 * 4)}; }
+constexpr int PlaceOf(int step, int token, int tokens) {
+  return kPairsSteps ? (step / 2 * tokens + token) * 2 + step % 2 : step * tokens + token;
+}
+template <int kStep, int kToken, int kTokens>
+auto StepOf(const int32_t* group) {
+  constexpr int kPlace = PlaceOf(kStep, kToken, kTokens);
+  return Lane<int32x4_t, kPlace % 4>{vld1q_s32(group + kPlace / 4 * 4)};
+}
 template <int kPlace>
 Lane<float32x4_t, kPlace % 4> ValueAt(const float* column) { return {vld1q_f32(column + kPlace / 4 * 4)}; }
 
@@ -116,12 +122,10 @@ void RoundBlocks(const RoundedBlocks& blocks, const Format& format) {
     for (int s = 0; s < kQuads / 2; ++s) steps[s] = vqmovn_s16(vcombine_s16(rounded[2 * s], rounded[2 * s + 1]));
     const int token = i % blocks.tokens;
     int32_t* const rows = blocks.rows + i / blocks.tokens * blocks.block_numbers;
-    for (int s = 0; s < kQuads / 2; ++s)
-      for (int half = 0; half < 2; ++half) {
-        const int row = 2 * s + half;
-        const int place = kPairsSteps ? 2 * (s * blocks.tokens + token) + half : row * blocks.tokens + token;
-        vst1_lane_s32(rows + place, vreinterpret_s32_s8(half ? vext_s8(steps[s], steps[s], 4) : steps[s]), 0);
-      }
+    for (int s = 0; s < kQuads / 2; ++s) {
+      vst1_lane_s32(rows + PlaceOf(2 * s, token, blocks.tokens), vreinterpret_s32_s8(steps[s]), 0);
+      vst1_lane_s32(rows + PlaceOf(2 * s + 1, token, blocks.tokens), vreinterpret_s32_s8(steps[s]), 1);
+    }
     const auto store = [&](auto number, int64_t row) { std::memcpy(rows + row * blocks.tokens + token, &number, 4); };
     const float scale = static_cast<float>(static_cast<__fp16>(largest / 127));
     store(scale, kScaleRow);
