@@ -2,14 +2,17 @@
 // multiply, tiles, and the loop that rounds activations. The set defines its vectors and what is done with them:
 //   Bytes, Ints, Floats         vectors of kLanes rows: four bytes, a 32-bit integer or float of each
 //   kTileVectors(tokens)        how many of them a tile holds for so many tokens: all rows of a panel or a part
-//   LoadBytes, LowBits<mask>(bytes), Shifted<bits>(bytes): to the right, in 16 bits; Joined(a, b): bits of either
+//   LoadBytes, LowBits<mask>(bytes), Shifted<bits>(bytes): to the right, with bits of a neighbour or zeros; ShiftedLeft; HighHalves(bytes);
+//                               Joined(a, b): bits of either
 //   WidenHalves, WidenUpper, WidenUnsigned, WidenSigned: 16-bit floats, upper halves of floats and 8-bit integers in memory -> Floats
-//   Dot<largest, step>(dots, held, weights, four bytes of a token for all rows): adds a step's products to dots, or to what is held of
-//                               them; with weights of at most `largest`: those of 255 are signed ones plus 128
+//   StepOf<step, token, tokens>(group), ValueAt<place>(column): four bytes, a float of a token, for all rows
+//   Dot<largest, step>(dots, held, weights, StepOf): adds a step's products to dots, or to what is held of them; with weights of at
+//                               most `largest`: those of 255 are signed ones, on x64 plus 128
 //   LookedUp(bytes, numbers)    of each byte, below 16, its number
 //   WidenExponents              bytes e in memory -> 2^(e - 128)
 //   kSubtractsWide              whether products of 8-bit weights leave out the 128: then nothing is subtracted for it
 //   RoundedToHalf               Floats -> the nearest 16-bit floats, as Floats
+//   RoundBlocks, kRoundedBlocks rounds some blocks of activations to 8 bits, at most so many at a time
 // README.md says what a tile computes.
 
 // The nearest number in the upper 16 bits, an even one of two; not a number stays so.
