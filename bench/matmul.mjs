@@ -20,6 +20,8 @@ const KERNELS = [
   'avx512-matmul',
   'avxvnni-matmul',
   'avx2-matmul',
+  'i8mm-matmul',
+  'dotprod-matmul',
 ];
 const GIGA = 1e9;
 

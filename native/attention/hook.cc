@@ -14,7 +14,7 @@
 
 namespace onpolicy::attention {
 
-#ifdef ONPOLICY_X86_ATTENTION
+#ifdef ONPOLICY_ATTENTION
 
 namespace {
 

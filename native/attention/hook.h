@@ -26,7 +26,7 @@ class Scope {
   Scope& operator=(const Scope&) = delete;
 
  private:
-  // By kernels of x64.
+  // Where there are kernels.
   [[maybe_unused]] const bool outer_;
   [[maybe_unused]] CellPositions* const outer_positions_;
 };

@@ -23,8 +23,14 @@ bool IsRowByRow(ggml_op op) {
 bool IsRowByRow(const ggml_tensor* weights) {
   if (weights->extra) return false;
   switch (weights->type) {
-    case GGML_TYPE_Q2_K: case GGML_TYPE_Q3_K: case GGML_TYPE_Q5_K: case GGML_TYPE_Q4_K: case GGML_TYPE_Q6_K:
+    case GGML_TYPE_Q2_K: case GGML_TYPE_Q3_K: case GGML_TYPE_Q5_K:
       return true;
+    case GGML_TYPE_Q4_K: case GGML_TYPE_Q6_K:
+#ifdef __aarch64__
+      return false;  // two rows by two, where the processor can
+#else
+      return true;
+#endif
     default:
       return false;
   }

@@ -6,6 +6,10 @@
 
 #if defined(__x86_64__) && (defined(__linux__) || defined(__MINGW32__))
 #define ONPOLICY_X86_ATTENTION
+#define ONPOLICY_ATTENTION
+#elif defined(__aarch64__) && defined(__linux__)
+#define ONPOLICY_ARM_ATTENTION
+#define ONPOLICY_ATTENTION
 #endif
 
 namespace onpolicy::attention {
@@ -108,6 +112,7 @@ const Kernels* BestKernels();
 // The sets that this build contains, the fastest first; null where one is for another architecture.
 extern const Kernels* const kAvx512Kernels;
 extern const Kernels* const kAvx2Kernels;
-inline const std::array kAllKernels = {kAvx512Kernels, kAvx2Kernels};
+extern const Kernels* const kNeonKernels;
+inline const std::array kAllKernels = {kAvx512Kernels, kAvx2Kernels, kNeonKernels};
 
 }  // namespace onpolicy::attention

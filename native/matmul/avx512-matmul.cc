@@ -37,11 +37,16 @@ Bytes Shifted(Bytes v) { return _mm512_srli_epi16(v, kBits); }
 template <int kBits>
 Bytes ShiftedLeft(Bytes v) { return _mm512_slli_epi16(v, kBits); }
 Bytes Joined(Bytes a, Bytes b) { return _mm512_or_si512(a, b); }
+Bytes HighHalves(Bytes v) { return LowBits<15>(Shifted<4>(v)); }
 Ints SetInts(int32_t value) { return _mm512_set1_epi32(value); }
+template <int kStep, int kToken, int kTokens>
+Ints StepOf(const int32_t* group) { return SetInts(group[kStep * kTokens + kToken]); }
 template <int, int>
 void Dot(Ints& dots, Ints&, Bytes weights, Ints x) { dots = _mm512_dpbusd_epi32(dots, weights, x); }
 Floats ToFloats(Ints v) { return _mm512_cvtepi32_ps(v); }
 Floats SetFloats(float value) { return _mm512_set1_ps(value); }
+template <int kPlace>
+Floats ValueAt(const float* column) { return SetFloats(column[kPlace]); }
 Floats LoadFloats(const float* from) { return _mm512_loadu_ps(from); }
 void StoreFloats(Floats v, float* to) { _mm512_storeu_ps(to, v); }
 Floats Multiply(Floats a, Floats b) { return _mm512_mul_ps(a, b); }
@@ -70,6 +75,7 @@ Floats WidenExponents(const uint8_t* from) {
                                               _mm512_add_epi32(_mm512_slli_epi32(e, 21), _mm512_set1_epi32(1 << 21))));
 }
 
+#include "matmul/round-body.h"
 #include "matmul/kernel-body.h"
 
 bool IsSupported() {

@@ -10,7 +10,7 @@
 #include "matmul/node.h"
 #include "matmul/packing.h"
 
-#ifdef ONPOLICY_X86_PRODUCTS
+#ifdef ONPOLICY_PRODUCTS
 #ifdef __linux__
 #include <sys/mman.h>
 #endif

@@ -14,6 +14,11 @@ constexpr int64_t kPanel = 16;                  // rows that lie together
 constexpr int64_t kStepBytes = 4 * kPanel;      // one vector
 constexpr int64_t kBlockBytes = kSteps * kStepBytes;
 constexpr int64_t kHalfBytes = 2 * kPanel;      // a 16-bit number of each row
+#ifdef __aarch64__
+constexpr bool kHasSignedWeights = true;        // dot products of signed bytes: 8-bit weights stay as they are
+#else
+constexpr bool kHasSignedWeights = false;
+#endif
 
 // A block's part of a row's sum, with u the unsigned values of the weights and x the rounded activations:
 enum class Terms {

@@ -2,17 +2,18 @@
 // multiply, tiles, and the loop that rounds activations. The set defines its vectors and what is done with them:
 //   Bytes, Ints, Floats         vectors of kLanes rows: four bytes, a 32-bit integer or float of each
 //   kTileVectors(tokens)        how many of them a tile holds for so many tokens: all rows of a panel or a part
-//   LoadBytes, LowBits<mask>(bytes), Shifted<bits>(bytes): to the right, in 16 bits; Joined(a, b): bits of either
+//   LoadBytes, LowBits<mask>(bytes), Shifted<bits>(bytes): to the right, with bits of a neighbour or zeros; ShiftedLeft; HighHalves(bytes);
+//                               Joined(a, b): bits of either
 //   WidenHalves, WidenUpper, WidenUnsigned, WidenSigned: 16-bit floats, upper halves of floats and 8-bit integers in memory -> Floats
-//   Dot<largest, step>(dots, held, weights, four bytes of a token for all rows): adds a step's products to dots, or to what is held of
-//                               them; with weights of at most `largest`: those of 255 are signed ones plus 128
+//   StepOf<step, token, tokens>(group), ValueAt<place>(column): four bytes, a float of a token, for all rows
+//   Dot<largest, step>(dots, held, weights, StepOf): adds a step's products to dots, or to what is held of them; with weights of at
+//                               most `largest`: those of 255 are signed ones, on x64 plus 128
 //   LookedUp(bytes, numbers)    of each byte, below 16, its number
 //   WidenExponents              bytes e in memory -> 2^(e - 128)
 //   kSubtractsWide              whether products of 8-bit weights leave out the 128: then nothing is subtracted for it
 //   RoundedToHalf               Floats -> the nearest 16-bit floats, as Floats
+//   RoundBlocks, kRoundedBlocks rounds some blocks of activations to 8 bits, at most so many at a time
 // README.md says what a tile computes.
-
-#include "matmul/round-body.h"
 
 // The nearest number in the upper 16 bits, an even one of two; not a number stays so.
 float RoundedToUpper(float x) {
@@ -85,7 +86,7 @@ template <int kStep>
 Bytes FourBits(const uint8_t* block) {
   const Bytes both = LoadBytes(block + kStep % 4 * kStepBytes);
   if constexpr (kStep < 4) return LowBits<15>(both);
-  else return LowBits<15>(Shifted<4>(both));
+  else return HighHalves(both);
 }
 
 template <>
@@ -165,7 +166,8 @@ inline ONPOLICY_INLINED void Repeat(const Work& work) {
 // With each block: the next lines of what the input says is multiplied next.
 inline ONPOLICY_INLINED void FetchAhead(const TileInput& input, const uint8_t** ahead) {
   constexpr int kSecondCache = 2;
-  for (int64_t line = 0; line < input.ahead_lines; ++line, *ahead += kLineBytes) __builtin_prefetch(*ahead, 0, kSecondCache);
+  for (const uint8_t* end = *ahead + input.ahead_lines * kLineBytes; *ahead != end; *ahead += kLineBytes)
+    __builtin_prefetch(*ahead, 0, kSecondCache);
 }
 
 // kVectors vectors of rows x kTokens tokens, from a row on. All sums stay in registers.
@@ -200,9 +202,9 @@ void RunRows(const TileInput& input, int64_t row) {
 #pragma GCC unroll 2
         for (int v = 0; v < kVectors; ++v) {
           const Bytes weights = panel.template Weights<kStep>(b, v * kLanes);
-#pragma GCC unroll 8
-          for (int t = 0; t < kTokens; ++t)
-            Dot<Type::kLargest, decltype(i)::value>(dots[v][t], held[v][t], weights, SetInts(group[kStep * kTokens + t]));
+          Repeat<kTokens>([&](auto t) ONPOLICY_INLINED {
+            Dot<Type::kLargest, decltype(i)::value>(dots[v][t], held[v][t], weights, StepOf<kStep, t, kTokens>(group));
+          });
         }
       });
 #pragma GCC unroll 2
@@ -254,16 +256,17 @@ void RunFloats(const TileInput& input) {
     for (int v = 0; v < kVectors; ++v)
 #pragma GCC unroll 8
       for (int t = 0; t < kTokens; ++t) parts[v][t] = SetFloats(0);
-#pragma GCC unroll 4
-    for (int64_t i = 0; i < kBlock; ++i, x += kTokens, column += kColumnBytes) {
-      Floats weights[kVectors];
+    for (int64_t i = 0; i < kBlock; i += 4, x += 4 * kTokens)
+      Repeat<4>([&](auto c) ONPOLICY_INLINED {
+        Floats weights[kVectors];
 #pragma GCC unroll 2
-      for (int v = 0; v < kVectors; ++v) weights[v] = LoadNumbers<Type>(column + v * kVectorBytes);
-#pragma GCC unroll 8
-      for (int t = 0; t < kTokens; ++t)
+        for (int v = 0; v < kVectors; ++v) weights[v] = LoadNumbers<Type>(column + v * kVectorBytes);
+        column += kColumnBytes;
+        Repeat<kTokens>([&](auto t) ONPOLICY_INLINED {
 #pragma GCC unroll 2
-        for (int v = 0; v < kVectors; ++v) parts[v][t] = Added(weights[v], SetFloats(x[t]), parts[v][t]);
-    }
+          for (int v = 0; v < kVectors; ++v) parts[v][t] = Added(weights[v], ValueAt<c * kTokens + t>(x), parts[v][t]);
+        });
+      });
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v)
 #pragma GCC unroll 8
@@ -275,13 +278,22 @@ void RunFloats(const TileInput& input) {
     for (int t = 0; t < kTokens; ++t) StoreFloats(sums[v][t], input.y + t * input.stride + v * kLanes);
 }
 
+// Runs each part of a panel, of so many rows. The first one fetches for all.
+template <int kRows, typename Run>
+void ForEachPart(TileInput input, const Run& run) {
+  for (int64_t row = 0; row < kPanel; row += kRows) {
+    run(input, row);
+    input.ahead_lines = 0;
+  }
+}
+
 template <typename Type, int kTokens>
 void RunTile(const TileInput& input) {
   if constexpr (Type::kTerms == Terms::kFloats) {
     RunFloats<Type, kTokens>(input);
   } else {
     constexpr int kVectors = TileVectors(kTokens);
-    for (int64_t row = 0; row < kPanel; row += kVectors * kLanes) RunRows<Type, kVectors, kTokens>(input, row);
+    ForEachPart<kVectors * kLanes>(input, RunRows<Type, kVectors, kTokens>);
   }
 }
 

@@ -6,6 +6,10 @@
 
 #if defined(__x86_64__) && (defined(__linux__) || defined(__MINGW32__))
 #define ONPOLICY_X86_PRODUCTS
+#define ONPOLICY_PRODUCTS
+#elif defined(__aarch64__) && defined(__linux__)
+#define ONPOLICY_ARM_PRODUCTS
+#define ONPOLICY_PRODUCTS
 #endif
 
 namespace onpolicy::matmul {
@@ -37,6 +41,18 @@ struct TileInput {
 };
 using RunTileFunction = void(const TileInput& input);
 
+// Blocks of a group of tokens that are rounded together: number i is of token i % tokens, block first + i / tokens.
+struct RoundedBlocks {
+  const float* const* x;  // (tokens)
+  int64_t first;
+  int tokens, blocks;
+  int32_t* rows;  // of the first block
+  int64_t block_numbers;
+
+  int count() const { return tokens * blocks; }
+  const float* Values(int i) const { return x[i % tokens] + (first + i / tokens) * kBlock; }
+};
+
 struct Kernels {
   const char* name;
   bool (*is_supported)();
@@ -53,6 +69,8 @@ const Kernels* BestKernels();
 extern const Kernels* const kAvx512Kernels;
 extern const Kernels* const kAvxVnniKernels;
 extern const Kernels* const kAvx2Kernels;
-inline const std::array kAllKernels = {kAvx512Kernels, kAvxVnniKernels, kAvx2Kernels};
+extern const Kernels* const kI8mmKernels;
+extern const Kernels* const kDotprodKernels;
+inline const std::array kAllKernels = {kAvx512Kernels, kAvxVnniKernels, kAvx2Kernels, kI8mmKernels, kDotprodKernels};
 
 }  // namespace onpolicy::matmul

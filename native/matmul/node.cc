@@ -6,7 +6,7 @@
 #include "matmul/experts.h"
 #include "matmul/team.h"
 
-#ifdef ONPOLICY_X86_PRODUCTS
+#ifdef ONPOLICY_PRODUCTS
 
 // ggml's abstract class, whose virtual table this addon brings itself.
 namespace ggml::cpu {

@@ -1,4 +1,4 @@
-// What kernel-body.h includes inside the namespace of a set: blocks of activations -> 8 bits, by instructions of AVX2 that all sets have.
+// What the sets of x64 include inside their namespace: blocks of activations -> 8 bits, by instructions of AVX2 that all of them have.
 // A vector has a lane for each block of each token, so that scales and sums of 8 of them are computed at once.
 
 constexpr int kRoundedBlocks = 8;
@@ -40,26 +40,16 @@ __m256i SumOfBytes(const __m256i* v) {
   return _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
 }
 
-// Some blocks of a group of tokens: lane i is token i % tokens of block first + i / tokens.
-struct RoundedBlocks {
-  const float* const* x;  // (tokens)
-  int64_t first;
-  int tokens, blocks;
-  int32_t* rows;  // of the first block
-  int64_t block_numbers;
-
-  int count() const { return tokens * blocks; }
-  const float* Values(int i) const { return x[i % tokens] + (first + i / tokens) * kBlock; }
-  void Store(__m256i row, int64_t index) const {
-    int32_t* to = rows + index * tokens;
-    if (tokens == kRoundedBlocks) return _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), row);
-    alignas(32) int32_t numbers[kRoundedBlocks];
-    _mm256_store_si256(reinterpret_cast<__m256i*>(numbers), row);
-    for (int i = 0; i < count(); i += tokens, to += block_numbers)
-      for (int t = 0; t < tokens; ++t) to[t] = numbers[i + t];
-  }
-  void Store(__m256 row, int64_t index) const { Store(_mm256_castps_si256(row), index); }
-};
+// Stores a row of some blocks, a lane of each.
+void StoreRow(const RoundedBlocks& blocks, __m256i row, int64_t index) {
+  int32_t* to = blocks.rows + index * blocks.tokens;
+  if (blocks.tokens == kRoundedBlocks) return _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), row);
+  alignas(32) int32_t numbers[kRoundedBlocks];
+  _mm256_store_si256(reinterpret_cast<__m256i*>(numbers), row);
+  for (int i = 0; i < blocks.count(); i += blocks.tokens, to += blocks.block_numbers)
+    for (int t = 0; t < blocks.tokens; ++t) to[t] = numbers[i + t];
+}
+void StoreRow(const RoundedBlocks& blocks, __m256 row, int64_t index) { StoreRow(blocks, _mm256_castps_si256(row), index); }
 
 // As ggml: by 127 / largest, to even, and the scale in 16 bits.
 void RoundBlocks(const RoundedBlocks& blocks, const Format& format) {
@@ -84,13 +74,13 @@ void RoundBlocks(const RoundedBlocks& blocks, const Format& format) {
   }
   Transpose(steps);
   const __m256i in_order[kSteps] = {steps[0], steps[4], steps[1], steps[5], steps[2], steps[6], steps[3], steps[7]};
-  for (int64_t step = 0; step < kSteps; ++step) blocks.Store(in_order[step], step);
+  for (int64_t step = 0; step < kSteps; ++step) StoreRow(blocks, in_order[step], step);
   const __m256 scale = _mm256_cvtph_ps(_mm256_cvtps_ph(_mm256_div_ps(largest, most), _MM_FROUND_TO_NEAREST_INT));
-  blocks.Store(scale, kScaleRow);
+  StoreRow(blocks, scale, kScaleRow);
   const __m256i first = SumOfBytes(in_order), second = SumOfBytes(in_order + kSteps / 2), both = _mm256_add_epi32(first, second);
   const auto subtracted = [&](__m256i sum) { return _mm256_mullo_epi32(sum, _mm256_set1_epi32(-format.offset)); };
-  if (format.terms == Terms::kMinimum) return blocks.Store(_mm256_mul_ps(scale, _mm256_cvtepi32_ps(both)), kSumRow);
-  if (format.terms == Terms::kOffset) return blocks.Store(subtracted(both), kSumRow);
-  blocks.Store(subtracted(first), kSumRow);
-  blocks.Store(subtracted(second), kSumRow + 1);
+  if (format.terms == Terms::kMinimum) return StoreRow(blocks, _mm256_mul_ps(scale, _mm256_cvtepi32_ps(both)), kSumRow);
+  if (format.terms == Terms::kOffset) return StoreRow(blocks, subtracted(both), kSumRow);
+  StoreRow(blocks, subtracted(first), kSumRow);
+  StoreRow(blocks, subtracted(second), kSumRow + 1);
 }

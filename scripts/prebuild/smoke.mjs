@@ -1,6 +1,6 @@
 // The main jobs on the embedded model -> one line of JSON with what can be compared between platforms. Runs in a folder that has the
 // packed library, and keeps its store in a folder whose name has blanks and letters of several scripts. With the word
-// `pictures` it asks about one, too.
+// `pictures` it asks about one, too; with `answers` it ends behind the first answers.
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -31,6 +31,12 @@ for (const question of ['What is the capital of Peru?', 'What is 45 - 5?', 'What
   answers.push({ text: message.content, logprobs: logprobs.content.map(({ logprob }) => logprob) });
 }
 const [{ kernels }] = runtime.stats().kernels;
+const host = `${process.platform}-${process.arch}`;
+if (process.argv.includes('answers')) {
+  await runtime.close();
+  fs.writeFileSync('smoke.json', JSON.stringify({ host, kernels, answers }));
+  process.exit();
+}
 
 let streamed = '';
 const stream = await runtime.createCompletion({
@@ -98,7 +104,7 @@ const inWorker = await new Promise((resolve, reject) =>
 fs.writeFileSync(
   'smoke.json',
   JSON.stringify({
-    host: `${process.platform}-${process.arch}`,
+    host,
     kernels,
     answers,
     streamed,

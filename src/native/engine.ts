@@ -72,7 +72,7 @@ export type DraftColumns = {
  * What runs the matmuls of a model's weights: our kernels for an instruction set of this processor, or `plain`: the
  * engine's own.
  */
-export type Kernels = 'avx512' | 'avxvnni' | 'avx2' | 'plain';
+export type Kernels = 'avx512' | 'avxvnni' | 'avx2' | 'i8mm' | 'dotprod' | 'plain';
 
 /** A loaded GGUF model. */
 export type NativeModel = {

@@ -135,7 +135,7 @@ export const runtimeDefinitions: s.Definitions = {
     prefixCache: s.flag(true, 'Whether finished prefixes stay cached for later requests.'),
     deterministic: s.flag(
       false,
-      'Whether models are refused that cannot give a request the same logits, to the last bit, whatever runs beside it, however its prompt is computed and whether its beginning was cached. Quantized models on Linux and Windows x64 do so anyway. See docs/determinism.md.',
+      'Whether models are refused that cannot give a request the same logits, to the last bit, whatever runs beside it, however its prompt is computed and whether its beginning was cached. Quantized models on Linux and Windows x64 and on Linux arm64 do so anyway. See docs/determinism.md.',
     ),
     logprobsMode: s.oneOf(
       'Log-probabilities of the model itself (`raw`) or after the whole sampling pipeline.',
