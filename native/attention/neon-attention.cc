@@ -15,7 +15,8 @@ namespace {
 struct Wide {
   float32x4_t v[4];
 };
-constexpr int kTileSums = 4, kTileRows = 2, kValueRows = 6, kValueVectors = 1, kDeltaRows = 1;
+constexpr int kTileSums = 4, kTileRows = 2, kValueRows = 6, kValueVectors = 1, kDeltaRows = 1, kManyRows = 6, kManyVectors = 1;
+constexpr int kScoreRows = 2, kScoreVectors = 1;
 
 template <typename Work>
 inline Wide Each(const Work& work) { return {{work(0), work(1), work(2), work(3)}}; }
@@ -41,6 +42,10 @@ inline Wide OrZero(Wide x, Wide floor, Wide value) {
   return Each([&](int i) {
     return vreinterpretq_f32_u32(vandq_u32(vcgeq_f32(x.v[i], floor.v[i]), vreinterpretq_u32_f32(value.v[i])));
   });
+}
+inline Wide Where(uint16_t bits, Wide value, Wide other) {
+  constexpr uint32x4_t ones = {1, 2, 4, 8};
+  return Each([&](int i) { return vbslq_f32(vtstq_u32(vdupq_n_u32(bits >> (4 * i)), ones), value.v[i], other.v[i]); });
 }
 inline Wide WidenHalves(const uint8_t* from) {
   const float16x8_t low = vreinterpretq_f16_u8(vld1q_u8(from)), high = vreinterpretq_f16_u8(vld1q_u8(from + 16));
@@ -73,7 +78,25 @@ inline float SumOf(Wide v) {
   return vpadds_f32(vadd_f32(vget_low_f32(four), vget_high_f32(four)));
 }
 
+// kLanes vectors: number j of vector i becomes number i of vector j. By squares of four.
+inline void Transpose(Wide* square) {
+  Wide from[16];
+  for (int i = 0; i < 16; ++i) from[i] = square[i];
+  for (int row = 0; row < 4; ++row)
+    for (int column = 0; column < 4; ++column) {
+      const auto at = [&](int i) { return from[4 * row + i].v[column]; };
+      const float64x2_t even = vreinterpretq_f64_f32(vtrn1q_f32(at(0), at(1))), even_after = vreinterpretq_f64_f32(vtrn1q_f32(at(2), at(3)));
+      const float64x2_t odd = vreinterpretq_f64_f32(vtrn2q_f32(at(0), at(1))), odd_after = vreinterpretq_f64_f32(vtrn2q_f32(at(2), at(3)));
+      Wide* to = square + 4 * column;
+      to[0].v[row] = vreinterpretq_f32_f64(vzip1q_f64(even, even_after));
+      to[1].v[row] = vreinterpretq_f32_f64(vzip1q_f64(odd, odd_after));
+      to[2].v[row] = vreinterpretq_f32_f64(vzip2q_f64(even, even_after));
+      to[3].v[row] = vreinterpretq_f32_f64(vzip2q_f64(odd, odd_after));
+    }
+}
+
 #include "attention/kernel-body.h"
+#include "attention/many-rows-body.h"
 #include "attention/recurrent-body.h"
 
 uint64_t Visible(const uint16_t* mask) {
