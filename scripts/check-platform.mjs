@@ -10,6 +10,7 @@ import { runSuite } from './prebuild/suite.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const LARGEST_DIFFERENCE = 1e-3; // of a log-probability
+const LARGEST_OF_OWN_KERNELS = 1e-6; // their bits are the same; other operations of the engine round differently
 const host = { options: [], program: [process.execPath] };
 const PLATFORMS = {
   'linux-arm64': {
@@ -87,7 +88,8 @@ function check() {
     const own = platform.kernels ?? kernels;
     if (ranWith !== own && (platform.processor !== process.arch || !hasMatrixUnit()))
       throw new Error(`expected the kernels ${own}, ran with ${ranWith}`);
-    const difference = compare(found, expected);
+    const areOwn = ranWith !== 'plain' && kernels !== 'plain';
+    const difference = compare(found, expected, areOwn ? LARGEST_OF_OWN_KERNELS : LARGEST_DIFFERENCE);
     for (const [processor, itsKernels] of Object.entries(platform.older ?? {})) {
       process.env.QEMU_CPU = processor;
       const older = smoke(
@@ -99,7 +101,11 @@ function check() {
       delete process.env.QEMU_CPU;
       if (older.kernels !== itsKernels)
         throw new Error(`expected the kernels ${itsKernels} on ${processor}, ran with ${older.kernels}`);
-      const itsDifference = compare({ answers: older.answers }, { answers: expected.answers });
+      const itsDifference = compare(
+        { answers: older.answers },
+        { answers: expected.answers },
+        LARGEST_DIFFERENCE,
+      );
       console.log(
         `${name}, ${processor}: kernels ${itsKernels}, log-probabilities within ${itsDifference.toExponential(1)}`,
       );
@@ -175,7 +181,7 @@ function smoke(folder, { options, ...started }, packages, topics) {
 }
 
 /** Throws when anything but log-probabilities differs; the largest difference of those otherwise. */
-function compare(found, expected) {
+function compare(found, expected, most) {
   const without = (result) =>
     JSON.stringify(result, (key, value) => (key === 'logprobs' ? value.length : value));
   if (without(found) !== without(expected))
@@ -184,7 +190,7 @@ function compare(found, expected) {
     logprobs.map((value, i) => Math.abs(value - found.answers[answer].logprobs[i])),
   );
   const largest = Math.max(...differences);
-  if (largest > LARGEST_DIFFERENCE) throw new Error(`log-probabilities differ by ${largest}`);
+  if (largest > most) throw new Error(`log-probabilities differ by ${largest}`);
   return largest;
 }
 
