@@ -54,12 +54,6 @@ class BasicHashIndex {
     AddHash(hash, value);
   }
   size_t size() const { return count_; }
-  // Calls `take(hash, value)` for every entry.
-  template <typename Take>
-  void ForEachHash(Take take) const {
-    for (const Slot& slot : slots_)
-      if (slot.value != kNone) take(slot.hash, slot.value);
-  }
   // Removes all entries, and frees a large table.
   void Clear() {
     if (slots_.size() > kSmall) slots_.resize(kSmall);

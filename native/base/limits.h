@@ -58,7 +58,7 @@ constexpr size_t kBelowSteps = 2'000;            // branches that are looked at 
 constexpr uint32_t kSubsumptionSteps = 12'000;   // steps of all comparisons of one closure
 constexpr uint32_t kLeastSubsumptionSteps = 80;  // steps of one comparison beyond those
 constexpr uint32_t kSubsumptionDepth = 4'000;    // nested pairs of one comparison
-constexpr size_t kSubsumptionAnswers = 1u << 20;  // answers in one generation of the memo
+constexpr size_t kSubsumptionAnswers = 1u << 17;  // answers in one generation of the memo
 
 // Masks.
 constexpr size_t kMaskWords = 8u << 20;          // 32-bit words of the masks that a constraint caches

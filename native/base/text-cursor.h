@@ -1,7 +1,10 @@
 // A text and the position in it.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
+
+#include "base/utf8.h"
 
 namespace onpolicy::grammar {
 
@@ -15,6 +18,26 @@ class TextCursor {
     if (AtEnd() || text_.substr(at_, prefix.size()) != prefix) return false;
     at_ += prefix.size();
     return true;
+  }
+
+  // The number of so many hexadecimal digits; -1 where they are not there.
+  int64_t Hex(size_t digits) {
+    int64_t value = 0;
+    for (size_t i = 0; i < digits; i++, at_++) {
+      const int digit = HexDigit(Peek());
+      if (digit < 0) return -1;
+      value = value * 16 + digit;
+    }
+    return value;
+  }
+  // The code point behind \u, of one escape or of a pair of surrogates; -1 as above.
+  int64_t UnicodeEscape() {
+    const int64_t high = Hex(4);
+    const size_t after = at_;
+    if (high >= 0xD800 && high <= 0xDBFF && Take("\\u"))
+      if (const int64_t low = Hex(4); low >= 0xDC00 && low <= 0xDFFF) return 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00);
+    at_ = after;
+    return high;
   }
 
   std::string_view text_;

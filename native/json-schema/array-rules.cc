@@ -238,12 +238,7 @@ Symbol ArrayRules::AfterUniqueComma(const ArrayState& state) {
 // An item behind a comma, with the blanks before it.
 Symbol ArrayRules::SpacedItem(const ArrayState& state) {
   return items_.Get(state, [&] {
-    const Symbol item = context_.grammar.Rule([this, state](Grammar&) { return Productions(state, true); });
-    return context_.grammar.Rule([this, item](Grammar& grammar) {
-      std::vector<SequenceId> result;
-      if (!grammar.IsEmptyRule(item)) result.push_back(context_.Sequence(context_.marks.gap, {item}));
-      return result;
-    });
+    return context_.grammar.Rule([this, state](Grammar&) { return context_.Behind(context_.marks.gap, Productions(state, true)); });
   });
 }
 

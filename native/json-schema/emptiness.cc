@@ -13,12 +13,7 @@ bool Emptiness::IsEmpty(FormulaId formula) {
     assumptions_.Add({.checking = true});
     return true;
   }
-  struct Check {
-    std::set<FormulaId>& all;
-    FormulaId formula;
-    ~Check() { all.erase(formula); }
-  };
-  const Check check{checking_, formula};
+  const InProgress checking{checking_, formula};
   const ScopedValue<bool> plain = shapes_.WithoutEvaluation();
   const auto [empty, assumed] = assumptions_.AskApart([&] {
     const std::vector<Shape> shapes = shapes_.Of(formula);
@@ -72,18 +67,13 @@ bool Emptiness::LacksKeys(const Shape& shape) {
 
 // Whether some member can have a key and a value of the demand.
 bool Emptiness::CanMeet(const Shape& shape, const Atom& demand) {
-  std::vector<NodeId> texts;
-  for (const std::string& key : parts_.KnownKeys(shape)) {
-    texts.push_back(parts_.KeyNode(key));
-    if (pool_.IsLive(pool_.And({demand.node, texts.back()})) && parts_.AllowsName(shape, key) &&
+  for (const std::string& key : parts_.KnownKeys(shape))
+    if (pool_.IsLive(pool_.And({demand.node, parts_.KeyNode(key)})) && parts_.AllowsName(shape, key) &&
         !IsEmpty(formulas_.And({parts_.MemberFormula(shape, key), demand.formula})))
       return true;
-  }
-  std::vector<NodeId> further{values_.strict_text().AnyText(), demand.node, pool_.Not(pool_.Alternate(std::move(texts)))};
-  further.insert(further.end(), shape.names.begin(), shape.names.end());
   size_t classes = 0;
   bool can_meet = false;
-  parts_.ForEachKeyClass(shape, pool_.And(std::move(further)), [&](NodeId, FormulaId formula) {
+  parts_.ForEachKeyClass(shape, pool_.And({parts_.FurtherKeys(shape), demand.node}), [&](NodeId, FormulaId formula) {
     can_meet = !IsEmpty(formulas_.And({demand.formula, formula}));
     return !can_meet && ++classes < limits::kSearchedClasses;
   });

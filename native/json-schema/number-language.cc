@@ -7,206 +7,132 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <utility>
 
 namespace onpolicy::grammar {
 
 namespace {
 
-// How far a number is parsed: -?(0|[1-9][0-9]*)(\.[0-9]+)?
-enum NumberPart : uint32_t { kStart, kMinus, kZero, kInteger, kPoint, kFraction };
+// How far a number is read: -?(0|[1-9][0-9]*)(\.[0-9]+)?, and perhaps an exponent.
+enum NumberPart : uint32_t { kStart, kMinus, kZero, kInteger, kPoint, kFraction, kMark, kMarkSign, kExponent, kParts };
 
-bool Advance(NumberPart phase, uint8_t byte, NumberPart* next) {
-  const bool digit = byte >= '0' && byte <= '9';
-  switch (phase) {
+bool IsDigit(uint8_t byte) { return byte >= '0' && byte <= '9'; }
+
+// Up to the exponent.
+bool Advance(NumberPart part, uint8_t byte, NumberPart* next) {
+  switch (part) {
     case kStart:
     case kMinus:
-      if (byte == '-' && phase == kStart) return *next = kMinus, true;
+      if (byte == '-' && part == kStart) return *next = kMinus, true;
       if (byte == '0') return *next = kZero, true;
-      return *next = kInteger, digit;
+      return *next = kInteger, IsDigit(byte);
     case kZero:
       return *next = kPoint, byte == '.';
     case kInteger:
       if (byte == '.') return *next = kPoint, true;
-      return *next = kInteger, digit;
+      return *next = kInteger, IsDigit(byte);
     default:
-      return *next = kFraction, digit;
+      return *next = kFraction, IsDigit(byte);
   }
 }
 
-bool CanEnd(NumberPart phase) { return phase == kZero || phase == kInteger || phase == kFraction; }
+bool CanEnd(NumberPart part) { return part == kZero || part == kInteger || part == kFraction || part == kExponent; }
 
-// Compares the number read so far with a bound, sign by sign and digit by digit.
+// Compares the number read so far with a bound: sign, power of ten of the first digit that is not 0, digits from there on. An
+// exponent may follow one digit before the point, which is not 0: as programs write them.
 class OrderAutomaton : public Automaton {
  public:
   OrderAutomaton(const Decimal& bound, unsigned relations)
-      : negative_(bound.negative), integer_(bound.IntegerDigits()), fraction_(bound.FractionDigits()),
-        relations_(relations) {}
+      : negative_(bound.negative), digits_(bound.digits),
+        power_(bound.IsZero() ? 0 : static_cast<int64_t>(bound.digits.size()) - 1 + bound.exponent),
+        largest_(static_cast<uint32_t>(std::abs(power_)) + 1), relations_(relations) {}
 
   uint32_t Next(uint32_t packed, uint8_t byte) override {
     State state = Unpack(packed);
-    NumberPart next;
-    if (!Advance(state.phase, byte, &next)) return kDead;
-    if (byte == '-') {
-      state.minus = 1;
-    } else if (next == kZero || next == kInteger) {
-      // Digits beyond the bound's length decide by length alone.
-      if (state.order == 1 && state.count < integer_.size()) state.order = Order(byte, integer_[state.count]);
-      if (byte != '0') state.nonzero = 1;
-      if (state.count <= integer_.size()) state.count++;
-    } else if (next == kPoint) {
-      if (state.count != integer_.size()) state.order = state.count < integer_.size() ? 0 : 2;
-      state.count = 0;
-    } else if (next == kFraction) {
-      const uint8_t digit = state.count < fraction_.size() ? static_cast<uint8_t>(fraction_[state.count]) : '0';
-      if (state.order == 1) state.order = Order(byte, digit);
-      if (byte != '0') state.nonzero = 1;
-      if (state.count < fraction_.size()) state.count++;
+    if (state.part >= kMark) {
+      const bool is_sign = state.part == kMark && (byte == '+' || byte == '-');
+      if (!is_sign && !IsDigit(byte)) return kDead;
+      if (is_sign) state.below = byte == '-';
+      if (!is_sign) state.power = std::min<uint32_t>(state.power * 10 + (byte - '0'), largest_);
+      state.part = is_sign ? kMarkSign : kExponent;
+    } else if (byte == 'e' || byte == 'E') {
+      const bool has_one_digit = state.power == 0 && (state.part == kInteger || state.part == kFraction);
+      if (!has_one_digit) return kDead;
+      state.part = kMark;
+    } else {
+      NumberPart next;
+      if (!Advance(state.part, byte, &next)) return kDead;
+      if (byte == '-') state.minus = 1;
+      if (IsDigit(byte)) Read(byte, next, &state);
+      state.part = next;
     }
-    state.phase = next;
-    if (relations_ == kEqual && IsOff(state)) return kDead;
-    return Pack(state);
-  }
-
-  bool Accepts(uint32_t packed) override {
-    State state = Unpack(packed);
-    if (!CanEnd(state.phase)) return false;
-    unsigned order = state.order;
-    if (state.phase != kFraction && state.count != integer_.size()) order = state.count < integer_.size() ? 0 : 2;
-    const size_t read = state.phase == kFraction ? state.count : 0;
-    if (order == 1 && read < fraction_.size() && fraction_.find_first_not_of('0', read) != std::string::npos) order = 0;
-    const bool minus = state.minus && state.nonzero;  // -0 is 0
-    const bool bound_is_zero = integer_ == "0" && fraction_.empty();
-    int relation = static_cast<int>(order) - 1;  // of the absolute values
-    if (minus != (negative_ && !bound_is_zero)) {
-      relation = minus ? -1 : 1;
-      if (!minus && !state.nonzero && bound_is_zero) relation = 0;
-    } else if (minus) {
-      relation = -relation;
-    }
-    return relations_ & (relation < 0 ? kLess : relation == 0 ? kEqual : kGreater);
-  }
-  std::string Content() const override {
-    return std::string("order ") + (negative_ ? "-" : "") + integer_ + "." + fraction_ + " " + std::to_string(relations_);
-  }
-
- private:
-  struct State {
-    NumberPart phase;
-    uint32_t minus, nonzero, order, count;  // order: 0 below, 1 equal, 2 above
-  };
-  // Whether no number that begins so equals the bound.
-  bool IsOff(const State& state) const {
-    const bool is_zero = integer_ == "0" && fraction_.empty();
-    const bool is_whole = state.phase == kZero || state.phase == kInteger;
-    return state.order != 1 || (is_whole && state.count > integer_.size()) || (!is_zero && (state.minus == 1) != negative_);
-  }
-  static uint32_t Order(uint8_t digit, char bound) {
-    return digit < static_cast<uint8_t>(bound) ? 0 : digit > static_cast<uint8_t>(bound) ? 2 : 1;
-  }
-  static uint32_t Pack(const State& state) {
-    return state.phase | state.minus << 3 | state.nonzero << 4 | state.order << 5 | state.count << 7;
-  }
-  static State Unpack(uint32_t packed) {
-    if (packed == 0) return {kStart, 0, 0, 1, 0};
-    return {static_cast<NumberPart>(packed & 7), (packed >> 3) & 1, (packed >> 4) & 1, (packed >> 5) & 3, packed >> 7};
-  }
-
-  bool negative_;
-  std::string integer_, fraction_;
-  unsigned relations_;
-};
-
-// The same for numbers with an exponent and one digit before the point, which is not 0: as programs write them.
-class ExponentOrderAutomaton : public Automaton {
- public:
-  ExponentOrderAutomaton(const Decimal& bound, unsigned relations)
-      : is_zero_(bound.IsZero()), negative_(bound.negative), digits_(bound.digits),
-        exponent_(is_zero_ ? 0 : static_cast<int64_t>(bound.digits.size()) - 1 + bound.exponent),
-        largest_(static_cast<uint32_t>(std::abs(exponent_)) + 1), relations_(relations) {}
-
-  uint32_t Next(uint32_t packed, uint8_t byte) override {
-    State state = Unpack(packed);
-    const bool is_digit = byte >= '0' && byte <= '9', is_e = byte == 'e' || byte == 'E';
-    switch (state.part) {
-      case kBegin:
-      case kSign:
-        if (byte == '-' && state.part == kBegin) {
-          state.minus = 1;
-          return Pack(state, kSign);
-        }
-        if (byte == '0' || !is_digit) return kDead;
-        Compare(&state, byte);
-        return Pack(state, kDigit);
-      case kDigit:
-        return byte == '.' ? Pack(state, kDot) : is_e ? Pack(state, kMark) : kDead;
-      case kDot:
-      case kDigits:
-        if (is_e && state.part == kDigits) return Pack(state, kMark);
-        if (!is_digit) return kDead;
-        Compare(&state, byte);
-        return Pack(state, kDigits);
-      case kMark:
-        if (byte == '+' || byte == '-') {
-          state.below = byte == '-';
-          return Pack(state, kMarkSign);
-        }
-        [[fallthrough]];
-      case kMarkSign:
-      case kExponent:
-        if (!is_digit) return kDead;
-        state.exponent = std::min<uint32_t>(state.exponent * 10 + (byte - '0'), largest_);
-        return Pack(state, kExponent);
-    }
-    return kDead;
+    const bool is_off = state.order != kSame || (!digits_.empty() && (state.minus == 1) != negative_);
+    return relations_ == kEqual && is_off ? kDead : Pack(state);
   }
 
   bool Accepts(uint32_t packed) override {
     const State state = Unpack(packed);
-    if (state.part != kExponent) return false;
+    const bool is_zero = digits_.empty();
+    if (!CanEnd(state.part)) return false;
     int relation = state.minus ? -1 : 1;
-    if (!is_zero_ && (state.minus == 1) == negative_) {
-      const int64_t exponent = state.below ? -static_cast<int64_t>(state.exponent) : static_cast<int64_t>(state.exponent);
-      int size = static_cast<int>(state.order) - 1;  // of the absolute values
-      if (size == 0 && digits_.find_first_not_of('0', state.count) != std::string::npos) size = -1;
-      if (exponent != exponent_) size = exponent < exponent_ ? -1 : 1;
-      relation *= size;
+    if (!state.HasBegun()) {  // -0 is 0
+      relation = is_zero ? 0 : negative_ ? 1 : -1;
+    } else if (!is_zero && (state.minus == 1) == negative_) {
+      const int64_t power = state.below ? -static_cast<int64_t>(state.power) : static_cast<int64_t>(state.power);
+      int size = state.order == kSame ? (state.count < digits_.size() ? -1 : 0) : state.order == kLower ? -1 : 1;
+      if (power != power_) size = power < power_ ? -1 : 1;
+      relation *= size;  // that of the absolute values
     }
     return relations_ & (relation < 0 ? kLess : relation == 0 ? kEqual : kGreater);
   }
   std::string Content() const override {
-    return std::string("exponent order ") + (negative_ ? "-" : "") + digits_ + "e" + std::to_string(exponent_) + " " +
-           std::to_string(relations_) + (is_zero_ ? " zero" : "");
+    return std::string("order ") + (negative_ ? "-" : "") + digits_ + "e" + std::to_string(power_) + " " + std::to_string(relations_);
   }
 
  private:
-  enum Part : uint32_t { kBegin, kSign, kDigit, kDot, kDigits, kMark, kMarkSign, kExponent };
+  enum Order : uint32_t { kSame, kLower, kHigher };  // of the digits so far
   struct State {
-    Part part;
-    uint32_t minus, order, below, count, exponent;  // order: 0 below, 1 equal, 2 above; count: digits compared
+    NumberPart part = kStart;
+    uint32_t minus = 0, order = kSame;
+    uint32_t below = 0, power = 0;  // of ten: whether it is below zero, and its amount
+    uint32_t count = 0;             // digits of the bound that are compared, as long as all are the same
+    bool HasBegun() const { return order != kSame || count > 0; }
   };
-  void Compare(State* state, uint8_t digit) const {
+  void Read(uint8_t digit, NumberPart next, State* state) const {
+    const bool has_begun = state->HasBegun(), is_below = next == kFraction && !has_begun;
+    if (is_below) state->below = 1;
+    if (is_below || (next == kInteger && state->part == kInteger)) state->power = std::min(state->power + 1, largest_);
+    if ((!has_begun && digit == '0') || state->order != kSame) return;
     const uint8_t other = state->count < digits_.size() ? static_cast<uint8_t>(digits_[state->count]) : '0';
-    if (state->order == 1 && digit != other) state->order = digit < other ? 0 : 2;
-    if (state->count < digits_.size()) state->count++;
+    if (digit != other) {
+      state->order = digit < other ? kLower : kHigher;
+      state->count = 0;
+    } else if (state->count < digits_.size()) {
+      state->count++;
+    }
   }
-  static uint32_t Pack(const State& state, Part part) {
-    return part | state.minus << 3 | state.order << 4 | state.below << 6 | state.count << 7 | state.exponent << 17;
+  // The state at the start is 0.
+  uint32_t Pack(const State& state) const {
+    return ((((state.count * (largest_ + 1) + state.power) * 2 + state.below) * 3 + state.order) * 2 + state.minus) * kParts + state.part;
   }
-  static State Unpack(uint32_t packed) {
-    if (packed == 0) return {kBegin, 0, 1, 0, 0, 0};
-    return {static_cast<Part>(packed & 7), (packed >> 3) & 1, (packed >> 4) & 3, (packed >> 6) & 1, (packed >> 7) & 1023, packed >> 17};
+  State Unpack(uint32_t packed) const {
+    const auto take = [&](uint32_t size) { return std::exchange(packed, packed / size) % size; };
+    State state;
+    state.part = static_cast<NumberPart>(take(kParts));
+    state.minus = take(2);
+    state.order = take(3);
+    state.below = take(2);
+    state.power = take(largest_ + 1);
+    state.count = packed;
+    return state;
   }
 
-  bool is_zero_, negative_;
+  bool negative_;
   std::string digits_;
-  int64_t exponent_;  // of the bound, with one digit before the point
-  uint32_t largest_;  // exponents from here on are all alike
+  int64_t power_;     // of ten, of the bound's first digit
+  uint32_t largest_;  // powers from here on are all alike
   unsigned relations_;
 };
-
-// Bounds of more digits are compared without exponents only.
-constexpr size_t kComparedDigits = 1000;
-constexpr int64_t kComparedExponent = 8000;
 
 // The remainder of the digits so far; fraction digits beyond the step's own must be zero.
 class MultipleAutomaton : public Automaton {
@@ -214,12 +140,12 @@ class MultipleAutomaton : public Automaton {
   MultipleAutomaton(uint32_t step, uint32_t scale, bool inverted) : step_(step), scale_(scale), inverted_(inverted) {}
 
   uint32_t Next(uint32_t packed, uint8_t byte) override {
-    const NumberPart phase = static_cast<NumberPart>(packed & 7);
+    const NumberPart part = static_cast<NumberPart>(packed & 7);
     uint32_t count = (packed >> 3) & 15;
     uint32_t rest = packed >> 7;
     NumberPart next;
-    if (!Advance(phase, byte, &next)) return kDead;
-    if (byte >= '0' && byte <= '9') {
+    if (!Advance(part, byte, &next)) return kDead;
+    if (IsDigit(byte)) {
       if (next == kFraction && count == scale_) {
         if (byte != '0') {
           if (!inverted_) return kDead;
@@ -270,10 +196,7 @@ NumberLanguage::NumberLanguage(RegexPool& pool) : pool_(pool) {
 }
 
 NodeId NumberLanguage::Ordered(const Decimal& bound, unsigned relations) {
-  if (relations == 0) return kNothing;
-  const NodeId plain = pool_.Leaf(pool_.Own(std::make_unique<OrderAutomaton>(bound, relations)), 0);
-  if (bound.digits.size() > kComparedDigits || std::abs(bound.exponent) > kComparedExponent) return plain;
-  return pool_.Alternate({plain, pool_.Leaf(pool_.Own(std::make_unique<ExponentOrderAutomaton>(bound, relations)), 0)});
+  return relations == 0 ? kNothing : pool_.Leaf(pool_.Own(std::make_unique<OrderAutomaton>(bound, relations)), 0);
 }
 
 bool NumberLanguage::Multiple(const Decimal& step, bool inverted, NodeId* result) {

@@ -39,9 +39,8 @@ Symbol ObjectRules::AfterFurther(const ObjectState& state) {
       if (comma == std::string_view::npos || !FindMemberKey(text.substr(0, comma), &key)) return false;
       ObjectState next = state;
       next.further = context_.seen.WithKey(state.further, key);
-      if (Productions(next, true).empty()) return false;
       *result = MemberAfterComma(next);
-      return true;
+      return !grammar.IsEmptyRule(*result);
     });
     return context_.grammar.Rule([this, state, after_comma](Grammar&) {
       std::vector<SequenceId> result{context_.Sequence(context_.marks.bare_comma, {after_comma})};
@@ -53,10 +52,7 @@ Symbol ObjectRules::AfterFurther(const ObjectState& state) {
 
 Symbol ObjectRules::MemberAfterComma(const ObjectState& state) {
   return members_.Get(state, [&] {
-    return context_.grammar.Rule([this, state](Grammar& grammar) {
-      const Symbol rest = grammar.Rule([this, state](Grammar&) { return Productions(state, true); });
-      return std::vector<SequenceId>{context_.Sequence(context_.marks.gap, {rest})};
-    });
+    return context_.grammar.Rule([this, state](Grammar&) { return context_.Behind(context_.marks.gap, Productions(state, true)); });
   });
 }
 
@@ -321,10 +317,7 @@ std::vector<SequenceId> ObjectRules::Productions(const ObjectState& state, bool 
   if (spec.count_matters && state.count >= spec.max) return result;
   if (!is_member && !state.first && !spec.tagged && spec.known.size() > kFewKeys) {
     // The comma and its blanks once for all keys: with each of many keys, every blank would be a state of all of them.
-    std::vector<SequenceId> members = Productions(state, true);
-    if (members.empty()) return result;
-    const Symbol member = context_.grammar.Rule([members = std::move(members)](Grammar&) { return members; });
-    result.push_back(context_.Sequence(context_.marks.comma, {member}));
+    for (SequenceId production : context_.Behind(context_.marks.comma, Productions(state, true))) result.push_back(production);
     return result;
   }
   // Ordered keys may be passed over up to the first that is required.

@@ -90,10 +90,6 @@ FormulaId ObjectSpecs::WithDemands(const ObjectSpec& spec, FormulaId formula, ui
 // Keys beyond the known ones, split by the patterns that they match and by the demands that are about them.
 void ObjectSpecs::AddFurther(const Shape& shape, ObjectSpec* spec) {
   RegexPool& pool = context_.pool;
-  std::vector<NodeId> base{context_.values.strict_text().AnyText()}, known;
-  for (const KnownKey& key : spec->known) known.push_back(key.text);
-  base.insert(base.end(), shape.names.begin(), shape.names.end());
-  if (!known.empty()) base.push_back(pool.Not(pool.Alternate(std::move(known))));
   const bool is_free = context_.parts.Patterns(shape).empty() && shape.names.empty() && !spec->tagged;
   const bool is_counted = spec->min > 0 || !shape.some.empty();
   size_t classes = 0;
@@ -116,7 +112,7 @@ void ObjectSpecs::AddFurther(const Shape& shape, ObjectSpec* spec) {
       self(self, at + 1, is_split ? inside : keys, formula, demands | uint64_t{1} << at, is_whole && !is_split);
     if (has_outside) self(self, at + 1, is_split ? outside : keys, formula, demands, is_whole && !is_split);
   };
-  context_.parts.ForEachKeyClass(shape, pool.And(std::move(base)), [&](NodeId keys, FormulaId formula) {
+  context_.parts.ForEachKeyClass(shape, context_.parts.FurtherKeys(shape), [&](NodeId keys, FormulaId formula) {
     count_class();
     if (formula != kFalseFormula && !context_.shapes.IsEmpty(formula)) add(add, 0, keys, formula, 0, true);
     return true;

@@ -31,6 +31,12 @@ struct RuleContext {
     return grammar.Sequence(symbols);
   }
 
+  // Several productions behind one terminal; none where there are none.
+  std::vector<SequenceId> Behind(NodeId first, std::vector<SequenceId> rest) {
+    if (rest.empty()) return rest;
+    return {Sequence(first, {grammar.Rule([rest = std::move(rest)](Grammar&) { return rest; })})};
+  }
+
   Grammar& grammar;
   RegexPool& pool;
   SchemaCompiler compiler;

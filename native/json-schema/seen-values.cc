@@ -3,12 +3,7 @@
 
 #include <algorithm>
 
-#include "pushdown/text-tools.h"
-
 namespace onpolicy::grammar {
-
-// Longer texts are compared by an automaton of their own.
-static constexpr size_t kShortText = 16;
 
 static JsonValue TextValue(const std::string& text) {
   JsonValue value;
@@ -72,20 +67,12 @@ void SeenValues::Add(const JsonValue& value, Set* set) {
   if (value.IsArray() || value.IsObject()) {
     set->compounds.push_back(value);
   } else if (value.IsString()) {
-    set->texts.push_back(TextOf(value.text));
+    set->texts.push_back(values_.free_text().Text(value.text));
   } else if (value.IsNumber() && ParseDecimal(value.text, &decimal)) {
     set->numbers.push_back(values_.numbers().Ordered(decimal, kEqual));
   } else {
     set->scalars.push_back(value.IsBool() ? formulas.Bools(value.type == JsonValue::kTrue ? 2 : 1) : formulas.Types(kNullType));
   }
-}
-
-// A string in all its spellings: while a mask is made, each token that may end one makes another.
-NodeId SeenValues::TextOf(const std::string& text) {
-  if (text.size() <= kShortText) return values_.strict_text().Text(text);
-  const auto [known, is_new] = long_texts_.emplace(text, kNothing);
-  if (is_new) known->second = SpelledAnyway(values_.pool(), text);
-  return known->second;
 }
 
 bool SeenValues::HasShape(FormulaId formula, unsigned type, auto test) {

@@ -39,12 +39,11 @@ class SeenValues {
   struct Set {
     std::vector<std::string> keys;       // canonical, sorted
     std::vector<FormulaId> scalars;      // of null and booleans
-    std::vector<NodeId> texts, numbers;  // of strings and numbers
+    std::vector<NodeId> texts, numbers;  // of strings, in all their spellings, and numbers
     std::vector<JsonValue> compounds;
   };
 
   void Add(const JsonValue& value, Set* set);
-  NodeId TextOf(const std::string& text);
   bool HasShape(FormulaId formula, unsigned type, auto test);
   FormulaId Restricted(FormulaId formula, const Set& set, bool is_spelled);
 
@@ -53,7 +52,6 @@ class SeenValues {
   std::vector<Set> sets_{{}};
   std::map<std::vector<std::string>, SeenSet> index_{{{}, 0}};  // by keys
   std::map<std::pair<NodeId, SeenSet>, NodeId> without_keys_;
-  std::map<std::string, NodeId> long_texts_;
 };
 
 // Values that must differ from given arrays and objects: at each item or member either the difference is made, or what

@@ -59,6 +59,14 @@ std::set<std::string> ShapeParts::KnownKeys(const Shape& shape) const {
   return keys;
 }
 
+NodeId ShapeParts::FurtherKeys(const Shape& shape) {
+  std::vector<NodeId> known, parts = shape.names;
+  for (const std::string& key : KnownKeys(shape)) known.push_back(KeyNode(key));
+  parts.push_back(values_.strict_text().AnyText());
+  parts.push_back(pool_.Not(pool_.Alternate(std::move(known))));
+  return pool_.And(std::move(parts));
+}
+
 std::vector<NodeId> ShapeParts::Patterns(const Shape& shape) const {
   std::vector<NodeId> patterns;
   for (uint32_t index : shape.members)

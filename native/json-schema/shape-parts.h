@@ -23,6 +23,8 @@ class ShapeParts {
   }
   // Keys that `required` or `properties` name.
   std::set<std::string> KnownKeys(const Shape& shape) const;
+  // All others that an object may have.
+  NodeId FurtherKeys(const Shape& shape);
   // Patterns of further keys, each once.
   std::vector<NodeId> Patterns(const Shape& shape) const;
   // Whether the key passes all `names`.

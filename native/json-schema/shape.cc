@@ -25,21 +25,17 @@ const std::vector<Shape>& ShapeTable::Of(FormulaId formula) {
     return none;
   }
   if (running_.size() == 1) work_ = 0;
+  const InProgress running{running_, formula};
   std::vector<Shape> shapes;
   bool is_provisional = false;
   try {
     is_provisional = assumptions_.AssumesRunning([&] { shapes = Tidy(Normalize(formula)); }) && running_.size() > 1;
   } catch (const TooManyCombinations&) {
-    running_.erase(formula);
     if (fallbacks_ > 0) throw;
     const std::string* pointer = formulas_.PointerOf(formula);
-    if (!pointer && !running_.empty()) throw;
+    if (!pointer && running_.size() > 1) throw;
     throw UnenforceableSchema(pointer ? *pointer : "#");
-  } catch (...) {
-    running_.erase(formula);
-    throw;
   }
-  running_.erase(formula);
   assumptions_.Add({.running = is_provisional});
   if (is_provisional) return provisional_.emplace_back(std::move(shapes));
   return (evaluating_ ? evaluating_memo_ : memo_)[formula] = std::move(shapes);
@@ -127,16 +123,15 @@ std::vector<Shape> ShapeTable::NormalizeOr(const std::vector<FormulaId>& parts) 
 }
 
 std::vector<Shape> ShapeTable::NormalizeOneOf(const std::vector<FormulaId>& parts) {
-  std::vector<Shape> shapes;
+  std::vector<FormulaId> options;
   for (size_t i = 0; i < parts.size(); i++) {
     std::vector<FormulaId> conjunction{parts[i]};
     for (size_t k = 0; k < parts.size(); k++)
       if (k != i && (parts[k] == parts[i] || !IsSurelyEmpty(formulas_.And({parts[i], parts[k]}))))
         conjunction.push_back(formulas_.Not(parts[k]));
-    const std::vector<Shape>& more = Of(formulas_.And(std::move(conjunction)));
-    shapes.insert(shapes.end(), more.begin(), more.end());
+    options.push_back(formulas_.And(std::move(conjunction)));
   }
-  return shapes;
+  return Union(options);
 }
 
 std::vector<Shape> ShapeTable::NormalizeOneOfOrAnyOf(FormulaId id, const std::vector<FormulaId>& parts) {

@@ -57,12 +57,18 @@ class Assumptions {
   Assumed now_;
 };
 
+// Takes a formula out of those in progress at the end of the scope.
+struct InProgress {
+  std::set<FormulaId>& all;
+  FormulaId formula;
+  ~InProgress() { all.erase(formula); }
+};
+
 // Formulas and shapes -> whether any value satisfies them.
 class Emptiness {
  public:
   Emptiness(ShapeTable& shapes, ValueFormulas& values, ShapeParts& parts, Assumptions& assumptions)
-      : shapes_(shapes), formulas_(values.formulas()), values_(values), pool_(values.pool()), parts_(parts),
-        assumptions_(assumptions) {}
+      : shapes_(shapes), formulas_(values.formulas()), pool_(values.pool()), parts_(parts), assumptions_(assumptions) {}
 
   bool IsEmpty(FormulaId formula);
   bool IsShapeEmpty(const Shape& shape);
@@ -76,7 +82,6 @@ class Emptiness {
 
   ShapeTable& shapes_;
   FormulaTable& formulas_;
-  ValueFormulas& values_;
   RegexPool& pool_;
   ShapeParts& parts_;
   Assumptions& assumptions_;
@@ -101,7 +106,7 @@ class ValueCount {
   uint64_t Arrays(const Shape& shape);
   uint64_t Objects(const Shape& shape);
   // Whether an object may have a key beside those that are known, or that cannot be told.
-  bool MayHaveFurther(const Shape& shape, const std::set<std::string>& known);
+  bool MayHaveFurther(const Shape& shape);
   NodeId PlainSpellings();
 
   ShapeTable& shapes_;

@@ -92,13 +92,10 @@ uint64_t ValueCount::Arrays(const Shape& shape) {
   return std::min(count, kCountedValues);
 }
 
-bool ValueCount::MayHaveFurther(const Shape& shape, const std::set<std::string>& known) {
-  std::vector<NodeId> texts;
-  for (const std::string& key : known) texts.push_back(parts_.KeyNode(key));
-  const NodeId others = pool_.And({values_.strict_text().AnyText(), pool_.Not(pool_.Alternate(std::move(texts)))});
+bool ValueCount::MayHaveFurther(const Shape& shape) {
   size_t classes = 0;
   bool may = false;
-  parts_.ForEachKeyClass(shape, others, [&](NodeId, FormulaId formula) {
+  parts_.ForEachKeyClass(shape, parts_.FurtherKeys(shape), [&](NodeId, FormulaId formula) {
     may = !shapes_.IsEmpty(formula) || ++classes == limits::kSearchedClasses;
     return !may;
   });
@@ -110,7 +107,7 @@ uint64_t ValueCount::Objects(const Shape& shape) {
   const uint64_t unknown = is_sure_ ? 0 : kCountedValues;
   if (is_sure_ && (!shape.some.empty() || !shape.names.empty() || !parts_.Patterns(shape).empty())) return 0;
   const std::set<std::string> keys = parts_.KnownKeys(shape);
-  if (MayHaveFurther(shape, keys)) return shape.max > shape.required.size() ? kCountedValues : unknown;
+  if (MayHaveFurther(shape)) return shape.max > shape.required.size() ? kCountedValues : unknown;
   if (is_sure_ && (shape.min > shape.required.size() || shape.max < keys.size())) return 0;
   uint64_t count = 1;
   for (const std::string& key : keys) {

@@ -4,9 +4,12 @@
 #include <algorithm>
 
 #include "base/limits.h"
-#include "base/utf8.h"
+#include "base/text-cursor.h"
 
 namespace onpolicy::grammar {
+
+// Of a number that is compared with others.
+static constexpr size_t kMostDigits = 4000;
 
 const JsonValue* JsonValue::Find(std::string_view key) const {
   if (type != kObject) return nullptr;
@@ -17,35 +20,29 @@ const JsonValue* JsonValue::Find(std::string_view key) const {
 
 namespace {
 
-class JsonParser {
+class JsonParser : private TextCursor {
  public:
-  explicit JsonParser(std::string_view text) : text_(text) {}
+  explicit JsonParser(std::string_view text) : TextCursor(text) {}
 
   JsonValue Parse() {
     JsonValue value = Value(0);
     Blank();
-    if (at_ < text_.size()) Fail("unexpected text after the value");
+    if (!AtEnd()) Fail("unexpected text after the value");
     return value;
   }
 
  private:
   [[noreturn]] void Fail(const char* message) { throw JsonError{at_, message}; }
   void Blank() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\r' || text_[at_] == '\t'))
-      at_++;
-  }
-  bool Take(std::string_view word) {
-    if (text_.substr(at_, word.size()) != word) return false;
-    at_ += word.size();
-    return true;
+    while (Peek() == ' ' || Peek() == '\n' || Peek() == '\r' || Peek() == '\t') at_++;
   }
 
   JsonValue Value(int depth) {
     JsonValue value;
     Blank();
     if (depth > limits::kJsonDepth) Fail("nested too deeply");
-    if (at_ >= text_.size()) Fail("unexpected end");
-    const char c = text_[at_];
+    if (AtEnd()) Fail("unexpected end");
+    const char c = Peek();
     if (c == '{') {
       Object(&value, depth);
     } else if (c == '[') {
@@ -71,7 +68,7 @@ class JsonParser {
     if (Take("}")) return;
     while (true) {
       Blank();
-      if (at_ >= text_.size() || text_[at_] != '"') Fail("expected a key");
+      if (Peek() != '"') Fail("expected a key");
       std::string key = String();
       Blank();
       if (!Take(":")) Fail("expected ':'");
@@ -102,21 +99,11 @@ class JsonParser {
     }
   }
 
-  uint32_t Hex4() {
-    uint32_t value = 0;
-    for (int i = 0; i < 4; i++, at_++) {
-      const int digit = at_ < text_.size() ? HexDigit(text_[at_]) : -1;
-      if (digit < 0) Fail("invalid \\u escape");
-      value = value * 16 + static_cast<uint32_t>(digit);
-    }
-    return value;
-  }
-
   std::string String() {
     std::string result;
     at_++;
     while (true) {
-      if (at_ >= text_.size()) Fail("unterminated string");
+      if (AtEnd()) Fail("unterminated string");
       const char c = text_[at_++];
       if (c == '"') return result;
       if (static_cast<uint8_t>(c) < 0x20) {
@@ -127,17 +114,14 @@ class JsonParser {
         result.push_back(c);
         continue;
       }
-      const char escape = at_ < text_.size() ? text_[at_++] : '\0';
+      const char escape = AtEnd() ? '\0' : text_[at_++];
       const std::string_view from = "\"\\/bfnrt", to = "\"\\/\b\f\n\r\t";
       if (const size_t index = from.find(escape); escape != '\0' && index != std::string_view::npos) {
         result.push_back(to[index]);
       } else if (escape == 'u') {
-        uint32_t code = Hex4();
-        if (code >= 0xD800 && code < 0xDC00 && text_.substr(at_, 2) == "\\u") {
-          at_ += 2;
-          code = 0x10000 + ((code - 0xD800) << 10) + ((Hex4() - 0xDC00) & 0x3FF);
-        }
-        AppendUtf8(code, &result);
+        const int64_t code = UnicodeEscape();
+        if (code < 0) Fail("invalid \\u escape");
+        AppendUtf8(static_cast<uint32_t>(code), &result);
       } else {
         Fail("invalid escape");
       }
@@ -148,7 +132,7 @@ class JsonParser {
     const size_t begin = at_;
     const auto digits = [&] {
       const size_t first = at_;
-      while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9') at_++;
+      while (Peek() >= '0' && Peek() <= '9') at_++;
       return at_ > first;
     };
     Take("-");
@@ -161,8 +145,6 @@ class JsonParser {
     return std::string(text_.substr(begin, at_ - begin));
   }
 
-  std::string_view text_;
-  size_t at_ = 0;
 };
 
 }  // namespace
@@ -221,7 +203,7 @@ bool ParseDecimal(std::string_view text, Decimal* result) {
     result->exponent++;
   }
   if (result->digits.empty()) *result = {};
-  return result->exponent < 400 && result->exponent > -400;
+  return result->exponent < 400 && result->exponent > -400 && result->digits.size() <= kMostDigits;
 }
 
 std::string CanonicalKey(const JsonValue& value) {

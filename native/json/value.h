@@ -41,7 +41,7 @@ struct Decimal {
   bool IsInteger() const { return exponent >= 0; }
   bool IsZero() const { return digits.empty(); }
 };
-// False when the exponent is beyond any use.
+// False when the exponent, or the number of digits, is beyond any use.
 bool ParseDecimal(std::string_view text, Decimal* result);
 
 }  // namespace onpolicy::grammar

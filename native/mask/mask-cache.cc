@@ -121,13 +121,13 @@ void MaskCache::CacheBits(const uint32_t* bits, CachedMask* mask) {
 bool MaskCache::Write(StateId state, std::string& text, SeenStrings* seen, uint32_t* mask) {
   const Budget& budget = grammar_.regex().budget();
   const uint64_t cuts = SearchCuts();
-  walk_.Begin();
+  walk_.Begin(limits::kMaskWork);
   const CachedMask* found = WriteFound(state, text, mask);
   // No dead end: a mask that found nothing before its work was spent goes on, with tokens of one byte.
   const uint32_t words = vocabulary_.mask_words();
   for (unsigned round = 0; round < limits::kMaskRounds && budget.IsSpent(Phase::kStep); round++) {
     if (std::any_of(mask, mask + words, [](uint32_t bits) { return bits != 0; })) break;
-    walk_.BeginBytes();
+    walk_.Begin(0);
     found = WriteFound(state, text, mask);
   }
   const bool is_cut = walk_.IsSpent() || found->is_cut || SearchCuts() != cuts;

@@ -13,24 +13,15 @@ MaskWalk::MaskWalk(const Vocabulary& vocabulary, Grammar& grammar, StateTable& s
   path_.resize(vocabulary.max_token_bytes() + 1u);
 }
 
-void MaskWalk::Begin() {
+void MaskWalk::Begin(uint64_t work) {
   key_tokens_.clear();
   took_open_key_ = false;
   item_tokens_.clear();
   grammar_.SwapNames({});
-  BeginPhases(limits::kMaskWork, limits::kMaskByteWork);
-}
-
-void MaskWalk::BeginBytes() {
-  Begin();
-  BeginPhases(0, limits::kMaskByteWork);
-}
-
-void MaskWalk::BeginPhases(uint64_t work, uint64_t byte_work) {
   const uint64_t divisor = divisor_;
   budget_.Begin(Phase::kMask, work / divisor);
   budget_.Begin(Phase::kTerminalByte, (work + limits::kTerminalByteWork) / divisor);
-  grammar_.regex().BeginStep((work + byte_work) / divisor);
+  grammar_.regex().BeginStep((work + limits::kMaskByteWork) / divisor);
   budget_.Begin(Phase::kSearch, limits::kSearchWork / divisor);
 }
 
@@ -84,15 +75,6 @@ void MaskWalk::WalkSubtree(const TriePlace& place, StateId state, std::string& t
 
 Ending MaskWalk::EndingOf(NodeId node, StackId stack, size_t depth, std::string& text) {
   if (node == asked_node_ && stack == asked_stack_) return asked_;
-  // An ending that rests on an assumption does so again.
-  if (grammar_.assumes_new()) {
-    const AssumedEnding* const known = states_.FindAssumed(node, stack);
-    if (known && known->state != kDeadState) {
-      grammar_.NoteAssumptions(known->assumptions);
-      for (const KeyNames* names : known->names) grammar_.NoteNames(names);
-      return {known->state, false, false};
-    }
-  }
   const size_t base = text.size();
   text.append(path_, 0, depth);
   const Grammar::Assumptions before = grammar_.assumptions();

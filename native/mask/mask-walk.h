@@ -27,11 +27,9 @@ class MaskWalk {
 
   // Divides the work of all masks that begin from now on: for tests of what happens when it is spent.
   static void DivideWork(uint64_t divisor) { divisor_ = divisor; }
-  // Begins a mask, whose walks share a bounded amount of work. Once it is spent, only tokens of one byte are found, which
-  // are enough to continue any text.
-  void Begin();
-  // Begins it again, for tokens of one byte only.
-  void BeginBytes();
+  // Begins a mask, whose walks share so much work. Once it is spent, only tokens of one byte are found, which are enough to
+  // continue any text.
+  void Begin(uint64_t work);
   // Whether the walks since then were cut short.
   bool IsSpent() const { return budget_.IsSpent(Phase::kMask); }
   // Adds the tokens of a slice that `state` allows to `tokens`. Subtrees that depend on the text go to `uncertain`
@@ -69,8 +67,6 @@ class MaskWalk {
 
   // Whether the work for single bytes is spent; at least one token is always found.
   bool IsBeyond(Phase phase, const std::vector<uint32_t>& tokens) const { return budget_.IsSpent(phase) && !tokens.empty(); }
-  // Begins the phases of a mask: work for tokens of several bytes, and for those of one byte.
-  void BeginPhases(uint64_t work, uint64_t byte_work);
   // Puts the walk inside of a terminal at a depth.
   void SetInside(size_t depth, NodeId node) {
     levels_[depth].row = grammar_.regex().Row(node);

@@ -117,9 +117,17 @@ StateId StateTable::Follow(StateId state, uint8_t byte, std::string& text, bool*
 }
 
 Ending StateTable::EndingAt(NodeId node, StackId stack, std::string_view text) {
+  HashIndex& index = ending_index_[grammar_.assumes_new()];
   const uint64_t key = PairKey(node, stack);
-  const uint32_t known = ending_index_.Find(key);
-  if (known != HashIndex::kNone && !endings_[known].on_text) return endings_[known];
+  const uint32_t known = index.Find(key);
+  const auto note_names = [&](const KnownEnding& ending) {
+    for (const KeyNames* names : ending.names) grammar_.NoteNames(names);
+  };
+  if (known != HashIndex::kNone && !endings_[known].on_text) {
+    grammar_.NoteAssumptions(endings_[known].assumptions);
+    note_names(endings_[known]);
+    return endings_[known];
+  }
   const uint64_t reads = grammar_.text_reads();
   const Grammar::Assumptions before = grammar_.assumptions();
   const std::vector<const KeyNames*> outer = grammar_.SwapNames({});
@@ -127,33 +135,20 @@ Ending StateTable::EndingAt(NodeId node, StackId stack, std::string_view text) {
   exits_.clear();
   Arrive(node, stack, 0, &after_);
   Leave(text, 0, &after_);
-  Ending ending;
+  KnownEnding ending;
   if (!after_.empty()) ending.state = Intern(&after_);
   ending.on_text = reads != grammar_.text_reads();
-  const bool is_assumed = before != grammar_.assumptions();
-  std::vector<const KeyNames*> names = grammar_.SwapNames(outer);
-  for (const KeyNames* list : names) grammar_.NoteNames(list);
-  if (is_assumed && !ending.on_text && assumed_index_.Find(key) == HashIndex::kNone) {
-    assumed_index_.Add(key, static_cast<uint32_t>(assumed_.size()));
-    const Grammar::Assumptions& now = grammar_.assumptions();
-    assumed_.push_back({ending.state, {now.keys - before.keys, now.ends - before.ends, now.begins - before.begins}, std::move(names)});
+  ending.assumptions = grammar_.assumptions().Since(before);
+  ending.names = grammar_.SwapNames(outer);
+  note_names(ending);
+  if (known != HashIndex::kNone) return ending;
+  const std::vector<uint32_t>& tags = grammar_.regex().AcceptedTags(node);
+  if (tags.size() == 1 && !ending.on_text && ending.assumptions == Grammar::Assumptions()) {
+    const std::vector<Config>& after = grammar_.After(stack, tags[0], text);
+    ending.completes = after.size() == 1 && after[0].node == kEpsilon;
   }
-  if (known == HashIndex::kNone) {
-    const std::vector<uint32_t>& tags = grammar_.regex().AcceptedTags(node);
-    if (tags.size() == 1 && !is_assumed && !ending.on_text) {
-      const std::vector<Config>& after = grammar_.After(stack, tags[0], text);
-      ending.completes = after.size() == 1 && after[0].node == kEpsilon;
-    }
-    endings_.push_back(ending);
-    endings_.back().on_text = ending.on_text || is_assumed;
-    ending_index_.Add(key, static_cast<uint32_t>(endings_.size() - 1));
-  }
-  return ending;
-}
-
-const AssumedEnding* StateTable::FindAssumed(NodeId node, StackId stack) const {
-  const uint32_t known = assumed_index_.Find(PairKey(node, stack));
-  return known == HashIndex::kNone ? nullptr : &assumed_[known];
+  index.Add(key, static_cast<uint32_t>(endings_.size()));
+  return endings_.emplace_back(std::move(ending));
 }
 
 bool StateTable::AreApart(StateId state) {

@@ -20,13 +20,6 @@ struct Ending {
   bool completes = false;  // the end of the terminal can only be the end of the whole text
 };
 
-// The same where the answer rests on assumptions.
-struct AssumedEnding {
-  StateId state = kDeadState;
-  Grammar::Assumptions assumptions;     // what was
-  std::vector<const KeyNames*> names;  // assumed to differ from the keys
-};
-
 class StateTable {
  public:
   // `grammar` must outlive this.
@@ -42,10 +35,8 @@ class StateTable {
   void StepToken(const std::vector<Config>& configs, uint32_t token, std::string_view text, std::vector<Config>* out);
   // The state after one byte, or kDeadState. `text` need not end with the byte; `on_text`: the answer depends on it.
   StateId Follow(StateId state, uint8_t byte, std::string& text, bool* on_text);
-  // The ending of `node` under `stack`; `text` ends with the byte that led there.
+  // The ending of `node` under `stack`; `text` ends with the byte that led there. One that rests on an assumption notes it each time.
   Ending EndingAt(NodeId node, StackId stack, std::string_view text);
-  // The same for a known ending that rests on assumptions, else null.
-  const AssumedEnding* FindAssumed(NodeId node, StackId stack) const;
   // Whether the parses of a state go on with different bytes.
   bool AreApart(StateId state);
 
@@ -58,6 +49,11 @@ class StateTable {
     Apart apart = Apart::kUnasked;
   };
 
+  struct KnownEnding : Ending {
+    Grammar::Assumptions assumptions;    // that it rests on
+    std::vector<const KeyNames*> names;  // assumed to differ from the keys
+  };
+
   void Merge(const Config& config, size_t from, std::vector<Config>* out);
   void Arrive(NodeId node, StackId stack, size_t from, std::vector<Config>* out);
   void Leave(std::string_view text, size_t from, std::vector<Config>* out);
@@ -66,10 +62,8 @@ class StateTable {
   std::vector<State> states_;
   HashIndex state_index_;    // by the hash of the parses
   HashIndex single_index_;   // by the one parse
-  std::vector<Ending> endings_;
-  HashIndex ending_index_;   // by node and stack
-  std::vector<AssumedEnding> assumed_;
-  HashIndex assumed_index_;  // by node and stack
+  std::vector<KnownEnding> endings_;
+  HashIndex ending_index_[2];  // by whether keys and items are assumed to be new, node and stack
   std::vector<Config> after_;  // one state, while it is made
   std::vector<Exit> exits_;    // of one step
   size_t tables_ = 0;

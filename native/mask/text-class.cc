@@ -2,11 +2,10 @@
 #include "mask/text-class.h"
 
 #include <algorithm>
-#include <array>
 
 namespace onpolicy::grammar {
 
-TextClasses ClassOfAscii(uint8_t byte) {
+const std::array<TextClasses, 128>& AsciiClasses() {
   static const std::array<TextClasses, 128> classes = [] {
     // Characters that patterns often distinguish; those of a group share a bit.
     static constexpr std::string_view groups[] = {"_", "-",  ".",  "@",  " ",  "/",  ":", "+", ",",  "\"", "\\",
@@ -23,7 +22,7 @@ TextClasses ClassOfAscii(uint8_t byte) {
     }
     return made;
   }();
-  return classes[byte];
+  return classes;
 }
 
 size_t CodePointLength(std::string_view text, size_t at) {
@@ -42,7 +41,7 @@ size_t CodePointLength(std::string_view text, size_t at) {
 
 TextClasses ClassOfCodePoint(std::string_view text, size_t at) {
   const uint8_t lead = static_cast<uint8_t>(text[at]);
-  if (lead < 0x80) return ClassOfAscii(lead);
+  if (lead < 0x80) return AsciiClasses()[lead];
   return CodePointLength(text, at) == 0 ? kBrokenText : kWideText;
 }
 

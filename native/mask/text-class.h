@@ -1,5 +1,6 @@
 // Classes of characters as bits of a mask: those of a text, and those over which an automaton state loops.
 #pragma once
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -11,8 +12,8 @@ using TextClasses = uint32_t;
 constexpr TextClasses kWideText = 1u << 29;    // code points beyond ASCII, the last possibly cut off
 constexpr TextClasses kBrokenText = 1u << 30;  // anything that is no UTF-8 from here on
 
-// The class of an ASCII character, as one bit.
-TextClasses ClassOfAscii(uint8_t byte);
+// By ASCII character: its class, as one bit.
+const std::array<TextClasses, 128>& AsciiClasses();
 // The byte that stands for all which patterns rarely tell apart: for a lower-case letter 'a', a capital 'A', a digit '0'.
 constexpr uint8_t kAlikeFirst[] = {'a', 'A', '0'}, kAlikeLast[] = {'z', 'Z', '9'};
 constexpr uint8_t AlikeByte(uint8_t byte) {

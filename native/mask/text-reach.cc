@@ -2,7 +2,6 @@
 #include "mask/text-reach.h"
 
 #include <algorithm>
-#include <array>
 #include <unordered_set>
 
 namespace onpolicy::grammar {
@@ -18,17 +17,15 @@ struct CodePointPath {
 };
 
 static const std::vector<CodePointPath>& WidePaths() {
-  static const std::vector<CodePointPath> paths = [] {
-    const ByteSet continuation = ByteSet::Range(0x80, 0xBF);
-    return std::vector<CodePointPath>{
-        {ByteSet::Range(0xC2, 0xDF), continuation, 0},
-        {ByteSet::Range(0xE0, 0xE0), ByteSet::Range(0xA0, 0xBF), 1},
-        {ByteSet::Range(0xE1, 0xEC) | ByteSet::Range(0xEE, 0xEF), continuation, 1},
-        {ByteSet::Range(0xED, 0xED), ByteSet::Range(0x80, 0x9F), 1},
-        {ByteSet::Range(0xF0, 0xF0), ByteSet::Range(0x90, 0xBF), 2},
-        {ByteSet::Range(0xF1, 0xF3), continuation, 2},
-        {ByteSet::Range(0xF4, 0xF4), ByteSet::Range(0x80, 0x8F), 2}};
-  }();
+  static const ByteSet continuation = ByteSet::Range(0x80, 0xBF);
+  static const std::vector<CodePointPath> paths{
+      {ByteSet::Range(0xC2, 0xDF), continuation, 0},
+      {ByteSet::Range(0xE0, 0xE0), ByteSet::Range(0xA0, 0xBF), 1},
+      {ByteSet::Range(0xE1, 0xEC) | ByteSet::Range(0xEE, 0xEF), continuation, 1},
+      {ByteSet::Range(0xED, 0xED), ByteSet::Range(0x80, 0x9F), 1},
+      {ByteSet::Range(0xF0, 0xF0), ByteSet::Range(0x90, 0xBF), 2},
+      {ByteSet::Range(0xF1, 0xF3), continuation, 2},
+      {ByteSet::Range(0xF4, 0xF4), ByteSet::Range(0x80, 0x8F), 2}};
   return paths;
 }
 
@@ -109,11 +106,7 @@ uint16_t TextReach::Reach(NodeId node, SliceClass kind) {
 }
 
 TextClasses TextReach::FindLoops(NodeId node) {
-  static const std::array<TextClasses, 128> kinds = [] {
-    std::array<TextClasses, 128> made;
-    for (unsigned byte = 0; byte < 128; byte++) made[byte] = ClassOfAscii(static_cast<uint8_t>(byte));
-    return made;
-  }();
+  const std::array<TextClasses, 128>& kinds = AsciiClasses();
   TextClasses leaving = 0;
   for (unsigned byte = 0; byte < 128; byte++)
     leaving |= regex_.Next(node, static_cast<uint8_t>(byte)) != node ? kinds[byte] : 0;

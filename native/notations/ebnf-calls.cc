@@ -98,7 +98,7 @@ RuleExpr GrammarParser::DispatchCall() {
       Fail("unknown option '" + option + "'", where);
     }
   });
-  return Dispatch(front_.grammar, *rules_, triggers, excludes, loop, false);
+  return Dispatch(front_.grammar, *rules_, triggers, excludes, loop);
 }
 
 }  // namespace onpolicy::grammar

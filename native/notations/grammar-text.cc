@@ -89,15 +89,10 @@ bool GrammarText::AtStatement() {
   return result;
 }
 
-uint32_t GrammarText::Hex(size_t digits) {
-  uint32_t value = 0;
-  for (size_t i = 0; i < digits; i++, at_++) {
-    const int digit = HexDigit(Peek());
-    if (digit < 0) Fail("invalid hexadecimal escape");
-    value = value * 16 + static_cast<uint32_t>(digit);
-  }
-  if (value > kLastCodePoint) Fail("the code point is too large");
-  return value;
+uint32_t GrammarText::Code(int64_t number) const {
+  if (number < 0) Fail("invalid hexadecimal escape");
+  if (number > kLastCodePoint) Fail("the code point is too large");
+  return static_cast<uint32_t>(number);
 }
 
 uint32_t GrammarText::Character() {
@@ -107,15 +102,10 @@ uint32_t GrammarText::Character() {
     at_++;
     return static_cast<uint8_t>(kMeant[index]);
   }
-  if (Take("x")) return Hex(2);
-  if (Take("U")) return Hex(8);
+  if (Take("x")) return Code(Hex(2));
+  if (Take("U")) return Code(Hex(8));
   if (!Take("u")) Fail("unknown escape");
-  const uint32_t high = Hex(4);
-  const size_t after = at_;
-  if (high >= 0xD800 && high <= 0xDBFF && Take("\\u"))
-    if (const uint32_t low = Hex(4); low >= 0xDC00 && low <= 0xDFFF) return 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00);
-  at_ = after;
-  return high;
+  return Code(UnicodeEscape());
 }
 
 std::string GrammarText::String() {

@@ -57,7 +57,7 @@ class GrammarText : protected TextCursor {
   [[noreturn]] void Refuse(const char* code, const std::string& what, size_t at) const {
     throw SpecError(code, LineAndColumn(text_, at), what, at);
   }
-  uint32_t Hex(size_t digits);
+  uint32_t Code(int64_t number) const;  // what a numeric escape says
   void FinishString();  // behind its first quote
 };
 

@@ -135,12 +135,12 @@ class TagReader {
     }
     for (size_t i = 0; i < tags.size(); i++)
       if (!used[i]) tags[i].place.At("begin").Fail("begins with none of the triggers");
-    if (!at_least_one) return Dispatch(front_.grammar, *rules_, dispatch, excludes, !once, false);
+    if (!at_least_one) return Dispatch(front_.grammar, *rules_, dispatch, excludes, !once);
     // The first tag stands at the very beginning.
     std::vector<RuleExpr> first;
     for (const TagParts& tag : tags) first.push_back(RuleExpr::Sequence({Literal(tag.begin), tag.rest}));
     if (once) return RuleExpr::Choice(std::move(first));
-    RuleExpr more = Dispatch(front_.grammar, *rules_, dispatch, excludes, true, false);
+    RuleExpr more = Dispatch(front_.grammar, *rules_, dispatch, excludes, true);
     return RuleExpr::Sequence({RuleExpr::Choice(std::move(first)), std::move(more)});
   }
 
@@ -248,7 +248,7 @@ class TagReader {
       triggers.push_back({pair[0].Text(), Format(pair[1], {{}, around.depth + 1})});
     }
     return Dispatch(front_.grammar, *rules_, triggers, Joined(format.Texts("excludes"), around.ends),
-                    format.Flag("loop", true), false);
+                    format.Flag("loop", true));
   }
 
   RuleExpr OneOf(std::vector<uint32_t> tokens, bool inverted) { return RuleExpr::Of(front_.OneOf(std::move(tokens), inverted)); }

@@ -59,6 +59,7 @@ class Grammar : public SymbolTable {
   struct Assumptions {
     uint64_t keys = 0, ends = 0, begins = 0;
     bool operator==(const Assumptions&) const = default;
+    Assumptions Since(const Assumptions& before) const { return {keys - before.keys, ends - before.ends, begins - before.begins}; }
   };
   const Assumptions& assumptions() const { return assumptions_; }
   void NoteAssumptions(const Assumptions& more) {

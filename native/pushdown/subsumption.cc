@@ -59,7 +59,7 @@ bool Subsumption::Subsumes(StackId whole, StackId part) {
 
 uint32_t Subsumption::KnownAnswer(uint64_t key) {
   uint32_t known = answers_.Find(key);
-  if (known == PagedIndex::kNone) {
+  if (known == HashIndex::kNone) {
     known = earlier_answers_.Find(key);
     if (known == kYes || known == kNo) answers_.Set(key, known);
   }
@@ -80,7 +80,7 @@ bool Subsumption::AskMemo(StackId whole, StackId part, uint64_t key, Answer* ans
   const uint32_t known = KnownAnswer(key);
   *answer = {known == kYes};
   if (known == kYes || known == kNo) return true;
-  if (const uint32_t at = known - kAsked; known != PagedIndex::kNone && known >= kAsked && at < asked_.size())
+  if (const uint32_t at = known - kAsked; known != HashIndex::kNone && known >= kAsked && at < asked_.size())
     if (asked_[at].key == key) {
       *answer = {true, asked_[at].base};
       return true;

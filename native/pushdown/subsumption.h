@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "base/paged-index.h"
+#include "base/hash-index.h"
 #include "pushdown/symbols.h"
 
 namespace onpolicy::grammar {
@@ -63,7 +63,7 @@ class Subsumption {
   std::vector<uint32_t> found_from_;  // by stack: the latest list of `below_` that it is in, plus one
   std::vector<uint64_t> covered_;  // by stack: the last group of branches one of whose stacks it is below
   uint64_t group_ = 0;
-  PagedIndex answers_, earlier_answers_;  // (whole, part) -> answer
+  HashIndex answers_, earlier_answers_;   // (whole, part) -> answer
   Allowance steps_;                       // of all comparisons of one closure
   std::vector<AskedPair> asked_;
 };

@@ -80,25 +80,19 @@ const std::vector<SequenceId>& SymbolTable::Productions(Symbol symbol) {
   return rules_[rule].productions;
 }
 
+SymbolTable::Nullable SymbolTable::NullableOf(Symbol symbol) const {
+  if (KindOf(symbol) == SymbolKind::kRule) return rules_[IndexOf(symbol)].nullable;
+  return KindOf(symbol) == SymbolKind::kTerminal && regex_.IsNullable(IndexOf(symbol)) ? Nullable::kYes : Nullable::kNo;
+}
+
 bool SymbolTable::IsKnownNullable(SequenceId sequence) const {
-  for (; sequence != 0; sequence = sequences_[sequence].rest) {
-    const Symbol head = sequences_[sequence].head;
-    const bool is_nullable = KindOf(head) == SymbolKind::kRule       ? rules_[IndexOf(head)].nullable
-                             : KindOf(head) == SymbolKind::kTerminal && regex_.IsNullable(IndexOf(head));
-    if (!is_nullable) return false;
-  }
-  return true;
+  while (sequence != 0 && NullableOf(sequences_[sequence].head) == Nullable::kYes) sequence = sequences_[sequence].rest;
+  return sequence == 0;
 }
 
 bool SymbolTable::IsKnownNotNullable(SequenceId sequence) const {
-  for (; sequence != 0; sequence = sequences_[sequence].rest) {
-    const Symbol head = sequences_[sequence].head;
-    const bool is_not_nullable = KindOf(head) == SymbolKind::kRule       ? rules_[IndexOf(head)].not_nullable
-                           : KindOf(head) == SymbolKind::kTerminal ? !regex_.IsNullable(IndexOf(head))
-                                                                   : true;
-    if (is_not_nullable) return true;
-  }
-  return false;
+  while (sequence != 0 && NullableOf(sequences_[sequence].head) != Nullable::kNo) sequence = sequences_[sequence].rest;
+  return sequence != 0;
 }
 
 }  // namespace onpolicy::grammar

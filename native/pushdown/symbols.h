@@ -63,7 +63,8 @@ class SymbolTable {
   bool IsUpTo(Symbol rule) const { return rules_[IndexOf(rule)].is_up_to; }
   // What closures have found out about a rule: whether it matches the empty text.
   void NoteNullable(Symbol rule, bool is_nullable) {
-    (is_nullable ? rules_[IndexOf(rule)].nullable : rules_[IndexOf(rule)].not_nullable) = true;
+    Nullable& known = rules_[IndexOf(rule)].nullable;
+    if (known != Nullable::kYes) known = is_nullable ? Nullable::kYes : Nullable::kNo;
   }
   // Whether the list is known to match the empty text, or known not to.
   bool IsKnownNullable(SequenceId id) const;
@@ -74,12 +75,14 @@ class SymbolTable {
   explicit SymbolTable(Grammar& grammar) : grammar_(grammar) { sequences_.push_back({0, 0}); }
 
  private:
+  enum class Nullable : uint8_t { kUnknown, kNo, kYes };
+  Nullable NullableOf(Symbol symbol) const;
+
   struct RuleInfo {
     Generator generator;
     bool is_up_to = false;
     bool expanded = false;
-    bool nullable = false;
-    bool not_nullable = false;
+    Nullable nullable = Nullable::kUnknown;
     std::vector<SequenceId> productions;
   };
 

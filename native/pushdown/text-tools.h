@@ -15,15 +15,12 @@ struct Trigger {
 // Text in which none of `words` occurs.
 NodeId TextWithout(RegexPool& pool, const std::vector<std::string>& words);
 // Free text; when a trigger has been written its body must follow. `loop`: then free text again, else the end.
-// `excludes` never occur in the free text. `at_least_one` forbids ending before the first trigger.
+// `excludes` never occur in the free text.
 RuleExpr Dispatch(Grammar& grammar, RuleSet& rules, const std::vector<Trigger>& triggers,
-                  const std::vector<std::string>& excludes, bool loop, bool at_least_one);
+                  const std::vector<std::string>& excludes, bool loop);
 // Any run of neighbouring chunks, the empty one too.
 NodeId ChunkRun(RegexPool& pool, const std::vector<std::string>& chunks);
 // Texts of `node` that have no shorter text of `node` as their beginning.
 NodeId Shortest(RegexPool& pool, NodeId node);
-
-// Exactly `text`, in any spelling that a JSON string allows: one automaton, however long the text.
-NodeId SpelledAnyway(RegexPool& pool, std::string text);
 
 }  // namespace onpolicy::grammar

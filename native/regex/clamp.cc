@@ -74,36 +74,29 @@ NodeId CountClamp::OfList(NodeId node) {
   return pool_.Concat(parts, parts.empty() ? OfRepetitions(node) : Of(node));
 }
 
-// A loop: concatenations may be long. Several counts that a text may be in at once stay, for the same reason as counts inside of
-// counts.
+// Several counts that a text may be in at once stay, for the same reason as counts inside of counts.
 NodeId CountClamp::OfRepetitions(NodeId node) {
   std::vector<NodeId> parts;
-  int counts = 0;
-  for (NodeId at = node;; at = pool_.node(at).b) {
-    const bool is_list = pool_.node(at).kind == NodeKind::kConcat;
-    counts += HasCount(is_list ? pool_.node(at).a : at);
-    if (!is_list) break;
-  }
-  if (counts > 1 && !IsApart(node)) return node;
-  for (; pool_.node(node).kind == NodeKind::kConcat; node = pool_.node(node).b) parts.push_back(Of(pool_.node(node).a));
-  return pool_.Concat(parts, Of(node));
+  pool_.ForEachPart(node, [&](NodeId part) { return parts.push_back(part), true; });
+  if (std::count_if(parts.begin(), parts.end(), [&](NodeId part) { return HasCount(part); }) > 1 && !IsApart(node)) return node;
+  for (NodeId& part : parts) part = Of(part);
+  return pool_.Concat(parts);
 }
 
 bool CountClamp::IsApart(NodeId node) {
   ByteSet open;  // of the repetition that a text may be in, and of what may follow it
-  bool is_open = false;
+  bool is_open = false, is_apart = true;
   Allowance steps(kBytesSteps);
-  for (NodeId at = node;; at = pool_.node(at).b) {
-    const bool is_list = pool_.node(at).kind == NodeKind::kConcat;
-    const NodeId id = is_list ? pool_.node(at).a : at;
+  pool_.ForEachPart(node, [&](NodeId id) {
     const Node part = pool_.node(id);
     const ByteSet bytes = BytesOf(id, &steps);
     is_open = is_open && (part.nullable || !(bytes & open).IsEmpty());
-    if (part.repeats && is_open) return false;
+    is_apart = !(part.repeats && is_open);
     open = is_open ? open | bytes : bytes;
     is_open = is_open || part.repeats;
-    if (!is_list) return true;
-  }
+    return is_apart;
+  });
+  return is_apart;
 }
 
 ByteSet CountClamp::BytesOf(NodeId node, Allowance* steps) {
@@ -152,11 +145,7 @@ uint64_t CountClamp::Rest(NodeId node) {
   if (const uint64_t known = rests_.Reach(node)) return known - 1;
   uint64_t rest = 0;
   if (given.kind == NodeKind::kConcat) {
-    for (NodeId at = node;; at = pool_.node(at).b) {
-      const bool is_list = pool_.node(at).kind == NodeKind::kConcat;
-      rest += Rest(is_list ? pool_.node(at).a : at);
-      if (!is_list) break;
-    }
+    pool_.ForEachPart(node, [&](NodeId part) { return rest += Rest(part), true; });
   } else if (given.kind == NodeKind::kAlternate) {
     for (NodeId child : pool_.ChildrenOf(node)) rest = std::max(rest, Rest(child));
   } else if (given.kind == NodeKind::kRepeat) {

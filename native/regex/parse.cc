@@ -14,7 +14,7 @@ class Builder {
  public:
   Builder(CharEncoder& encoder) : encoder_(encoder), pool_(encoder.pool()) {}
 
-  using List = std::vector<const RegexTree*>;
+  using List = std::vector<RegexTreePtr>;
 
   NodeId Plain(const RegexTree& tree) {
     switch (tree.kind) {
@@ -38,22 +38,22 @@ class Builder {
   }
 
   // Distributes alternatives that contain anchors, so that each list is a plain run of items.
-  void Expand(const RegexTree& tree, std::vector<List>* lists) {
-    if (!tree.zero_width || tree.kind == RegexTree::kStart || tree.kind == RegexTree::kEnd || tree.kind == RegexTree::kLook ||
-        tree.kind == RegexTree::kBoundary) {
-      for (List& list : *lists) list.push_back(&tree);
-    } else if (tree.kind == RegexTree::kConcat) {
-      for (const RegexTreePtr& part : tree.parts) Expand(*part, lists);
-    } else if (tree.kind == RegexTree::kAlternate) {
+  void Expand(const RegexTreePtr& tree, std::vector<List>* lists) {
+    if (!tree->zero_width || tree->kind == RegexTree::kStart || tree->kind == RegexTree::kEnd || tree->kind == RegexTree::kLook ||
+        tree->kind == RegexTree::kBoundary) {
+      for (List& list : *lists) list.push_back(tree);
+    } else if (tree->kind == RegexTree::kConcat) {
+      for (const RegexTreePtr& part : tree->parts) Expand(part, lists);
+    } else if (tree->kind == RegexTree::kAlternate) {
       std::vector<List> result;
-      for (const RegexTreePtr& part : tree.parts) {
+      for (const RegexTreePtr& part : tree->parts) {
         std::vector<List> branch = *lists;
-        Expand(*part, &branch);
+        Expand(part, &branch);
         result.insert(result.end(), branch.begin(), branch.end());
       }
       *lists = std::move(result);
-    } else if (tree.kind == RegexTree::kRepeat) {
-      ExpandRepeat(tree, lists);
+    } else if (tree->kind == RegexTree::kRepeat) {
+      ExpandRepeat(*tree, lists);
     }
     if (lists->size() > limits::kAnchorLists) {
       too_large_ = true;
@@ -62,7 +62,7 @@ class Builder {
   }
 
   // Texts of which a beginning matches `tree`, followed by `tail`. `open_start`: the match may begin anywhere.
-  NodeId Language(const RegexTree& tree, NodeId tail, bool open_start) {
+  NodeId Language(const RegexTreePtr& tree, NodeId tail, bool open_start) {
     std::vector<List> lists(1);
     Expand(tree, &lists);
     std::vector<NodeId> options;
@@ -77,11 +77,11 @@ class Builder {
   // An iteration that begins with "start" can only be the first, and one that ends with "end" only the last.
   void ExpandRepeat(const RegexTree& tree, std::vector<List>* lists) {
     std::vector<List> inner(1), plain, both;
-    Expand(*tree.parts[0], &inner);
+    Expand(tree.parts[0], &inner);
     std::vector<std::pair<List, uint32_t>> starts{{{}, 0}}, lasts{{{}, 0}};  // with how many iterations they are
     for (List& list : inner) {
       const auto has = [&](RegexTree::Kind kind) {
-        return std::any_of(list.begin(), list.end(), [&](const RegexTree* item) { return item->kind == kind; });
+        return std::any_of(list.begin(), list.end(), [&](const RegexTreePtr& item) { return item->kind == kind; });
       };
       const bool has_start = has(RegexTree::kStart), has_end = has(RegexTree::kEnd);
       if (has_start && has_end) both.push_back(list);
@@ -112,37 +112,25 @@ class Builder {
     *lists = std::move(result);
   }
 
-  // A repetition of lists without anchors; it lives as long as this.
-  const RegexTree* Repeated(const std::vector<List>& lists, uint32_t min, uint32_t max) {
-    auto choice = std::make_unique<RegexTree>();
+  // A repetition of lists without anchors.
+  static RegexTreePtr Repeated(std::vector<List> lists, uint32_t min, uint32_t max) {
+    auto repeat = std::make_shared<RegexTree>(), choice = std::make_shared<RegexTree>();
     choice->kind = RegexTree::kAlternate;
-    for (const List& list : lists) {
-      auto run = std::make_unique<RegexTree>();
+    for (List& list : lists) {
+      auto run = std::make_shared<RegexTree>();
       run->kind = RegexTree::kConcat;
-      for (const RegexTree* item : list) run->parts.push_back(Copy(*item));
+      run->parts = std::move(list);
       choice->parts.push_back(std::move(run));
     }
-    made_.push_back(std::make_unique<RegexTree>());
-    RegexTree& repeat = *made_.back();
-    repeat.kind = RegexTree::kRepeat;
-    repeat.min = min;
-    repeat.max = max;
-    repeat.parts.push_back(std::move(choice));
-    return &repeat;
-  }
-
-  static RegexTreePtr Copy(const RegexTree& tree) {
-    auto copy = std::make_unique<RegexTree>();
-    copy->kind = tree.kind;
-    copy->ranges = tree.ranges;
-    copy->min = tree.min;
-    copy->max = tree.max;
-    for (const RegexTreePtr& part : tree.parts) copy->parts.push_back(Copy(*part));
-    return copy;
+    repeat->kind = RegexTree::kRepeat;
+    repeat->min = min;
+    repeat->max = max;
+    repeat->parts = {std::move(choice)};
+    return repeat;
   }
 
   NodeId OfList(const List& list, NodeId tail, bool open_start) {
-    const auto boundary = std::find_if(list.rbegin(), list.rend(), [](const RegexTree* item) { return item->kind == RegexTree::kBoundary; });
+    const auto boundary = std::find_if(list.rbegin(), list.rend(), [](const RegexTreePtr& item) { return item->kind == RegexTree::kBoundary; });
     return boundary == list.rend() ? OfRun(list.begin(), list.end(), tail, open_start)
                                    : AtBoundary(list, static_cast<size_t>(list.rend() - boundary) - 1, tail, open_start);
   }
@@ -168,7 +156,7 @@ class Builder {
 
   NodeId OfRun(List::const_iterator first, List::const_iterator last, NodeId tail, bool open_start) {
     const auto start = std::find_if(std::make_reverse_iterator(last), std::make_reverse_iterator(first),
-                                    [](const RegexTree* item) { return item->kind == RegexTree::kStart; });
+                                    [](const RegexTreePtr& item) { return item->kind == RegexTree::kStart; });
     const bool anchored = start != std::make_reverse_iterator(first);
     NodeId node = tail;
     for (auto at = last; at != first;) {
@@ -177,7 +165,7 @@ class Builder {
       if (item.kind == RegexTree::kEnd) {
         node = pool_.IsNullable(node) ? kEpsilon : kNothing;
       } else if (item.kind == RegexTree::kLook) {
-        const NodeId look = Language(*item.parts[0], encoder_.AnyText(), false);
+        const NodeId look = Language(item.parts[0], encoder_.AnyText(), false);
         node = pool_.And({node, item.negative ? pool_.Not(look) : look});
       } else if (anchored && at < start.base() - 1) {
         if (!pool_.IsNullable(Plain(item))) node = kNothing;  // something before the beginning
@@ -190,7 +178,6 @@ class Builder {
 
   CharEncoder& encoder_;
   RegexPool& pool_;
-  std::vector<RegexTreePtr> made_;
   bool too_large_ = false;
   bool has_mixed_context_ = false;  // a word boundary beside a look-ahead, or outside of an anchor
 };
@@ -203,7 +190,7 @@ NodeId ParseRegex(std::string_view pattern, const RegexOptions& options, CharEnc
   for (char c : pattern) c == '\0' ? escaped += "\\x00" : escaped += c;
   const RegexTreePtr tree = ReadRegex(escaped, options);
   Builder builder(encoder);
-  const NodeId node = builder.Language(*tree, options.search ? encoder.AnyText() : kEpsilon, options.search);
+  const NodeId node = builder.Language(tree, options.search ? encoder.AnyText() : kEpsilon, options.search);
   if (builder.has_mixed_context())
     throw ParseError{0, "a word boundary beside a look-ahead, or outside of an anchor, is not supported", true};
   if (builder.too_large()) throw ParseError{0, "too many alternatives with anchors", true};

@@ -70,9 +70,8 @@ class RegexPool : public Expressions {
   bool CanBegin(NodeId id);
   void Unstick(NodeId state, StateRow* row);
 
-  EdgeTable edges_{*this};
-  LanguageSearch search_{*this, edges_};
-  Derivatives derivatives_{*this, edges_};
+  Derivatives derivatives_{*this};
+  LanguageSearch search_{*this, derivatives_};
   PagedList<std::unique_ptr<std::vector<uint32_t>>> tags_;  // by node
   static constexpr size_t kRowsPerBlock = 16;
   std::vector<std::unique_ptr<StateRow[]>> rows_;  // blocks of them

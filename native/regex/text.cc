@@ -18,15 +18,9 @@ CodePoints SpaceClass() {
 
 }  // namespace
 
-uint32_t RegexText::HexDigits(size_t count) {
-  uint32_t value = 0;
-  for (size_t i = 0; i < count; i++) {
-    const int digit = HexDigit(Peek());
-    if (digit < 0) Fail("invalid hexadecimal escape");
-    value = value * 16 + static_cast<uint32_t>(digit);
-    at_++;
-  }
-  return value;
+uint32_t RegexText::Code(int64_t number) {
+  if (number < 0) Fail("invalid hexadecimal escape");
+  return static_cast<uint32_t>(number);
 }
 
 bool RegexText::Escape(bool in_class, CodePoints* ranges) {
@@ -101,16 +95,13 @@ uint32_t RegexText::CodePointEscape(bool in_class) {
       return static_cast<uint32_t>(text_[at_ - 1]) % 32;
     case 'x':
       at_++;
-      return Peek() == '{' ? Braced() : HexDigits(2);
+      return Peek() == '{' ? Braced() : Code(Hex(2));
     case 'u': {
       at_++;
       if (Peek() == '{') return Braced();
-      const uint32_t code = HexDigits(4);
-      if (code < 0xD800 || code >= 0xDC00 || Peek() != '\\' || Peek(1) != 'u') return code;
-      at_ += 2;
-      const uint32_t low = HexDigits(4);
-      if (low < 0xDC00 || low > 0xDFFF) Fail("unpaired surrogate");
-      return 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+      const uint32_t code = Code(UnicodeEscape());
+      if (code >= 0xD800 && code <= 0xDBFF && Peek() == '\\' && Peek(1) == 'u') Fail("unpaired surrogate");
+      return code;
     }
     default:
       break;
@@ -124,7 +115,7 @@ uint32_t RegexText::Braced() {
   uint32_t value = 0;
   size_t digits = 0;
   for (; !AtEnd() && Peek() != '}'; digits++) {
-    const uint32_t digit = HexDigits(1);
+    const uint32_t digit = Code(Hex(1));
     value = std::min<uint32_t>(value * 16 + digit, 0x110000);
   }
   if (!Take("}") || digits == 0 || value > kLastCodePoint) Fail("invalid code point escape");

@@ -31,7 +31,8 @@ class RegexText : protected TextCursor {
   bool PropertyEscape(CodePoints* ranges);
   // An escape for one character.
   uint32_t CodePointEscape(bool in_class);
-  uint32_t HexDigits(size_t count);
+  // What a numeric escape says.
+  uint32_t Code(int64_t number);
   uint32_t Braced();
 };
 

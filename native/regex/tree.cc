@@ -24,13 +24,12 @@ class Parser : private RegexText {
   RegexTreePtr Alternation(int depth) {
     if (depth > limits::kRegexDepth) Fail("nested too deeply");
     auto tree = std::make_unique<RegexTree>();
-    const bool ignore_case = options_.ignore_case, dot_all = options_.dot_all;
+    const RegexOptions outer = options_;
     std::vector<RegexTreePtr> options;
     do {
       options.push_back(Concatenation(depth));
     } while (Take("|"));
-    options_.ignore_case = ignore_case;
-    options_.dot_all = dot_all;
+    options_ = outer;
     if (options.size() == 1) return std::move(options[0]);
     tree->kind = RegexTree::kAlternate;
     for (RegexTreePtr& option : options) tree->zero_width = tree->zero_width || option->zero_width;
@@ -167,7 +166,7 @@ class Parser : private RegexText {
   RegexTreePtr Group(int depth) {
     const size_t open = at_;
     at_++;
-    const bool ignore_case = options_.ignore_case, dot_all = options_.dot_all;
+    const RegexOptions outer = options_;
     bool look = false, negative = false;
     if (Take("?:")) {
     } else if (Peek() == '?' && (Peek(1) == '=' || Peek(1) == '!')) {
@@ -202,8 +201,7 @@ class Parser : private RegexText {
       at_++;
     }
     RegexTreePtr tree = Alternation(depth + 1);
-    options_.ignore_case = ignore_case;
-    options_.dot_all = dot_all;
+    options_ = outer;
     if (!Take(")")) FailAt(open, "unclosed group");
     if (!look) return tree;
     RegexTreePtr result = ZeroWidth(RegexTree::kLook);
