@@ -287,14 +287,14 @@ export type EngineAddon = {
   loadModel(options: {
     path: string;
     useGpu: boolean;
-    gpuLayers: number | undefined;
-    devices: readonly string[] | undefined; // names of GPUs
-    tensorSplit: Float32Array | undefined; // (devices) shares
+    gpuLayers?: number | undefined;
+    devices?: readonly string[] | undefined; // names of GPUs
+    tensorSplit?: Float32Array | undefined; // (devices) shares
     packs: boolean; // weights for our own matmuls
-    mmap: boolean | undefined; // map the file; undefined: where the engine can
-    loadHeads: boolean | undefined; // its layers for multi-token prediction, too
-    mlock: boolean | undefined; // keep the weights from being swapped out
-    onProgress: ((fraction: number) => void) | undefined;
+    mmap?: boolean | undefined; // map the file; undefined: where the engine can
+    loadHeads?: boolean | undefined; // its layers for multi-token prediction, too
+    mlock?: boolean | undefined; // keep the weights from being swapped out
+    onProgress?: ((fraction: number) => void) | undefined;
     cancelled: Int32Array;
   }): Promise<NativeModel>;
   /** The vocabulary of a loaded model, as the grammar engine takes it. */

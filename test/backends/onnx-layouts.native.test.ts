@@ -97,7 +97,11 @@ describe.skipIf(whyNoOnnx() !== null).each(Object.keys(LAYOUTS))('%s', (name) =>
     const { file, sizes } = readFolder(model);
     bare = await openBare(file);
     thread = new ComputeThread('worker');
-    decoder = await thread.call('open', { file, sizes, embeddings: null }, { threads: 1, providers: ['cpu'] });
+    decoder = await thread.call(
+      'open',
+      { file, sizes, embeddings: null },
+      { threads: 1, providers: ['cpu'] },
+    );
     runtime = await openRuntime(model);
   });
   afterAll(() => Promise.all([thread.close(), bare.release()]));

@@ -7,7 +7,7 @@ const MODEL = fileURLToPath(new URL('../../models/onpolicy-tiny.gguf', import.me
 const LARGE = 2 ** 29;
 
 it.runIf(process.platform === 'linux')('takes no memory before it is written', async () => {
-  const options = { model: MODEL, gpu: false, contextSize: 512 };
+  const options = { model: MODEL, gpu: false, contextSize: 512 } as const;
   const answer = async (kvTokens: number) => {
     await using runtime = await createRuntime({ ...options, kvTokens });
     const { choices } = await runtime.createCompletion({

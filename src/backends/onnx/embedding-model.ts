@@ -39,7 +39,11 @@ export async function loadOnnxEmbedding(options: {
   try {
     const { file, sizes, width } = folder;
     const threads = options.threads ?? defaultThreads(isTinyFolder(folder));
-    const size = await thread.call('open', { file, sizes, width, pooling: options.pooling }, { threads, providers });
+    const size = await thread.call(
+      'open',
+      { file, sizes, width, pooling: options.pooling },
+      { threads, providers },
+    );
     if (options.signal.aborted) throw new OnpolicyError('ABORTED', `loading ${options.path} was aborted`);
     const tokenizer = await createTokenizer(folder, folder.sizes.vocabSize);
     const embed = (tokens: Int32Array, lengths: Int32Array) => thread.call('embed', tokens, lengths);

@@ -51,7 +51,11 @@ export async function loadOnnx(options: OnnxOptions): Promise<LoadedModel> {
   const thread: Thread = new ComputeThread('worker');
   try {
     const { file, sizes, vision } = folder;
-    const decoder = await thread.call('open', { file, sizes, embeddings: vision?.embeddings ?? null }, settings);
+    const decoder = await thread.call(
+      'open',
+      { file, sizes, embeddings: vision?.embeddings ?? null },
+      settings,
+    );
     if (options.signal?.aborted) throw new OnpolicyError('ABORTED', `loading ${options.path} was aborted`);
     const tokenizer = await createTokenizer(folder, decoder.vocabSize);
     return toModel({ folder, decoder, tokenizer, thread, isTiny, settings, notice: options.notice });
