@@ -1,4 +1,4 @@
-// Loaded with LD_PRELOAD: refuses allocations of 2 GiB and more, as Electron's allocator does, and writes the largest one and the
+// Loaded with LD_PRELOAD: refuses allocations of 2 GiB and more, as Electron's allocator does, those of whole pages too, and writes the largest one and the
 // number of those refused to the file that ALLOCATIONS names.
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -6,6 +6,9 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 static const size_t kLimit = (size_t)1 << 31;
 static _Atomic size_t largest;
@@ -34,6 +37,17 @@ int posix_memalign(void **memory, size_t alignment, size_t size) {
   if (!made) return ENOMEM;
   *memory = made;
   return 0;
+}
+
+void *mmap(void *address, size_t size, int protection, int flags, int file, off_t offset) {
+  if (file == -1 && protection != PROT_NONE && IsTooLarge(size)) {
+    errno = ENOMEM;
+    return MAP_FAILED;
+  }
+  return (void *)syscall(SYS_mmap, address, size, protection, flags, file, offset);
+}
+void *mmap64(void *address, size_t size, int protection, int flags, int file, off_t offset) {
+  return mmap(address, size, protection, flags, file, offset);
 }
 
 __attribute__((destructor)) static void Report(void) {
