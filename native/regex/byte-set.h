@@ -22,12 +22,6 @@ struct ByteSet {
   }
   void Add(unsigned byte) { words[byte >> 6] |= 1ull << (byte & 63); }
   bool Has(unsigned byte) const { return (words[byte >> 6] >> (byte & 63)) & 1; }
-  // The lowest member; there must be one.
-  uint8_t First() const {
-    unsigned word = 0;
-    while (words[word] == 0) word++;
-    return static_cast<uint8_t>(word * 64 + static_cast<unsigned>(std::countr_zero(words[word])));
-  }
   bool IsEmpty() const { return !(words[0] | words[1] | words[2] | words[3]); }
   unsigned Count() const {
     return std::popcount(words[0]) + std::popcount(words[1]) + std::popcount(words[2]) + std::popcount(words[3]);

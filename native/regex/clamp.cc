@@ -74,29 +74,36 @@ NodeId CountClamp::OfList(NodeId node) {
   return pool_.Concat(parts, parts.empty() ? OfRepetitions(node) : Of(node));
 }
 
-// Several counts that a text may be in at once stay, for the same reason as counts inside of counts.
+// A loop: concatenations may be long. Several counts that a text may be in at once stay, for the same reason as counts inside of
+// counts.
 NodeId CountClamp::OfRepetitions(NodeId node) {
   std::vector<NodeId> parts;
-  pool_.ForEachPart(node, [&](NodeId part) { return parts.push_back(part), true; });
-  if (std::count_if(parts.begin(), parts.end(), [&](NodeId part) { return HasCount(part); }) > 1 && !IsApart(node)) return node;
-  for (NodeId& part : parts) part = Of(part);
-  return pool_.Concat(parts);
+  int counts = 0;
+  for (NodeId at = node;; at = pool_.node(at).b) {
+    const bool is_list = pool_.node(at).kind == NodeKind::kConcat;
+    counts += HasCount(is_list ? pool_.node(at).a : at);
+    if (!is_list) break;
+  }
+  if (counts > 1 && !IsApart(node)) return node;
+  for (; pool_.node(node).kind == NodeKind::kConcat; node = pool_.node(node).b) parts.push_back(Of(pool_.node(node).a));
+  return pool_.Concat(parts, Of(node));
 }
 
 bool CountClamp::IsApart(NodeId node) {
   ByteSet open;  // of the repetition that a text may be in, and of what may follow it
-  bool is_open = false, is_apart = true;
+  bool is_open = false;
   Allowance steps(kBytesSteps);
-  pool_.ForEachPart(node, [&](NodeId id) {
+  for (NodeId at = node;; at = pool_.node(at).b) {
+    const bool is_list = pool_.node(at).kind == NodeKind::kConcat;
+    const NodeId id = is_list ? pool_.node(at).a : at;
     const Node part = pool_.node(id);
     const ByteSet bytes = BytesOf(id, &steps);
     is_open = is_open && (part.nullable || !(bytes & open).IsEmpty());
-    is_apart = !(part.repeats && is_open);
+    if (part.repeats && is_open) return false;
     open = is_open ? open | bytes : bytes;
     is_open = is_open || part.repeats;
-    return is_apart;
-  });
-  return is_apart;
+    if (!is_list) return true;
+  }
 }
 
 ByteSet CountClamp::BytesOf(NodeId node, Allowance* steps) {
@@ -145,7 +152,11 @@ uint64_t CountClamp::Rest(NodeId node) {
   if (const uint64_t known = rests_.Reach(node)) return known - 1;
   uint64_t rest = 0;
   if (given.kind == NodeKind::kConcat) {
-    pool_.ForEachPart(node, [&](NodeId part) { return rest += Rest(part), true; });
+    for (NodeId at = node;; at = pool_.node(at).b) {
+      const bool is_list = pool_.node(at).kind == NodeKind::kConcat;
+      rest += Rest(is_list ? pool_.node(at).a : at);
+      if (!is_list) break;
+    }
   } else if (given.kind == NodeKind::kAlternate) {
     for (NodeId child : pool_.ChildrenOf(node)) rest = std::max(rest, Rest(child));
   } else if (given.kind == NodeKind::kRepeat) {

@@ -56,7 +56,7 @@ const RegexPool& RegexPool::Common() {
 RegexPool::RegexPool() {
   const RegexPool& common = Common();
   CopyFrom(common);
-  derivatives_.CopyFrom(common.derivatives_);
+  edges_.CopyFrom(common.edges_);
 }
 
 }  // namespace onpolicy::grammar

@@ -1,21 +1,9 @@
 // Brzozowski derivatives, byte by byte.
 #include "regex/derivatives.h"
 
-#include <algorithm>
-
 #include "base/scoped-value.h"
 
 namespace onpolicy::grammar {
-
-// The latest edges are looked at first: neighbouring bytes often lead to the same target.
-static void AddEdge(const ByteSet& bytes, NodeId target, std::vector<Edge>* edges) {
-  const auto same = std::find_if(edges->rbegin(), edges->rend(), [&](const Edge& edge) { return edge.target == target; });
-  if (same == edges->rend()) {
-    edges->push_back({bytes, target});
-  } else {
-    same->bytes = same->bytes | bytes;
-  }
-}
 
 NodeId Derivatives::Of(NodeId id, uint8_t byte, ByteSet* same) {
   // A leaf's automaton may step through this pool, too.
@@ -29,19 +17,14 @@ NodeId Derivatives::Of(NodeId id, uint8_t byte, ByteSet* same) {
 NodeId Derivatives::Derive(NodeId id, uint8_t byte, ByteSet* same) {
   const uint64_t step = 2 * current_step_ + (exact_ > 0);
   if (const Derived& known = derived_.Reach(id); known.step == step) return known.target;
-  const Node& node = pool_.node(id);
-  // Classes of characters occur in many expressions: their edges are cached.
-  const bool is_plain = node.kind == NodeKind::kAlternate && !node.repeats && !node.searches && !node.tagged;
-  const bool has_edges = is_plain || node.kind == NodeKind::kLeaf || edges_.Reach(id);
-  if (has_edges) pool_.budget().Spend(5);
-  const NodeId target = has_edges ? FromEdges(id, byte, same) : DeriveAnew(id, byte, same);
+  const NodeId target = DeriveAnew(id, byte, same);
   derived_[id] = {step, target};
   return target;
 }
 
 NodeId Derivatives::FromEdges(NodeId id, uint8_t byte, ByteSet* same) {
   ByteSet covered;
-  for (const Edge& edge : EdgesOf(id)) {
+  for (const Edge& edge : edges_.Of(id)) {
     if (edge.bytes.Has(byte)) {
       *same = *same & edge.bytes;
       return edge.target;
@@ -50,39 +33,6 @@ NodeId Derivatives::FromEdges(NodeId id, uint8_t byte, ByteSet* same) {
   }
   *same = *same & ~covered;
   return kNothing;
-}
-
-const std::vector<Edge>& Derivatives::EdgesOf(NodeId id) {
-  if (!edges_.Reach(id)) {
-    made_.push_back(std::make_unique<const std::vector<Edge>>(MakeEdges(id)));
-    edges_[id] = made_.back().get();
-  }
-  return *edges_[id];
-}
-
-std::vector<Edge> Derivatives::MakeEdges(NodeId id) {
-  if (pool_.node(id).kind == NodeKind::kLeaf) return EdgesOfLeaf(pool_.node(id));
-  const ScopedValue<unsigned> exact(exact_, exact_ + 1);
-  std::vector<Edge> result;
-  for (ByteSet left = ByteSet::All(); !left.IsEmpty();) {
-    const ScopedValue<uint64_t> step(current_step_, ++steps_);
-    ByteSet same = left;
-    const NodeId target = DeriveAnew(id, left.First(), &same);
-    left = left & ~same;
-    if (target != kNothing) AddEdge(same, target, &result);
-  }
-  return result;
-}
-
-std::vector<Edge> Derivatives::EdgesOfLeaf(const Node& leaf) {
-  std::vector<Edge> result;
-  Automaton* automaton = pool_.automaton_of(leaf);
-  // Until the end of the loop, targets are the automaton's own states.
-  for (unsigned byte = 0; byte < 256; byte++)
-    if (const uint32_t next = automaton->Next(leaf.b, static_cast<uint8_t>(byte)); next != Automaton::kDead)
-      AddEdge(ByteSet::Range(byte, byte), next, &result);
-  for (Edge& edge : result) edge.target = pool_.Leaf(automaton, edge.target);
-  return result;
 }
 
 // Parts of intersections meet in many combinations, and their own states are few: each derivative is made once.
@@ -106,6 +56,9 @@ NodeId Derivatives::DerivePart(NodeId id, uint8_t byte, ByteSet* same) {
 NodeId Derivatives::DeriveAnew(NodeId id, uint8_t byte, ByteSet* same) {
   const Node node = pool_.node(id);
   pool_.budget().Spend(5);
+  // Classes of characters occur in many expressions: their edges are cached.
+  const bool is_plain = node.kind == NodeKind::kAlternate && !node.repeats && !node.searches && !node.tagged;
+  if (is_plain || node.kind == NodeKind::kLeaf || edges_.Has(id)) return FromEdges(id, byte, same);
   switch (node.kind) {
     case NodeKind::kBytes: {
       const ByteSet& set = pool_.set_of(node);

@@ -49,13 +49,6 @@ class NodeTable {
   };
   // The first part of a concatenation, and the rest.
   Split SplitHead(NodeId id) const;
-  // Calls `visit` with each part of a concatenation, or with what is none, until it returns false. A loop: concatenations may be long.
-  template <typename Visit>
-  void ForEachPart(NodeId id, Visit visit) const {
-    for (; nodes_[id].kind == NodeKind::kConcat; id = nodes_[id].b)
-      if (!visit(NodeId{nodes_[id].a})) return;
-    visit(id);
-  }
   // The bytes that texts of a language begin with, from its expression alone: where a search is needed, more of them.
   ByteSet FirstOf(NodeId id);
   // Equal for equal expressions of all pools.

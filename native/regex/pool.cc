@@ -130,11 +130,28 @@ bool RegexPool::CanBegin(NodeId id) {
 }
 
 bool RegexPool::HasNext(NodeId state) {
-  if (!node(state).nullable) return search_.IsLive(state);
-  const auto unbounded = budget_.Enter(Phase::kStep, Budget::kUnbounded);
-  bool has_next = false;
-  for (unsigned byte = 0; byte < 256 && !has_next; byte++) has_next = Entry(state, static_cast<uint8_t>(byte)) != kNothing;
-  return has_next;
+  const Node& current = node(state);
+  if (current.searches) {
+    if (!current.nullable) return search_.IsLive(state);
+    const auto unbounded = budget_.Enter(Phase::kStep, Budget::kUnbounded);
+    bool has_next = false;
+    for (unsigned byte = 0; byte < 256 && !has_next; byte++)
+      has_next = Entry(state, static_cast<uint8_t>(byte)) != kNothing;
+    return has_next;
+  }
+  switch (current.kind) {
+    case NodeKind::kBytes:
+    case NodeKind::kRepeat:
+      return true;
+    case NodeKind::kConcat:
+      return HasNext(current.a) || HasNext(current.b);
+    case NodeKind::kAlternate:
+      for (uint32_t i = current.min; i < current.max; i++)
+        if (HasNext(child(i))) return true;
+      return false;
+    default:
+      return false;
+  }
 }
 
 bool RegexPool::Matches(NodeId id, std::string_view text) {

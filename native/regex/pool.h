@@ -70,8 +70,9 @@ class RegexPool : public Expressions {
   bool CanBegin(NodeId id);
   void Unstick(NodeId state, StateRow* row);
 
-  Derivatives derivatives_{*this};
-  LanguageSearch search_{*this, derivatives_};
+  EdgeTable edges_{*this};
+  LanguageSearch search_{*this, edges_};
+  Derivatives derivatives_{*this, edges_};
   PagedList<std::unique_ptr<std::vector<uint32_t>>> tags_;  // by node
   static constexpr size_t kRowsPerBlock = 16;
   std::vector<std::unique_ptr<StateRow[]>> rows_;  // blocks of them

@@ -12,7 +12,7 @@ namespace onpolicy::grammar {
 // Bytes of a text that is tried before a search.
 static constexpr size_t kTriedText = 200;
 
-LanguageSearch::LanguageSearch(RegexPool& pool, Derivatives& derivatives) : pool_(pool), derivatives_(derivatives), lengths_(pool) {}
+LanguageSearch::LanguageSearch(RegexPool& pool, EdgeTable& edges) : pool_(pool), edges_(edges), lengths_(pool) {}
 
 bool LanguageSearch::IsLive(NodeId node) {
   if (node == kNothing) return false;
@@ -26,7 +26,12 @@ bool LanguageSearch::IsLive(NodeId node) {
   };
   switch (pool_.node(node).kind) {
     case NodeKind::kConcat:
-      pool_.ForEachPart(node, [&](NodeId part) { return live = ask(part); });
+      for (NodeId rest = node; live;) {
+        const bool is_concat = pool_.node(rest).kind == NodeKind::kConcat;
+        live = ask(is_concat ? pool_.node(rest).a : rest);
+        if (!is_concat) break;
+        rest = pool_.node(rest).b;
+      }
       break;
     case NodeKind::kAlternate: {
       // One that needs no search spares those of the others.
@@ -113,7 +118,7 @@ bool LanguageSearch::Takes(NodeId id, std::string_view text) {
   pool_.budget().Spend(text.size());
   if (!node.searches) return pool_.Matches(id, text);
   for (char c : text) {
-    const std::vector<Edge>& edges = derivatives_.EdgesOf(id);
+    const std::vector<Edge>& edges = edges_.Of(id);
     const auto edge = std::find_if(edges.begin(), edges.end(), [&](const Edge& one) { return one.bytes.Has(static_cast<uint8_t>(c)); });
     if (edge == edges.end()) return false;
     id = edge->target;
@@ -200,7 +205,7 @@ LanguageSearch::Finding LanguageSearch::BreadthFirst(NodeId start, size_t limit,
     if (live_.Reach(node) == kDead) continue;
     if (at > limit || pool_.budget().spent() > end) return Finding::kUnknown;
     CountState();
-    for (const Edge& edge : derivatives_.EdgesOf(node))
+    for (const Edge& edge : edges_.Of(node))
       if (seen.insert(edge.target).second) steps.push_back({edge.target, at});
   }
   for (const Step& step : steps) live_.Reach(step.node) = kDead;
@@ -227,7 +232,7 @@ LanguageSearch::Finding LanguageSearch::DepthFirst(NodeId start, size_t limit, u
       for (const Step& on_path : path) live_.Reach(on_path.node) = kLive;
       return Finding::kText;
     }
-    const std::vector<Edge>& edges = derivatives_.EdgesOf(node);
+    const std::vector<Edge>& edges = edges_.Of(node);
     if (live_.Reach(node) == kDead || step.edge == edges.size()) {
       path.pop_back();
       continue;
@@ -255,9 +260,10 @@ NodeId LanguageSearch::Relaxed(NodeId node) {
     result = is_large ? pool_.Repeat(inner, std::min(given.min, 1u), kUnlimited) : pool_.Repeat(inner, given.min, given.max);
   } else if (given.kind == NodeKind::kConcat) {
     std::vector<NodeId> parts;
-    pool_.ForEachPart(node, [&](NodeId part) { return parts.push_back(part), true; });
-    for (NodeId& part : parts) part = Relaxed(part);
-    result = pool_.Concat(parts);
+    NodeId rest = node;
+    for (; pool_.node(rest).kind == NodeKind::kConcat; rest = pool_.node(rest).b) parts.push_back(pool_.node(rest).a);
+    result = Relaxed(rest);
+    for (size_t i = parts.size(); i-- > 0;) result = pool_.Concat(Relaxed(parts[i]), result);
   } else if (given.kind == NodeKind::kAlternate || given.kind == NodeKind::kAnd) {
     std::vector<NodeId> children = pool_.ChildrenOf(node);
     for (NodeId& child : children) child = Relaxed(child);
@@ -278,7 +284,7 @@ uint64_t LanguageSearch::CountTexts(NodeId start, uint64_t cap, bool is_sure) {
       if (count >= cap) return cap;
       if (pool_.budget().spent() > end) return is_sure ? count : cap;
       CountState();
-      for (const Edge& edge : std::vector<Edge>(derivatives_.EdgesOf(node)))
+      for (const Edge& edge : std::vector<Edge>(edges_.Of(node)))
         if (IsLive(edge.target)) {
           uint64_t& sum = next_level[edge.target];
           sum = std::min<uint64_t>(cap, sum + ways * edge.bytes.Count());

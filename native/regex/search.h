@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "regex/derivatives.h"
+#include "regex/edges.h"
 #include "regex/text-lengths.h"
 
 namespace onpolicy::grammar {
@@ -15,7 +15,7 @@ class RegexPool;
 
 class LanguageSearch {
  public:
-  LanguageSearch(RegexPool& pool, Derivatives& derivatives);
+  LanguageSearch(RegexPool& pool, EdgeTable& edges);
   // False when the language is empty. Searches only below And, Not and leaves.
   bool IsLive(NodeId id);
   // The same in a step, once more where no search could decide: with kStuckSearchWork for each, as long as all work is below `end`.
@@ -47,7 +47,7 @@ class LanguageSearch {
   NodeId Relaxed(NodeId id);
 
   RegexPool& pool_;
-  Derivatives& derivatives_;
+  EdgeTable& edges_;
   TextLengths lengths_;
   PagedList<uint8_t> live_;  // by node
   std::unordered_map<NodeId, std::optional<std::string>> short_texts_;

@@ -49,15 +49,16 @@ TextLengths::Bounds TextLengths::Make(NodeId node) {
     case NodeKind::kConcat: {
       Bounds sum{0, 0};
       bool is_escape = false;  // how many characters are behind a backslash is not sure
-      pool_.ForEachPart(node, [&](NodeId part) {
-        const Bounds bounds = Of(part);
-        if (!is_escape) sum.least += bounds.least;
-        sum.enough += bounds.enough;
-        const Node& first = pool_.node(part);
+      for (NodeId at = node;; at = pool_.node(at).b) {
+        const bool is_list = pool_.node(at).kind == NodeKind::kConcat;
+        const NodeId head = is_list ? pool_.node(at).a : at;
+        const Bounds part = Of(head);
+        if (!is_escape) sum.least += part.least;
+        sum.enough += part.enough;
+        const Node& first = pool_.node(head);
         is_escape = is_escape || (first.kind == NodeKind::kBytes && pool_.set_of(first).Has('\\'));
-        return true;
-      });
-      return sum;
+        if (!is_list) return sum;
+      }
     }
     case NodeKind::kAlternate: {
       Bounds best{kMany, kMany};
