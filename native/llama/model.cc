@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <mutex>
+#include <new>
 #include <set>
 #include <stdexcept>
 
@@ -134,6 +135,8 @@ std::vector<int32_t> Model::Tokenize(const std::string& text, bool add_special, 
     const CatchFatal catching;
     return TokenizeChecked(text, add_special, parse_special);
   } catch (const Failure&) {
+    throw;
+  } catch (const std::bad_alloc&) {
     throw;
   } catch (const std::exception& error) {
     throw Failure("UNSUPPORTED", std::string("the vocabulary of the model cannot write the text: ") + error.what());

@@ -40,7 +40,11 @@ async function open({ file, sizes, embeddings }: DecoderFiles, settings: Session
         ? `${file} takes inputs_embeds, and there is no embed_tokens*.onnx beside it`
         : `${file} takes input_ids, so that no picture can come in, but there is an embed_tokens*.onnx beside it`,
     );
-  opened = { session, decoder, embeddings: embeddings === null ? null : await openEmbeddings(embeddings, settings) };
+  opened = {
+    session,
+    decoder,
+    embeddings: embeddings === null ? null : await openEmbeddings(embeddings, settings),
+  };
   return decoder;
 }
 
