@@ -7,9 +7,10 @@ const MODEL = fileURLToPath(new URL('../../models/onpolicy-tiny.gguf', import.me
 const LARGE = 2 ** 29;
 
 it.runIf(process.platform === 'linux')('takes no memory before it is written', async () => {
-  const options = { model: MODEL, gpu: false, contextSize: 512 } as const;
+  const rope = { type: 'linear', factor: 4 } as const;
+  const options = { model: { path: MODEL, rope, contextSize: 4096, maxSequences: 256 }, gpu: false } as const;
   const answer = async (kvTokens: number) => {
-    await using runtime = await createRuntime({ ...options, kvTokens });
+    await using runtime = await createRuntime({ ...options, model: { ...options.model, kvTokens } });
     const { choices } = await runtime.createCompletion({
       messages: [{ role: 'user', content: 'What is the capital of Peru?' }],
       temperature: 0,
