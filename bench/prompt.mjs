@@ -10,7 +10,6 @@ import { buildBare } from './bare/build.mjs';
 import { median, result, waitUntilQuiet } from './measure.mjs';
 import { ensureOf } from './model/quantized.mjs';
 
-const LENGTHS = [128, 512, 2000];
 const BARE = { 'bare llama_decode': {}, 'bare llama_decode, no flash attention': { flash_attn: 0 } };
 const OURS = 'onpolicy';
 /** The engine's own threads spin for a part of a second after a prompt, which the next one would pay for. */
@@ -62,19 +61,19 @@ async function openEngines(settings) {
 }
 
 /** Rows of one model: each length in each round, by one engine after the other. */
-async function measure(label, settings, rounds, log) {
+async function measure(label, settings, lengths, rounds, log) {
   const engines = await openEngines(settings);
   const kill = () => {
     for (const engine of engines.values()) engine.kill();
   };
   process.once('exit', kill);
   const rates = new Map(
-    LENGTHS.map((tokens) => [tokens, new Map([...engines.keys()].map((name) => [name, []]))]),
+    lengths.map((tokens) => [tokens, new Map([...engines.keys()].map((name) => [name, []]))]),
   );
   try {
-    for (const engine of engines.values()) await engine.promptMs(LENGTHS[0]); // the first one is not counted
+    for (const engine of engines.values()) await engine.promptMs(lengths[0]); // the first one is not counted
     for (let round = 0; round < rounds; round++)
-      for (const tokens of LENGTHS) {
+      for (const tokens of lengths) {
         for (const [name, engine] of engines) {
           await sleep(UNTIL_IDLE_MS);
           rates
@@ -89,7 +88,7 @@ async function measure(label, settings, rounds, log) {
     kill();
     process.off('exit', kill);
   }
-  return LENGTHS.flatMap((tokens) => rowsOf(`${label}, ${tokens} tokens`, rates.get(tokens)));
+  return lengths.flatMap((tokens) => rowsOf(`${label}, ${tokens} tokens`, rates.get(tokens)));
 }
 
 /** Rows of one length: `rates` is engine -> tokens per second, one for each round. */
@@ -107,11 +106,12 @@ function rowsOf(label, rates) {
   );
 }
 
-/** Tokens per second of prompts. `only` names types of the model: q8_0, q4_k_m, f16, f32. */
+/** Tokens per second of prompts. `lengths` are those of the prompts; `only` names types of the model: q8_0, q4_k_m, f16, f32. */
 export async function run({
   rounds = 3,
   threads = os.availableParallelism(),
   model,
+  lengths = [128, 512, 2000],
   only = ['q8_0', 'q4_k_m'],
   log = () => {},
 } = {}) {
@@ -119,7 +119,15 @@ export async function run({
   for (const type of model ? ['the model'] : only) {
     const file = model ?? (await ensureOf(type));
     await waitUntilQuiet({ log });
-    rows.push(...(await measure(type, { model: file, threads, mostTokens: LENGTHS.at(-1) }, rounds, log)));
+    rows.push(
+      ...(await measure(
+        type,
+        { model: file, threads, mostTokens: Math.max(...lengths) },
+        lengths,
+        rounds,
+        log,
+      )),
+    );
   }
   return rows;
 }

@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util';
 import { formatTable, toJson, writeJson, writeResults } from './report.mjs';
 
 const USAGE = `npm run bench -- [SUITE ...] [--rounds N] [--sequences 1,8] [--only bare,onpolicy] [--threads N] [--model FILE]
-  [--requests N] [--llama-server PROGRAM] [--json FILE] [--no-save]`;
+  [--requests N] [--lengths 512,2000] [--llama-server PROGRAM] [--json FILE] [--no-save]`;
 const SUITES = [
   'decode',
   'busy',
@@ -46,6 +46,7 @@ const { values: flags, positionals } = parseArgs({
     model: { type: 'string' },
     only: { type: 'string' },
     requests: { type: 'string' },
+    lengths: { type: 'string' },
     'llama-server': { type: 'string' },
     'no-save': { type: 'boolean', default: false },
   },
@@ -77,6 +78,7 @@ const options = {
   model: flags.model,
   only: flags.only?.split(','),
   requests: flags.requests === undefined ? undefined : Number(flags.requests),
+  lengths: flags.lengths?.split(',').map(Number),
   llamaServer: flags['llama-server'],
   log: (line) => process.stderr.write(`${line}\n`),
 };

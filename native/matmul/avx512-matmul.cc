@@ -78,12 +78,26 @@ Floats WidenExponents(const uint8_t* from) {
 #include "matmul/round-body.h"
 #include "matmul/kernel-body.h"
 
+// A tile of two panels: each value of a token is read once for both.
+template <typename Type, int kTokens>
+void RunWideTile(const TileInput& input) {
+  if constexpr (Type::kTerms == Terms::kFloats) RunFloats<Type, 2, kTokens>(input);
+  else RunRows<Type, 2, kTokens>(input, 0);
+}
+
+template <typename Type, int... kIndices>
+constexpr std::array<RunTileFunction*, kMostTokens> WideTilesOf(std::integer_sequence<int, kIndices...>) {
+  return {RunWideTile<Type, kIndices + 1>...};
+}
+#define ONPOLICY_WIDE_TILES(name) WideTilesOf<name>(std::make_integer_sequence<int, kTileTokens>()),
+
 bool IsSupported() {
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vnni");
 }
 
-constexpr Kernels kKernels = {"avx512", IsSupported, Round, kTileTokens, {ONPOLICY_PRODUCT_FORMATS(ONPOLICY_TILES)}};
+constexpr Kernels kKernels = {"avx512", IsSupported, Round, kTileTokens, {ONPOLICY_PRODUCT_FORMATS(ONPOLICY_TILES)},
+                              {ONPOLICY_PRODUCT_FORMATS(ONPOLICY_WIDE_TILES)}};
 
 }  // namespace
 

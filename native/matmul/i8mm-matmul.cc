@@ -72,20 +72,20 @@ void RunPairs(const TileInput& input, int64_t row) {
       });
       Repeat<kPartSteps / 2>([&](auto i) ONPOLICY_INLINED {
         constexpr int kStep = decltype(part)::value * kPartSteps + 2 * decltype(i)::value;
-        const auto weights = Paired(panel.template Weights<kStep>(b, 0), panel.template Weights<kStep + 1>(b, 0));
+        const auto weights = Paired(panel.template Weights<kStep>(b), panel.template Weights<kStep + 1>(b));
         Repeat<kPairs>([&](auto p) ONPOLICY_INLINED {
           const int32x4_t x = vld1q_s32(group + kStep * kTokens + 4 * p);
           for (int r = 0; r < 4; ++r) asm("smmla %0.4s, %1.16b, %2.16b" : "+w"(dots[p].v[r]) : "w"(x), "w"(weights.v[r]));
         });
       });
-      const auto scale = ForBoth(panel.Scale(b, part, 0));
+      const auto scale = ForBoth(panel.Scale(b, part));
       Repeat<kPairs>([&](auto p) ONPOLICY_INLINED {
         const float32x4_t scales = TwoAt<kTokens, p>(group + kScaleRow * kTokens);
         for (int r = 0; r < 4; ++r) sums[p].v[r] = vfmaq_f32(sums[p].v[r], vcvtq_f32_s32(dots[p].v[r]), vmulq_f32(scale.v[r], scales));
       });
     });
     if constexpr (kTerms == Terms::kMinimum) {
-      const auto minimum = ForBoth(panel.Minimum(b, 0));
+      const auto minimum = ForBoth(panel.Minimum(b));
       Repeat<kPairs>([&](auto p) ONPOLICY_INLINED {
         const float32x4_t subtracted = TwoAt<kTokens, p>(group + kSumRow * kTokens);
         for (int r = 0; r < 4; ++r) sums[p].v[r] = vfmsq_f32(sums[p].v[r], minimum.v[r], subtracted);

@@ -51,7 +51,7 @@ void Round(const float* const* x, int tokens, int64_t first, int64_t last, const
   }
 }
 
-// A panel's blocks, from a row on: the weights of each step and their scales, `row` rows further.
+// A panel's blocks, from a row on: the weights of each step and their scales.
 template <typename Type>
 class Blocks;
 
@@ -60,12 +60,12 @@ template <typename Type>
 class Plain {
  public:
   Plain(const uint8_t* panel, int64_t row) : panel_(panel), row_(row) {}
-  const uint8_t* At(int64_t b, int row) const { return panel_ + b * Type::kStride + (row_ + row) * 4; }
-  Floats Scale(int64_t b, int, int row) const { return WidenHalves(ScaleAt(b, row)); }
+  const uint8_t* At(int64_t b) const { return panel_ + b * Type::kStride + row_ * 4; }
+  Floats Scale(int64_t b, int) const { return WidenHalves(ScaleAt(b)); }
 
  protected:
-  const uint8_t* ScaleAt(int64_t b, int row) const {
-    return panel_ + b * Type::kStride + Type::kScalesAt + (row_ + row) * (Type::kStride - Type::kScalesAt) / kPanel;
+  const uint8_t* ScaleAt(int64_t b) const {
+    return panel_ + b * Type::kStride + Type::kScalesAt + row_ * (Type::kStride - Type::kScalesAt) / kPanel;
   }
 
  private:
@@ -78,7 +78,7 @@ class Blocks<Q8_0> : public Plain<Q8_0> {
  public:
   using Plain::Plain;
   template <int kStep>
-  Bytes Weights(int64_t b, int row) const { return LoadBytes(At(b, row) + kStep * kStepBytes); }
+  Bytes Weights(int64_t b) const { return LoadBytes(At(b) + kStep * kStepBytes); }
 };
 
 // Step v is in the low, v + 4 in the high halves of bytes.
@@ -94,7 +94,7 @@ class Blocks<Q4_0> : public Plain<Q4_0> {
  public:
   using Plain::Plain;
   template <int kStep>
-  Bytes Weights(int64_t b, int row) const { return FourBits<kStep>(At(b, row)); }
+  Bytes Weights(int64_t b) const { return FourBits<kStep>(At(b)); }
 };
 
 template <>
@@ -102,8 +102,8 @@ class Blocks<MXFP4> : public Plain<MXFP4> {
  public:
   using Plain::Plain;
   template <int kStep>
-  Bytes Weights(int64_t b, int row) const { return LookedUp(FourBits<kStep>(At(b, row)), MXFP4::kNumbers); }
-  Floats Scale(int64_t b, int, int row) const { return WidenExponents(ScaleAt(b, row)); }
+  Bytes Weights(int64_t b) const { return LookedUp(FourBits<kStep>(At(b)), MXFP4::kNumbers); }
+  Floats Scale(int64_t b, int) const { return WidenExponents(ScaleAt(b)); }
 };
 
 // Of types in groups with scales of scales.
@@ -111,14 +111,14 @@ template <typename Type>
 class Grouped {
  public:
   Grouped(const uint8_t* panel, int64_t row) : panel_(panel), row_(row) {}
-  const uint8_t* At(int64_t b, int row) const { return Block(b) + (row_ + row) * 4; }
+  const uint8_t* At(int64_t b) const { return Block(b) + row_ * 4; }
 
  protected:
   // The product of two numbers of each row: 16 bits at a place of the group, 8 bits at one of the block.
   template <bool kIsSigned>
-  Floats Scaled(int64_t b, int64_t in_group, int64_t in_block, int row) const {
-    const uint8_t* bytes = Block(b) + in_block + row_ + row;
-    return Multiply(WidenHalves(Group(b) + in_group + (row_ + row) * 2), kIsSigned ? WidenSigned(bytes) : WidenUnsigned(bytes));
+  Floats Scaled(int64_t b, int64_t in_group, int64_t in_block) const {
+    const uint8_t* bytes = Block(b) + in_block + row_;
+    return Multiply(WidenHalves(Group(b) + in_group + row_ * 2), kIsSigned ? WidenSigned(bytes) : WidenUnsigned(bytes));
   }
 
  private:
@@ -133,9 +133,9 @@ class Blocks<Q4_K> : public Grouped<Q4_K> {
  public:
   using Grouped::Grouped;
   template <int kStep>
-  Bytes Weights(int64_t b, int row) const { return FourBits<kStep>(At(b, row)); }
-  Floats Scale(int64_t b, int, int row) const { return Scaled<false>(b, 0, Q4_K::kScalesAt, row); }
-  Floats Minimum(int64_t b, int row) const { return Scaled<false>(b, kHalfBytes, Q4_K::kMinimaAt, row); }
+  Bytes Weights(int64_t b) const { return FourBits<kStep>(At(b)); }
+  Floats Scale(int64_t b, int) const { return Scaled<false>(b, 0, Q4_K::kScalesAt); }
+  Floats Minimum(int64_t b) const { return Scaled<false>(b, kHalfBytes, Q4_K::kMinimaAt); }
 };
 
 template <>
@@ -143,14 +143,14 @@ class Blocks<Q6_K> : public Grouped<Q6_K> {
  public:
   using Grouped::Grouped;
   template <int kStep>
-  Bytes Weights(int64_t b, int row) const {
-    const Bytes pairs = LoadBytes(At(b, row) + kStep % 2 * kStepBytes);
-    const Bytes low = FourBits<kStep>(At(b, row) + Q6_K::kLowAt);
+  Bytes Weights(int64_t b) const {
+    const Bytes pairs = LoadBytes(At(b) + kStep % 2 * kStepBytes);
+    const Bytes low = FourBits<kStep>(At(b) + Q6_K::kLowAt);
     constexpr int kRight = kStep / 2 * 2 - 4;  // from where the step's pair is to bit 4
     if constexpr (kRight < 0) return Joined(low, LowBits<48>(ShiftedLeft<-kRight>(pairs)));
     else return Joined(low, LowBits<48>(Shifted<kRight>(pairs)));
   }
-  Floats Scale(int64_t b, int part, int row) const { return Scaled<true>(b, 0, Q6_K::kScalesAt + part * kPanel, row); }
+  Floats Scale(int64_t b, int part) const { return Scaled<true>(b, 0, Q6_K::kScalesAt + part * kPanel); }
 };
 
 #define ONPOLICY_INLINED __attribute__((always_inline))
@@ -170,20 +170,47 @@ inline ONPOLICY_INLINED void FetchAhead(const TileInput& input, const uint8_t** 
     __builtin_prefetch(*ahead, 0, kSecondCache);
 }
 
-// kVectors vectors of rows x kTokens tokens, from a row on. All sums stay in registers.
+// The sums of kVectors vectors of rows x kTokens tokens: in registers, or where these do not hold them beside a block's, in the first cache.
+template <int kVectors, int kTokens>
+class Sums {
+ public:
+  Sums() {
+    ForEach([&](int v, int t) ONPOLICY_INLINED { Set(v, t, SetFloats(0)); });
+  }
+  ONPOLICY_INLINED Floats At(int v, int t) const {
+    if constexpr (kAreKept) return kept_[v][t];
+    else return LoadFloats(memory_[v][t]);
+  }
+  ONPOLICY_INLINED void Set(int v, int t, Floats value) {
+    if constexpr (kAreKept) kept_[v][t] = value;
+    else StoreFloats(value, memory_[v][t]);
+  }
+  ONPOLICY_INLINED void StoreAt(float* y, int64_t stride) const {
+    ForEach([&](int v, int t) ONPOLICY_INLINED { StoreFloats(At(v, t), y + t * stride + v * kLanes); });
+  }
+
+ private:
+  static constexpr bool kAreKept = kVectors * kTokens <= 12;
+  template <typename Work>
+  static ONPOLICY_INLINED void ForEach(const Work& work) {
+    Repeat<kVectors>([&](auto v) ONPOLICY_INLINED { Repeat<kTokens>([&](auto t) ONPOLICY_INLINED { work(v, t); }); });
+  }
+
+  Floats kept_[kAreKept ? kVectors : 1][kAreKept ? kTokens : 1];
+  alignas(64) float memory_[kAreKept ? 1 : kVectors][kAreKept ? 1 : kTokens][kLanes];
+};
+
+// kVectors vectors of rows x kTokens tokens, from a row of the first panel on.
 template <typename Type, int kVectors, int kTokens>
 void RunRows(const TileInput& input, int64_t row) {
   constexpr Terms kTerms = Type::kTerms;
   constexpr bool kStartsAtZero = kTerms == Terms::kMinimum || (Type::kLargest == 255 && kSubtractsWide);
   constexpr int kParts = kTerms == Terms::kHalves ? 2 : 1, kPartSteps = kSteps / kParts;
-  const Blocks<Type> panel(input.panel, row);
-  float* const y = input.y + row;
-  Floats sums[kVectors][kTokens];
-#pragma GCC unroll 2
-  for (int v = 0; v < kVectors; ++v)
-#pragma GCC unroll 8
-    for (int t = 0; t < kTokens; ++t)
-      sums[v][t] = SetFloats(0);
+  const auto panel_of = [&](int64_t v) {
+    return Blocks<Type>(input.panel + v * kLanes / kPanel * input.panel_bytes, row + v * kLanes % kPanel);
+  };
+  const Blocks<Type> panels[] = {panel_of(0), panel_of(kVectors - 1)};
+  Sums<kVectors, kTokens> sums;
   const int32_t* group = input.group;
   const uint8_t* ahead = input.ahead;
   for (int64_t b = 0; b < input.blocks; ++b, group += RowsOf(kTerms) * kTokens) {
@@ -199,34 +226,32 @@ void RunRows(const TileInput& input, int64_t row) {
       }
       Repeat<kPartSteps>([&](auto i) ONPOLICY_INLINED {
         constexpr int kStep = decltype(part)::value * kPartSteps + decltype(i)::value;
+        Bytes weights[kVectors];
 #pragma GCC unroll 2
-        for (int v = 0; v < kVectors; ++v) {
-          const Bytes weights = panel.template Weights<kStep>(b, v * kLanes);
-          Repeat<kTokens>([&](auto t) ONPOLICY_INLINED {
-            Dot<Type::kLargest, decltype(i)::value>(dots[v][t], held[v][t], weights, StepOf<kStep, t, kTokens>(group));
-          });
-        }
+        for (int v = 0; v < kVectors; ++v) weights[v] = panels[v].template Weights<kStep>(b);
+        Repeat<kTokens>([&](auto t) ONPOLICY_INLINED {
+          const auto step = StepOf<kStep, t, kTokens>(group);
+#pragma GCC unroll 2
+          for (int v = 0; v < kVectors; ++v) Dot<Type::kLargest, decltype(i)::value>(dots[v][t], held[v][t], weights[v], step);
+        });
       });
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) {
-        const Floats scale = panel.Scale(b, part, v * kLanes);
+        const Floats scale = panels[v].Scale(b, part);
 #pragma GCC unroll 8
         for (int t = 0; t < kTokens; ++t)
-          sums[v][t] = Added(ToFloats(dots[v][t]), Multiply(scale, SetFloats(scales[t])), sums[v][t]);
+          sums.Set(v, t, Added(ToFloats(dots[v][t]), Multiply(scale, SetFloats(scales[t])), sums.At(v, t)));
       }
     });
     if constexpr (kTerms == Terms::kMinimum)
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) {
-        const Floats minimum = panel.Minimum(b, v * kLanes);
+        const Floats minimum = panels[v].Minimum(b);
 #pragma GCC unroll 8
-        for (int t = 0; t < kTokens; ++t) sums[v][t] = Subtracted(minimum, SetFloats(scales[kTokens + t]), sums[v][t]);
+        for (int t = 0; t < kTokens; ++t) sums.Set(v, t, Subtracted(minimum, SetFloats(scales[kTokens + t]), sums.At(v, t)));
       }
   }
-#pragma GCC unroll 2
-  for (int v = 0; v < kVectors; ++v)
-#pragma GCC unroll 8
-    for (int t = 0; t < kTokens; ++t) StoreFloats(sums[v][t], y + t * input.stride + v * kLanes);
+  sums.StoreAt(input.y + row, input.stride);
 }
 
 template <typename Type>
@@ -236,17 +261,12 @@ Floats LoadNumbers(const uint8_t* from) {
   else return LoadFloats(reinterpret_cast<const float*>(from));
 }
 
-// A panel of numbers x kTokens tokens. A block has sums of its own, which are then added: those of the next one need not wait for them.
-template <typename Type, int kTokens>
+// kPanels panels of numbers x kTokens tokens. A block has sums of its own, which are then added: those of the next one need not wait for them.
+template <typename Type, int kPanels, int kTokens>
 void RunFloats(const TileInput& input) {
-  constexpr int kVectors = kPanel / kLanes;
+  constexpr int kPanelVectors = kPanel / kLanes, kVectors = kPanels * kPanelVectors;
   constexpr int64_t kColumnBytes = kPanel * Type::kNumberBytes, kVectorBytes = kLanes * Type::kNumberBytes;
-  Floats sums[kVectors][kTokens];
-#pragma GCC unroll 2
-  for (int v = 0; v < kVectors; ++v)
-#pragma GCC unroll 8
-    for (int t = 0; t < kTokens; ++t)
-      sums[v][t] = SetFloats(0);
+  Sums<kVectors, kTokens> sums;
   const auto* x = reinterpret_cast<const float*>(input.group);
   const uint8_t *column = input.panel, *ahead = input.ahead;
   for (int64_t b = 0; b < input.blocks; ++b) {
@@ -260,7 +280,8 @@ void RunFloats(const TileInput& input) {
       Repeat<4>([&](auto c) ONPOLICY_INLINED {
         Floats weights[kVectors];
 #pragma GCC unroll 2
-        for (int v = 0; v < kVectors; ++v) weights[v] = LoadNumbers<Type>(column + v * kVectorBytes);
+        for (int v = 0; v < kVectors; ++v)
+          weights[v] = LoadNumbers<Type>(column + v / kPanelVectors * input.panel_bytes + v % kPanelVectors * kVectorBytes);
         column += kColumnBytes;
         Repeat<kTokens>([&](auto t) ONPOLICY_INLINED {
 #pragma GCC unroll 2
@@ -270,12 +291,9 @@ void RunFloats(const TileInput& input) {
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v)
 #pragma GCC unroll 8
-      for (int t = 0; t < kTokens; ++t) sums[v][t] = Plus(sums[v][t], parts[v][t]);
+      for (int t = 0; t < kTokens; ++t) sums.Set(v, t, Plus(sums.At(v, t), parts[v][t]));
   }
-#pragma GCC unroll 2
-  for (int v = 0; v < kVectors; ++v)
-#pragma GCC unroll 8
-    for (int t = 0; t < kTokens; ++t) StoreFloats(sums[v][t], input.y + t * input.stride + v * kLanes);
+  sums.StoreAt(input.y, input.stride);
 }
 
 // Runs each part of a panel, of so many rows. The first one fetches for all.
@@ -290,7 +308,7 @@ void ForEachPart(TileInput input, const Run& run) {
 template <typename Type, int kTokens>
 void RunTile(const TileInput& input) {
   if constexpr (Type::kTerms == Terms::kFloats) {
-    RunFloats<Type, kTokens>(input);
+    RunFloats<Type, 1, kTokens>(input);
   } else {
     constexpr int kVectors = TileVectors(kTokens);
     ForEachPart<kVectors * kLanes>(input, RunRows<Type, kVectors, kTokens>);

@@ -29,12 +29,13 @@ constexpr int64_t RowsOf(Terms terms) {
 constexpr int kMostTokens = 8;  // of a group
 constexpr int64_t kLineBytes = 64;  // of a cache
 
-// A panel and a group of tokens.
+// A panel, or two that follow each other, and a group of tokens.
 struct TileInput {
   const uint8_t* panel;
+  int64_t panel_bytes;
   int64_t blocks;
   const int32_t* group;
-  float* y;        // (tokens, kPanel) sums
+  float* y;        // (tokens, rows of the panels) sums
   int64_t stride;  // floats from token to token
   const uint8_t* ahead;  // `ahead_lines` lines from here on are fetched into the cache with each block
   int64_t ahead_lines;
@@ -59,7 +60,9 @@ struct Kernels {
   // Rounds the blocks [first, last) of a group of tokens to 8 bits as ggml does for Q8_0. x: (tokens) activations of each.
   void (*round)(const float* const* x, int tokens, int64_t first, int64_t last, const Format& format, int32_t* group);
   int most_tokens;  // of a group
-  std::array<std::array<RunTileFunction*, kMostTokens>, kFormatCount> tiles;  // by type, and tokens - 1
+  using Tiles = std::array<std::array<RunTileFunction*, kMostTokens>, kFormatCount>;  // by type, and tokens - 1
+  Tiles tiles;
+  Tiles wide_tiles{};  // of two panels; null: the set has none
 };
 
 // The fastest set of this processor; null when there is none.

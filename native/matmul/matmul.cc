@@ -18,13 +18,14 @@ int64_t LinesAhead(int64_t panel_bytes, int64_t blocks, int64_t groups) {
 // A tile that `output` does not hold as it is: of tokens whose columns have places, or of the last panel, whose rows past `rows` are
 // zeros that columns have no room for.
 void RunAside(RunTileFunction* run, TileInput input, const Output& output, int64_t token, int64_t count, int64_t row, int64_t rows) {
-  float sums[kMostTokens * kPanel];
+  constexpr int64_t kMostRows = 2 * kPanel;
+  float sums[kMostTokens * kMostRows];
   input.y = sums;
-  input.stride = kPanel;
+  input.stride = kMostRows;
   run(input);
   for (int64_t t = 0; t < count; ++t) {
     const int64_t column = output.places ? output.places[token + t] : token + t;
-    std::memcpy(output.y + column * output.stride + row, sums + t * kPanel, static_cast<size_t>(rows) * sizeof(float));
+    std::memcpy(output.y + column * output.stride + row, sums + t * kMostRows, static_cast<size_t>(rows) * sizeof(float));
   }
 }
 
@@ -74,7 +75,6 @@ void MultiplyPanels(const Kernels& kernels, const PackedMatrix& matrix, const in
   const Format& format = *matrix.format;
   const size_t bytes = format.panel_bytes(matrix.width);
   const int64_t numbers = matrix.blocks() * RowsOf(format.terms);  // of a token
-  const auto& tiles = kernels.tiles[static_cast<size_t>(format.index)];
   const Groups groups(kernels, tokens);
   // Groups whose activations stay in the cache while all panels pass, each from its beginning to its end: a stream of memory.
   const int64_t group_bytes = numbers * kernels.most_tokens * static_cast<int64_t>(sizeof(int32_t));
@@ -82,21 +82,26 @@ void MultiplyPanels(const Kernels& kernels, const PackedMatrix& matrix, const in
   TileInput input{};
   input.blocks = matrix.blocks();
   input.stride = output.stride;
+  input.panel_bytes = static_cast<int64_t>(bytes);
+  const auto index = static_cast<size_t>(format.index);
+  const bool has_wide = kernels.wide_tiles[index][0];
   for (int64_t from = 0; from < groups.count; from += cached) {
     const int64_t end = std::min(groups.count, from + cached);
-    const int64_t lines = LinesAhead(static_cast<int64_t>(bytes), matrix.blocks(), end - from);
-    for (int64_t panel = first; panel < last; ++panel) {
+    for (int64_t panel = first, panels; panel < last; panel += panels) {
+      panels = has_wide && last - panel > 1 ? 2 : 1;
+      const auto& tiles = (panels > 1 ? kernels.wide_tiles : kernels.tiles)[index];
+      const int64_t tile_bytes = panels * input.panel_bytes, lines = LinesAhead(tile_bytes, matrix.blocks(), end - from);
       input.panel = matrix.panels + static_cast<size_t>(panel) * bytes;
-      const uint8_t* const next = input.panel + bytes;
+      const uint8_t* const next = input.panel + tile_bytes;
       input.ahead = next;
-      const int64_t row = panel * kPanel, rows = std::min(kPanel, matrix.rows - row);
+      const int64_t row = panel * kPanel, rows = std::min(panels * kPanel, matrix.rows - row);
       for (int64_t i = from; i < end; ++i) {
         const int64_t token = groups.First(i), count = groups.First(i + 1) - token;
         input.group = rounded + token * numbers;
         input.y = output.y + token * output.stride + row;
-        input.ahead_lines = input.ahead < next + bytes ? lines : 0;
+        input.ahead_lines = input.ahead < next + tile_bytes ? lines : 0;
         RunTileFunction* run = tiles[static_cast<size_t>(count - 1)];
-        if (rows == kPanel && !output.places) run(input);
+        if (rows == panels * kPanel && !output.places) run(input);
         else RunAside(run, input, output, token, count, row, rows);
         input.ahead += matrix.blocks() * lines * kLineBytes;
       }
