@@ -84,11 +84,11 @@ void MultiplyPanels(const Kernels& kernels, const PackedMatrix& matrix, const in
   input.stride = output.stride;
   input.panel_bytes = static_cast<int64_t>(bytes);
   const auto index = static_cast<size_t>(format.index);
-  const bool has_wide = kernels.wide_tiles[index][0];
+  const bool is_wide = groups.count > 1 && kernels.wide_tiles[index][0];  // one group reads weights as a single stream of memory
   for (int64_t from = 0; from < groups.count; from += cached) {
     const int64_t end = std::min(groups.count, from + cached);
     for (int64_t panel = first, panels; panel < last; panel += panels) {
-      panels = has_wide && last - panel > 1 ? 2 : 1;
+      panels = is_wide && last - panel > 1 ? 2 : 1;
       const auto& tiles = (panels > 1 ? kernels.wide_tiles : kernels.tiles)[index];
       const int64_t tile_bytes = panels * input.panel_bytes, lines = LinesAhead(tile_bytes, matrix.blocks(), end - from);
       input.panel = matrix.panels + static_cast<size_t>(panel) * bytes;
