@@ -57,7 +57,7 @@ Plan::Plan(const Attention& attention, int threads) : attention_(attention), thr
   const size_t of_row = kBlockCells + 1 + kLanes + static_cast<size_t>(attention.v_width) + part_floats_;
   const size_t floats = kBlockCells * of_cell + static_cast<size_t>(task_rows_) * of_row + part_floats_ +
                         (attention.positions ? 2 * static_cast<size_t>(attention.cells) : 0);
-  const size_t of_token = static_cast<size_t>(words_) + 1;
+  const size_t of_token = (attention.seen ? 0 : static_cast<size_t>(words_)) + 1;
   thread_bytes_ = RoundedUp(floats * sizeof(float) + (static_cast<size_t>(task_tokens_) * of_token + 2 * static_cast<size_t>(words_)) * sizeof(uint64_t));
   if (is_split_) partial_bytes_ = static_cast<size_t>(tasks_ * task_rows_) * part_floats_ * sizeof(float);
 }
@@ -94,7 +94,7 @@ Plan::Scratch Plan::ScratchOf(int thread, uint8_t* work) const {
   scratch.scores = take(rows * kBlockCells);
   scratch.sums = take(rows * kLanes);
   scratch.y = take(rows * static_cast<size_t>(attention_.v_width));
-  scratch.seen = reinterpret_cast<uint64_t*>(take(2 * words * tokens));
+  scratch.seen = reinterpret_cast<uint64_t*>(take(attention_.seen ? 0 : 2 * words * tokens));
   scratch.any = reinterpret_cast<uint64_t*>(take(2 * words));
   scratch.all = reinterpret_cast<uint64_t*>(take(2 * words));
   scratch.seen_of_block = reinterpret_cast<uint64_t*>(take(2 * tokens));

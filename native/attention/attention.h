@@ -13,6 +13,12 @@ struct Sight {
   int64_t window = 0;        // cells that a token sees, its own included; 0: all of these
 };
 
+// Which cells each token sees, as bits.
+struct SeenCells {
+  std::vector<uint64_t> bits;              // (streams or 1, tokens, cells / kBlockCells)
+  int64_t first_word = 0, end_word = 0;    // of a token: others are zero for all tokens
+};
+
 // Strides are in bytes. A stream has cells of its own.
 struct Attention {
   const uint8_t *q, *k, *v;
@@ -28,6 +34,7 @@ struct Attention {
   float scale;
   float cap;                 // of scores, see Block; 0: none
   const float* sinks;        // (heads) scores of a further cell without a value; null: there is none
+  const SeenCells* seen;     // what the mask says; null: the tasks read it themselves
   Sight sight;
   const int32_t* places;     // (cells) where each cell lies in k and v; null: cell i at i
   const int32_t* positions;  // (cells) which one of its sequence each cell is, of a cache that sequences share; null: not known

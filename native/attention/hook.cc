@@ -7,6 +7,7 @@
 #include "attention/node-marks.h"
 #include "attention/node.h"
 #include "attention/recurrent.h"
+#include "attention/seen-cells.h"
 #include "attention/self-test.h"
 #include "attention/state-places.h"
 #include "matmul/buffer-type.h"
@@ -25,6 +26,7 @@ const Kernels* g_kernels = nullptr;
 Installation g_installation;
 thread_local bool t_is_wanted = false;
 thread_local CellPositions* t_positions = nullptr;
+thread_local GraphMasks t_masks;
 thread_local GraphCheck* t_check = nullptr;
 
 }  // namespace
@@ -41,9 +43,23 @@ struct CheckedNodes {
 
 namespace {
 
-std::optional<Attention> MarkedAttention(const ggml_tensor* node) {
-  std::optional<Attention> attention = AttentionOf(node);
-  if (attention) attention->positions = static_cast<const int32_t*>(PointerOf(node));
+// What is planned for a node; its mask may be computed by the graph itself.
+std::optional<Attention> PlannedAttention(const ggml_tensor* node) {
+  std::optional<Attention> attention = t_is_wanted ? AttentionOf(node) : std::nullopt;
+  MarkOf(node) = attention ? kOurs : 0;
+  if (!attention) return attention;
+  const ggml_tensor *keys = IsRounding(node->src[1]) ? node->src[1]->src[0] : node->src[1], *mask = node->src[3];
+  attention->positions = t_positions ? t_positions->Of(keys) : nullptr;
+  attention->seen = attention->mask && mask->op == GGML_OP_NONE ? t_masks.Of(*attention, *g_kernels) : nullptr;
+  SetPointer(node, attention->positions);
+  SetPointer(node, attention->seen, kSecondPointer);
+  return attention;
+}
+
+Attention MarkedAttention(const ggml_tensor* node) {
+  Attention attention = *AttentionOf(node);
+  attention.positions = static_cast<const int32_t*>(PointerOf(node));
+  attention.seen = static_cast<const SeenCells*>(PointerOf(node, kSecondPointer));
   return attention;
 }
 
@@ -52,10 +68,7 @@ std::optional<Attention> MarkedAttention(const ggml_tensor* node) {
 class Node : public ggml::cpu::tensor_traits {
  public:
   bool work_size(int threads, const ggml_tensor* node, size_t& size) override {
-    const ggml_tensor* keys = IsRounding(node->src[1]) ? node->src[1]->src[0] : node->src[1];
-    SetPointer(node, t_positions ? t_positions->Of(keys) : nullptr);
-    const std::optional<Attention> attention = t_is_wanted ? MarkedAttention(node) : std::nullopt;
-    MarkOf(node) = attention ? kOurs : 0;
+    const std::optional<Attention> attention = PlannedAttention(node);
     for (const ggml_tensor* cells : {node->src[1], node->src[2]})
       if (IsRounding(cells)) MarkOf(cells) = MarkOf(node);
     if (attention) size = Plan(*attention, threads).work_bytes() + kAlignment;
@@ -63,8 +76,9 @@ class Node : public ggml::cpu::tensor_traits {
   }
 
   bool compute_forward(ggml_compute_params* params, ggml_tensor* node) override {
+    if (params->ith == 0) t_masks.EndGraph();
     if (MarkOf(node) != kOurs) return false;
-    const Attention attention = *MarkedAttention(node);
+    const Attention attention = MarkedAttention(node);
     const Plan plan(attention, params->nth);
     const auto address = reinterpret_cast<uintptr_t>(params->wdata);
     auto* work = reinterpret_cast<uint8_t*>((address + kAlignment - 1) / kAlignment * kAlignment);
@@ -195,6 +209,7 @@ const Installation& Installed() { return g_installation; }
 Scope::Scope(bool is_wanted, CellPositions* positions) : outer_(t_is_wanted), outer_positions_(t_positions) {
   t_is_wanted = is_wanted;
   t_positions = positions;
+  t_masks.EndGraph();
 }
 Scope::~Scope() {
   t_is_wanted = outer_;

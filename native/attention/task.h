@@ -78,8 +78,12 @@ class Plan::Task {
     block_.k_fetched = FetchedOf(a.k_head, a.k_cell);
     block_.v_fetched = FetchedOf(a.v_head, a.v_cell);
     const int64_t tokens = rows.stream * a.tokens + rows.first_token;
+    const SeenCells* masked = a.seen;
+    first_word_ = masked ? masked->first_word : 0;
+    end_word_ = masked ? masked->end_word : plan.words_;
+    cells_ = masked ? masked->bits.data() + (a.mask_stream == 0 ? rows.first_token : tokens) * plan.words_ : scratch.seen;
     if (seen->tokens != tokens) {
-      See();
+      if (!masked) See();
       *seen = {tokens, Gather(0, rows.tokens)};
     }
     seen_ = seen;
@@ -130,8 +134,8 @@ class Plan::Task {
 
   // Which cells any and all of some tokens see; and whether they are tokens of one sequence, and where its cells lie.
   Together Gather(int first, int end) {
-    int64_t first_word = plan_.words_, last = -1, count = 0;
-    for (int64_t word = 0; word < plan_.words_; ++word) {
+    int64_t first_word = end_word_, last = -1, count = 0;
+    for (int64_t word = first_word_; word < end_word_; ++word) {
       uint64_t any = 0, all = ~uint64_t{0};
       for (int token = first; token < end; ++token) {
         any |= CellsOf(token)[word];
@@ -162,7 +166,7 @@ class Plan::Task {
     const auto is_second = [](uint64_t bits, bool* has_one) { return bits && ((bits & (bits - 1)) || std::exchange(*has_one, true)); };
     for (int token = first + 1; token < rows_.tokens; ++token) {
       bool has_come = false, has_left = false;
-      for (int64_t word = 0; word < plan_.words_; ++word) {
+      for (int64_t word = first_word_; word < end_word_; ++word) {
         const uint64_t before = CellsOf(token - 1)[word], now = CellsOf(token)[word];
         if (is_second(now & ~before, &has_come) || is_second(before & ~now, &has_left)) return token;
       }
@@ -208,7 +212,7 @@ class Plan::Task {
 
   // Blocks of kBlockCells by their place in the cache. What a row does not see has a weight of zero, and adds nothing.
   void RunRange(int first, int end) {
-    for (int64_t word = 0; word < plan_.words_; ++word) {
+    for (int64_t word = first_word_; word < end_word_; ++word) {
       const uint64_t any = scratch_.any[word];
       if (!any || !Enter(word, first, end)) continue;
       block_.first = std::countr_zero(any);
@@ -234,21 +238,20 @@ class Plan::Task {
     }
   }
 
-  const uint64_t* CellsOf(int token) const { return scratch_.seen + token * plan_.words_; }
+  const uint64_t* CellsOf(int token) const { return cells_ + token * plan_.words_; }
   int32_t PlaceOf(int64_t cell) const { return attention_.places ? attention_.places[cell] : static_cast<int32_t>(cell); }
 
   // The tokens from `first` to `limit` with mostly the same cells -> their end; `all` are the cells they share.
   int EndOfSharers(int first, int limit) {
-    const int64_t words = plan_.words_;
     const auto common = [&](int token, const uint64_t* cells) {
       int64_t count = 0;
-      for (int64_t word = 0; word < words; ++word) count += std::popcount(CellsOf(token)[word] & cells[word]);
+      for (int64_t word = first_word_; word < end_word_; ++word) count += std::popcount(CellsOf(token)[word] & cells[word]);
       return count;
     };
-    std::copy_n(CellsOf(first), words, scratch_.all);
+    std::copy(CellsOf(first) + first_word_, CellsOf(first) + end_word_, scratch_.all + first_word_);
     int end = first + 1;
     for (; end < limit && 2 * common(end, scratch_.all) > common(end, CellsOf(end)); ++end)
-      for (int64_t word = 0; word < words; ++word) scratch_.all[word] &= CellsOf(end)[word];
+      for (int64_t word = first_word_; word < end_word_; ++word) scratch_.all[word] &= CellsOf(end)[word];
     return end;
   }
 
@@ -259,7 +262,7 @@ class Plan::Task {
       block_.end = std::exchange(count, 0);
       if (block_.end > 0 && Enter((*blocks)++ % (plan_.spans_ * kSpanBlocks), first, end)) Attend(first, end);
     };
-    for (int64_t word = 0; word < plan_.words_; ++word)
+    for (int64_t word = first_word_; word < end_word_; ++word)
       for (uint64_t bits = cells[word] & ~(except ? except[word] : 0); bits; bits &= bits - 1) {
         scratch_.index[count++] = PlaceOf(word * kBlockCells + std::countr_zero(bits));
         if (count == kBlockCells) flush();
@@ -297,7 +300,7 @@ class Plan::Task {
   // Appends the cells of `cells` without those of `except` -> their number.
   int64_t AddCells(const uint64_t* cells, const uint64_t* except, int32_t* list) const {
     int64_t count = 0;
-    for (int64_t word = 0; word < plan_.words_; ++word)
+    for (int64_t word = first_word_; word < end_word_; ++word)
       for (uint64_t bits = cells[word] & ~(except ? except[word] : 0); bits; bits &= bits - 1)
         list[count++] = static_cast<int32_t>(word * kBlockCells + std::countr_zero(bits));
     return count;
@@ -331,7 +334,7 @@ class Plan::Task {
     while (next < shared && PositionOf(scratch_.shared[next]) == PositionOf(scratch_.shared[next - 1]) + 1) ++next;
     int64_t limit = PositionOf(scratch_.shared[next - 1]) + 1;
     for (int token = first; token < end; ++token)
-      for (int64_t word = 0; word < plan_.words_; ++word)
+      for (int64_t word = first_word_; word < end_word_; ++word)
         for (uint64_t bits = CellsOf(token)[word] & ~scratch_.all[word]; bits; bits &= bits - 1)
           limit = std::min(limit, PositionOf(static_cast<int32_t>(word * kBlockCells + std::countr_zero(bits))));
     limit = limit / kBlockCells * kBlockCells;
@@ -392,6 +395,8 @@ class Plan::Task {
   const float* q_[kMostRows];
   Block block_{};
   const Seen* seen_ = nullptr;
+  int64_t first_word_, end_word_;  // no token sees cells of other words
+  const uint64_t* cells_;          // (tokens, words) bits of those that each token sees
   int64_t only_ = -1, span_[kMostTokens];
   float* parts_ = nullptr;
 };

@@ -143,7 +143,7 @@ describe('a custom tool', () => {
     const asked = {
       ...drawn,
       chat_template: HERMES,
-      tools: [custom('regex', '"é😀{3}"\\n[ab]{9}')],
+      tools: [custom('regex', '"é😀{3}"\\n[ab]{150}')],
       tool_choice: 'required' as const,
       parallel_tool_calls: false,
     };
@@ -152,7 +152,7 @@ describe('a custom tool', () => {
     const chunks = (await chunksOf(runtime, asked)).map((chunk) => chunk.choices[0]!);
     const parts = chunks.flatMap(({ delta }) => delta.tool_calls ?? []);
     expect(parts[0]).toMatchObject({ index: 0, type: 'custom', custom: { name: 'sql' } });
-    expect(parts.length).toBeGreaterThan(3);
+    expect(parts.length).toBeGreaterThan(1); // a chunk may hold several tokens
     expect({
       type: 'custom',
       custom: { name: 'sql', input: parts.map((part) => part.custom!.input).join('') },

@@ -120,18 +120,14 @@ describe('a prompt of a megabyte', () => {
 
   it('is a clear error, or its last tokens, and the event loop goes on meanwhile', async () => {
     expect(huge.length).toBeGreaterThan(2 ** 20);
-    let longestMs = 0;
-    let lastMs = performance.now();
-    const timer = setInterval(() => {
-      longestMs = Math.max(longestMs, performance.now() - lastMs);
-      lastMs = performance.now();
-    }, 1);
+    let turns = 0;
+    const timer = setInterval(() => (turns += 1), 1);
     await expect(ask(runtime, huge)).rejects.toMatchObject({
       code: 'CONTEXT_OVERFLOW',
       message: expect.stringMatching(/the prompt has \d{6} tokens; the context holds 1024/),
     });
     clearInterval(timer);
-    expect(longestMs).toBeLessThan(100); // on an idle machine, 8
+    expect(turns).toBeGreaterThan(10);
     const cut = await ask(runtime, huge, { truncate_prompt_tokens: -1, max_tokens: 4 });
     expect(cut.usage.prompt_tokens).toBe(1020);
   });
