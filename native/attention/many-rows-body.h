@@ -43,19 +43,21 @@ void WidenValues(const Block& block) {
   }
 }
 
-// Scores of kRows rows from `row` on with kVectors vectors of cells from `at` on.
-template <int kRows, int kVectors>
+// Scores of kRows rows from `row` on with kVectors vectors of cells from `at` on. kKeyVectors: k_vectors, for which loops are unrolled; 0: any.
+template <int kRows, int kVectors, int kKeyVectors>
 void ScoreTile(const Block& block, int row, int at) {
   constexpr int kSums = kRows * kVectors;
+  const int key_vectors = kKeyVectors > 0 ? kKeyVectors : block.k_vectors;
   Wide added[kLevels + 1][kSums];  // [n]: sums of 2^(n + 1) lanes, which wait for their neighbours'
-  const size_t lane_keys = static_cast<size_t>(block.k_vectors) * kBlockCells;
+  const size_t lane_keys = static_cast<size_t>(key_vectors) * kBlockCells;
   for (int step = 0; step < kHalf; ++step) {
     const int lane = kLaneOrder[step];
     const float *keys = block.keys + lane * lane_keys + at, *other_keys = keys + kHalf * lane_keys;
     Wide sums[kSums], others[kSums];
 #pragma GCC unroll 16
     for (int i = 0; i < kSums; ++i) sums[i] = others[i] = SetFloats(0);
-    for (int i = 0; i < block.k_vectors; ++i) {
+#pragma GCC unroll 8
+    for (int i = 0; i < key_vectors; ++i) {
       Wide key[kVectors], other_key[kVectors];
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) {
@@ -107,16 +109,23 @@ ONPOLICY_FETCHES FetchShare(const Block& block, int row, int rows) {
   }
 }
 
-template <CellType kType>
-void AttendMany(const Block& block) {
+template <int kKeyVectors>
+void ScoreMany(const Block& block) {
   constexpr int kCells = kScoreVectors * kLanes;
-  SpreadKeys<kType>(block);
   ForTiles<kScoreRows>(block.rows, [&]<int kRows>(int row) {
     FetchShare(block, row, kRows);
     Block part = block;
     if (!SeesAny<kRows>(row, &part)) return;
-    for (int at = part.first / kCells * kCells; at < part.end; at += kCells) ScoreTile<kRows, kScoreVectors>(block, row, at);
+    for (int at = part.first / kCells * kCells; at < part.end; at += kCells) ScoreTile<kRows, kScoreVectors, kKeyVectors>(block, row, at);
   });
+}
+
+template <CellType kType>
+void AttendMany(const Block& block) {
+  SpreadKeys<kType>(block);
+  if (block.k_vectors == 8) ScoreMany<8>(block);
+  else if (block.k_vectors == 4) ScoreMany<4>(block);
+  else ScoreMany<0>(block);
   for (int row = 0; row < block.rows; ++row) Weigh(block, row);
   WidenValues<kType>(block);
   ForTiles<kManyRows>(block.rows, [&]<int kRows>(int row) {
