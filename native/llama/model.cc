@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <mutex>
 #include <new>
 #include <set>
 #include <stdexcept>
+#include <system_error>
 
 #include "attention/hook.h"
+#include "base/file-path.h"
 #include "base/utf8.h"
 #include "llama/asserts.h"
 #include "llama/error-log.h"
@@ -94,7 +97,9 @@ std::shared_ptr<Model> Model::LoadAlone(const ModelOptions& options) {
   };
   const bool packs = options.packs && !use_gpu && CanPack();
   ErrorLog log;
-  matmul::Packing packing(packs);
+  std::error_code unknown;
+  const auto bytes = std::filesystem::file_size(FilePath(options.path), unknown);
+  matmul::Packing packing(packs, unknown ? 0 : bytes);
   llama_model* raw = log.Run([&] { return api.llama_model_load_from_file(options.path.c_str(), params); });
   if (!raw && packs && !progress.stopped && MentionsMemory(log)) {
     ModelOptions plain = options;

@@ -25,7 +25,6 @@ namespace {
 
 constexpr size_t kAlignment = 64;
 constexpr size_t kReadAhead = 8192;           // kernels fetch what follows the last panel
-constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kBytesPerThread = size_t{1} << 20;  // less is packed on one thread
 
 EngineFunctions g_functions;
@@ -61,7 +60,8 @@ struct WeightBuffer {
     functions.get_tensor = Get;
     functions.memset_tensor = Fill;
     functions.clear = Clear;
-    void* memory = size > 0 ? TakeSystemMemory(Reserved(size)) : nullptr;
+    void* memory = size > 0 && t_packing ? t_packing->memory_.Take(Reserved(size)) : nullptr;
+    if (size > 0 && !memory) memory = TakeSystemMemory(Reserved(size));
     if (size > 0 && !memory) return nullptr;
 #ifdef __linux__
     if (memory) madvise(memory, Reserved(size), MADV_HUGEPAGE);
@@ -69,7 +69,7 @@ struct WeightBuffer {
     return g_functions.ggml_backend_buffer_init(type, functions, memory, size);
   }
 
-  static size_t Reserved(size_t size) { return (size + kReadAhead + kHugePage - 1) / kHugePage * kHugePage; }
+  static size_t Reserved(size_t size) { return RoundedToHugePages(size + kReadAhead); }
 
   static void Free(ggml_backend_buffer_t buffer) {
     if (buffer->context) FreeSystemMemory(buffer->context, Reserved(buffer->size));
@@ -142,7 +142,7 @@ ggml_backend_buffer_type_t MakeBufferType(ggml_backend_dev_t cpu, const EngineFu
 
 void SetOperations(OperationFunction* operation) { g_operation = operation; }
 
-Packing::Packing(bool packs) : outer_(t_packing) { t_packing = packs ? this : nullptr; }
+Packing::Packing(bool packs, size_t bytes) : memory_(packs ? bytes : 0), outer_(t_packing) { t_packing = packs ? this : nullptr; }
 Packing::~Packing() { t_packing = outer_; }
 
 }  // namespace onpolicy::matmul
@@ -153,7 +153,7 @@ namespace onpolicy::matmul {
 
 ggml_backend_buffer_type_t MakeBufferType(ggml_backend_dev_t, const EngineFunctions&, const Kernels&) { return nullptr; }
 void SetOperations(OperationFunction*) {}
-Packing::Packing(bool) : outer_(nullptr) {}
+Packing::Packing(bool, size_t) : memory_(0), outer_(nullptr) {}
 Packing::~Packing() {}
 
 }  // namespace onpolicy::matmul

@@ -2,12 +2,17 @@
 #pragma once
 #include <cstddef>
 
+#include "matmul/early-memory.h"
+
 namespace onpolicy::matmul {
 
-// While it lives, weights that this thread loads are packed, if `packs`.
+constexpr size_t kHugePage = size_t{2} << 20;
+inline size_t RoundedToHugePages(size_t bytes) { return (bytes + kHugePage - 1) / kHugePage * kHugePage; }
+
+// While it lives, weights that this thread loads are packed, if `packs`. `bytes`: about as many as they have.
 class Packing {
  public:
-  explicit Packing(bool packs);
+  Packing(bool packs, size_t bytes);
   ~Packing();
   Packing(const Packing&) = delete;
   Packing& operator=(const Packing&) = delete;
@@ -18,6 +23,7 @@ class Packing {
  private:
   friend struct WeightBuffer;
   size_t packed_bytes_ = 0;
+  EarlyMemory memory_;
   Packing* const outer_;
 };
 

@@ -1,0 +1,55 @@
+#include "matmul/early-memory.h"
+
+#ifdef __linux__
+#include <sys/mman.h>
+
+#include <system_error>
+
+#include "base/system-memory.h"
+#include "matmul/packing.h"
+
+namespace onpolicy::matmul {
+namespace {
+
+constexpr size_t kLeast = size_t{64} << 20;
+constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE, of Linux 5.14; older headers do not have it
+
+}  // namespace
+
+EarlyMemory::EarlyMemory(size_t bytes) : reserved_(bytes < kLeast ? 0 : RoundedToHugePages(bytes)), end_(reserved_) {
+  if (reserved_ == 0) return;
+  memory_ = static_cast<std::byte*>(TakeSystemMemory(reserved_));
+  if (!memory_) return;
+  madvise(memory_, reserved_, MADV_HUGEPAGE);
+  try {
+    thread_ = std::thread([this] {
+      for (size_t at = 0; at < end_; at += kHugePage)
+        if (madvise(memory_ + at, kHugePage, kPopulateWrite) != 0) return;
+    });
+  } catch (const std::system_error&) {  // no thread: the memory is given when it is written
+  }
+}
+
+EarlyMemory::~EarlyMemory() {
+  end_ = 0;
+  if (thread_.joinable()) thread_.join();
+  if (memory_ && taken_ < reserved_) FreeSystemMemory(memory_ + taken_, reserved_ - taken_);
+}
+
+void* EarlyMemory::Take(size_t bytes) {
+  if (!memory_ || taken_ > 0 || bytes > reserved_) return nullptr;
+  taken_ = bytes;
+  end_ = bytes;
+  return memory_;
+}
+
+}  // namespace onpolicy::matmul
+#else
+namespace onpolicy::matmul {
+
+EarlyMemory::EarlyMemory(size_t) : reserved_(0), end_(0) {}
+EarlyMemory::~EarlyMemory() {}
+void* EarlyMemory::Take(size_t) { return nullptr; }
+
+}  // namespace onpolicy::matmul
+#endif

@@ -1,0 +1,29 @@
+// Memory that a model's weights will fill -> given by the system on a thread of its own, while the model's vocabulary is read. Virtual machines
+// take longer to give memory than weights take to be packed.
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <thread>
+
+namespace onpolicy::matmul {
+
+class EarlyMemory {
+ public:
+  // `bytes`: about as many as will be taken; few, and on systems other than Linux all, are not worth a thread.
+  explicit EarlyMemory(size_t bytes);
+  ~EarlyMemory();
+  EarlyMemory(const EarlyMemory&) = delete;
+  EarlyMemory& operator=(const EarlyMemory&) = delete;
+
+  // Zeros, once; they are the caller's, as those of TakeSystemMemory. `bytes`: a multiple of huge pages. Null: there are not so many.
+  void* Take(size_t bytes);
+
+ private:
+  std::byte* memory_ = nullptr;
+  const size_t reserved_;
+  size_t taken_ = 0;
+  std::atomic<size_t> end_;
+  std::thread thread_;
+};
+
+}  // namespace onpolicy::matmul
