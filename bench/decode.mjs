@@ -27,8 +27,13 @@ const BARE_CONTEXTS = {
   [`${BARE}, KV per sequence, no flash attention`]: { kv_unified: 0, flash_attn: 0 },
 };
 
-function enginesOf({ llamaServer }) {
-  const engines = Object.entries(BARE_CONTEXTS).map(([name, bare]) => ({
+/** Behind long prompts: one is computed, and copied to each sequence. A shared KV would hold it once for all, and all contexts do not fit. */
+const DEEP_TOKENS = 1000;
+const DEEP_CONTEXTS = { [`${BARE}, KV per sequence`]: { kv_unified: 0, shared: 1 } };
+
+function enginesOf({ llamaServer, promptTokens }) {
+  const contexts = promptTokens < DEEP_TOKENS ? BARE_CONTEXTS : DEEP_CONTEXTS;
+  const engines = Object.entries(contexts).map(([name, bare]) => ({
     name,
     script: 'peers/bare.mjs',
     settings: { bare },
@@ -69,7 +74,7 @@ function rowsOf(model, sequences, rates) {
 }
 
 /** Tokens per second of one model at each sequence count. */
-async function measure(label, model, engines, { rounds, counts, threads, log }) {
+async function measure(label, model, engines, { rounds, counts, threads, promptTokens, log }) {
   const rates = new Map(counts.map((count) => [count, new Map(engines.map(({ name }) => [name, []]))]));
   for (let round = 0; round < rounds; round++)
     for (const sequences of counts) {
@@ -78,7 +83,7 @@ async function measure(label, model, engines, { rounds, counts, threads, log }) 
         model,
         warmUp: WARM_UP,
         sequences,
-        promptTokens: PROMPT_TOKENS,
+        promptTokens,
         outputTokens,
         threads,
       };
@@ -97,12 +102,13 @@ async function measure(label, model, engines, { rounds, counts, threads, log }) 
 }
 
 /**
- * Tokens per second at each sequence count. `only` limits the engines, by the start of their names, and names types of the model:
+ * Tokens per second at each sequence count, behind prompts of as many tokens as `lengths` says first. `only` limits the engines, by the start of their names, and names types of the model:
  * q8_0, which is alone by default, q4_k_m, f16, f32.
  */
 export async function run({
   rounds = 3,
   sequences: counts = [1, 8, 16, 32],
+  lengths: [promptTokens] = [PROMPT_TOKENS],
   threads = os.availableParallelism(),
   model,
   llamaServer,
@@ -111,10 +117,10 @@ export async function run({
 } = {}) {
   const types = only.filter((name) => TYPE_NAMES.includes(name));
   const starts = only.filter((name) => !TYPE_NAMES.includes(name));
-  const engines = enginesOf({ llamaServer }).filter(
+  const engines = enginesOf({ llamaServer, promptTokens }).filter(
     ({ name }) => starts.length === 0 || starts.some((start) => name.startsWith(start)),
   );
-  const settings = { rounds, counts, threads, log };
+  const settings = { rounds, counts, threads, promptTokens, log };
   if (model !== undefined) return await measure('', model, engines, settings);
   const rows = [];
   for (const type of types.length > 0 ? types : TYPE_NAMES.slice(0, 1)) {
