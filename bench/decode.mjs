@@ -14,6 +14,7 @@ const FEWEST_OUTPUT_TOKENS = 12;
 /** What engines in JavaScript answer before they are measured, so that their code is compiled. */
 const WARM_UP = {
   model: fileURLToPath(new URL('../models/onpolicy-tiny.gguf', import.meta.url)),
+  promptTokens: PROMPT_TOKENS,
   answers: 8,
   tokens: 250,
 };

@@ -21,8 +21,8 @@ async function load(modelPath, count, contextSize) {
   return { model, context };
 }
 
-/** Reads an answer of so many tokens. */
-async function generate({ model, context }, index, tokens, onToken) {
+/** Reads an answer of so many tokens to a prompt of so many. */
+async function generate({ model, context }, index, promptTokens, tokens, onToken) {
   const sequence = context.getSequence();
   const prompt = model.tokenize(wordPrompt(promptTokens, index));
   const options = { temperature: 0.8, topK: 40, topP: 0.95, seed: 1 + index, yieldEogToken: true };
@@ -36,13 +36,14 @@ async function generate({ model, context }, index, tokens, onToken) {
 }
 
 const small = await load(warmUp.model, 1, 1024);
-for (let index = 0; index < warmUp.answers; index++) await generate(small, index, warmUp.tokens, () => {});
+for (let index = 0; index < warmUp.answers; index++)
+  await generate(small, index, warmUp.promptTokens ?? promptTokens, warmUp.tokens, () => {});
 await small.model.dispose();
 const large = await load(model, sequences, Math.ceil((promptTokens + outputTokens) / 256) * 256);
 const clock = new TokenClock(sequences, sayReady);
 await Promise.all(
   Array.from({ length: sequences }, (_, index) =>
-    generate(large, index, outputTokens, () => clock.tick(index)),
+    generate(large, index, promptTokens, outputTokens, () => clock.tick(index)),
   ),
 );
 report({ timesMs: clock.timesMs });

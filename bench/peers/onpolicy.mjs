@@ -17,8 +17,8 @@ const {
 const TEMPLATE_TOKENS = 8;
 const contextSize = Math.ceil((promptTokens + outputTokens) / 256) * 256;
 
-/** Reads an answer of so many tokens. */
-async function generate(runtime, index, tokens, onToken) {
+/** Reads an answer of so many tokens to a prompt of so many. */
+async function generate(runtime, index, promptTokens, tokens, onToken) {
   const stream = await runtime.createCompletion({
     messages: [{ role: 'user', content: wordPrompt(promptTokens - TEMPLATE_TOKENS, index) }],
     max_completion_tokens: tokens,
@@ -47,7 +47,7 @@ async function generate(runtime, index, tokens, onToken) {
 if (warmUp) {
   const runtime = await createRuntime({ model: warmUp.model, gpu: false, threads: 1 });
   for (let index = 0; index < warmUp.answers; index++)
-    await generate(runtime, index, warmUp.tokens, () => {});
+    await generate(runtime, index, warmUp.promptTokens ?? promptTokens, warmUp.tokens, () => {});
   await runtime.close();
 }
 const runtime = await createRuntime({
@@ -61,7 +61,7 @@ const runtime = await createRuntime({
 const clock = new TokenClock(sequences, sayReady);
 await Promise.all(
   Array.from({ length: sequences }, (_, index) =>
-    generate(runtime, index, outputTokens, () => clock.tick(index)),
+    generate(runtime, index, promptTokens, outputTokens, () => clock.tick(index)),
   ),
 );
 await runtime.close();
