@@ -30,6 +30,7 @@ const BARE_CONTEXTS = {
 
 /** Behind long prompts: one is computed, and copied to each sequence. A shared KV would hold it once for all, and all contexts do not fit. */
 const DEEP_TOKENS = 1000;
+const DEEP_TURN_MS = 10_000; // a step takes seconds
 const DEEP_CONTEXTS = { [`${BARE}, KV per sequence`]: { kv_unified: 0, shared: 1 } };
 
 function enginesOf({ llamaServer, promptTokens }) {
@@ -91,6 +92,7 @@ async function measure(label, model, engines, { rounds, counts, threads, promptT
       await waitUntilQuiet({ log });
       const measured = await inTurns(
         engines.map(({ script, settings }) => ({ script, settings: { ...common, ...settings } })),
+        promptTokens < DEEP_TOKENS ? undefined : DEEP_TURN_MS,
       );
       for (const [i, { name }] of engines.entries()) {
         rates.get(sequences).get(name).push(measured[i]);
