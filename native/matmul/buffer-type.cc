@@ -72,6 +72,7 @@ struct WeightBuffer {
   static size_t Reserved(size_t size) { return RoundedToHugePages(size + kReadAhead); }
 
   static void Free(ggml_backend_buffer_t buffer) {
+    if (t_packing) t_packing->memory_.Stop();
     if (buffer->context) FreeSystemMemory(buffer->context, Reserved(buffer->size));
   }
   static void* Base(ggml_backend_buffer_t buffer) {

@@ -3,6 +3,7 @@
 #ifdef __linux__
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <system_error>
 
 #include "base/system-memory.h"
@@ -12,11 +13,12 @@ namespace onpolicy::matmul {
 namespace {
 
 constexpr size_t kLeast = size_t{64} << 20;
+constexpr size_t kMost = size_t{1} << 30;  // about what is given while a vocabulary is read; and what is lost if no type of weights can be packed
 constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE, of Linux 5.14; older headers do not have it
 
 }  // namespace
 
-EarlyMemory::EarlyMemory(size_t bytes) : reserved_(bytes < kLeast ? 0 : RoundedToHugePages(bytes)), end_(reserved_) {
+EarlyMemory::EarlyMemory(size_t bytes) : reserved_(bytes < kLeast ? 0 : RoundedToHugePages(bytes)), end_(std::min(reserved_, kMost)) {
   if (reserved_ == 0) return;
   memory_ = static_cast<std::byte*>(TakeSystemMemory(reserved_));
   if (!memory_) return;
@@ -30,16 +32,20 @@ EarlyMemory::EarlyMemory(size_t bytes) : reserved_(bytes < kLeast ? 0 : RoundedT
   }
 }
 
-EarlyMemory::~EarlyMemory() {
+void EarlyMemory::Stop() {
   end_ = 0;
   if (thread_.joinable()) thread_.join();
+}
+
+EarlyMemory::~EarlyMemory() {
+  Stop();
   if (memory_ && taken_ < reserved_) FreeSystemMemory(memory_ + taken_, reserved_ - taken_);
 }
 
 void* EarlyMemory::Take(size_t bytes) {
   if (!memory_ || taken_ > 0 || bytes > reserved_) return nullptr;
   taken_ = bytes;
-  end_ = bytes;
+  end_ = std::min(bytes, kMost);
   return memory_;
 }
 
@@ -49,6 +55,7 @@ namespace onpolicy::matmul {
 
 EarlyMemory::EarlyMemory(size_t) : reserved_(0), end_(0) {}
 EarlyMemory::~EarlyMemory() {}
+void EarlyMemory::Stop() {}
 void* EarlyMemory::Take(size_t) { return nullptr; }
 
 }  // namespace onpolicy::matmul

@@ -9,7 +9,7 @@ namespace onpolicy::matmul {
 
 class EarlyMemory {
  public:
-  // `bytes`: about as many as will be taken; few, and on systems other than Linux all, are not worth a thread.
+  // `bytes`: about as many as will be taken. Few are not worth a thread; other systems than Linux have none.
   explicit EarlyMemory(size_t bytes);
   ~EarlyMemory();
   EarlyMemory(const EarlyMemory&) = delete;
@@ -17,6 +17,8 @@ class EarlyMemory {
 
   // Zeros, once; they are the caller's, as those of TakeSystemMemory. `bytes`: a multiple of huge pages. Null: there are not so many.
   void* Take(size_t bytes);
+  // Before what was taken is freed.
+  void Stop();
 
  private:
   std::byte* memory_ = nullptr;
