@@ -88,8 +88,8 @@ export async function makeFolder(folder: string, mode?: number): Promise<void> {
     const { code } = error as { code?: string };
     const above = path.dirname(folder);
     if (code === 'EEXIST' && (await fs.stat(folder)).isDirectory()) return;
-    if (code !== 'ENOENT' || above === folder || (await isFolder(above))) throw error;
-    await makeFolder(above, mode);
+    if (code !== 'ENOENT' || above === folder) throw error;
+    if (!(await isFolder(above))) await makeFolder(above, mode); // else others made it meanwhile, or the system makes none in it
     await fs.mkdir(folder, mode).catch((failure: { code?: string }) => {
       if (failure.code !== 'EEXIST') throw failure; // made by another process meanwhile
     });

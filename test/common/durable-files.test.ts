@@ -58,7 +58,11 @@ it('folders are made with those above them, and not where the system makes none'
     await fs.writeFile(path.join(root, 'file'), '');
     await expect(makeFolder(path.join(root, 'file'))).rejects.toMatchObject({ code: 'EEXIST' });
     await expect(makeFolder(path.join(root, 'file', 'x'))).rejects.toMatchObject({ code: 'ENOTDIR' });
-    vi.spyOn(fs, 'mkdir').mockRejectedValue(failure('ENOENT')); // as below /proc
+    const mkdir = vi.spyOn(fs, 'mkdir');
+    mkdir.mockRejectedValueOnce(failure('ENOENT')); // the one above was made just then
+    await makeFolder(path.join(root, 'late'));
+    expect((await fs.stat(path.join(root, 'late'))).isDirectory()).toBe(true);
+    mkdir.mockRejectedValue(failure('ENOENT')); // as below /proc
     await expect(makeFolder(path.join(root, 'x', 'y'))).rejects.toMatchObject({ code: 'ENOENT' });
   } finally {
     vi.restoreAllMocks();
