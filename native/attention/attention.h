@@ -13,11 +13,7 @@ struct Sight {
   int64_t window = 0;        // cells that a token sees, its own included; 0: all of these
 };
 
-// Which cells each token sees, as bits.
-struct SeenCells {
-  std::vector<uint64_t> bits;              // (streams or 1, tokens, cells / kBlockCells)
-  int64_t first_word = 0, end_word = 0;    // of a token: others are zero for all tokens
-};
+struct SeenCells;
 
 // Strides are in bytes. A stream has cells of its own.
 struct Attention {

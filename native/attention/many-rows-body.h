@@ -123,7 +123,7 @@ void ScoreMany(const Block& block) {
 template <CellType kType>
 void AttendMany(const Block& block) {
   SpreadKeys<kType>(block);
-  if (block.k_vectors == 8) ScoreMany<8>(block);
+  if (block.k_vectors == 8) ScoreMany<8>(block);  // heads of 128 numbers; of 64
   else if (block.k_vectors == 4) ScoreMany<4>(block);
   else ScoreMany<0>(block);
   for (int row = 0; row < block.rows; ++row) Weigh(block, row);

@@ -8,6 +8,15 @@
 
 namespace onpolicy::attention {
 
+// Bits of the cells that the tokens [first, first + count) of a stream see, as the mask or `sight` says: (count, cells / kBlockCells).
+void ReadSeen(const Attention& attention, const Kernels& kernels, int64_t stream, int64_t first, int64_t count, uint64_t* bits);
+
+// Those of all tokens.
+struct SeenCells {
+  std::vector<uint64_t> bits;            // (streams or 1, tokens, cells / kBlockCells)
+  int64_t first_word = 0, end_word = 0;  // of a token: others are zero for all tokens
+};
+
 // Of the masks of the graph that a thread plans, and then computes.
 class GraphMasks {
  public:

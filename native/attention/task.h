@@ -7,7 +7,7 @@
 #include <limits>
 #include <utility>
 
-#include "attention/attention.h"
+#include "attention/seen-cells.h"
 
 namespace onpolicy::attention {
 
@@ -28,12 +28,6 @@ inline void Add(const float* from, int width, float* to) {
   const float old_factor = std::exp(to[0] - largest), new_factor = std::exp(from[0] - largest);
   to[0] = largest;
   for (int i = 1; i < 2 + width; ++i) to[i] = to[i] * old_factor + from[i] * new_factor;
-}
-
-// Bit i: whether word * kBlockCells + i is below `end`.
-inline uint64_t BitsBelow(int64_t end, int64_t word) {
-  const int64_t count = std::clamp<int64_t>(end - word * kBlockCells, 0, kBlockCells);
-  return count == kBlockCells ? ~uint64_t{0} : (uint64_t{1} << count) - 1;
 }
 
 // Query rows of some tokens and of the heads that share keys.
@@ -83,7 +77,7 @@ class Plan::Task {
     end_word_ = masked ? masked->end_word : plan.words_;
     cells_ = masked ? masked->bits.data() + (a.mask_stream == 0 ? rows.first_token : tokens) * plan.words_ : scratch.seen;
     if (seen->tokens != tokens) {
-      if (!masked) See();
+      if (!masked) ReadSeen(a, kernels, rows.stream, rows.first_token, rows.tokens, scratch.seen);
       *seen = {tokens, Gather(0, rows.tokens)};
     }
     seen_ = seen;
@@ -112,24 +106,6 @@ class Plan::Task {
     if (head >= cell) return 0;
     if (!plan_.reads_cells_once_) return static_cast<int>(head);
     return rows_.kv_head % plan_.batch_ == 0 ? static_cast<int>(plan_.batch_) * static_cast<int>(head) : 0;
-  }
-
-  const uint16_t* MaskOf(int token) const {
-    return reinterpret_cast<const uint16_t*>(attention_.mask + static_cast<size_t>(rows_.stream) * attention_.mask_stream +
-                                             static_cast<size_t>(rows_.first_token + token) * attention_.mask_token);
-  }
-
-  uint64_t Visible(int token, int64_t word) const {
-    if (attention_.mask) return kernels_.visible(MaskOf(token) + word * kBlockCells);
-    const Sight& sight = attention_.sight;
-    if (sight.first_token < 0) return ~uint64_t{0};
-    const int64_t end = sight.first_token + rows_.first_token + token + 1;
-    return BitsBelow(end, word) & ~(sight.window > 0 ? BitsBelow(end - sight.window, word) : 0);
-  }
-
-  void See() {
-    for (int token = 0; token < rows_.tokens; ++token)
-      for (int64_t word = 0; word < plan_.words_; ++word) scratch_.seen[token * plan_.words_ + word] = Visible(token, word);
   }
 
   // Which cells any and all of some tokens see; and whether they are tokens of one sequence, and where its cells lie.

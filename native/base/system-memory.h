@@ -20,6 +20,18 @@ inline void* TakeSystemMemory(size_t bytes) {
 #endif
 }
 
+constexpr size_t kHugePage = size_t{2} << 20;
+inline size_t RoundedToHugePages(size_t bytes) { return (bytes + kHugePage - 1) / kHugePage * kHugePage; }
+
+// The same in huge pages, on Linux: writes wait for the system 512 times less often, and addresses are found faster.
+inline void* TakeHugePages(size_t bytes) {
+  void* memory = TakeSystemMemory(bytes);
+#ifdef __linux__
+  if (memory) madvise(memory, bytes, MADV_HUGEPAGE);
+#endif
+  return memory;
+}
+
 inline void FreeSystemMemory(void* memory, [[maybe_unused]] size_t bytes) {
 #ifdef _WIN32
   VirtualFree(memory, 0, MEM_RELEASE);

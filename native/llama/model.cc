@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <system_error>
@@ -99,8 +100,10 @@ std::shared_ptr<Model> Model::LoadAlone(const ModelOptions& options) {
   ErrorLog log;
   std::error_code unknown;
   const auto bytes = std::filesystem::file_size(FilePath(options.path), unknown);
-  matmul::Packing packing(packs, unknown ? 0 : bytes);
+  auto packing = std::make_optional<matmul::Packing>(packs, unknown ? 0 : bytes);
   llama_model* raw = log.Run([&] { return api.llama_model_load_from_file(options.path.c_str(), params); });
+  const size_t packed_bytes = packing->packed_bytes();
+  packing.reset();  // with memory that was not taken
   if (!raw && packs && !progress.stopped && MentionsMemory(log)) {
     ModelOptions plain = options;
     plain.packs = false;
@@ -112,7 +115,7 @@ std::shared_ptr<Model> Model::LoadAlone(const ModelOptions& options) {
   if (!raw) throw LoadFailure(options.path, log);
   std::shared_ptr<Model> model(new Model(raw, use_gpu));
   model->has_own_kernels_ = packs;
-  if (packing.packed_bytes() > 0) {
+  if (packed_bytes > 0) {
     model->kernels_ = matmul::Installed().kernels;
     ReleaseMappedPages(options.path);
   }

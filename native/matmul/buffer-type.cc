@@ -11,9 +11,6 @@
 #include "matmul/packing.h"
 
 #ifdef ONPOLICY_PRODUCTS
-#ifdef __linux__
-#include <sys/mman.h>
-#endif
 
 // ggml's abstract class, whose virtual table this addon brings itself.
 namespace ggml::cpu {
@@ -61,11 +58,8 @@ struct WeightBuffer {
     functions.memset_tensor = Fill;
     functions.clear = Clear;
     void* memory = size > 0 && t_packing ? t_packing->memory_.Take(Reserved(size)) : nullptr;
-    if (size > 0 && !memory) memory = TakeSystemMemory(Reserved(size));
+    if (size > 0 && !memory) memory = TakeHugePages(Reserved(size));
     if (size > 0 && !memory) return nullptr;
-#ifdef __linux__
-    if (memory) madvise(memory, Reserved(size), MADV_HUGEPAGE);
-#endif
     return g_functions.ggml_backend_buffer_init(type, functions, memory, size);
   }
 

@@ -7,7 +7,6 @@
 #include <system_error>
 
 #include "base/system-memory.h"
-#include "matmul/packing.h"
 
 namespace onpolicy::matmul {
 namespace {
@@ -20,9 +19,8 @@ constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE, of Linux 5.14; older
 
 EarlyMemory::EarlyMemory(size_t bytes) : reserved_(bytes < kLeast ? 0 : RoundedToHugePages(bytes)), end_(std::min(reserved_, kMost)) {
   if (reserved_ == 0) return;
-  memory_ = static_cast<std::byte*>(TakeSystemMemory(reserved_));
+  memory_ = static_cast<std::byte*>(TakeHugePages(reserved_));
   if (!memory_) return;
-  madvise(memory_, reserved_, MADV_HUGEPAGE);
   try {
     thread_ = std::thread([this] {
       for (size_t at = 0; at < end_; at += kHugePage)

@@ -6,9 +6,6 @@
 
 namespace onpolicy::matmul {
 
-constexpr size_t kHugePage = size_t{2} << 20;
-inline size_t RoundedToHugePages(size_t bytes) { return (bytes + kHugePage - 1) / kHugePage * kHugePage; }
-
 // While it lives, weights that this thread loads are packed, if `packs`. `bytes`: about as many as they have.
 class Packing {
  public:
