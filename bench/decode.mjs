@@ -31,18 +31,15 @@ const BARE_CONTEXTS = {
 /** Behind long prompts: one is computed, and copied to each sequence. A shared KV would hold it once for all, and all contexts do not fit. */
 const DEEP_TOKENS = 1000;
 const DEEP_TURN_MS = 10_000; // a step takes seconds
-/** The first sequence of ours answers while prompts of others are computed, a token with each part of them. */
-const deepTokens = (sequences, promptTokens) => Math.ceil(promptTokens / 512) * sequences + 24;
-const DEEP_BARE_TOKENS = 12;
+const DEEP_OUTPUT_TOKENS = 12;
 const DEEP_CONTEXTS = { [`${BARE}, KV per sequence`]: { kv_unified: 0, shared: 1 } };
 
 function enginesOf({ llamaServer, promptTokens }) {
   const contexts = promptTokens < DEEP_TOKENS ? BARE_CONTEXTS : DEEP_CONTEXTS;
-  const outputTokens = promptTokens < DEEP_TOKENS ? {} : { outputTokens: DEEP_BARE_TOKENS };
   const engines = Object.entries(contexts).map(([name, bare]) => ({
     name,
     script: 'peers/bare.mjs',
-    settings: { bare, ...outputTokens },
+    settings: { bare },
   }));
   engines.push({ name: OURS, script: 'peers/onpolicy.mjs', settings: {} });
   engines.push({ name: 'node-llama-cpp', script: 'peers/node-llama-cpp.mjs', settings: {} });
@@ -85,9 +82,7 @@ async function measure(label, model, engines, { rounds, counts, threads, promptT
   for (let round = 0; round < rounds; round++)
     for (const sequences of counts) {
       const outputTokens =
-        promptTokens < DEEP_TOKENS
-          ? (OUTPUT_TOKENS[sequences] ?? FEWEST_OUTPUT_TOKENS)
-          : deepTokens(sequences, promptTokens);
+        promptTokens < DEEP_TOKENS ? (OUTPUT_TOKENS[sequences] ?? FEWEST_OUTPUT_TOKENS) : DEEP_OUTPUT_TOKENS;
       const common = {
         model,
         warmUp: WARM_UP,
