@@ -1,11 +1,9 @@
 #include "attention/attention.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <numeric>
 #include <utility>
 
 #include "attention/task.h"
@@ -14,10 +12,10 @@ namespace onpolicy::attention {
 namespace {
 
 constexpr int64_t kTasksPerThread = 4;
-constexpr int kLeastRows = 32;            // of a task, where there are as many
-constexpr int kMostNumbers = 1 << 16;     // of the rows of a task and of their sums
-constexpr int64_t kFewRows = 128;         // of a KV head, as sequences have that decode: cells are read from memory, about once
-constexpr int64_t kCachedHeads = 2;       // of many rows: heads for which a thread sees only once which cells there are
+constexpr int kLeastRows = 32;         // of a KV head in a task, where there are as many
+constexpr int kMostRows = 256;         // a block of keys, its values, the rows and their sums stay in the cache
+constexpr int kMostNumbers = 1 << 16;  // of the rows of a KV head and of their sums
+constexpr int kFewRows = 128;          // of a KV head, as sequences have that decode: cells are read from memory, about once, and all heads of a cell together
 
 size_t RoundedUp(size_t bytes) { return (bytes + 63) / 64 * 64; }
 
@@ -29,41 +27,54 @@ float FactorOf(const float* total, float sink) {
   return factor / (total[1] * factor + std::exp(sink - largest));
 }
 
-}  // namespace
+// How rows become tasks.
+struct Division {
+  int64_t token_groups;
+  int head_parts, part_heads;  // of the query heads that share a KV head
+};
 
-Plan::Plan(const Attention& attention, int threads) : attention_(attention), threads_(threads) {
+Division DivisionOf(const Attention& attention, int threads) {
   const int64_t shared = attention.heads / attention.kv_heads;
-  words_ = attention.cells / kBlockCells;
-  spans_ = (words_ + kSpanBlocks - 1) / kSpanBlocks;
-  int rows = std::clamp(kMostNumbers / (attention.k_width + attention.v_width), kLeastRows, kMostRows);
-  for (;; rows /= 2) {
-    head_parts_ = static_cast<int>((shared + rows - 1) / rows);
-    group_heads_ = static_cast<int>((shared + head_parts_ - 1) / head_parts_);
-    const int64_t group_tokens = std::clamp(rows / group_heads_, 1, kMostTokens);
-    token_groups_ = (attention.tokens + group_tokens - 1) / group_tokens;
-    row_tasks_ = attention.streams * token_groups_ * attention.kv_heads * head_parts_;
-    if (rows < 2 * kLeastRows || row_tasks_ >= kTasksPerThread * threads) break;
+  for (int rows = std::clamp(kMostNumbers / (attention.k_width + attention.v_width), kLeastRows, kMostRows);; rows /= 2) {
+    Division division;
+    division.head_parts = static_cast<int>((shared + rows - 1) / rows);
+    division.part_heads = static_cast<int>((shared + division.head_parts - 1) / division.head_parts);
+    const int64_t group_tokens = std::clamp(rows / division.part_heads, 1, kMostTokens);
+    division.token_groups = (attention.tokens + group_tokens - 1) / group_tokens;
+    const int64_t tasks = attention.streams * division.token_groups * attention.kv_heads * division.head_parts;
+    if (rows < 2 * kLeastRows || tasks >= kTasksPerThread * threads) return division;
   }
-  task_tokens_ = static_cast<int>((attention.tokens + token_groups_ - 1) / token_groups_);
-  task_rows_ = task_tokens_ * group_heads_;
-  reads_cells_once_ = attention.tokens * shared <= kFewRows;
-  batch_ = reads_cells_once_ ? attention.kv_heads : std::gcd(attention.kv_heads, kCachedHeads);
-  side_heads_ = batch_;
-  while (batch_ > 1 && row_tasks_ < batch_ * kTasksPerThread * threads) batch_ = batch_ % 2 == 0 ? batch_ / 2 : 1;
-  is_split_ = threads > 1 && spans_ > 1 && row_tasks_ < kTasksPerThread * threads;
-  tasks_ = is_split_ ? row_tasks_ * spans_ : row_tasks_;
-  part_floats_ = 2 + static_cast<size_t>(attention.v_width);
-  const size_t of_cell = static_cast<size_t>(attention.k_width + attention.v_width + 1);
-  const size_t of_row = kBlockCells + 1 + kLanes + static_cast<size_t>(attention.v_width) + part_floats_;
-  const size_t floats = kBlockCells * of_cell + static_cast<size_t>(task_rows_) * of_row + part_floats_ +
-                        (attention.positions ? 2 * static_cast<size_t>(attention.cells) : 0);
-  const size_t of_token = (attention.seen ? 0 : static_cast<size_t>(words_)) + 1;
-  thread_bytes_ = RoundedUp(floats * sizeof(float) + (static_cast<size_t>(task_tokens_) * of_token + 2 * static_cast<size_t>(words_)) * sizeof(uint64_t));
-  if (is_split_) partial_bytes_ = static_cast<size_t>(tasks_ * task_rows_) * part_floats_ * sizeof(float);
 }
 
-// The heads of a group lie side by side: they see the same cells, and their keys are neighbours in memory. Of many groups only a few heads do, so that their
-// keys stay in the cache.
+}  // namespace
+
+int64_t TokenGroups(const Attention& attention, int threads) { return DivisionOf(attention, threads).token_groups; }
+
+Plan::Plan(const Attention& attention, int threads) : attention_(attention), threads_(threads) {
+  const Division division = DivisionOf(attention, threads);
+  const int64_t blocks = attention.cells / kBlockCells;
+  head_parts_ = division.head_parts;
+  part_heads_ = division.part_heads;
+  token_groups_ = attention.orders ? attention.orders->groups : division.token_groups;
+  spans_ = attention.orders ? attention.orders->spans : (blocks + kSpanBlocks - 1) / kSpanBlocks;
+  task_rows_ = static_cast<int>((attention.tokens + token_groups_ - 1) / token_groups_) * part_heads_;
+  const int64_t least_tasks = kTasksPerThread * threads, groups = attention.streams * token_groups_ * head_parts_;
+  task_heads_ = task_rows_ > kFewRows ? 1 : static_cast<int>(attention.kv_heads);
+  const auto row_tasks = [&] { return groups * attention.kv_heads / task_heads_; };
+  while (task_heads_ > 1 && row_tasks() * std::max<int64_t>(spans_, 1) < least_tasks) task_heads_ = task_heads_ % 2 == 0 ? task_heads_ / 2 : 1;
+  row_tasks_ = row_tasks();
+  is_split_ = threads > 1 && spans_ > 1 && row_tasks_ < least_tasks;
+  tasks_ = is_split_ ? row_tasks_ * spans_ : row_tasks_;
+  part_floats_ = 2 + static_cast<size_t>(attention.v_width);
+  const auto rows = static_cast<size_t>(task_rows_), all_rows = rows * static_cast<size_t>(task_heads_);
+  const size_t of_cell = static_cast<size_t>(attention.k_width + attention.v_width);
+  const size_t of_row = 1 + kLanes + static_cast<size_t>(attention.v_width) + part_floats_;
+  const size_t floats = kBlockCells * (of_cell + rows) + all_rows * of_row + part_floats_;
+  thread_bytes_ = RoundedUp(floats * sizeof(float) + all_rows * sizeof(float*));
+  if (is_split_) partial_bytes_ = static_cast<size_t>(tasks_) * all_rows * part_floats_ * sizeof(float);
+}
+
+// Of few rows, the threads compute neighbouring heads; of many, different tokens of the same head, whose keys and values stay in the cache.
 Plan::Rows Plan::RowsOf(int64_t row_task) const {
   const auto next = [&row_task](int64_t count) {
     const int64_t digit = row_task % count;
@@ -72,14 +83,16 @@ Plan::Rows Plan::RowsOf(int64_t row_task) const {
   };
   const int64_t shared = attention_.heads / attention_.kv_heads;
   Rows rows;
-  rows.kv_head = next(side_heads_);
-  const int64_t group = next(token_groups_), part = next(head_parts_);
-  rows.kv_head += next(attention_.kv_heads / side_heads_) * side_heads_;
+  rows.group = next(token_groups_);
+  const int64_t part = next(head_parts_);
+  rows.kv_head = next(attention_.kv_heads / task_heads_) * task_heads_;
+  rows.kv_heads = task_heads_;
   rows.stream = row_task;
-  rows.first_token = attention_.tokens * group / token_groups_;
-  rows.tokens = static_cast<int>(attention_.tokens * (group + 1) / token_groups_ - rows.first_token);
-  rows.first_head = rows.kv_head * shared + part * group_heads_;
-  rows.heads = static_cast<int>(std::min<int64_t>(group_heads_, shared - part * group_heads_));
+  const auto [first, end] = TokensOf(attention_, token_groups_, rows.group);
+  rows.first_token = first;
+  rows.tokens = static_cast<int>(end - first);
+  rows.first_head = part * part_heads_;
+  rows.heads = static_cast<int>(std::min<int64_t>(part_heads_, shared - rows.first_head));
   return rows;
 }
 
@@ -87,51 +100,45 @@ Plan::Scratch Plan::ScratchOf(int thread, uint8_t* work) const {
   auto* next = reinterpret_cast<float*>(work + static_cast<size_t>(thread) * thread_bytes_);
   const auto take = [&](size_t floats) { return std::exchange(next, next + floats); };
   Scratch scratch;
-  const auto words = static_cast<size_t>(words_), rows = static_cast<size_t>(task_rows_), tokens = static_cast<size_t>(task_tokens_);
+  const auto rows = static_cast<size_t>(task_rows_), all_rows = rows * static_cast<size_t>(task_heads_);
   // Vectors first, which so lie at multiples of their size; then what has 8 bytes each.
   scratch.keys = take(kBlockCells * static_cast<size_t>(attention_.k_width));
   scratch.values = take(kBlockCells * static_cast<size_t>(attention_.v_width));
   scratch.scores = take(rows * kBlockCells);
-  scratch.sums = take(rows * kLanes);
-  scratch.y = take(rows * static_cast<size_t>(attention_.v_width));
-  scratch.seen = reinterpret_cast<uint64_t*>(take(attention_.seen ? 0 : 2 * words * tokens));
-  scratch.any = reinterpret_cast<uint64_t*>(take(2 * words));
-  scratch.all = reinterpret_cast<uint64_t*>(take(2 * words));
-  scratch.seen_of_block = reinterpret_cast<uint64_t*>(take(2 * tokens));
-  scratch.largest = take(rows);
-  scratch.part = take((rows + 1) * part_floats_);
-  scratch.index = reinterpret_cast<int32_t*>(take(kBlockCells));
-  const size_t listed = attention_.positions ? static_cast<size_t>(attention_.cells) : 0;
-  scratch.shared = reinterpret_cast<int32_t*>(take(listed));
-  scratch.list = reinterpret_cast<int32_t*>(take(listed));
+  scratch.sums = take(all_rows * kLanes);
+  scratch.y = take(all_rows * static_cast<size_t>(attention_.v_width));
+  scratch.q = reinterpret_cast<const float**>(take(all_rows * sizeof(float*) / sizeof(float)));
+  scratch.largest = take(all_rows);
+  scratch.part = take((all_rows + 1) * part_floats_);
   return scratch;
 }
 
 float* Plan::Partial(int64_t row_task, int64_t span, uint8_t* work) const {
   auto* partials = reinterpret_cast<float*>(work + static_cast<size_t>(threads_) * thread_bytes_);
-  return partials + static_cast<size_t>((row_task * spans_ + span) * task_rows_) * part_floats_;
+  return partials + static_cast<size_t>((row_task * spans_ + span) * task_rows_ * task_heads_) * part_floats_;
 }
 
 void Plan::Finish(const Rows& rows, const float* parts) const {
   const auto width = static_cast<size_t>(attention_.v_width);
-  for (int row = 0; row < rows.count(); ++row) {
-    const int64_t token = rows.first_token + row / rows.heads, head = rows.first_head + row % rows.heads;
-    float* y = attention_.y +
-               static_cast<size_t>((rows.stream * attention_.tokens + token) * attention_.heads + head) * width;
+  for (int row = 0; row < rows.all(); ++row) {
+    const int64_t token = rows.TokenOf(row), head = rows.HeadOf(row, attention_);
+    float* y = attention_.y + static_cast<size_t>((rows.stream * attention_.tokens + token) * attention_.heads + head) * width;
     const float* total = parts + static_cast<size_t>(row) * part_floats_;
     const float factor = FactorOf(total, attention_.sinks ? attention_.sinks[head] : kUnseen);
     for (size_t i = 0; i < width; ++i) y[i] = factor == 0 ? 0.0f : total[2 + i] * factor;
   }
 }
 
-void Plan::Run(const Kernels& kernels, int64_t task, int thread, uint8_t* work, Seen* seen) const {
+void Plan::Run(const Kernels& kernels, int64_t task, int thread, uint8_t* work) const {
   const int64_t row_task = is_split_ ? task / spans_ : task;
   const Rows rows = RowsOf(row_task);
   const Scratch scratch = ScratchOf(thread, work);
-  Task run(*this, kernels, rows, scratch, seen);
-  run.Run(is_split_ ? task % spans_ : -1, scratch.part);
-  if (is_split_)
-    std::copy_n(scratch.part, static_cast<size_t>(rows.count()) * part_floats_, Partial(row_task, task % spans_, work));
+  thread_local CellOrder own;
+  const CellOrder* order = &own;
+  if (attention_.orders) order = &attention_.orders->orders[static_cast<size_t>((attention_.mask_stream == 0 ? 0 : rows.stream * token_groups_) + rows.group)];
+  else SetOrder(attention_, kernels, rows.stream, {rows.first_token, rows.first_token + rows.tokens}, &own);
+  Task(*this, kernels, rows, scratch).Run(*order, is_split_ ? task % spans_ : kAllSpans);
+  if (is_split_) std::copy_n(scratch.part, static_cast<size_t>(rows.all()) * part_floats_, Partial(row_task, task % spans_, work));
   else Finish(rows, scratch.part);
 }
 
@@ -139,7 +146,7 @@ void Plan::Merge(int64_t merge, uint8_t* work) const {
   const Rows rows = RowsOf(merge);
   float* total = Partial(merge, 0, work);
   for (int64_t span = 1; span < spans_; ++span)
-    for (int row = 0; row < rows.count(); ++row)
+    for (int row = 0; row < rows.all(); ++row)
       Add(Partial(merge, span, work) + static_cast<size_t>(row) * part_floats_, attention_.v_width,
           total + static_cast<size_t>(row) * part_floats_);
   Finish(rows, total);

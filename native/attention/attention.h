@@ -13,7 +13,8 @@ struct Sight {
   int64_t window = 0;        // cells that a token sees, its own included; 0: all of these
 };
 
-struct SeenCells;
+struct CellOrder;
+struct CellOrders;
 
 // Strides are in bytes. A stream has cells of its own.
 struct Attention {
@@ -30,11 +31,17 @@ struct Attention {
   float scale;
   float cap;                 // of scores, see Block; 0: none
   const float* sinks;        // (heads) scores of a further cell without a value; null: there is none
-  const SeenCells* seen;     // what the mask says; null: the tasks read it themselves
+  const CellOrders* orders;  // of its cells; null: each task makes its own
   Sight sight;
   const int32_t* places;     // (cells) where each cell lies in k and v; null: cell i at i
   const int32_t* positions;  // (cells) which one of its sequence each cell is, of a cache that sequences share; null: not known
 };
+
+constexpr int64_t kSpanBlocks = 16;  // blocks whose sums begin anew
+constexpr int kMostTokens = 128;     // of a task
+
+// Groups of tokens that tasks are made of.
+int64_t TokenGroups(const Attention& attention, int threads);
 
 // How threads share it.
 class Plan {
@@ -43,23 +50,11 @@ class Plan {
 
   size_t work_bytes() const { return static_cast<size_t>(threads_) * thread_bytes_ + partial_bytes_; }
   int64_t tasks() const { return tasks_; }
-  // Tasks that one thread does best one after the other: heads of the same tokens.
-  int64_t batch() const { return batch_; }
   // Rows with few tasks are split by spans of cells: all tasks are then followed by merges, with a barrier between them.
   int64_t merges() const { return is_split_ ? row_tasks_ : 0; }
 
-  // Tokens of one sequence, whose cells lie side by side or have known positions.
-  struct Together {
-    bool is_one_sequence = false;
-    int64_t listed = 0, first = 0;  // in a cache that sequences share: how many cells they see, and the position of the first, see Sorted
-  };
-  // What a thread of a plan knows of the tokens of its last task.
-  struct Seen {
-    int64_t tokens = -1;  // which ones
-    Together together;
-  };
-  // `work`: at a multiple of 64, the same for all threads; `seen`: of the thread.
-  void Run(const Kernels& kernels, int64_t task, int thread, uint8_t* work, Seen* seen) const;
+  // `work`: at a multiple of 64, the same for all threads.
+  void Run(const Kernels& kernels, int64_t task, int thread, uint8_t* work) const;
   void Merge(int64_t merge, uint8_t* work) const;
 
  private:
@@ -72,9 +67,9 @@ class Plan {
   void Finish(const Rows& rows, const float* part) const;
 
   const Attention& attention_;
-  int threads_, task_rows_, task_tokens_, group_heads_, head_parts_;
-  int64_t token_groups_, words_, spans_, row_tasks_, tasks_, side_heads_, batch_;
-  bool is_split_, reads_cells_once_;
+  int threads_, head_parts_, part_heads_, task_heads_, task_rows_;
+  int64_t token_groups_, spans_, row_tasks_, tasks_;
+  bool is_split_;
   size_t thread_bytes_, part_floats_, partial_bytes_ = 0;
 };
 

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
+#include "attention/cell-order.h"
 #include "attention/invariance.h"
 #include "attention/low-rank.h"
 #include "attention/node-marks.h"
 #include "attention/node.h"
 #include "attention/recurrent.h"
-#include "attention/seen-cells.h"
 #include "attention/self-test.h"
 #include "attention/state-places.h"
 #include "matmul/buffer-type.h"
@@ -26,7 +26,7 @@ const Kernels* g_kernels = nullptr;
 Installation g_installation;
 thread_local bool t_is_wanted = false;
 thread_local CellPositions* t_positions = nullptr;
-thread_local GraphMasks t_masks;
+thread_local GraphOrders t_orders;
 thread_local GraphCheck* t_check = nullptr;
 
 }  // namespace
@@ -44,22 +44,21 @@ struct CheckedNodes {
 namespace {
 
 // What is planned for a node; its mask may be computed by the graph itself.
-std::optional<Attention> PlannedAttention(const ggml_tensor* node) {
+std::optional<Attention> PlannedAttention(const ggml_tensor* node, int threads) {
   std::optional<Attention> attention = t_is_wanted ? AttentionOf(node) : std::nullopt;
   MarkOf(node) = attention ? kOurs : 0;
   if (!attention) return attention;
   const ggml_tensor *keys = IsRounding(node->src[1]) ? node->src[1]->src[0] : node->src[1], *mask = node->src[3];
   attention->positions = t_positions ? t_positions->Of(keys) : nullptr;
-  attention->seen = attention->mask && mask->op == GGML_OP_NONE ? t_masks.Of(*attention, *g_kernels) : nullptr;
-  SetPointer(node, attention->positions);
-  SetPointer(node, attention->seen, kSecondPointer);
+  const bool is_known = attention->mask && mask->op == GGML_OP_NONE;
+  attention->orders = is_known ? t_orders.Of(*attention, *g_kernels, TokenGroups(*attention, threads)) : nullptr;
+  SetPointer(node, attention->orders);
   return attention;
 }
 
 Attention MarkedAttention(const ggml_tensor* node) {
   Attention attention = *AttentionOf(node);
-  attention.positions = static_cast<const int32_t*>(PointerOf(node));
-  attention.seen = static_cast<const SeenCells*>(PointerOf(node, kSecondPointer));
+  attention.orders = static_cast<const CellOrders*>(PointerOf(node));
   return attention;
 }
 
@@ -68,7 +67,7 @@ Attention MarkedAttention(const ggml_tensor* node) {
 class Node : public ggml::cpu::tensor_traits {
  public:
   bool work_size(int threads, const ggml_tensor* node, size_t& size) override {
-    const std::optional<Attention> attention = PlannedAttention(node);
+    const std::optional<Attention> attention = PlannedAttention(node, threads);
     for (const ggml_tensor* cells : {node->src[1], node->src[2]})
       if (IsRounding(cells)) MarkOf(cells) = MarkOf(node);
     if (attention) size = Plan(*attention, threads).work_bytes() + kAlignment;
@@ -76,7 +75,7 @@ class Node : public ggml::cpu::tensor_traits {
   }
 
   bool compute_forward(ggml_compute_params* params, ggml_tensor* node) override {
-    if (params->ith == 0) t_masks.EndGraph();
+    if (params->ith == 0) t_orders.EndGraph();
     if (MarkOf(node) != kOurs) return false;
     const Attention attention = MarkedAttention(node);
     const Plan plan(attention, params->nth);
@@ -84,11 +83,7 @@ class Node : public ggml::cpu::tensor_traits {
     auto* work = reinterpret_cast<uint8_t*>((address + kAlignment - 1) / kAlignment * kAlignment);
     matmul::Team team(g_functions, params, node);
     team.Wait();
-    const int64_t batch = plan.batch();
-    Plan::Seen seen;
-    for (int64_t i = team.Next(); i * batch < plan.tasks(); i = team.Next())
-      for (int64_t task = i * batch; task < std::min(plan.tasks(), (i + 1) * batch); ++task)
-        plan.Run(*g_kernels, task, params->ith, work, &seen);
+    for (int64_t task = team.Next(); task < plan.tasks(); task = team.Next()) plan.Run(*g_kernels, task, params->ith, work);
     if (plan.merges() == 0) return true;
     team.Wait();
     for (int64_t merge = params->ith; merge < plan.merges(); merge += params->nth) plan.Merge(merge, work);
@@ -209,7 +204,7 @@ const Installation& Installed() { return g_installation; }
 Scope::Scope(bool is_wanted, CellPositions* positions) : outer_(t_is_wanted), outer_positions_(t_positions) {
   t_is_wanted = is_wanted;
   t_positions = positions;
-  t_masks.EndGraph();
+  t_orders.EndGraph();
 }
 Scope::~Scope() {
   t_is_wanted = outer_;

@@ -89,18 +89,29 @@ inline const uint8_t* CellOf(const uint8_t* cells, size_t stride, const Block& b
   return cells + static_cast<size_t>(block.index[at < block.end ? at : block.end - 1]) * stride;
 }
 
-// Fetches the values of a cell whose keys are read, and the keys of one that comes `ahead` cells later.
-ONPOLICY_FETCHES FetchAround(const Block& block, int at, int ahead) {
-  Fetch(CellOf(block.v, block.v_stride, block, at), block.v_fetched);
-  if (at + ahead < block.end) Fetch(CellOf(block.k, block.k_stride, block, at + ahead), block.k_fetched);
+// Bytes of `vectors` vectors of a cell.
+template <CellType kType>
+constexpr int BytesOf(int vectors) {
+  return vectors * (kType == CellType::kF16 ? 2 * kLanes : kType == CellType::kQ8_0 ? 17 : 4 * kLanes);
 }
 
-// Dot products of kRows rows from `row` on with the block's cells. Meanwhile the first rows fetch the keys of the next tile, and the values.
+// Fetches what comes next: part `part` of `parts`.
+template <CellType kType>
+ONPOLICY_FETCHES FetchAhead(const Block& block, int part, int parts) {
+  const Ahead& ahead = block.ahead;
+  for (int i = ahead.count * part / parts; i < ahead.count * (part + 1) / parts; ++i) {
+    const auto cell = static_cast<size_t>(ahead.cells[i]);
+    Fetch(ahead.k + cell * block.k_stride, BytesOf<kType>(block.k_vectors));
+    Fetch(ahead.v + cell * block.v_stride, BytesOf<kType>(block.v_vectors));
+  }
+}
+
+// Dot products of kRows rows from `row` on with the block's cells. Meanwhile the first rows fetch what comes next.
 template <CellType kType, int kRows>
 void Score(const Block& block, int row) {
   constexpr int kCells = kTileSums / kRows;
   for (int at = block.first / kCells * kCells; at < block.end; at += kCells) {
-    for (int c = at; row == 0 && c < at + kCells && c < block.end; ++c) FetchAround(block, c, kCells);
+    if (row == 0) FetchAhead<kType>(block, at / kCells, kBlockCells / kCells);
     const uint8_t* cells[kCells];
     for (int c = 0; c < kCells; ++c) cells[c] = CellOf(block.k, block.k_stride, block, at + c);
     float scores[kTileSums];

@@ -22,6 +22,13 @@ constexpr int kLeastManyRows = 16;  // of a block, from which on its cells becom
 enum class CellType { kF16, kQ8_0, kF32 };
 constexpr size_t kCellTypes = 3;
 
+// Cells that are fetched into the cache while a block is computed.
+struct Ahead {
+  const int32_t* cells;  // (count)
+  int count;
+  const uint8_t *k, *v;  // at cell 0
+};
+
 // Query rows and cells of one block. Rows are ordered by token, then by head.
 struct Block {
   const float* const* q;  // (rows), each of k_vectors * kLanes numbers
@@ -34,7 +41,7 @@ struct Block {
   float scale;            // of scores
   float cap;              // scores s are then cap * tanh(s / cap); 0: they stay
   int k_vectors, v_vectors;
-  int k_fetched, v_fetched;  // bytes of a cell, from its keys and its values on, that are fetched into the cache ahead
+  Ahead ahead;
   float *keys, *values;    // room for all cells of the block as numbers, if there are kLeastManyRows rows
   // What is kept between blocks.
   float* scores;   // (rows, kBlockCells)

@@ -101,19 +101,11 @@ bool SeesAny(int row, Block* block) {
   return true;
 }
 
-// Fetches a share of the block's values and of the keys of the next one, which mostly lie behind its own.
-ONPOLICY_FETCHES FetchShare(const Block& block, int row, int rows) {
-  for (int c = kBlockCells * row / block.rows; c < kBlockCells * (row + rows) / block.rows; ++c) {
-    Fetch(CellOf(block.v, block.v_stride, block, c), block.v_fetched);
-    Fetch(CellOf(block.k, block.k_stride, block, c) + kBlockCells * block.k_stride, block.k_fetched);
-  }
-}
-
-template <int kKeyVectors>
+template <CellType kType, int kKeyVectors>
 void ScoreMany(const Block& block) {
   constexpr int kCells = kScoreVectors * kLanes;
   ForTiles<kScoreRows>(block.rows, [&]<int kRows>(int row) {
-    FetchShare(block, row, kRows);
+    for (int r = row; r < row + kRows; ++r) FetchAhead<kType>(block, r, block.rows);
     Block part = block;
     if (!SeesAny<kRows>(row, &part)) return;
     for (int at = part.first / kCells * kCells; at < part.end; at += kCells) ScoreTile<kRows, kScoreVectors, kKeyVectors>(block, row, at);
@@ -123,9 +115,9 @@ void ScoreMany(const Block& block) {
 template <CellType kType>
 void AttendMany(const Block& block) {
   SpreadKeys<kType>(block);
-  if (block.k_vectors == 8) ScoreMany<8>(block);  // heads of 128 numbers; of 64
-  else if (block.k_vectors == 4) ScoreMany<4>(block);
-  else ScoreMany<0>(block);
+  if (block.k_vectors == 8) ScoreMany<kType, 8>(block);  // heads of 128 numbers; of 64
+  else if (block.k_vectors == 4) ScoreMany<kType, 4>(block);
+  else ScoreMany<kType, 0>(block);
   for (int row = 0; row < block.rows; ++row) Weigh(block, row);
   WidenValues<kType>(block);
   ForTiles<kManyRows>(block.rows, [&]<int kRows>(int row) {

@@ -11,18 +11,17 @@ constexpr int32_t kOurs = 0x6F6E706F;  // the mark of a node that is taken over
 constexpr int kMark = GGML_MAX_OP_PARAMS / sizeof(int32_t) - 1;
 constexpr int kPending = kMark - 1;
 constexpr int kPointer = kMark - 3;
-constexpr int kSecondPointer = kMark - 8;  // below the counters of matmul/team.h
 
 inline int32_t& MarkOf(const ggml_tensor* node) { return const_cast<ggml_tensor*>(node)->op_params[kMark]; }
 // Whether it is planned, but not computed yet.
 inline int32_t& IsPending(const ggml_tensor* node) { return const_cast<ggml_tensor*>(node)->op_params[kPending]; }
 
-inline void SetPointer(const ggml_tensor* node, const void* pointer, int place = kPointer) {
-  std::memcpy(const_cast<ggml_tensor*>(node)->op_params + place, &pointer, sizeof pointer);
+inline void SetPointer(const ggml_tensor* node, const void* pointer) {
+  std::memcpy(const_cast<ggml_tensor*>(node)->op_params + kPointer, &pointer, sizeof pointer);
 }
-inline const void* PointerOf(const ggml_tensor* node, int place = kPointer) {
+inline const void* PointerOf(const ggml_tensor* node) {
   const void* pointer;
-  std::memcpy(&pointer, node->op_params + place, sizeof pointer);
+  std::memcpy(&pointer, node->op_params + kPointer, sizeof pointer);
   return pointer;
 }
 

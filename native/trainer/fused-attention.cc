@@ -52,8 +52,7 @@ void AttentionShare(Tensor output, int, int, void* data) {
     const auto index = static_cast<size_t>(std::upper_bound(firsts.begin(), firsts.end(), task) - firsts.begin()) - 1;
     const attention::Attention attention = AttentionOf((*layout.runs)[index], layout, output);
     const attention::Plan plan(attention, /*threads=*/1);
-    attention::Plan::Seen seen;
-    plan.Run(*attention::BestKernels(), task - firsts[index], 0, ThreadMemory(plan.work_bytes()), &seen);
+    plan.Run(*attention::BestKernels(), task - firsts[index], 0, ThreadMemory(plan.work_bytes()));
   });
 }
 

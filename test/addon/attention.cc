@@ -70,8 +70,7 @@ Napi::Value Attend(const Napi::CallbackInfo& info) {
   const at::Plan plan(a, options.Integer("threads", 1, 64));
   std::vector<float> work(plan.work_bytes() / sizeof(float) + 16);
   auto* memory = reinterpret_cast<uint8_t*>((reinterpret_cast<uintptr_t>(work.data()) + 63) / 64 * 64);
-  at::Plan::Seen seen;
-  for (int64_t task = 0; task < plan.tasks(); ++task) plan.Run(kernels, task, 0, memory, &seen);
+  for (int64_t task = 0; task < plan.tasks(); ++task) plan.Run(kernels, task, 0, memory);
   for (int64_t merge = 0; merge < plan.merges(); ++merge) plan.Merge(merge, memory);
   return ToArray(info.Env(), y);
 }

@@ -1,0 +1,324 @@
+#include "attention/cell-order.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace onpolicy::attention {
+namespace {
+
+constexpr size_t kMostMasks = 8;
+constexpr int kMixedTokens = 16;  // of several sequences, which are computed together
+
+// Bit i: whether word * kBlockCells + i is below `end`.
+uint64_t BitsBelow(int64_t end, int64_t word) {
+  const int64_t count = std::clamp<int64_t>(end - word * kBlockCells, 0, kBlockCells);
+  return count == kBlockCells ? ~uint64_t{0} : (uint64_t{1} << count) - 1;
+}
+
+uint64_t InSight(const Sight& sight, int64_t token, int64_t word) {
+  if (sight.first_token < 0) return ~uint64_t{0};
+  const int64_t end = sight.first_token + token + 1;
+  return BitsBelow(end, word) & ~(sight.window > 0 ? BitsBelow(end - sight.window, word) : 0);
+}
+
+// Cells in the order of positions, which are `first` + i, or if that is below 0 those of the cells.
+struct Sorted {
+  const int32_t* cells = nullptr;
+  int64_t count = 0, first = 0;
+  bool is_known = true;  // false: positions do not tell the cells apart
+};
+
+// Makes the order of some tokens, whose numbers begin at 0 here.
+class Ordering {
+ public:
+  Ordering(const Attention& attention, const Kernels& kernels) : attention_(attention), kernels_(kernels), words_(attention.cells / kBlockCells) {}
+
+  void Make(int64_t stream, std::pair<int64_t, int64_t> range, CellOrder* order) {
+    order_ = order;
+    order->blocks.clear();
+    order->cells.clear();
+    order->seen.clear();
+    tokens_ = static_cast<int>(range.second - range.first);
+    ReadBits(stream, range.first);
+    if (RunSequence(0, tokens_)) return;
+    for (int first = 0, end; first < tokens_; first = end) {
+      end = EndOfSequence(first);
+      if (end - first < kMixedTokens) end = std::min(first + kMixedTokens, tokens_);
+      if (!RunSequence(first, end)) attention_.positions ? RunShared(first, end) : RunLists(first, end);
+    }
+  }
+
+ private:
+  void ReadBits(int64_t stream, int64_t first) {
+    bits_.resize(static_cast<size_t>(tokens_ * words_));
+    any_.resize(static_cast<size_t>(words_));
+    all_.resize(static_cast<size_t>(words_));
+    first_word_ = words_;
+    end_word_ = 0;
+    uint64_t* to = bits_.data();
+    for (int64_t token = first; token < first + tokens_; ++token) {
+      const auto* mask = reinterpret_cast<const uint16_t*>(attention_.mask + static_cast<size_t>(stream) * attention_.mask_stream +
+                                                           static_cast<size_t>(token) * attention_.mask_token);
+      for (int64_t word = 0; word < words_; ++word) {
+        *to = attention_.mask ? kernels_.visible(mask + word * kBlockCells) : InSight(attention_.sight, token, word);
+        if (!*to++) continue;
+        first_word_ = std::min(first_word_, word);
+        end_word_ = std::max(end_word_, word + 1);
+      }
+    }
+  }
+
+  const uint64_t* CellsOf(int token) const { return bits_.data() + token * words_; }
+  bool Sees(const uint64_t* cells, int32_t cell) const { return cells[cell / kBlockCells] >> (cell % kBlockCells) & 1; }
+  int32_t LiesAt(int64_t cell) const { return attention_.places ? attention_.places[cell] : static_cast<int32_t>(cell); }
+  int64_t PositionOf(int32_t cell) const { return attention_.positions[cell]; }
+
+  // Whether the tokens are of one sequence, whose cells lie side by side or have known positions; their blocks are added then.
+  bool RunSequence(int first, int end) {
+    if (EndOfSequence(first) < end) return false;
+    int64_t first_word = end_word_, last = -1, count = 0;
+    for (int64_t word = first_word_; word < end_word_; ++word) {
+      uint64_t any = 0, all = ~uint64_t{0};
+      for (int token = first; token < end; ++token) {
+        any |= CellsOf(token)[word];
+        all &= CellsOf(token)[word];
+      }
+      any_[static_cast<size_t>(word)] = any;
+      all_[static_cast<size_t>(word)] = all;
+      if (!any) continue;
+      first_word = std::min(first_word, word);
+      last = word;
+      count += std::popcount(any);
+    }
+    if (attention_.positions) {
+      const Sorted sorted = SortedOf(&list_, AddCells(any_.data(), nullptr, 0, &list_));
+      if (sorted.is_known) RunSorted(sorted, first, end);
+      return sorted.is_known;
+    }
+    if (last < 0) return true;
+    const int64_t begin = first_word * kBlockCells + std::countr_zero(any_[static_cast<size_t>(first_word)]);
+    if (count != (last + 1) * kBlockCells - std::countl_zero(any_[static_cast<size_t>(last)]) - begin) return false;
+    RunRange(first, end);
+    return true;
+  }
+
+  // The tokens from `first` on of which each sees what the one before it does but for one cell that came and one that left its window -> their
+  // end. Two sequences with so similar cells may as well be computed as one.
+  int EndOfSequence(int first) const {
+    const auto is_second = [](uint64_t bits, bool* has_one) { return bits && ((bits & (bits - 1)) || std::exchange(*has_one, true)); };
+    for (int token = first + 1; token < tokens_; ++token) {
+      bool has_come = false, has_left = false;
+      for (int64_t word = first_word_; word < end_word_; ++word) {
+        const uint64_t before = CellsOf(token - 1)[word], now = CellsOf(token)[word];
+        if (is_second(now & ~before, &has_come) || is_second(before & ~now, &has_left)) return token;
+      }
+    }
+    return tokens_;
+  }
+
+  // A block -> room for its cells.
+  int32_t* AddBlock(int64_t block, int first_token, int end_token, int first, int end) {
+    const size_t cells = order_->cells.size();
+    order_->blocks.push_back({block / kSpanBlocks, first_token, end_token, first, end, cells, CellBlock::kAll});
+    order_->cells.resize(cells + static_cast<size_t>(end));
+    return order_->cells.data() + cells;
+  }
+
+  // Adds what each token sees of the last block: `bits_of` a token.
+  template <typename Bits>
+  void AddSeen(int first, int end, const Bits& bits_of) {
+    order_->blocks.back().seen = static_cast<int64_t>(order_->seen.size());
+    for (int token = first; token < end; ++token) order_->seen.push_back(bits_of(token));
+  }
+
+  // Blocks of kBlockCells by their place in the cache. What a row does not see has a weight of zero, and adds nothing.
+  void RunRange(int first, int end) {
+    for (int64_t word = first_word_; word < end_word_; ++word) {
+      const uint64_t any = any_[static_cast<size_t>(word)];
+      if (!any) continue;
+      const int count = kBlockCells - std::countl_zero(any);
+      int32_t* cells = AddBlock(word, first, end, std::countr_zero(any), count);
+      for (int i = 0; i < count; ++i) cells[i] = LiesAt(word * kBlockCells + i);
+      if (any != all_[static_cast<size_t>(word)]) AddSeen(first, end, [&](int token) { return CellsOf(token)[word]; });
+    }
+  }
+
+  // In a cache that sequences share, cells of one lie beside or between those of others. What several tokens see, as a common prompt, is read
+  // for all of them at once, and then what each of them sees alone.
+  void RunLists(int begin, int limit) {
+    int64_t blocks = 0;
+    for (int first = begin, end; first < limit; first = end) {
+      end = EndOfSharers(first, limit);
+      const uint64_t* all = end - first > 1 ? all_.data() : nullptr;
+      if (all) RunList(all, nullptr, first, end, &blocks);
+      for (int token = first; token < end; ++token) RunList(CellsOf(token), all, token, token + 1, &blocks);
+    }
+  }
+
+  // The tokens from `first` to `limit` with mostly the same cells -> their end; `all_` are the cells they share.
+  int EndOfSharers(int first, int limit) {
+    const auto common = [&](int token, const uint64_t* cells) {
+      int64_t count = 0;
+      for (int64_t word = first_word_; word < end_word_; ++word) count += std::popcount(CellsOf(token)[word] & cells[word]);
+      return count;
+    };
+    uint64_t* all = all_.data();
+    std::copy(CellsOf(first) + first_word_, CellsOf(first) + end_word_, all + first_word_);
+    int end = first + 1;
+    for (; end < limit && 2 * common(end, all) > common(end, CellsOf(end)); ++end)
+      for (int64_t word = first_word_; word < end_word_; ++word) all[word] &= CellsOf(end)[word];
+    return end;
+  }
+
+  // The cells of `cells` without those of `except`, in blocks of their own, for some tokens.
+  void RunList(const uint64_t* cells, const uint64_t* except, int first, int end, int64_t* blocks) {
+    const int64_t spans = (words_ + kSpanBlocks - 1) / kSpanBlocks, count = AddCells(cells, except, 0, &list_);
+    for (int64_t from = 0; from < count; from += kBlockCells) {
+      const auto size = static_cast<int>(std::min<int64_t>(count - from, kBlockCells));
+      int32_t* to = AddBlock((*blocks)++ % (spans * kSpanBlocks), first, end, 0, size);
+      for (int i = 0; i < size; ++i) to[i] = LiesAt(list_[static_cast<size_t>(from + i)]);
+    }
+  }
+
+  // The cells of a cache that sequences share, in the order of positions: blocks of positions have the cells that they would have in a cache
+  // of the sequence's own. Blocks that several tokens see whole, as those of a common prompt, are read for all of them at once.
+  void RunShared(int begin, int limit) {
+    for (int first = begin, end; first < limit; first = end) {
+      end = EndOfSharers(first, limit);
+      const uint64_t* all = end - first > 1 ? all_.data() : nullptr;
+      int64_t shared = 0, joint = 0;
+      if (all) {
+        shared = SortedOf(&shared_, AddCells(all, nullptr, 0, &shared_)).count;
+        joint = JointCells(shared, first, end);
+        RunSorted(SortedOf(&shared_, joint), first, end);
+      }
+      for (int token = first; token < end; ++token) {
+        list_.assign(shared_.begin() + joint, shared_.begin() + shared);
+        RunSorted(SortedOf(&list_, AddCells(CellsOf(token), all, shared - joint, &list_)), token, token + 1);
+      }
+    }
+  }
+
+  // Puts the cells of `cells` without those of `except` behind the first `count` of a list -> how many it has.
+  int64_t AddCells(const uint64_t* cells, const uint64_t* except, int64_t count, std::vector<int32_t>* list) const {
+    list->resize(static_cast<size_t>(count));
+    for (int64_t word = first_word_; word < end_word_; ++word)
+      for (uint64_t bits = cells[word] & ~(except ? except[word] : 0); bits; bits &= bits - 1)
+        list->push_back(static_cast<int32_t>(word * kBlockCells + std::countr_zero(bits)));
+    return static_cast<int64_t>(list->size());
+  }
+
+  // Sorts the first cells of a list, which mostly is in this order. Positions of cells that no pass has written, as those of a loaded cache,
+  // may be wrong: where two are equal, or one is not in the cache, the cells count from 0 on.
+  Sorted SortedOf(std::vector<int32_t>* cells, int64_t count) const {
+    if (count == 0) return {};
+    int32_t* list = cells->data();
+    const auto is_ascending = [&] {
+      for (int64_t i = 1; i < count; ++i)
+        if (PositionOf(list[i - 1]) >= PositionOf(list[i])) return false;
+      return true;
+    };
+    bool is_known = is_ascending();
+    if (!is_known) {
+      std::stable_sort(list, list + count, [this](int32_t a, int32_t b) { return PositionOf(a) < PositionOf(b); });
+      is_known = is_ascending();
+    }
+    const int64_t first = PositionOf(list[0]), last = PositionOf(list[count - 1]);
+    is_known = is_known && first >= 0 && last < words_ * kBlockCells;
+    return {list, count, !is_known ? 0 : last - first == count - 1 ? first : -1, is_known};
+  }
+
+  // How many of the shared cells fill blocks in which none of these tokens sees another cell.
+  int64_t JointCells(int64_t shared, int first, int end) const {
+    if (shared == 0) return 0;
+    const auto position = [&](int64_t i) { return PositionOf(shared_[static_cast<size_t>(i)]); };
+    int64_t next = 1;
+    while (next < shared && position(next) == position(next - 1) + 1) ++next;
+    int64_t limit = position(next - 1) + 1;
+    for (int token = first; token < end; ++token)
+      for (int64_t word = first_word_; word < end_word_; ++word)
+        for (uint64_t bits = CellsOf(token)[word] & ~all_[static_cast<size_t>(word)]; bits; bits &= bits - 1)
+          limit = std::min(limit, PositionOf(static_cast<int32_t>(word * kBlockCells + std::countr_zero(bits))));
+    limit = limit / kBlockCells * kBlockCells;
+    int64_t joint = 0;
+    while (joint < shared && position(joint) < limit) ++joint;
+    return joint;
+  }
+
+  // For tokens that see all or some of the cells.
+  void RunSorted(const Sorted& sorted, int first, int end) {
+    const auto place_of = [&](int64_t i) { return sorted.first >= 0 ? sorted.first + i : PositionOf(sorted.cells[i]); };
+    for (int64_t i = 0, next; i < sorted.count; i = next) {
+      const int64_t block = place_of(i) / kBlockCells;
+      next = std::min(sorted.count, sorted.first >= 0 ? (block + 1) * kBlockCells - sorted.first : i + 1);
+      while (next < sorted.count && place_of(next) / kBlockCells == block) ++next;
+      RunBlock(sorted.cells, i, next, place_of, first, end);
+    }
+  }
+
+  template <typename Place>
+  void RunBlock(const int32_t* list, int64_t from, int64_t to, const Place& place_of, int first, int end) {
+    const int64_t block = place_of(from) / kBlockCells;
+    const auto first_place = static_cast<int>(place_of(from) % kBlockCells), end_place = static_cast<int>(place_of(to - 1) % kBlockCells) + 1;
+    int32_t* cells = AddBlock(block, first, end, first_place, end_place);
+    std::fill_n(cells, end_place, LiesAt(list[from]));
+    for (int64_t i = from; i < to; ++i) cells[place_of(i) % kBlockCells] = LiesAt(list[i]);
+    bool sees_all = end_place - first_place == to - from;
+    for (int64_t i = from; i < to && sees_all && end - first > 1; ++i) sees_all = Sees(all_.data(), list[i]);
+    if (sees_all) return;
+    AddSeen(first, end, [&](int token) {
+      uint64_t seen = 0;
+      for (int64_t i = from; i < to; ++i) seen |= uint64_t{Sees(CellsOf(token), list[i])} << (place_of(i) % kBlockCells);
+      return seen;
+    });
+  }
+
+  const Attention& attention_;
+  const Kernels& kernels_;
+  int64_t words_, first_word_ = 0, end_word_ = 0;  // no token sees cells of other words
+  int tokens_ = 0;
+  std::vector<uint64_t> bits_, any_, all_;  // (tokens, words) of the cells that each sees; (words) that any, and all, of some see
+  std::vector<int32_t> list_, shared_;
+  CellOrder* order_ = nullptr;
+};
+
+}  // namespace
+
+std::pair<int64_t, int64_t> TokensOf(const Attention& attention, int64_t groups, int64_t group) {
+  return {attention.tokens * group / groups, attention.tokens * (group + 1) / groups};
+}
+
+void SetOrder(const Attention& attention, const Kernels& kernels, int64_t stream, std::pair<int64_t, int64_t> tokens, CellOrder* order) {
+  Ordering(attention, kernels).Make(stream, tokens, order);
+}
+
+const CellOrders* GraphOrders::Of(const Attention& attention, const Kernels& kernels, int64_t groups) {
+  if (is_ended_) {
+    is_ended_ = false;
+    ++graph_;
+    if (entries_.size() > kMostMasks) entries_.clear();
+  }
+  const bool has_positions = attention.positions != nullptr;
+  Entry* old = nullptr;
+  for (auto [it, end] = entries_.equal_range(attention.mask); it != end; ++it) {
+    Entry& entry = it->second;
+    if (entry.graph != graph_) old = &entry;
+    else if (entry.orders.groups == groups && entry.has_positions == has_positions) return &entry.orders;
+  }
+  Entry& entry = old ? *old : entries_.emplace(attention.mask, Entry{})->second;
+  entry.graph = graph_;
+  entry.has_positions = has_positions;
+  CellOrders& orders = entry.orders;
+  orders.groups = groups;
+  orders.spans = 0;
+  orders.orders.resize(static_cast<size_t>((attention.mask_stream == 0 ? 1 : attention.streams) * groups));
+  Ordering ordering(attention, kernels);
+  for (size_t i = 0; i < orders.orders.size(); ++i) {
+    const auto stream = static_cast<int64_t>(i) / groups, group = static_cast<int64_t>(i) % groups;
+    ordering.Make(stream, TokensOf(attention, groups, group), &orders.orders[i]);
+    for (const CellBlock& block : orders.orders[i].blocks) orders.spans = std::max(orders.spans, block.span + 1);
+  }
+  return &orders;
+}
+
+}  // namespace onpolicy::attention
