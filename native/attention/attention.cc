@@ -11,7 +11,6 @@
 namespace onpolicy::attention {
 namespace {
 
-constexpr int64_t kTasksPerThread = 4;
 constexpr int kLeastRows = 32;         // of a KV head in a task, where there are as many
 constexpr int kMostRows = 256;         // a block of keys, its values, the rows and their sums stay in the cache
 constexpr int kMostNumbers = 1 << 16;  // of the rows of a KV head and of their sums
@@ -27,43 +26,36 @@ float FactorOf(const float* total, float sink) {
   return factor / (total[1] * factor + std::exp(sink - largest));
 }
 
-// How rows become tasks.
-struct Division {
-  int64_t token_groups;
-  int head_parts, part_heads;  // of the query heads that share a KV head
-};
+}  // namespace
 
-Division DivisionOf(const Attention& attention, int threads) {
+Division::Division(const Attention& attention, int threads) {
   const int64_t shared = attention.heads / attention.kv_heads;
   for (int rows = std::clamp(kMostNumbers / (attention.k_width + attention.v_width), kLeastRows, kMostRows);; rows /= 2) {
-    Division division;
-    division.head_parts = static_cast<int>((shared + rows - 1) / rows);
-    division.part_heads = static_cast<int>((shared + division.head_parts - 1) / division.head_parts);
-    const int64_t group_tokens = std::clamp(rows / division.part_heads, 1, kMostTokens);
-    division.token_groups = (attention.tokens + group_tokens - 1) / group_tokens;
-    const int64_t tasks = attention.streams * division.token_groups * attention.kv_heads * division.head_parts;
-    if (rows < 2 * kLeastRows || tasks >= kTasksPerThread * threads) return division;
+    head_parts = static_cast<int>((shared + rows - 1) / rows);
+    part_heads = static_cast<int>((shared + head_parts - 1) / head_parts);
+    const int64_t group_tokens = std::clamp(rows / part_heads, 1, kMostTokens);
+    token_groups = (attention.tokens + group_tokens - 1) / group_tokens;
+    if (rows < 2 * kLeastRows || attention.streams * token_groups * attention.kv_heads * head_parts >= LeastTasks(threads)) return;
   }
 }
 
-}  // namespace
+TokenGroup Division::GroupOf(const Attention& attention, int64_t index) const {
+  const int64_t group = index % token_groups;
+  return {index / token_groups, static_cast<int>(attention.tokens * group / token_groups),
+          static_cast<int>(attention.tokens * (group + 1) / token_groups)};
+}
 
-int64_t TokenGroups(const Attention& attention, int threads) { return DivisionOf(attention, threads).token_groups; }
-
-Plan::Plan(const Attention& attention, int threads) : attention_(attention), threads_(threads) {
-  const Division division = DivisionOf(attention, threads);
-  const int64_t blocks = attention.cells / kBlockCells;
-  head_parts_ = division.head_parts;
-  part_heads_ = division.part_heads;
-  token_groups_ = attention.orders ? attention.orders->groups : division.token_groups;
-  spans_ = attention.orders ? attention.orders->spans : (blocks + kSpanBlocks - 1) / kSpanBlocks;
-  task_rows_ = static_cast<int>((attention.tokens + token_groups_ - 1) / token_groups_) * part_heads_;
-  const int64_t least_tasks = kTasksPerThread * threads, groups = attention.streams * token_groups_ * head_parts_;
+Plan::Plan(const Attention& attention, int threads) : attention_(attention), division_(attention, threads), threads_(threads) {
+  const CellOrders* orders = attention.orders;
+  const int64_t all_spans = (attention.cells / kBlockCells + kSpanBlocks - 1) / kSpanBlocks;
+  groups_ = orders ? static_cast<int64_t>(orders->groups.size()) : attention.streams * division_.token_groups;
+  spans_ = std::max<int64_t>(orders ? orders->spans : all_spans, 1);
+  task_rows_ = static_cast<int>(orders ? orders->most_tokens : (attention.tokens + division_.token_groups - 1) / division_.token_groups) * division_.part_heads;
   task_heads_ = task_rows_ > kFewRows ? 1 : static_cast<int>(attention.kv_heads);
-  const auto row_tasks = [&] { return groups * attention.kv_heads / task_heads_; };
-  while (task_heads_ > 1 && row_tasks() * std::max<int64_t>(spans_, 1) < least_tasks) task_heads_ = task_heads_ % 2 == 0 ? task_heads_ / 2 : 1;
+  const auto row_tasks = [&] { return groups_ * division_.head_parts * (attention.kv_heads / task_heads_); };
+  while (task_heads_ > 1 && row_tasks() * spans_ < LeastTasks(threads)) task_heads_ = task_heads_ % 2 == 0 ? task_heads_ / 2 : 1;
   row_tasks_ = row_tasks();
-  is_split_ = threads > 1 && spans_ > 1 && row_tasks_ < least_tasks;
+  is_split_ = threads > 1 && spans_ > 1 && row_tasks_ < LeastTasks(threads);
   tasks_ = is_split_ ? row_tasks_ * spans_ : row_tasks_;
   part_floats_ = 2 + static_cast<size_t>(attention.v_width);
   const auto rows = static_cast<size_t>(task_rows_), all_rows = rows * static_cast<size_t>(task_heads_);
@@ -81,18 +73,14 @@ Plan::Rows Plan::RowsOf(int64_t row_task) const {
     row_task /= count;
     return digit;
   };
-  const int64_t shared = attention_.heads / attention_.kv_heads;
   Rows rows;
-  rows.group = next(token_groups_);
-  const int64_t part = next(head_parts_);
-  rows.kv_head = next(attention_.kv_heads / task_heads_) * task_heads_;
+  const int64_t group = next(groups_), part = next(division_.head_parts);
+  rows.group = attention_.orders ? attention_.orders->groups[static_cast<size_t>(group)] : division_.GroupOf(attention_, group);
+  rows.tokens = rows.group.end_token - rows.group.first_token;
+  rows.kv_head = row_task * task_heads_;
   rows.kv_heads = task_heads_;
-  rows.stream = row_task;
-  const auto [first, end] = TokensOf(attention_, token_groups_, rows.group);
-  rows.first_token = first;
-  rows.tokens = static_cast<int>(end - first);
-  rows.first_head = part * part_heads_;
-  rows.heads = static_cast<int>(std::min<int64_t>(part_heads_, shared - rows.first_head));
+  rows.first_head = part * division_.part_heads;
+  rows.heads = static_cast<int>(std::min<int64_t>(division_.part_heads, attention_.heads / attention_.kv_heads - rows.first_head));
   return rows;
 }
 
@@ -122,7 +110,7 @@ void Plan::Finish(const Rows& rows, const float* parts) const {
   const auto width = static_cast<size_t>(attention_.v_width);
   for (int row = 0; row < rows.all(); ++row) {
     const int64_t token = rows.TokenOf(row), head = rows.HeadOf(row, attention_);
-    float* y = attention_.y + static_cast<size_t>((rows.stream * attention_.tokens + token) * attention_.heads + head) * width;
+    float* y = attention_.y + static_cast<size_t>((rows.group.stream * attention_.tokens + token) * attention_.heads + head) * width;
     const float* total = parts + static_cast<size_t>(row) * part_floats_;
     const float factor = FactorOf(total, attention_.sinks ? attention_.sinks[head] : kUnseen);
     for (size_t i = 0; i < width; ++i) y[i] = factor == 0 ? 0.0f : total[2 + i] * factor;
@@ -131,13 +119,11 @@ void Plan::Finish(const Rows& rows, const float* parts) const {
 
 void Plan::Run(const Kernels& kernels, int64_t task, int thread, uint8_t* work) const {
   const int64_t row_task = is_split_ ? task / spans_ : task;
-  const Rows rows = RowsOf(row_task);
+  Rows rows = RowsOf(row_task);
   const Scratch scratch = ScratchOf(thread, work);
   thread_local CellOrder own;
-  const CellOrder* order = &own;
-  if (attention_.orders) order = &attention_.orders->orders[static_cast<size_t>((attention_.mask_stream == 0 ? 0 : rows.stream * token_groups_) + rows.group)];
-  else SetOrder(attention_, kernels, rows.stream, {rows.first_token, rows.first_token + rows.tokens}, &own);
-  Task(*this, kernels, rows, scratch).Run(*order, is_split_ ? task % spans_ : kAllSpans);
+  if (!rows.group.order) SetOrder(attention_, kernels, &rows.group, &own);
+  Task(*this, kernels, rows, scratch).Run(is_split_ ? task % spans_ : kAllSpans);
   if (is_split_) std::copy_n(scratch.part, static_cast<size_t>(rows.all()) * part_floats_, Partial(row_task, task % spans_, work));
   else Finish(rows, scratch.part);
 }

@@ -40,8 +40,20 @@ struct Attention {
 constexpr int64_t kSpanBlocks = 16;  // blocks whose sums begin anew
 constexpr int kMostTokens = 128;     // of a task
 
-// Groups of tokens that tasks are made of.
-int64_t TokenGroups(const Attention& attention, int threads);
+struct TokenGroup;
+
+// How rows become tasks.
+struct Division {
+  int64_t token_groups;        // of a stream
+  int head_parts, part_heads;  // of the query heads that share a KV head
+
+  Division(const Attention& attention, int threads);
+  // `index`: of (streams, token_groups).
+  TokenGroup GroupOf(const Attention& attention, int64_t index) const;
+};
+
+// Tasks that are enough for threads to end at about the same time.
+constexpr int64_t LeastTasks(int threads) { return 4 * threads; }
 
 // How threads share it.
 class Plan {
@@ -67,8 +79,9 @@ class Plan {
   void Finish(const Rows& rows, const float* part) const;
 
   const Attention& attention_;
-  int threads_, head_parts_, part_heads_, task_heads_, task_rows_;
-  int64_t token_groups_, spans_, row_tasks_, tasks_;
+  const Division division_;
+  int threads_, task_heads_, task_rows_;  // task_rows_: of a KV head
+  int64_t groups_, spans_, row_tasks_, tasks_;
   bool is_split_;
   size_t thread_bytes_, part_floats_, partial_bytes_ = 0;
 };

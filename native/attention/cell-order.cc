@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace onpolicy::attention {
 namespace {
@@ -28,35 +29,40 @@ struct Sorted {
   bool is_known = true;  // false: positions do not tell the cells apart
 };
 
-// Makes the order of some tokens, whose numbers begin at 0 here.
+// Makes the order of some tokens, which count from 0 here.
 class Ordering {
  public:
   Ordering(const Attention& attention, const Kernels& kernels) : attention_(attention), kernels_(kernels), words_(attention.cells / kBlockCells) {}
 
-  void Make(int64_t stream, std::pair<int64_t, int64_t> range, CellOrder* order) {
+  void Make(TokenGroup* group, CellOrder* order) {
     order_ = order;
     order->blocks.clear();
     order->cells.clear();
     order->seen.clear();
-    tokens_ = static_cast<int>(range.second - range.first);
-    ReadBits(stream, range.first);
-    if (RunSequence(0, tokens_)) return;
-    for (int first = 0, end; first < tokens_; first = end) {
-      end = EndOfSequence(first);
-      if (end - first < kMixedTokens) end = std::min(first + kMixedTokens, tokens_);
-      if (!RunSequence(first, end)) attention_.positions ? RunShared(first, end) : RunLists(first, end);
-    }
+    order->cuts.clear();
+    first_token_ = group->first_token;
+    tokens_ = group->end_token - group->first_token;
+    ReadBits(group->stream);
+    if (!RunSequence(0, tokens_))
+      for (int first = 0, end; first < tokens_; first = end) {
+        end = EndOfSequence(first);
+        if (end - first < kMixedTokens) end = std::min(first + kMixedTokens, tokens_);
+        if (!RunSequence(first, end)) attention_.positions ? RunShared(first, end) : RunLists(first, end);
+      }
+    group->order = order;
+    group->first_block = 0;
+    group->end_block = order->blocks.size();
   }
 
  private:
-  void ReadBits(int64_t stream, int64_t first) {
+  void ReadBits(int64_t stream) {
     bits_.resize(static_cast<size_t>(tokens_ * words_));
     any_.resize(static_cast<size_t>(words_));
     all_.resize(static_cast<size_t>(words_));
     first_word_ = words_;
     end_word_ = 0;
     uint64_t* to = bits_.data();
-    for (int64_t token = first; token < first + tokens_; ++token) {
+    for (int64_t token = first_token_; token < first_token_ + tokens_; ++token) {
       const auto* mask = reinterpret_cast<const uint16_t*>(attention_.mask + static_cast<size_t>(stream) * attention_.mask_stream +
                                                            static_cast<size_t>(token) * attention_.mask_token);
       for (int64_t word = 0; word < words_; ++word) {
@@ -93,14 +99,18 @@ class Ordering {
     if (attention_.positions) {
       const Sorted sorted = SortedOf(&list_, AddCells(any_.data(), nullptr, 0, &list_));
       if (sorted.is_known) RunSorted(sorted, first, end);
+      if (sorted.is_known) Cut(end);
       return sorted.is_known;
     }
     if (last < 0) return true;
     const int64_t begin = first_word * kBlockCells + std::countr_zero(any_[static_cast<size_t>(first_word)]);
     if (count != (last + 1) * kBlockCells - std::countl_zero(any_[static_cast<size_t>(last)]) - begin) return false;
     RunRange(first, end);
+    Cut(end);
     return true;
   }
+
+  void Cut(int end) { order_->cuts.push_back({first_token_ + end, order_->blocks.size()}); }
 
   // The tokens from `first` on of which each sees what the one before it does but for one cell that came and one that left its window -> their
   // end. Two sequences with so similar cells may as well be computed as one.
@@ -119,7 +129,7 @@ class Ordering {
   // A block -> room for its cells.
   int32_t* AddBlock(int64_t block, int first_token, int end_token, int first, int end) {
     const size_t cells = order_->cells.size();
-    order_->blocks.push_back({block / kSpanBlocks, first_token, end_token, first, end, cells, CellBlock::kAll});
+    order_->blocks.push_back({block / kSpanBlocks, first_token_ + first_token, first_token_ + end_token, first, end, cells, CellBlock::kAll});
     order_->cells.resize(cells + static_cast<size_t>(end));
     return order_->cells.data() + cells;
   }
@@ -152,6 +162,7 @@ class Ordering {
       const uint64_t* all = end - first > 1 ? all_.data() : nullptr;
       if (all) RunList(all, nullptr, first, end, &blocks);
       for (int token = first; token < end; ++token) RunList(CellsOf(token), all, token, token + 1, &blocks);
+      Cut(end);
     }
   }
 
@@ -196,6 +207,7 @@ class Ordering {
         list_.assign(shared_.begin() + joint, shared_.begin() + shared);
         RunSorted(SortedOf(&list_, AddCells(CellsOf(token), all, shared - joint, &list_)), token, token + 1);
       }
+      Cut(end);
     }
   }
 
@@ -276,47 +288,69 @@ class Ordering {
   const Attention& attention_;
   const Kernels& kernels_;
   int64_t words_, first_word_ = 0, end_word_ = 0;  // no token sees cells of other words
-  int tokens_ = 0;
+  int first_token_ = 0, tokens_ = 0;
   std::vector<uint64_t> bits_, any_, all_;  // (tokens, words) of the cells that each sees; (words) that any, and all, of some see
   std::vector<int32_t> list_, shared_;
   CellOrder* order_ = nullptr;
 };
 
+// Cuts a group into `count` groups of about as many cells, where no block is shared.
+void Split(const TokenGroup& group, int64_t count, std::vector<TokenGroup>* groups) {
+  const CellOrder& order = *group.order;
+  TokenGroup part = group;
+  const size_t cells = order.cells.size(), most = count > 1 ? cells / static_cast<size_t>(count) : cells;
+  for (const CellOrder::Cut& cut : order.cuts) {
+    const bool is_last = cut.end_token == group.end_token;
+    const size_t end = is_last ? cells : order.blocks[cut.end_block].cells;
+    if (!is_last && (count <= 1 || end - order.blocks[part.first_block].cells < most)) continue;
+    part.end_token = cut.end_token;
+    part.end_block = cut.end_block;
+    groups->push_back(part);
+    part.first_token = part.end_token;
+    part.first_block = part.end_block;
+  }
+}
+
 }  // namespace
 
-std::pair<int64_t, int64_t> TokensOf(const Attention& attention, int64_t groups, int64_t group) {
-  return {attention.tokens * group / groups, attention.tokens * (group + 1) / groups};
+void SetOrder(const Attention& attention, const Kernels& kernels, TokenGroup* group, CellOrder* order) {
+  Ordering(attention, kernels).Make(group, order);
 }
 
-void SetOrder(const Attention& attention, const Kernels& kernels, int64_t stream, std::pair<int64_t, int64_t> tokens, CellOrder* order) {
-  Ordering(attention, kernels).Make(stream, tokens, order);
-}
-
-const CellOrders* GraphOrders::Of(const Attention& attention, const Kernels& kernels, int64_t groups) {
+const CellOrders* GraphOrders::Of(const Attention& attention, const Kernels& kernels, int threads) {
   if (is_ended_) {
     is_ended_ = false;
     ++graph_;
     if (entries_.size() > kMostMasks) entries_.clear();
   }
+  const Division division(attention, threads);
   const bool has_positions = attention.positions != nullptr;
+  const int64_t streams = attention.mask_stream == 0 ? 1 : attention.streams;
+  const auto count = static_cast<size_t>(streams * division.token_groups);
   Entry* old = nullptr;
   for (auto [it, end] = entries_.equal_range(attention.mask); it != end; ++it) {
     Entry& entry = it->second;
     if (entry.graph != graph_) old = &entry;
-    else if (entry.orders.groups == groups && entry.has_positions == has_positions) return &entry.orders;
+    else if (entry.orders.orders.size() == count && entry.has_positions == has_positions) return &entry.orders;
   }
   Entry& entry = old ? *old : entries_.emplace(attention.mask, Entry{})->second;
   entry.graph = graph_;
   entry.has_positions = has_positions;
   CellOrders& orders = entry.orders;
-  orders.groups = groups;
-  orders.spans = 0;
-  orders.orders.resize(static_cast<size_t>((attention.mask_stream == 0 ? 1 : attention.streams) * groups));
+  orders.orders.resize(count);
+  orders.groups.clear();
+  orders.spans = orders.most_tokens = 0;
   Ordering ordering(attention, kernels);
-  for (size_t i = 0; i < orders.orders.size(); ++i) {
-    const auto stream = static_cast<int64_t>(i) / groups, group = static_cast<int64_t>(i) % groups;
-    ordering.Make(stream, TokensOf(attention, groups, group), &orders.orders[i]);
+  for (size_t i = 0; i < count; ++i) {
+    TokenGroup group = division.GroupOf(attention, static_cast<int64_t>(i));
+    ordering.Make(&group, &orders.orders[i]);
     for (const CellBlock& block : orders.orders[i].blocks) orders.spans = std::max(orders.spans, block.span + 1);
+    Split(group, LeastTasks(threads) / static_cast<int64_t>(count), &orders.groups);
+  }
+  for (const TokenGroup& group : orders.groups) orders.most_tokens = std::max<int64_t>(orders.most_tokens, group.end_token - group.first_token);
+  for (size_t i = 0, one = orders.groups.size(); streams < attention.streams && i < one * static_cast<size_t>(attention.streams - 1); ++i) {
+    orders.groups.push_back(orders.groups[i]);
+    ++orders.groups.back().stream;
   }
   return &orders;
 }

@@ -2,7 +2,6 @@
 #pragma once
 #include <cstdint>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "attention/attention.h"
@@ -14,37 +13,49 @@ struct CellBlock {
   static constexpr int64_t kAll = -1;
 
   int64_t span;                // to whose sums it adds
-  int first_token, end_token;  // of the group
+  int first_token, end_token;  // of the stream
   int first, end;              // places of the block: what lies before `first` and from `end` on, nobody sees
   size_t cells;                // where its `end` cells are
   int64_t seen;                // where bits of the places that each token sees are; kAll: all tokens see all cells
 };
 
-// Of a group of tokens.
+// Blocks of some neighbouring tokens, those of a token by span.
 struct CellOrder {
-  std::vector<CellBlock> blocks;  // those of a token: by span
-  std::vector<int32_t> cells;     // as they lie in k and v
+  // Tokens and blocks from those of the cut before on: they share no block with others.
+  struct Cut {
+    int end_token;
+    size_t end_block;
+  };
+
+  std::vector<CellBlock> blocks;
+  std::vector<int32_t> cells;  // as they lie in k and v
   std::vector<uint64_t> seen;
+  std::vector<Cut> cuts;
 };
 
-// Of all groups of all streams.
+// Tokens of one task.
+struct TokenGroup {
+  int64_t stream;
+  int first_token, end_token;
+  const CellOrder* order = nullptr;
+  size_t first_block = 0, end_block = 0;
+};
+
+// Of all tokens of all streams.
 struct CellOrders {
-  int64_t groups = 0;             // of a stream, see TokenGroups
-  int64_t spans = 0;              // of the order that has most
-  std::vector<CellOrder> orders;  // (streams or 1, groups)
+  std::vector<CellOrder> orders;  // (streams or 1, token groups of a Division)
+  std::vector<TokenGroup> groups;
+  int64_t spans = 0, most_tokens = 0;  // of the group that has most
 };
 
-// Tokens [first, second) of group `group`.
-std::pair<int64_t, int64_t> TokensOf(const Attention& attention, int64_t groups, int64_t group);
-
-// The order of some tokens of a stream, as the mask or `sight` says. `order` lends its memory.
-void SetOrder(const Attention& attention, const Kernels& kernels, int64_t stream, std::pair<int64_t, int64_t> tokens, CellOrder* order);
+// The order of a group's tokens, as the mask or `sight` says. `order` lends its memory, and is the group's then.
+void SetOrder(const Attention& attention, const Kernels& kernels, TokenGroup* group, CellOrder* order);
 
 // Of the masks of the graph that a thread plans, and then computes.
 class GraphOrders {
  public:
   // While the graph is planned: its inputs are set. `attention` has a mask.
-  const CellOrders* Of(const Attention& attention, const Kernels& kernels, int64_t groups);
+  const CellOrders* Of(const Attention& attention, const Kernels& kernels, int threads);
   // The next node that is planned is of another graph.
   void EndGraph() { is_ended_ = true; }
 

@@ -51,7 +51,7 @@ std::optional<Attention> PlannedAttention(const ggml_tensor* node, int threads) 
   const ggml_tensor *keys = IsRounding(node->src[1]) ? node->src[1]->src[0] : node->src[1], *mask = node->src[3];
   attention->positions = t_positions ? t_positions->Of(keys) : nullptr;
   const bool is_known = attention->mask && mask->op == GGML_OP_NONE;
-  attention->orders = is_known ? t_orders.Of(*attention, *g_kernels, TokenGroups(*attention, threads)) : nullptr;
+  attention->orders = is_known ? t_orders.Of(*attention, *g_kernels, threads) : nullptr;
   SetPointer(node, attention->orders);
   return attention;
 }

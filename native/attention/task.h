@@ -28,13 +28,13 @@ inline void Add(const float* from, int width, float* to) {
 
 // Query rows of some tokens and KV heads: by KV head, then by token, then by the query heads that share it.
 struct Plan::Rows {
-  int64_t stream, group, first_token;
+  TokenGroup group;
   int64_t kv_head, first_head;  // the first ones; first_head: of those that share a KV head
   int tokens, kv_heads, heads;
 
   int of_head() const { return tokens * heads; }  // of a KV head
   int all() const { return kv_heads * of_head(); }
-  int64_t TokenOf(int row) const { return first_token + row % of_head() / heads; }
+  int64_t TokenOf(int row) const { return group.first_token + row % of_head() / heads; }
   int64_t HeadOf(int row, const Attention& attention) const {
     return (kv_head + row / of_head()) * (attention.heads / attention.kv_heads) + first_head + row % heads;
   }
@@ -50,10 +50,10 @@ struct Plan::Scratch {
 class Plan::Task {
  public:
   Task(const Plan& plan, const Kernels& kernels, const Rows& rows, const Scratch& scratch)
-      : plan_(plan), attention_(plan.attention_), kernels_(kernels), rows_(rows), scratch_(scratch) {
+      : plan_(plan), attention_(plan.attention_), kernels_(kernels), rows_(rows), order_(*rows.group.order), scratch_(scratch) {
     const Attention& a = attention_;
     for (int row = 0; row < rows.all(); ++row)
-      scratch.q[row] = reinterpret_cast<const float*>(a.q + static_cast<size_t>(rows.stream) * a.q_stream +
+      scratch.q[row] = reinterpret_cast<const float*>(a.q + static_cast<size_t>(rows.group.stream) * a.q_stream +
                                                       static_cast<size_t>(rows.TokenOf(row)) * a.q_token +
                                                       static_cast<size_t>(rows.HeadOf(row, a)) * a.q_head);
     block_.heads = rows.heads;
@@ -69,25 +69,25 @@ class Plan::Task {
   }
 
   // The parts of all rows, of one span or kAllSpans.
-  void Run(const CellOrder& order, int64_t only) {
+  void Run(int64_t only) {
     for (int row = 0; row < rows_.all(); ++row) PartOf(row)[0] = kUnseen;
     spans_.fill(kNoSpan);
-    const CellBlock* const end = order.blocks.data() + order.blocks.size();
+    const CellBlock *const begin = order_.blocks.data() + rows_.group.first_block, *const end = order_.blocks.data() + rows_.group.end_block;
     const auto next_of = [&](const CellBlock* block) {
       while (block != end && only != kAllSpans && block->span != only) ++block;
       return block;
     };
-    for (const CellBlock *run = next_of(order.blocks.data()), *next; run != end; run = next) {
+    for (const CellBlock *run = next_of(begin), *next; run != end; run = next) {
       const CellBlock* run_end = run + 1;
       while (IsMany(*run) && run_end != end && IsSameRows(*run, *run_end)) ++run_end;
       next = next_of(run_end);
       Enter(*run);
       for (int head = 0; head < rows_.kv_heads; ++head)
         for (const CellBlock* block = run; block != run_end; ++block) {
-          if (block + 1 != run_end) SetAhead(order, block + 1, head);
-          else if (head + 1 < rows_.kv_heads) SetAhead(order, run, head + 1);
-          else SetAhead(order, next == end ? nullptr : next, 0);
-          Attend(order, *block, head);
+          if (block + 1 != run_end) SetAhead(block + 1, head);
+          else if (head + 1 < rows_.kv_heads) SetAhead(run, head + 1);
+          else SetAhead(next == end ? nullptr : next, 0);
+          Attend(*block, head);
         }
     }
     for (int token = 0; token < rows_.tokens; ++token) EndSpan(token);
@@ -97,10 +97,10 @@ class Plan::Task {
   static constexpr int64_t kNoSpan = -1;
 
   const uint8_t* KeysOf(int head) const {
-    return attention_.k + static_cast<size_t>(rows_.stream) * attention_.k_stream + static_cast<size_t>(rows_.kv_head + head) * attention_.k_head;
+    return attention_.k + static_cast<size_t>(rows_.group.stream) * attention_.k_stream + static_cast<size_t>(rows_.kv_head + head) * attention_.k_head;
   }
   const uint8_t* ValuesOf(int head) const {
-    return attention_.v + static_cast<size_t>(rows_.stream) * attention_.v_stream + static_cast<size_t>(rows_.kv_head + head) * attention_.v_head;
+    return attention_.v + static_cast<size_t>(rows_.group.stream) * attention_.v_stream + static_cast<size_t>(rows_.kv_head + head) * attention_.v_head;
   }
   float* PartOf(int row) const { return scratch_.part + static_cast<size_t>(row) * plan_.part_floats_; }
 
@@ -112,10 +112,10 @@ class Plan::Task {
   }
 
   // What is fetched during the next block: the one behind it, if any.
-  void SetAhead(const CellOrder& order, const CellBlock* block, int head) {
+  void SetAhead(const CellBlock* block, int head) {
     block_.ahead = {};
     if (!block) return;
-    block_.ahead.cells = order.cells.data() + block->cells + block->first;
+    block_.ahead.cells = order_.cells.data() + block->cells + block->first;
     block_.ahead.count = block->end - block->first;
     block_.ahead.k = KeysOf(head);
     block_.ahead.v = ValuesOf(head);
@@ -130,7 +130,7 @@ class Plan::Task {
 
   // Begins the block's span for its tokens, and ends those before it.
   void Enter(const CellBlock& block) {
-    for (int token = block.first_token; token < block.end_token; ++token) {
+    for (int token = block.first_token - rows_.group.first_token; token < block.end_token - rows_.group.first_token; ++token) {
       if (spans_[static_cast<size_t>(token)] == block.span) continue;
       EndSpan(token);
       spans_[static_cast<size_t>(token)] = block.span;
@@ -156,16 +156,16 @@ class Plan::Task {
     });
   }
 
-  void Attend(const CellOrder& order, const CellBlock& block, int head) {
-    const int row = (head * rows_.tokens + block.first_token) * rows_.heads;
+  void Attend(const CellBlock& block, int head) {
+    const int row = (head * rows_.tokens + block.first_token - rows_.group.first_token) * rows_.heads;
     block_.q = scratch_.q + row;
     block_.rows = (block.end_token - block.first_token) * rows_.heads;
     block_.k = KeysOf(head);
     block_.v = ValuesOf(head);
-    block_.index = order.cells.data() + block.cells;
+    block_.index = order_.cells.data() + block.cells;
     block_.first = block.first;
     block_.end = block.end;
-    block_.seen = block.seen == CellBlock::kAll ? nullptr : order.seen.data() + block.seen;
+    block_.seen = block.seen == CellBlock::kAll ? nullptr : order_.seen.data() + block.seen;
     block_.largest = scratch_.largest + row;
     block_.sums = scratch_.sums + row * kLanes;
     block_.y = scratch_.y + row * attention_.v_width;
@@ -176,6 +176,7 @@ class Plan::Task {
   const Attention& attention_;
   const Kernels& kernels_;
   const Rows& rows_;
+  const CellOrder& order_;
   const Scratch& scratch_;
   Block block_{};
   std::array<int64_t, kMostTokens> spans_;  // of each token's sums
