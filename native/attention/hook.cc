@@ -1,6 +1,5 @@
 #include "attention/hook.h"
 
-#include <algorithm>
 
 #include "attention/cell-order.h"
 #include "attention/invariance.h"
