@@ -8,7 +8,7 @@ namespace onpolicy::attention {
 namespace {
 
 constexpr size_t kMostMasks = 8;
-constexpr int kMixedTokens = 16;  // of several sequences, which are computed together
+constexpr int kShortTokens = 16;  // of a sequence: shorter ones are ordered together
 
 // Bit i: whether word * kBlockCells + i is below `end`.
 uint64_t BitsBelow(int64_t end, int64_t word) {
@@ -45,8 +45,7 @@ class Ordering {
     ReadBits(group->stream);
     if (!RunSequence(0, tokens_))
       for (int first = 0, end; first < tokens_; first = end) {
-        end = EndOfSequence(first);
-        if (end - first < kMixedTokens) end = std::min(first + kMixedTokens, tokens_);
+        end = EndOfShort(first);
         if (!RunSequence(first, end)) attention_.positions ? RunShared(first, end) : RunLists(first, end);
       }
     group->order = order;
@@ -124,6 +123,17 @@ class Ordering {
       }
     }
     return tokens_;
+  }
+
+  // The sequence from `first` on, and if it is short, all short ones behind it -> their end.
+  int EndOfShort(int first) const {
+    int end = EndOfSequence(first);
+    if (end - first >= kShortTokens) return end;
+    for (int next; end < tokens_; end = next) {
+      next = EndOfSequence(end);
+      if (next - end >= kShortTokens) break;
+    }
+    return end;
   }
 
   // A block -> room for its cells.
