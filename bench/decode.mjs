@@ -88,6 +88,7 @@ async function measure(label, model, engines, { rounds, counts, threads, promptT
         warmUp: WARM_UP,
         sequences,
         promptTokens,
+        isDeep: promptTokens >= DEEP_TOKENS,
         outputTokens,
         threads,
       };

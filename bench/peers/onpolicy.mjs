@@ -11,11 +11,11 @@ const {
   promptTokens,
   outputTokens,
   threads,
+  isDeep = false,
   runtime: options = {},
 } = settingsOfProcess();
 /** Of a turn in the template of the benchmark's model. */
 const TEMPLATE_TOKENS = 8;
-const LONG_PROMPT = 1000;
 const contextSize = Math.ceil((promptTokens + outputTokens) / 256) * 256;
 
 /** Reads an answer of so many tokens to a prompt of so many. */
@@ -61,7 +61,7 @@ const runtime = await createRuntime({
   ...options,
 });
 // Long prompts come into the cache first, one by one, so that no answer begins while others' prompts are computed.
-for (let index = 0; promptTokens >= LONG_PROMPT && index < sequences; index++)
+for (let index = 0; isDeep && index < sequences; index++)
   await generate(runtime, index, promptTokens, 1, () => {});
 const clock = new TokenClock(sequences, sayReady);
 await Promise.all(

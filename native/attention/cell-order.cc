@@ -43,11 +43,12 @@ class Ordering {
     first_token_ = group->first_token;
     tokens_ = group->end_token - group->first_token;
     ReadBits(group->stream);
-    if (!RunSequence(0, tokens_))
-      for (int first = 0, end; first < tokens_; first = end) {
-        end = EndOfShort(first);
-        if (!RunSequence(first, end)) attention_.positions ? RunShared(first, end) : RunLists(first, end);
-      }
+    for (int first = 0, end; first < tokens_; first = end) {
+      end = EndOfShort(first);
+      if (RunSequence(first, end)) Cut(end);
+      else if (attention_.positions) RunShared(first, end);
+      else RunLists(first, end);
+    }
     group->order = order;
     group->first_block = 0;
     group->end_block = order->blocks.size();
@@ -98,18 +99,16 @@ class Ordering {
     if (attention_.positions) {
       const Sorted sorted = SortedOf(&list_, AddCells(any_.data(), nullptr, 0, &list_));
       if (sorted.is_known) RunSorted(sorted, first, end);
-      if (sorted.is_known) Cut(end);
       return sorted.is_known;
     }
     if (last < 0) return true;
     const int64_t begin = first_word * kBlockCells + std::countr_zero(any_[static_cast<size_t>(first_word)]);
     if (count != (last + 1) * kBlockCells - std::countl_zero(any_[static_cast<size_t>(last)]) - begin) return false;
     RunRange(first, end);
-    Cut(end);
     return true;
   }
 
-  void Cut(int end) { order_->cuts.push_back({first_token_ + end, order_->blocks.size()}); }
+  void Cut(int end) { order_->cuts.push_back({first_token_ + end, order_->blocks.size(), order_->cells.size()}); }
 
   // The tokens from `first` on of which each sees what the one before it does but for one cell that came and one that left its window -> their
   // end. Two sequences with so similar cells may as well be computed as one.
@@ -307,17 +306,18 @@ class Ordering {
 // Cuts a group into `count` groups of about as many cells, where no block is shared.
 void Split(const TokenGroup& group, int64_t count, std::vector<TokenGroup>* groups) {
   const CellOrder& order = *group.order;
+  const size_t least = order.cells.size() / static_cast<size_t>(std::max<int64_t>(count, 1));
   TokenGroup part = group;
-  const size_t cells = order.cells.size(), most = count > 1 ? cells / static_cast<size_t>(count) : cells;
+  size_t first_cell = 0;
   for (const CellOrder::Cut& cut : order.cuts) {
     const bool is_last = cut.end_token == group.end_token;
-    const size_t end = is_last ? cells : order.blocks[cut.end_block].cells;
-    if (!is_last && (count <= 1 || end - order.blocks[part.first_block].cells < most)) continue;
+    if (!is_last && (count <= 1 || cut.end_cell - first_cell < least)) continue;
     part.end_token = cut.end_token;
     part.end_block = cut.end_block;
     groups->push_back(part);
     part.first_token = part.end_token;
     part.first_block = part.end_block;
+    first_cell = cut.end_cell;
   }
 }
 

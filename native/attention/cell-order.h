@@ -24,7 +24,7 @@ struct CellOrder {
   // Tokens and blocks from those of the cut before on: they share no block with others.
   struct Cut {
     int end_token;
-    size_t end_block;
+    size_t end_block, end_cell;
   };
 
   std::vector<CellBlock> blocks;
