@@ -11,7 +11,7 @@ const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 /** Definitions that the page shows, in order, and what it says before their fields. */
 const SECTIONS = {
   DeveloperMessage:
-    'A message with the role `developer`. `system`, `user` and `function` have the same fields but `tools`.',
+    'A message with the role `developer`. `system`, `user` and `function` have the same fields except `tools`.',
   AssistantMessage:
     'A message with the role `assistant`. The message of a response can be sent back unchanged.',
   ToolMessage: 'A message with the role `tool`.',
@@ -80,8 +80,8 @@ const FORMS = {
   ToolCall:
     '`{ id, type: "function", function: { name, arguments } }`; `arguments` is JSON text. Of a custom tool: `{ id, type: "custom", custom: { name, input } }`',
   ToolChoice:
-    '`"none"`, `"auto"`, `"required"`, `{ type: "function", function: { name } }`, `{ type: "custom", custom: { name } }`, or `{ type: "allowed_tools", allowed_tools: { mode, tools } }`; `mode` is `"auto"` or `"required"`, `tools` a list of the two forms before',
-  Tool: '`{ type: "function", function }` or a custom tool, `{ type: "custom", custom: { name, description, format } }`; `format` is absent, `{ type: "text" }`, or `{ type: "grammar", grammar: { syntax, definition } }` with the syntax `"lark"` or `"regex"`. [How they come to the model](tool-calls.md#custom-tools)',
+    '`"none"`, `"auto"`, `"required"`, `{ type: "function", function: { name } }`, `{ type: "custom", custom: { name } }`, or `{ type: "allowed_tools", allowed_tools: { mode, tools } }`; `mode` is `"auto"` or `"required"`, `tools` a list of the two previous forms',
+  Tool: '`{ type: "function", function }` or a custom tool, `{ type: "custom", custom: { name, description, format } }`; `format` is absent, `{ type: "text" }`, or `{ type: "grammar", grammar: { syntax, definition } }` with the syntax `"lark"` or `"regex"`. [How the model sees them](tool-calls.md#custom-tools)',
   FunctionCall: '`{ name, arguments }`; `arguments` is JSON text',
   FunctionChoice: '`"none"`, `"auto"`, or `{ name }`',
   ResponseFormat:
@@ -89,11 +89,11 @@ const FORMS = {
   Speculation: 'false, `"auto"`, or `SpeculationSettings`',
   Prediction: '`{ type: "content", content }`; `content` is a text, or a list of `{ type: "text", text }`',
   MessageBlock:
-    '`{ type: "text", text }`, `{ type: "image", source }`, `{ type: "document", source }` of plain text, `{ type: "thinking", thinking }`, `MessageToolUseBlock`, `MessageToolResultBlock`, `{ type: "redacted_thinking" }` or what a tool of Anthropic\'s servers did',
+    '`{ type: "text", text }`, `{ type: "image", source }`, `{ type: "document", source }` of plain text, `{ type: "thinking", thinking }`, `MessageToolUseBlock`, `MessageToolResultBlock`, `{ type: "redacted_thinking" }` or a block of a tool of Anthropic\'s servers',
   MessageTool:
     'a `MessageCustomTool`, or `{ type: "bash_20250124", name }` of the kinds `bash_*`, `text_editor_*` and `memory_*`',
   ResponseInputItem:
-    'a `ResponseInputMessage`, `ResponseFunctionCallItem`, `ResponseFunctionResultItem`, `ResponseCustomCallItem`, `ResponseCustomResultItem`, `ResponseReasoningInput` or `ResponseItemReference`; the items of an answer fit. Also [what other servers add](wires.md#openais-responses)',
+    'a `ResponseInputMessage`, `ResponseFunctionCallItem`, `ResponseFunctionResultItem`, `ResponseCustomCallItem`, `ResponseCustomResultItem`, `ResponseReasoningInput` or `ResponseItemReference`; items of an answer are accepted. Also [what other servers add](wires.md#openais-responses)',
   ResponseTool: 'a `ResponseFunctionTool` or a `ResponseCustomTool`',
   ResponseInputPart:
     '`{ type: "input_text", text }`, `{ type: "output_text", text }`, `{ type: "refusal", refusal }`, `{ type: "input_image", image_url }`, or `{ type: "input_file", filename, file_data }` of text',
@@ -101,7 +101,7 @@ const FORMS = {
   MessageResultBlock: 'the blocks `text`, `image` and `document`',
   LogitsProcessorItem:
     'a registered name, or a `LogitsProcessorConstructor`; in process also a function `(outputIds, logits) => { ... }` that edits `logits`',
-  MessageOrChoice: 'a `Message`, or a choice of a response: what has a `message` is a choice',
+  MessageOrChoice: 'a `Message`, or a choice of a response, which has a `message`',
   History: '`{ messages_and_choices, tools }`, as in a `Trajectory`',
   RolloutException: '`{ type, message }`',
 };
@@ -110,7 +110,7 @@ const FORMS = {
 const OPTIONS = {
   RuntimeOptions: 'The argument of `createRuntime`.',
   ModelOptions:
-    "A value of `model` and of `models` of a `RuntimeOptions`. The last six, where absent, are the runtime's.",
+    "A value of `model` and of `models` of a `RuntimeOptions`. The last seven, if absent, are the runtime's.",
   RopeOptions: 'The value of `rope`: [long contexts](choosing-a-model.md).',
   AdapterOption: 'An item of `adapters` of a model: [adapters](adapters.md).',
   HubOptions: 'The value of `hub`: [downloads](choosing-a-model.md#downloads).',
@@ -121,7 +121,7 @@ const OPTIONS = {
   InspectOptions: 'The second argument of `inspectModel`.',
   CallOptions: 'The last argument of every method that answers, trains or downloads.',
   ServeOptions:
-    'The second argument of `serve`: [HTTP](http.md). `createHandler` takes the same but `port`, `host` and `graceMs`.',
+    'The second argument of `serve`: [HTTP](http.md). `createHandler` takes the same except `port`, `host` and `graceMs`.',
   Token: 'An item of `tokens`.',
   ConnectOptions: 'The argument of `connect`: [the client](http.md).',
   PoolOptions: 'The second argument of `createPool`: [pools](growing.md).',
@@ -147,8 +147,8 @@ function toOptionsPage({ definitions, argumentDefinitions }) {
 
 Generated from \`src/protocol/schemas\` by \`npm run docs\`: do not edit.
 
-An option that is absent or \`undefined\` has its default. An unknown one, or a wrong value, is an error with the code \`INVALID_REQUEST\`
-that names it by its path, as \`models.small.rope.factor\`. Nothing is converted: \`"2"\` is no integer.
+An option that is absent or \`undefined\` has its default. An unknown option or a wrong value is an error with the code \`INVALID_REQUEST\`
+that names its path, such as \`models.small.rope.factor\`. Nothing is converted: \`"2"\` is not an integer.
 `,
     ...Object.entries(OPTIONS).map(
       ([name, about]) => `## ${name}\n\n${about}\n\n${fieldTable(flat(all[name]), all, 'Option')}`,
@@ -193,7 +193,7 @@ The body of \`POST /v1/chat/completions\`, and the argument of \`createCompletio
 `,
     ...groups.map(([name, fields]) =>
       name === 'Accepted without effect'
-        ? `### ${name}\n\nClients of OpenAI's API and of vLLM send these. They change nothing:\n${fields.map((field) => `\`${field}\``).join(', ')}.\n`
+        ? `### ${name}\n\nClients of OpenAI's API and of vLLM send these. They have no effect:\n${fields.map((field) => `\`${field}\``).join(', ')}.\n`
         : `### ${name}\n\n${fieldTable(request, definitions, 'Field', fields)}`,
     ),
     `## Types\n\n${table([

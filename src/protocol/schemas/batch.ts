@@ -24,7 +24,7 @@ export const BATCH_URLS = [
 export const batchRequestDefinitions: s.Definitions = {
   BatchRequest: s.object('Asks a server for a batch, as OpenAI does.', ['input_file_id', 'endpoint'], {
     input_file_id: s.string('The file of rows.', { minLength: 1 }),
-    endpoint: s.oneOf('Where rows without a `url` would be sent to.', [...BATCH_URLS]),
+    endpoint: s.oneOf('The `url` of rows without one.', [...BATCH_URLS]),
     completion_window: s.string('Accepted from OpenAI clients; a batch takes as long as it takes.'),
     metadata: {
       description: 'Kept with the batch.',
@@ -43,13 +43,13 @@ export const batchDefinitions: s.Definitions = {
     title: 'options',
     type: 'object',
     properties: {
-      output: file('Where answers go, a line of JSON for each. Absent: only to the reader of the run.'),
-      errors: file(
-        'Where rows that failed go. Default: beside the output, `out.errors.jsonl` for `out.jsonl`.',
+      output: file(
+        'File for the answers, one line of JSON for each. Absent: they go only to the reader of the run.',
       ),
+      errors: file('File for failed rows. Default: next to the output, `out.errors.jsonl` for `out.jsonl`.'),
       resume: s.flag(
         false,
-        'Whether to go on where an earlier run with this output ended, or begin. Without it the output must not exist.',
+        'Whether to continue an earlier run with this output, or start one. Without it the output must not exist.',
       ),
       order: s.oneOf(
         'Lines as rows are completed, or in the order of the input. The latter holds back up to a window of answers, which a killed run computes again.',
@@ -59,24 +59,21 @@ export const batchDefinitions: s.Definitions = {
       url: {
         ...s.ref('BatchUrl'),
         description:
-          'What rows without a `url` ask for. Default: chat completions for `messages`, text completions for `prompt`.',
+          'The `url` of rows without one. Default: chat completions for `messages`, text completions for `prompt`.',
       },
       model: s.string('The model of rows that name none.', { minLength: 1, expected: 'the name of a model' }),
       seed: {
         description:
-          'Gives each row without a `seed` one of its own, by its `custom_id`: the same in a repeated run.',
+          'Derives the seed of each row without one, together with its `custom_id`: the same in a repeated run.',
         type: ['integer', 'string'],
         default: 0,
       },
       toRequest: s.callback(
-        'Makes a request of a row of any other shape: a request, or `{ custom_id, url, body }`.',
+        'Turns a row of any other shape into a request, or `{ custom_id, url, body }`.',
         '((row: never, index: number) => object | Promise<object>)',
       ),
       concurrency: {
-        ...s.integer(
-          'Rows that are asked for at the same time. Default: as many as make it faster, by measurement.',
-          1,
-        ),
+        ...s.integer('Rows in flight. Default: measured, as many as increase throughput.', 1),
         maximum: 100_000,
       },
       window: {
@@ -88,21 +85,19 @@ export const batchDefinitions: s.Definitions = {
       },
       background: s.flag(
         true,
-        "Whether rows yield to the runtime's other requests: they wait from the next step on while one of those runs.",
+        'Whether rows run in the background: from the next step on they wait while other requests of the runtime run.',
       ),
-      retries: s.integer(
-        'How often a row is asked for again after a failure of the network or the engine.',
-        0,
-        { default: 3 },
-      ),
-      timeoutMs: orNone('Most milliseconds of a row. Null: no limit.', 1),
+      retries: s.integer('How often a row is retried after a failure of the network or the engine.', 0, {
+        default: 3,
+      }),
+      timeoutMs: orNone('Maximum milliseconds of a row. Null: no limit.', 1),
       maxFailures: orNone('Rows that may fail; one more ends the run. Null: any number.', 0),
       onProgress: s.callback(
-        'Called with the numbers of the run, twice a second at most and at its end.',
+        'Called with the figures of the run, at most twice a second and at its end.',
         '((progress: BatchProgress) => void)',
       ),
       signal: {
-        description: 'Ends the run: it rejects with `ABORTED`, and `resume` goes on.',
+        description: 'Ends the run: it rejects with `ABORTED`, and `resume` continues it.',
         kind: 'AbortSignal',
       },
     },

@@ -53,7 +53,7 @@ const prompt: Fields = {
   ),
   ...CONTEXT_SHIFT,
   mm_processor_kwargs: s.jsonObject(
-    'Settings for images: each one is refused if a message has media. Use `imageTokens` of the model.',
+    'Settings for images. All are refused if a message has media: use `imageTokens` of the model.',
   ),
 };
 
@@ -186,7 +186,7 @@ const scheduling: Fields = {
   ),
   prediction: s.ref(
     'Prediction',
-    'The expected answer, for example a file of which a part is changed: its tokens become draft tokens. No effect with `speculation: false`.',
+    'The expected answer, for example a file with small changes: its tokens become draft tokens. No effect with `speculation: false`.',
   ),
   cache_salt: s.stringOrNull(
     'Requests share cached prompt prefixes only with requests that have the same salt.',

@@ -4,11 +4,11 @@ import * as s from './schema.ts';
 /** The fields, by name. */
 export const CONTEXT_SHIFT = {
   context_shift: s.booleanOrNull(
-    'When the context is full, drops the oldest tokens behind the first `n_keep` and goes on: of a prompt that is too long, and in the middle of an answer. `context_shift` of a choice says what was dropped.',
+    'When the context is full, drops the oldest tokens after the first `n_keep` and continues, both for a prompt that is too long and during an answer. `context_shift` of a choice reports what was dropped.',
     { default: false, bounds: 'not with beams, `logits_processors`, `kv_transfer_params` or media' },
   ),
   n_keep: s.integerOrNull(
-    'With `context_shift`: leading tokens that are never dropped. Absent: the messages of the system at the begin, or what the tokenizer puts before a text.',
+    'With `context_shift`: leading tokens that are never dropped. Absent: the system messages at the beginning, or what the tokenizer puts before a text.',
     { minimum: 0, bounds: 'at most half the context' },
   ),
 } satisfies Record<string, s.Schema>;

@@ -46,7 +46,7 @@ const handlerProperties: Record<string, s.Schema> = {
   }),
   corsOrigins: texts('Origins whose pages may call from a browser, or `*` for all.'),
   models: texts(
-    'Further models that `GET /v1/models` lists and every token may use: paths and `hf:` URIs. What the service has a name for and the registered models are listed without it.',
+    'Further models that `GET /v1/models` lists and every token may use: paths and `hf:` URIs. Named and registered models of the service are listed anyway.',
   ),
   adapterFolders: texts(
     'Folders whose GGUF LoRA files and PEFT folders requests may name, as a `file` of `adapters` or to load them by a name. Without any, `POST /v1/load_lora_adapter` is off.',
@@ -58,8 +58,8 @@ const handlerProperties: Record<string, s.Schema> = {
   maxBodyBytes: count("Most bytes of a request's body.", 64 * 2 ** 20),
   maxChoices: count('Most choices that one request may ask for.', 128),
   maxMessages: count('Most messages of a chat completion request.', 10_000),
-  maxInputs: count('Most texts of a request for embeddings.', 2048),
-  maxFileBytes: count('Most bytes of a file that is uploaded.', 2 ** 30),
+  maxInputs: count('Most texts of a request for embeddings, rankings, scores or labels.', 2048),
+  maxFileBytes: count('Most bytes of an uploaded file.', 2 ** 30),
   batchFolder: s.string(
     'Where uploaded files and batches are kept, for `POST /v1/files` and `POST /v1/batches`. Default: `batches` in the home folder of a runtime; for other services there are none.',
     { pattern: PATH, expected: 'a path of a folder' },
@@ -96,10 +96,10 @@ export const httpDefinitions: s.Definitions = {
     ['token'],
     {
       token: secret,
-      scopes: s.list('What it allows. `admin` stands for all.', s.ref('Scope'), { default: ['admin'] }),
-      requestsPerMinute: perMinute('Completions that it may begin in a minute.'),
+      scopes: s.list('What it allows. `admin` includes all.', s.ref('Scope'), { default: ['admin'] }),
+      requestsPerMinute: perMinute('Completions that it may start per minute.'),
       tokensPerMinute: perMinute(
-        'Tokens of prompts and answers that it may use in a minute; an answer under way is not cut.',
+        'Tokens of prompts and answers that it may use per minute; a running answer is not cut off.',
       ),
     },
     { expected: 'a text, or an object with a token' },
@@ -127,8 +127,8 @@ export const httpDefinitions: s.Definitions = {
   HandlerOptions: s.options('Options of `createHandler`.', [], handlerProperties),
   ServeOptions: s.options('Options of `serve`.', [], {
     ...handlerProperties,
-    port: count('Port to listen at. 0: any free one.', 0, { maximum: 65_535 }),
-    host: s.string('Host name or address to listen at. Default: this machine only.', {
+    port: count('Port to listen on. 0: any free one.', 0, { maximum: 65_535 }),
+    host: s.string('Host name or address to listen on. Default: this machine only.', {
       default: '127.0.0.1',
       pattern: '^[\\w.:%-]{1,253}$',
       expected: 'a name or an address',
@@ -176,15 +176,15 @@ export const httpDefinitions: s.Definitions = {
   CallOptions: s.options('Options of one call.', [], {
     signal: { description: 'Aborts the call; it rejects with code `ABORTED`.', kind: 'AbortSignal' },
     traceId: s.string(
-      'Id of a completion whose request has no `request_id`. Unlike that one, completions that run may share it.',
+      'Id of a completion whose request has no `request_id`. Unlike that, several running completions may share it.',
       { pattern: TRACE_ID, expected: '1 to 200 visible ASCII characters, which a header can hold' },
     ),
     clientKey: s.string(
-      'Whose call it is: clients share a runtime fairly within a priority, so one request of a client does not wait for a thousand of another. Over HTTP it is the token, or the address without tokens.',
+      'Which client the call belongs to: clients share a runtime fairly within a priority, so one request of a client does not wait for a thousand of another. Over HTTP it is the token, or without tokens the address.',
       { pattern: '^[^]{1,200}$', expected: '1 to 200 characters' },
     ),
     background: s.boolean(
-      'Whether the request yields to others: it waits from the next step on while one of those runs. Over HTTP the header `X-Background: true`.',
+      'Whether the request runs in the background: from the next step on it waits while others run. Over HTTP the header `X-Background: true`.',
     ),
   }),
 };

@@ -1,4 +1,4 @@
-/** Fields of a request that llama.cpp's server has: samplers behind the common ones, with its names, defaults and meaning. */
+/** Fields of a request that llama.cpp's server has: samplers after the common ones, with its names, defaults and meaning. */
 import * as s from './schema.ts';
 
 const LARGEST = 1e38;

@@ -1,4 +1,4 @@
-/** Requests of Anthropic's messages API. Sampling fields of chats may stand beside its own. */
+/** Requests of Anthropic's messages API. Sampling fields of chats are accepted, too. */
 import { chatCompletionDefinitions, FIELD_GROUPS } from './chat-completion.ts';
 import * as s from './schema.ts';
 
@@ -81,7 +81,7 @@ const blocks: s.Definitions = {
   MessageTextBlock: block('text', 'Text.', ['text'], { text, citations: noEffect }),
   MessageImageBlock: block('image', 'A picture. Models that only read text refuse it.', ['source'], {
     source: {
-      description: 'Where the data lies.',
+      description: 'Source of the data.',
       type: 'object',
       required: ['type'],
       properties: { type: s.oneOf('Kind of the source.', ['base64', 'url']) },
@@ -102,17 +102,17 @@ const blocks: s.Definitions = {
       data: text,
       media_type: s.constant('Of the text.', 'text/plain'),
     }),
-    title: s.stringOrNull('Stands before the text.'),
-    context: s.stringOrNull('Stands before the text, behind the title.'),
+    title: s.stringOrNull('Placed before the text.'),
+    context: s.stringOrNull('Placed before the text, after the title.'),
     citations: noEffect,
   }),
   MessageThinkingBlock: block('thinking', 'Thoughts of the model.', ['thinking'], {
-    thinking: s.string('The thoughts.'),
+    thinking: s.string('The reasoning.'),
     signature: { description: 'No effect: thoughts are not signed here.' },
   }),
   MessageToolUseBlock: block('tool_use', 'A call that the model made.', ['id', 'name', 'input'], {
     id: s.string('Id that the result refers to.'),
-    name: s.string('What was called.', { minLength: 1 }),
+    name: s.string('Name of the called tool.', { minLength: 1 }),
     input: {
       description: 'The arguments.',
       type: 'object',
@@ -124,7 +124,7 @@ const blocks: s.Definitions = {
   MessageToolResultBlock: block('tool_result', 'The result of a call.', ['tool_use_id'], {
     tool_use_id: s.string('Id of the call.'),
     content: {
-      description: 'What came out. Absent: nothing.',
+      description: 'The result. Absent: empty.',
       type: ['string', 'array', 'null'],
       items: s.ref('MessageResultBlock'),
     },
@@ -159,11 +159,11 @@ const ownFields: NonNullable<s.Schema['properties']> = {
   system,
   ...chatFields('temperature', 'top_p', 'top_k'),
   stop_sequences: s.listOrNull('Texts that end the answer.', { type: 'string', minLength: 1 }),
-  stream: s.flagOrNull(false, 'Answers in events as tokens come.'),
+  stream: s.flagOrNull(false, 'Returns events as tokens are generated.'),
   thinking: s.ref('MessageThinking', 'Whether the model thinks before it answers.'),
-  tools: s.listOrNull('What the model may call; the chat template shows it.', s.ref('MessageTool')),
+  tools: s.listOrNull('Tools that the model may call; the chat template shows them.', s.ref('MessageTool')),
   tool_choice: s.ref('MessageToolChoice', 'Which tools the model may or must call.'),
-  output_config: s.ref('MessageOutputConfig', 'Effort, and the form of the answer.'),
+  output_config: s.ref('MessageOutputConfig', 'Reasoning effort, and the format of the answer.'),
   ...s.accepted('Anthropic', ...WITHOUT_EFFECT),
   ...chatFields(...EXTRA_FIELDS),
 };
@@ -176,7 +176,7 @@ export const messagesDefinitions: s.Definitions = {
     {
       ...ownFields,
       max_tokens: {
-        description: 'Most tokens of the answer. More than the context has left counts as that.',
+        description: 'Maximum number of tokens of the answer; limited to the remaining context.',
         type: 'integer',
         minimum: 1,
       },
@@ -208,14 +208,14 @@ export const messagesDefinitions: s.Definitions = {
     ['type'],
     {
       type: s.oneOf(
-        '`disabled` switches reasoning off; `enabled` and `adaptive` switch it on where the template can. Absent: as the model does by itself.',
+        "`disabled` turns reasoning off; `enabled` and `adaptive` turn it on if the template supports it. Absent: the model's default.",
         ['enabled', 'adaptive', 'disabled'],
       ),
       budget_tokens: s.integerOrNull(
-        'Tokens of thought at most: then their end is forced, and the answer begins.',
+        'Maximum number of reasoning tokens: after these the end of reasoning is forced, and the answer starts.',
         { minimum: 1 },
       ),
-      display: s.oneOf('`omitted` leaves the thoughts out of the answer.', ['summarized', 'omitted', null]),
+      display: s.oneOf('`omitted` leaves the reasoning out of the answer.', ['summarized', 'omitted', null]),
     },
     { type: ['object', 'null'] },
   ),
@@ -266,7 +266,7 @@ export const messagesDefinitions: s.Definitions = {
     ...s.when({ required: ['type'], properties: { type: { const: 'tool' } } }, { required: ['name'] }),
     additionalProperties: false,
   },
-  MessageOutputConfig: s.objectOrNull('Effort, and the form of the answer.', {
+  MessageOutputConfig: s.objectOrNull('Reasoning effort, and the format of the answer.', {
     effort: s.oneOf('How much the model should reason; `xhigh` and `max` count as `high`.', [
       'low',
       'medium',

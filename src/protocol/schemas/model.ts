@@ -14,10 +14,10 @@ const GGUF_TYPES = [
 export const modelDefinitions: s.Definitions = {
   ModelCreateRequest: s.object('Registers a model that can be trained.', ['base_model'], {
     base_model: s.string('What it starts from: a path, an `hf:` URI or an alias.', { minLength: 1 }),
-    name: s.stringOrNull('A name to ask for it by.', { minLength: 1 }),
+    name: s.stringOrNull('A name for requests to use.', { minLength: 1 }),
     return_existing: s.flagOrNull(
       false,
-      'Gives back the model of that name when there is one, instead of an error.',
+      'Returns the model of that name if there is one, instead of an error.',
     ),
   }),
   ModelExportRequest: s.object('Writes a model with its adapters to the disk.', ['model', 'to'], {
@@ -25,7 +25,7 @@ export const modelDefinitions: s.Definitions = {
       'A registered model or `name@step`, a name with adapters, or a path, an `hf:` URI or an alias of a GGUF model.',
       { minLength: 1 },
     ),
-    adapters: s.listOrNull('Further adapters, beside those of `model`.', s.ref('Adapter')),
+    adapters: s.listOrNull('Further adapters, in addition to those of `model`.', s.ref('Adapter')),
     to: s.string(
       'Path of the file, or of the folder: of the format `peft`, and of `safetensors` unless the path ends with `.safetensors`.',
       { minLength: 1 },
@@ -41,11 +41,11 @@ export const modelDefinitions: s.Definitions = {
     overwrite: s.flagOrNull(false, 'Replaces what is at `to`.'),
   }),
   LogRequest: s.object('Keeps trajectories with a model and computes their metrics.', ['trajectory_groups'], {
-    split: s.string('Which metrics they count for, for example `train` or `val`.', {
+    split: s.string('The split whose metrics they count for, for example `train` or `val`.', {
       minLength: 1,
       default: 'val',
     }),
-    trajectory_groups: s.list('What to keep.', s.ref('TrajectoryGroup')),
+    trajectory_groups: s.list('The trajectories to store.', s.ref('TrajectoryGroup')),
   }),
   CheckpointDeleteRequest: s.object('Deletes checkpoints of a model.', ['steps'], {
     steps: s.list('Their steps. Steps without a checkpoint are reported, not refused.', {
@@ -56,7 +56,9 @@ export const modelDefinitions: s.Definitions = {
   TokenizeRequest: s.object('A text to be turned into tokens.', ['text'], {
     text: s.string('The text.'),
     model: s.stringOrNull('Whose tokenizer. Default: the default model.'),
-    addSpecialTokens: s.boolean('Adds the tokens that the model wants around a text.', { default: false }),
+    addSpecialTokens: s.boolean('Adds the special tokens of the tokenizer around a text.', {
+      default: false,
+    }),
     parseSpecial: s.boolean('Reads the text of special tokens as those tokens.', { default: false }),
   }),
   DetokenizeRequest: s.object('Tokens to be turned into text.', ['ids'], {
@@ -65,7 +67,7 @@ export const modelDefinitions: s.Definitions = {
     skipSpecialTokens: s.boolean('Leaves the text of special tokens out.', { default: false }),
   }),
   ListQuery: s.object('Which page of a list.', [], {
-    after: s.stringOrNull('Id of the last item of the page before.', { minLength: 1 }),
+    after: s.stringOrNull('Id of the last item of the previous page.', { minLength: 1 }),
     limit: s.integerOrNull('Items of the page.', { default: 20, minimum: 1, maximum: MAX_PAGE }),
     order: s.oneOf('Oldest first, or newest first.', ['asc', 'desc', null], { default: 'desc' }),
   }),

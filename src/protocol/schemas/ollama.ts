@@ -44,7 +44,7 @@ const images = s.listOrNull('Pictures as Base64. Models that only read text refu
   type: 'string',
   minLength: 1,
 });
-const stream = s.flagOrNull(true, 'Answers in lines of JSON as tokens come.');
+const stream = s.flagOrNull(true, 'Returns lines of JSON as tokens are generated.');
 const keepAlive: s.Schema = {
   description:
     'How long the model stays in memory: seconds, or a text such as `5m` or `1h30m`; 0 unloads it at once, negative values keep it.',
@@ -66,7 +66,7 @@ const answer: NonNullable<s.Schema['properties']> = {
     tsType: "'json' | '' | JsonObject | null",
   },
   think: s.oneOf(
-    'Whether the model thinks before it answers, or how much. Absent: as it does by itself.',
+    "Whether the model thinks before it answers, or how much. Absent: the model's default.",
     [true, false, 'low', 'medium', 'high', 'max', null],
     { type: ['boolean', 'string', 'null'] },
   ),
@@ -94,13 +94,11 @@ export const ollamaDefinitions: s.Definitions = {
     prompt: s.stringOrNull(
       'The message of the user. Absent or empty: the model is only loaded, or unloaded.',
     ),
-    suffix: s.stringOrNull(
-      'Text that follows what is written. The prompt is then continued as it is, as with `raw`.',
-    ),
+    suffix: s.stringOrNull('Text after the answer. The prompt is then continued unchanged, as with `raw`.'),
     system: s.stringOrNull('Instructions before the prompt.'),
     raw: s.flagOrNull(false, 'Continues the prompt as it is, without a chat template.'),
     images,
-    template: s.oneOf("Not served: Ollama's templates are not read.", ['', null], {
+    template: s.oneOf("Not supported: Ollama's templates are not read.", ['', null], {
       expected: 'nothing: the templates of this API are not read',
     }),
     context: noEffect,
@@ -112,7 +110,7 @@ export const ollamaDefinitions: s.Definitions = {
       type: ['string', 'array'],
       items: { type: 'string' },
     },
-    dimensions: s.integerOrNull('Keeps so many numbers of each vector, from its beginning.', {
+    dimensions: s.integerOrNull('Truncates each vector to this many numbers.', {
       minimum: 1,
       bounds: 'at most those of the model',
     }),
@@ -160,7 +158,7 @@ export const ollamaDefinitions: s.Definitions = {
   OllamaOptions: s.objectOrNull('Sampling and limits.', {
     ...chatFields(...SAME_OPTIONS),
     num_predict: s.integerOrNull(
-      'Most tokens of the answer. 0, negative or absent: what is left of the context.',
+      'Maximum number of tokens of the answer. 0, negative or absent: the rest of the context.',
     ),
     repeat_penalty: chatFields('repetition_penalty')['repetition_penalty']!,
     ...s.accepted('Ollama', ...WITHOUT_EFFECT),

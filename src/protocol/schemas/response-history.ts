@@ -59,14 +59,14 @@ export const responseHistoryDefinitions: s.Definitions = {
     ['id', 'name', 'arguments'],
     {
       id: callId,
-      name: s.string('What was called.', { minLength: 1 }),
+      name: s.string('Name of the called tool.', { minLength: 1 }),
       arguments: s.string('JSON text of the arguments.'),
-      output: s.stringOrNull('What came out.'),
+      output: s.stringOrNull('The result.'),
     },
   ),
   ResponseCompactionItem: item(
     'ResponseCompactionItem',
-    'What a compaction left of a conversation. That of another server says nothing here.',
+    'What a compaction left of a conversation. That of another server is ignored.',
     ['encrypted_content'],
     { encrypted_content: s.string('The text, as it came.') },
   ),

@@ -20,7 +20,7 @@ export const responseToolDefinitions: s.Definitions = {
     'Tools under a common name. The model sees each as `namespace__tool`; its calls have both names.',
     ['name', 'tools'],
     {
-      name: s.string('Stands before the names of its tools.', { minLength: 1 }),
+      name: s.string('Prefix of the names of its tools.', { minLength: 1 }),
       description: noEffect,
       tools: s.list(
         'Its tools.',
@@ -40,7 +40,7 @@ export const responseToolDefinitions: s.Definitions = {
   ResponseCustomTool: s.variant('custom', 'tool', 'A tool whose input is one text.', ['name'], {
     name: s.string('Name that the model calls it by.', { minLength: 1 }),
     description: s.stringOrNull('What it does, for the model.'),
-    format: s.ref('ResponseInputFormat', 'What its input may be. Absent or null: any text.'),
+    format: s.ref('ResponseInputFormat', 'Format of its input. Absent or null: any text.'),
     allowed_callers: noEffect,
     defer_loading: noEffect,
   }),

@@ -1,4 +1,4 @@
-/** Requests of OpenAI's responses API. Sampling fields of chats may stand beside its own. */
+/** Requests of OpenAI's responses API. Sampling fields of chats are accepted, too. */
 import { chatFields, EXTRA_FIELDS } from './messages.ts';
 import { HISTORY_ITEMS } from './response-history.ts';
 import { namespace, noEffect } from './response-tools.ts';
@@ -33,7 +33,7 @@ function resultItem(type: string, description: string): s.Schema {
   return item(type, description, ['call_id', 'output'], {
     call_id: s.string('Id of the call.'),
     output: {
-      description: 'What came out: text, or a list of parts.',
+      description: 'The result: text, or a list of parts.',
       type: ['string', 'array'],
       items: s.ref('ResponseInputPart'),
     },
@@ -62,7 +62,7 @@ const items: s.Definitions = {
     tsType: [...new Set(Object.values(KINDS))].join(' | '),
   },
   ResponseInputMessage: s.branch(
-    'A message. Those of an answer can be given back as they are.',
+    'A message. Those of an answer can be passed back unchanged.',
     ['role', 'content'],
     {
       type: s.constant('Kind of the item; may be absent.', 'message'),
@@ -113,7 +113,7 @@ const items: s.Definitions = {
     [],
     {
       file_data: s.stringOrNull('A data URL, or Base64 of text in UTF-8.'),
-      filename: s.stringOrNull('Stands before the text.'),
+      filename: s.stringOrNull('Placed before the text.'),
       file_id: s.stringOrNull('Not read: files are not kept here.'),
       file_url: s.stringOrNull('Not read: nothing is downloaded.'),
       detail: noEffect,
@@ -126,7 +126,7 @@ const items: s.Definitions = {
     ['call_id', 'name', 'arguments'],
     {
       call_id: s.string('Id that the result refers to.'),
-      name: s.string('What was called.', { minLength: 1 }),
+      name: s.string('Name of the called tool.', { minLength: 1 }),
       arguments: s.string('JSON text of the arguments.'),
       caller: noEffect,
       namespace,
@@ -139,7 +139,7 @@ const items: s.Definitions = {
     ['call_id', 'name', 'input'],
     {
       call_id: s.string('Id that the result refers to.'),
-      name: s.string('What was called.', { minLength: 1 }),
+      name: s.string('Name of the called tool.', { minLength: 1 }),
       input: s.string('The text that it was called with.'),
       caller: noEffect,
       namespace,
@@ -147,11 +147,11 @@ const items: s.Definitions = {
   ),
   ResponseCustomResultItem: resultItem('custom_tool_call_output', 'The result of a call of a custom tool.'),
   ResponseReasoningInput: item('reasoning', 'Thoughts of an earlier answer.', [], {
-    content: s.listOrNull('The thoughts.', s.ref('ResponseReasoningText')),
+    content: s.listOrNull('The reasoning.', s.ref('ResponseReasoningText')),
     encrypted_content: s.stringOrNull(
-      'Without content: the thoughts of an answer of this server. Those of other servers say nothing here.',
+      'Without `content`: the reasoning of an answer of this server. That of other servers is ignored.',
     ),
-    summary: s.listOrNull('Without both: stands for the thoughts.', s.ref('ResponseReasoningText')),
+    summary: s.listOrNull('Without both: used as the reasoning.', s.ref('ResponseReasoningText')),
   }),
   ResponseItemReference: s.variant(
     'item_reference',
@@ -162,7 +162,7 @@ const items: s.Definitions = {
   ),
   ResponseReasoningText: s.object('A piece of thoughts.', ['type', 'text'], {
     type: s.oneOf('Kind of the part.', ['reasoning_text', 'summary_text', 'text']),
-    text: s.string('The thoughts.'),
+    text: s.string('The reasoning.'),
   }),
 };
 
@@ -170,36 +170,36 @@ const items: s.Definitions = {
 export const responsesDefinitions: s.Definitions = {
   ResponseRequest: s.object('A request of the responses API, the same in process and over HTTP.', ['input'], {
     input: {
-      description: 'What is asked: a text of the user, or items.',
+      description: 'The input: a text of the user, or items.',
       type: ['string', 'array'],
       items: s.ref('ResponseInputItem'),
     },
     ...chatFields('model'),
     instructions: s.stringOrNull(
-      'Stands before the input as a message of the system. It is not kept for the next response.',
+      'Placed before the input as a system message. It is not kept for the next response.',
     ),
-    previous_response_id: s.stringOrNull('A stored response: its input and output stand before this input.', {
+    previous_response_id: s.stringOrNull('A stored response: its input and output come before this input.', {
       minLength: 1,
     }),
     store: s.flagOrNull(
       true,
-      'Keeps the response for `previous_response_id`. The store is bounded; the oldest ones give way.',
+      'Keeps the response for `previous_response_id`. The store is limited; the oldest responses are removed.',
     ),
     max_output_tokens: s.integerOrNull(
-      'Most tokens of the answer, thoughts included. Absent: what is left of the context.',
+      'Maximum number of tokens of the answer, including reasoning. Absent: the rest of the context.',
       { minimum: 1 },
     ),
-    stream: s.flagOrNull(false, 'Answers in events as tokens come.'),
+    stream: s.flagOrNull(false, 'Returns events as tokens are generated.'),
     ...chatFields('temperature', 'top_p', 'top_k'),
     top_logprobs: s.integerOrNull(
-      'Reports the log-probability of every token of the text, and of this many best tokens there.',
+      'Returns the log-probability of every token of the text, and of this many best tokens at its position.',
       { minimum: 0, bounds: 'at most `maxLogprobs`' },
     ),
     include: s.listOrNull(
-      '`message.output_text.logprobs` reports log-probabilities, `reasoning.encrypted_content` the thoughts in a form to give back. Others have no effect.',
+      '`message.output_text.logprobs` returns log-probabilities, `reasoning.encrypted_content` the reasoning in a form to pass back. Others have no effect.',
       { type: 'string' },
     ),
-    text: s.ref('ResponseText', 'The form of the answer.'),
+    text: s.ref('ResponseText', 'The format of the answer.'),
     reasoning: s.ref('ResponseReasoning', 'How much the model should reason.'),
     tools: s.listOrNull(
       'Functions and custom tools that the model may call; the chat template shows them.',
@@ -215,29 +215,29 @@ export const responsesDefinitions: s.Definitions = {
     },
     ...chatFields('parallel_tool_calls'),
     truncation: s.oneOf(
-      '`auto` drops the oldest messages where the input does not fit into the context.',
+      '`auto` drops the oldest messages if the input does not fit into the context.',
       ['auto', 'disabled', null],
       { default: 'disabled' },
     ),
     metadata: {
-      description: 'Texts that the response repeats.',
+      description: 'Texts that the response returns.',
       type: ['object', 'null'],
       additionalProperties: { type: 'string' },
     },
     user: s.stringOrNull('No effect.'),
-    background: s.oneOf('Not served: false or null.', [false, null]),
-    conversation: onlyNull('Not served: null.'),
-    prompt: onlyNull('Not served: null.'),
+    background: s.oneOf('Not supported: only false or null.', [false, null]),
+    conversation: onlyNull('Not supported: only null.'),
+    prompt: onlyNull('Not supported: only null.'),
     ...s.accepted('OpenAI', ...WITHOUT_EFFECT),
     ...chatFields('stop', ...EXTRA_FIELDS),
   }),
   ...items,
-  ResponseText: s.objectOrNull('The form of the answer.', {
-    format: s.ref('ResponseTextFormat', 'What the answer follows.'),
+  ResponseText: s.objectOrNull('The format of the answer.', {
+    format: s.ref('ResponseTextFormat', 'The format that the answer follows.'),
     verbosity: noEffect,
   }),
   ResponseTextFormat: {
-    description: 'What the answer follows.',
+    description: 'The format that the answer follows.',
     type: ['object', 'null'],
     required: ['type'],
     properties: {
@@ -268,10 +268,10 @@ export const responsesDefinitions: s.Definitions = {
       'max',
       null,
     ]),
-    max_tokens: s.integerOrNull('Tokens of reasoning at most, as `reasoning.max_tokens` of a chat.', {
+    max_tokens: s.integerOrNull('Maximum number of reasoning tokens, as `reasoning.max_tokens` of a chat.', {
       minimum: 0,
     }),
-    summary: s.oneOf('Returns the thoughts as the summary of a `reasoning` item, not as its content.', [
+    summary: s.oneOf('Returns the reasoning as the summary of a `reasoning` item, not as its content.', [
       'auto',
       'concise',
       'detailed',

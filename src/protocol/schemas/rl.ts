@@ -22,14 +22,14 @@ const optionalPerToken = (description: string): s.Schema => ({
 const model: s.Schema = s.string('Path of the GGUF file.', { minLength: 1 });
 const threads: s.Schema = {
   description:
-    'CPU threads at most: fewer run while other programs take cores. Default: one per core but for efficiency cores.',
+    'Maximum number of CPU threads: fewer run while other programs use cores. Default: one per core, without efficiency cores.',
   type: 'integer',
   minimum: 1,
   maximum: 512,
 };
 const contextSize: s.Schema = {
   description:
-    "With LongRoPE: cells that one sequence of the sampling engine may use, `stats().kvTokens` where sequences share them. If they are more than the model's original context, the engine takes the factors for long texts, and so does the trainer. Default: those for short texts.",
+    "With LongRoPE: cells that one sequence of the sampling engine may use, `stats().kvTokens` if sequences share them. If these exceed the model's original context, the engine uses the factors for long texts, and so does the trainer. Default: those for short texts.",
   type: 'integer',
   minimum: 1,
   maximum: 2 ** 31 - 1,
@@ -70,7 +70,7 @@ const adapterProperties = {
   ),
   memoryBudget: {
     description:
-      'Bytes that training may take beside the weights; activations that do not fit are computed twice. Default: 2 GiB of activations are kept. A row that would take more even so is refused before training starts.',
+      'Bytes that training may take in addition to the weights; activations that do not fit are computed twice. Default: 2 GiB of activations are kept. A row that still does not fit is refused before training starts.',
     type: 'integer',
     minimum: 1,
     maximum: 2 ** 50,
@@ -83,7 +83,7 @@ export const rlDefinitions: s.Definitions = {
     'What one trajectory brings: its reward, and how many of its tokens are trained on.',
     ['reward', 'trainable_tokens'],
     {
-      reward: s.number('What the attempt was worth.'),
+      reward: s.number('Reward of the attempt.'),
       trainable_tokens: { description: 'Tokens that are trained on.', type: 'integer', minimum: 0 },
       metrics: { description: 'Rewards by name, for `rewardWeights`.', type: ['object', 'null'] },
     },
@@ -219,13 +219,13 @@ export const rlDefinitions: s.Definitions = {
     model,
     ...adapterProperties,
     gpu: {
-      description: "Default: the processor that the engine's libraries were opened for.",
+      description: "Default: the device that the engine's libraries were opened for.",
       ...s.ref('Gpu'),
     },
     threads,
     contextSize,
     arithmetic: s.oneOf(
-      '`exact` multiplies in 32-bit floats with what quantized weights stand for. `engine`: matmuls as the engine computes them, so that log-probabilities agree with it; these round activations too. `exact` takes 4 bytes a weight.',
+      '`exact` multiplies in 32-bit floats with dequantized weights, which take 4 bytes each. `engine`: matmuls as the engine computes them, so that log-probabilities agree with it; these round activations, too.',
       ['engine', 'exact'],
       { default: 'engine' },
     ),
@@ -244,7 +244,7 @@ export const rlDefinitions: s.Definitions = {
       ...adapterProperties,
       trajectoryBytes: {
         description:
-          "Bytes of trajectories that training keeps in a model's run, as the split `train`: about so many of the newest. 0 keeps none.",
+          "Bytes of trajectories that training keeps in a model's run, as the split `train`: about this many of the newest. 0 keeps none.",
         type: 'integer',
         default: 2 ** 28,
         minimum: 0,

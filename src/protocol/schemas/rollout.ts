@@ -2,7 +2,7 @@
 import * as s from './schema.ts';
 
 const text = (description: string): s.Schema => s.string(description, { minLength: 1 });
-const tasks: s.Schema = { description: 'What is attempted.', type: 'array', minItems: 1 };
+const tasks: s.Schema = { description: 'The tasks to attempt.', type: 'array', minItems: 1 };
 const completions: s.Schema = s.shape('Answers completions.', ['createCompletion'], {
   createCompletion: s.callback('Answers a request.'),
 });
@@ -67,7 +67,7 @@ export const rolloutDefinitions: s.Definitions = {
   }),
   TrainLoopOptions: s.options('Options of `trainLoop`.', ['service', 'model', 'tasks', 'rollout', 'until'], {
     ...gatherProperties,
-    service: s.shape('Samples, trains and keeps.', ['train'], { train: s.callback('Trains.') }),
+    service: s.shape('Samples, trains and stores.', ['train'], { train: s.callback('Trains.') }),
     model: text('Id of the registered model.'),
     tasks,
     rollout: s.callback('Attempts a task once.'),
@@ -89,7 +89,7 @@ export const rolloutDefinitions: s.Definitions = {
       properties: { ...completions.properties, loadAdapter: s.callback('Loads an adapter.') },
     },
     samplerModel: text('With a sampler: the name of the base model there.'),
-    samplerPath: s.callback('Where the sampler sees a folder.'),
+    samplerPath: s.callback('The path of a folder on the sampler.'),
     maxStale: s.integer(
       'How many steps may be trained between the start of a rollout and its use. Rollouts of this many steps are sampled while others train. 0: sampling and training take turns.',
       0,
@@ -124,10 +124,10 @@ export const rolloutDefinitions: s.Definitions = {
   DistillOptions: s.options('Options of `distill`.', ['service', 'model', 'teacher', 'tasks'], {
     service: completions,
     model: text('The student: a registered model, by id or name, or what a new one starts from.'),
-    teacher: s.object('Who is learned from.', [], {
+    teacher: s.object('The teacher.', [], {
       service: completions,
       model: text("Its model there. Default: the service's default model."),
-      messages: s.list('Messages that stand before those of a task.', s.ref('Message'), objects),
+      messages: s.list('Messages before those of a task.', s.ref('Message'), objects),
       tools: s.list('Tools, in place of those of a task.', s.ref('Tool'), objects),
     }),
     tasks: s.list(
@@ -141,11 +141,11 @@ export const rolloutDefinitions: s.Definitions = {
       { minItems: 1 },
     ),
     method: s.string(
-      '`on_policy`: the student answers and learns from what the teacher finds of its tokens. `off_policy`: the teacher answers, once for each task.',
+      "`on_policy`: the student answers and learns from the teacher's log-probabilities of its tokens. `off_policy`: the teacher answers, once for each task.",
       { enum: ['on_policy', 'off_policy'], default: 'on_policy' },
     ),
     topK: s.integer(
-      'Off policy: how many of the likeliest tokens of the teacher are learned at each place, beside its own. 0: its own alone.',
+      "Off policy: how many of the teacher's likeliest tokens are learned at each position, in addition to its own. 0: only its own.",
       0,
       { default: 0, maximum: 100 },
     ),
@@ -155,7 +155,7 @@ export const rolloutDefinitions: s.Definitions = {
     maxTokens: s.integer('Most tokens of an answer.', 1, { default: 256 }),
     temperature: s.number('Of the sampling.', { default: 1, exclusiveMinimum: 0 }),
     learningRate: s.number('Of AdamW.', { default: 1e-4, minimum: 0, maximum: 3e38 }),
-    rank: s.integer('Of the adapter. Default: as the runtime trains.', 1, { maximum: 1024 }),
+    rank: s.integer("Of the adapter. Default: the runtime's.", 1, { maximum: 1024 }),
     seed: {
       description: 'Determines the order of tasks and the sampling.',
       type: ['integer', 'string'],
@@ -165,7 +165,7 @@ export const rolloutDefinitions: s.Definitions = {
     onEvent: s.callback('Called after each step.'),
   }),
   ProgressArguments: s.shape('Arguments of `progressBar`.', [], {
-    label: s.string('Stands before the bar.'),
+    label: s.string('Text before the bar.'),
     output: s.shape('Where it is drawn.', ['write'], { write: s.callback('Writes a text.') }),
   }),
   ExactArguments: rewardArguments('exact', { expected: s.string('The answer.') }, [

@@ -27,7 +27,7 @@ const runtimeLimits = {
   maxBatchTokens: { ...limits.maxBatchTokens, default: 512 },
   diskCacheBytes: { ...limits.diskCacheBytes, default: 0 },
 } satisfies Record<string, s.Schema>;
-const gpu: s.Schema = s.ref('Gpu', 'Which processor computes. `auto`: the best one that is there.', {
+const gpu: s.Schema = s.ref('Gpu', 'Which device computes. `auto`: the best one available.', {
   default: 'auto',
 });
 const { contextSize, kvTokens, maxSequences, maxBatchTokens } = runtimeLimits;
@@ -35,15 +35,18 @@ const { cacheType, slidingWindow } = modelOptionDefinitions['ModelOptions']!.pro
 
 /** Definitions of these options. */
 export const runtimeDefinitions: s.Definitions = {
-  Gpu: s.oneOf(
-    'Which processor computes. `auto`: the best one whose package is installed and whose driver is there.',
-    ['auto', 'cuda', 'vulkan', 'metal', false],
-  ),
+  Gpu: s.oneOf('Which device computes. `auto`: the best one with its package and driver installed.', [
+    'auto',
+    'cuda',
+    'vulkan',
+    'metal',
+    false,
+  ]),
   OnProgress: s.callback(
-    'Hears how much of a model is downloaded or loaded, 0 to 1, and of a download its bytes, rate and time left.',
+    'Called with how much of a model is downloaded or loaded, 0 to 1, and for a download its bytes, rate and time left.',
     "(model: string, fraction: number, phase: 'download' | 'load', download?: { readonly bytes: number; readonly totalBytes: number | null; readonly bytesPerSecond: number; readonly secondsLeft: number | null }) => void",
   ),
-  HubOptions: s.object('Where models named by `hf:` URIs come from and go to.', [], {
+  HubOptions: s.object('Where models named by `hf:` URIs are downloaded from and stored.', [], {
     token: s.string('Gives access to gated and private repositories.', {
       pattern: '^[\\x21-\\x7e]+$',
       expected: 'a token: letters without blanks',
@@ -56,14 +59,14 @@ export const runtimeDefinitions: s.Definitions = {
       pattern: '^[hH][tT][tT][pP][sS]?:',
       expected: 'an address that begins with http:// or https://',
     }),
-    offline: s.boolean('Whether only what is in the folder is used. Default false.'),
+    offline: s.boolean('Whether to use only what is in the folder. Default false.'),
   }),
-  MediaOptions: s.object('How much a request may bring, and where from.', [], {
-    maxBytes: s.integer('Bytes of one picture or sound.', 1, { default: 20 * 2 ** 20, maximum: 2 ** 31 - 1 }),
-    maxPixels: s.integer('Pixels of one picture.', 1, { default: 2 ** 25, maximum: 2 ** 30 }),
+  MediaOptions: s.object('Limits on the media of a request.', [], {
+    maxBytes: s.integer('Bytes of one image or sound.', 1, { default: 20 * 2 ** 20, maximum: 2 ** 31 - 1 }),
+    maxPixels: s.integer('Pixels of one image.', 1, { default: 2 ** 25, maximum: 2 ** 30 }),
     maxSeconds: s.integer('Seconds of one sound.', 1, { default: 600, maximum: 36_000 }),
-    maxParts: s.integer('Pictures and sounds of one request.', 0, { default: 32 }),
-    cacheBytes: s.integer('Bytes of embeddings that stay for the next request with the same picture.', 0, {
+    maxParts: s.integer('Images and sounds of one request.', 0, { default: 32 }),
+    cacheBytes: s.integer('Bytes of embeddings cached for the next request with the same image.', 0, {
       default: 2 ** 28,
     }),
     maxQueued: s.integer('Encodes of one model that wait or run. Further ones fail with `TOO_LARGE`.', 1, {
@@ -78,22 +81,22 @@ export const runtimeDefinitions: s.Definitions = {
     ),
     idleMs: {
       ...s.integer(
-        'A model that was not used for so many milliseconds is unloaded. Null: it stays until its room is needed.',
+        'A model that was not used for this many milliseconds is unloaded. Null: it stays until its memory is needed.',
         0,
         { default: null },
       ),
       type: ['integer', 'null'],
     },
   }),
-  SpeculativeConfig: s.object("How tokens are drafted, as vLLM's `speculative_config` says it.", [], {
+  SpeculativeConfig: s.object("How tokens are drafted, in the form of vLLM's `speculative_config`.", [], {
     method: s.oneOf('Default with `model`: `draft_model`.', [...DRAFT_METHODS, 'draft_model']),
     model: s.stringOrNull('The smaller model that drafts.', {
       pattern: PATH,
       expected: 'a path, a name or an hf: URI of a model',
     }),
-    num_speculative_tokens: drafts('Drafts of one step at most: `maxTokens`.'),
-    prompt_lookup_min: drafts('Tokens that must have stood before a draft: `minMatch`.'),
-    prompt_lookup_max: s.integer('No effect: the longest match is always looked for.', 1),
+    num_speculative_tokens: drafts('Maximum number of draft tokens per step: `maxTokens`.'),
+    prompt_lookup_min: drafts('Tokens before a draft that must match: `minMatch`.'),
+    prompt_lookup_max: s.integer('No effect: the longest match is always used.', 1),
   }),
   RuntimeOptions: s.options('Options of {@link createRuntime}.', [], {
     model: model(
@@ -106,11 +109,12 @@ export const runtimeDefinitions: s.Definitions = {
       default: {},
     },
     home: path(
-      'Folder of registered models with their checkpoints and runs, made when there is something to keep.',
+      'Folder of registered models with their checkpoints and runs, created when there is something to store.',
       { default: '.onpolicy' },
     ),
     tracker: {
-      description: 'Gets runs as well, beside the home folder: `mlflowTracker`, or one of your own.',
+      description:
+        'Also receives the runs, in addition to the home folder: `mlflowTracker`, or one of your own.',
       type: 'object',
       required: ['startRun', 'log', 'deleteRun'],
       properties: {
@@ -122,7 +126,7 @@ export const runtimeDefinitions: s.Definitions = {
       tsType: 'Tracker',
     },
     onStoreProblem: s.callback(
-      'Hears of damaged files in `home`, which are skipped, and of a tracker that fails. Default: `log`.',
+      'Called about damaged files in `home`, which are skipped, and about a failing tracker. Default: `log`.',
       '((problem: string) => void)',
     ),
     gpu,
@@ -135,7 +139,7 @@ export const runtimeDefinitions: s.Definitions = {
     prefixCache: s.flag(true, 'Whether finished prefixes stay cached for later requests.'),
     deterministic: s.flag(
       false,
-      'Whether models are refused that cannot give a request the same logits, to the last bit, whatever runs beside it, however its prompt is computed and whether its beginning was cached. Quantized models on Linux and Windows x64 and on Linux arm64 do so anyway. See docs/determinism.md.',
+      'Refuses models whose logits are not bit-identical in any batch, however the prompt is split and whether or not its beginning was cached. On Linux and Windows x64 and on Linux arm64, most GGUF models do so anyway. See docs/determinism.md.',
     ),
     logprobsMode: s.oneOf(
       'Log-probabilities of the model itself (`raw`) or after the whole sampling pipeline.',
@@ -143,20 +147,22 @@ export const runtimeDefinitions: s.Definitions = {
       { default: 'raw' },
     ),
     maxLogprobs: {
-      ...s.integer('Most alternatives that `top_logprobs` may ask for; null: the vocabulary.', 0, {
+      ...s.integer('Maximum of `top_logprobs`; null: the vocabulary.', 0, {
         default: null,
       }),
       type: ['integer', 'null'],
     },
     allowRequestTemplate: s.flag(true, 'Whether a request may bring its own `chat_template`.'),
     kvTransferFolder: path(
-      "Where prompts lie that `kv_transfer_params` hand from one process to another: the same folder for all of them. Default: a folder of the user in the system's temporary one. It must belong to the user, and nobody else may write to it. Saved prompts that nobody came for within an hour are deleted; other files stay.",
+      "Folder for prompts that `kv_transfer_params` hand from one process to another, the same for all of them. Default: a folder of the user in the system's temporary one. It must belong to the user, and nobody else may write to it. Saved prompts that are not fetched within an hour are deleted; other files stay.",
     ),
-    hub: s.ref('HubOptions', 'Where models named by `hf:` URIs come from and go to.', { default: {} }),
-    media: s.ref('MediaOptions', 'What pictures and sounds of a request may be.'),
+    hub: s.ref('HubOptions', 'Where models named by `hf:` URIs are downloaded from and stored.', {
+      default: {},
+    }),
+    media: s.ref('MediaOptions', 'Limits on images and sounds of a request.'),
     speculation: s.ref(
       'Speculation',
-      'How tokens are drafted that a step then checks together, where a request does not say. It changes no token: with the same seed the answers are those without, as far as other sums of a step round alike.',
+      'How tokens are drafted, which a step then verifies together; requests can override it. It changes no token: with the same seed the answers are the same as without, except for rounding differences between batches.',
       { default: 'auto' },
     ),
     speculative_config: s.ref(
@@ -164,12 +170,12 @@ export const runtimeDefinitions: s.Definitions = {
       "The same with vLLM's names. Not together with `speculation`.",
     ),
     answerIndexBytes: s.integer(
-      'Bytes that the answers of one model may take as a source of drafts, see `speculation`; old ones give way. 0 keeps none.',
+      "Maximum bytes of one model's answers that are kept as a source of drafts, see `speculation`; old ones are dropped. 0 keeps none.",
       0,
       { default: 64 * 2 ** 20 },
     ),
     log: s.callback(
-      'Receives every line that the engine logs, and what takes long. Without it the only thing written to the terminal is one line on the error stream when the decoder of pictures and sounds has to be built.',
+      'Receives every line that the engine logs, and notes about what takes long. Without it the only output is one line on the error stream when the decoder of images and sounds has to be built.',
       "((level: 'debug' | 'info' | 'warn' | 'error', text: string) => void)",
     ),
     onProgress: s.ref('OnProgress', 'Called while a model is downloaded or loaded, with the fraction done.'),
@@ -179,7 +185,7 @@ export const runtimeDefinitions: s.Definitions = {
     ),
     isolate: s.flag(
       false,
-      'Whether all that computes, trains and writes to `home` is in a process of its own, behind the same methods. When that dies, its requests fail with `BACKEND_FAILED`, and it starts again for the next one. See docs/errors.md.',
+      'Whether everything that computes, trains and writes to `home` runs in a separate process, behind the same methods. If that process dies, its requests fail with `BACKEND_FAILED`, and it restarts for the next one. See docs/errors.md.',
     ),
     ...runtimeLimits,
   }),
@@ -192,18 +198,18 @@ export const runtimeDefinitions: s.Definitions = {
     cacheType: cacheType!,
     slidingWindow: slidingWindow!,
     trainingTokens: {
-      description: 'Tokens of a row for which `training.bytes` is said.',
+      description: 'Tokens of the row that `training.bytes` is computed for.',
       type: 'integer',
       default: 2048,
       minimum: 1,
       maximum: 32_768,
     },
     trainingModules: s.list(
-      'Layers for whose adapter `training.bytes` is said, as `modules` of `training`. Default: all but those of experts.',
+      'Layers whose adapter `training.bytes` includes, as `modules` of `training`. Default: all but those of experts.',
       { type: 'string', minLength: 1 },
       { minItems: 1 },
     ),
-    hub: s.ref('HubOptions', 'Where a model named by an `hf:` URI is looked for. Only headers are read.', {
+    hub: s.ref('HubOptions', 'Where to find a model named by an `hf:` URI. Only headers are read.', {
       default: {},
     }),
   }),

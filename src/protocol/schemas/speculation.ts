@@ -18,10 +18,10 @@ export const speculationDefinitions: s.Definitions = {
   },
   SpeculationSettings: s.object('One way to draft tokens.', ['method'], {
     method: s.oneOf(
-      '`ngram` drafts what followed the same tokens in prompt or answer; `suffix` also what followed them in other answers of this runtime with the same adapter and `cache_salt`; `draft` asks a smaller model or an EAGLE-3 file; `mtp` the layers of the model itself that predict more than one token, where its file has them.',
+      "`ngram` drafts what followed the same tokens in prompt or answer; `suffix` also what followed them in other answers of this runtime with the same adapter and `cache_salt`; `draft` uses a smaller model or an EAGLE-3 file; `mtp` uses the model's own layers for multi-token prediction, if its file has them.",
       DRAFT_METHODS,
     ),
-    maxTokens: s.integerOrNull('Drafts of one step at most; fewer where more would cost time.', {
+    maxTokens: s.integerOrNull('Maximum number of draft tokens per step; fewer where more would cost time.', {
       default: 15,
       minimum: 1,
       maximum: MAX_DRAFTS,
@@ -30,14 +30,11 @@ export const speculationDefinitions: s.Definitions = {
       'With `draft`, the smaller model or EAGLE-3 file: a path, a name or an `hf:` URI of a GGUF file with the same vocabulary.',
       { minLength: 1 },
     ),
-    minMatch: s.integerOrNull(
-      'Tokens that must have stood before what is drafted, by `ngram` and `suffix`.',
-      {
-        default: 3,
-        minimum: 1,
-        maximum: MAX_DRAFTS,
-      },
-    ),
+    minMatch: s.integerOrNull('With `ngram` and `suffix`: how many tokens before the draft must match.', {
+      default: 3,
+      minimum: 1,
+      maximum: MAX_DRAFTS,
+    }),
   }),
   Prediction: s.object(
     'What the answer will mostly be.',

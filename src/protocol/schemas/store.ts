@@ -9,7 +9,7 @@ export const storeDefinitions: s.Definitions = {
     goal: s.oneOf('Whether a higher or a lower value is better.', ['max', 'min'], { default: 'max' }),
   }),
   ReportOptions: s.options('Options of a report.', [], {
-    compare: s.stringOrNull('Id or name of another model, whose curves are drawn beside.'),
+    compare: s.stringOrNull('Id or name of another model, whose curves are drawn, too.'),
   }),
   RecorderOptions: s.options('What is recorded.', ['model'], {
     model: s.string(

@@ -30,21 +30,20 @@ export const structuredDefinitions: s.Definitions = {
       ),
       disable_fallback: s.flag(
         false,
-        'A schema keyword that cannot be enforced is an error, also where it only annotates.',
+        'A schema keyword that cannot be enforced is an error, even if it is only an annotation.',
       ),
-      disable_any_whitespace: s.flag(false, 'JSON comes compact, with no white space between its tokens.'),
+      disable_any_whitespace: s.flag(false, 'JSON is compact, with no white space between its tokens.'),
       disable_additional_properties: s.flag(
         false,
         'Objects have no properties beyond those that the schema names.',
       ),
       whitespace_pattern: s.stringOrNull('Regular expression of the white space between JSON tokens.'),
       property_order: s.oneOf(
-        'The order of properties in JSON: as `properties` of the schema lists them, or any. A schema with `x-property-order` decides for itself.',
+        'The order of properties in JSON: as `properties` of the schema lists them, or any. `x-property-order` of a schema takes precedence.',
         ['declared', 'any', null],
       ),
       schemas: {
-        description:
-          'JSON Schemas by absolute URI, for each `$ref` that leads out of the schema. None is ever fetched.',
+        description: 'JSON Schemas by absolute URI, for each `$ref` to another document. Nothing is fetched.',
         type: ['object', 'null'],
         additionalProperties: { type: ['object', 'boolean'] },
         tsType: 'Record<string, JsonObject | boolean> | null',

@@ -21,7 +21,7 @@ const shared = Object.entries(chatCompletionDefinitions['ChatCompletionRequest']
 export const TEXT_FIELDS: readonly string[] = shared.map(([field]) => field);
 
 const prompt = s.textsOrIds(
-  'What to continue: a text, token ids, or a list of either. Each prompt of a list has its own `n` choices, in order. The texts of special tokens are read as those.',
+  'What to continue: a text, token ids, or a list of either. Each prompt of a list has its own `n` choices, in order. The text of a special token is read as that token.',
 );
 
 /** Definitions of the text completion request. */
@@ -32,11 +32,11 @@ export const textCompletionDefinitions: s.Definitions = {
     {
       prompt,
       suffix: s.stringOrNull(
-        'Text that follows what is written: the model fills in what lies between. `UNSUPPORTED` where it has no tokens for that.',
+        'Text after the answer: the model fills in what lies between prompt and suffix. `UNSUPPORTED` if it has no tokens for that.',
         { bounds: 'not with `echo`; only with prompts that are texts' },
       ),
       max_tokens: s.integerOrNull(
-        'Most tokens of one choice. Null: what is left of the context. 0 writes nothing, for the log-probabilities of a prompt with `echo`.',
+        'Maximum number of tokens of one choice. Null: the rest of the context. 0 generates nothing, to score a prompt with `echo`.',
         { default: 16, minimum: 0 },
       ),
       echo: s.flagOrNull(
@@ -44,16 +44,16 @@ export const textCompletionDefinitions: s.Definitions = {
         'Puts the prompt before the text, and its tokens before those of `logprobs`.',
       ),
       logprobs: s.integerOrNull(
-        'Reports the log-probability of every token, and of this many best tokens there; -1 for the whole vocabulary.',
+        'Returns the log-probability of every token, and of this many best tokens at its position; -1 for the whole vocabulary.',
         { minimum: -1, bounds: 'at most `maxLogprobs`' },
       ),
       best_of: s.integerOrNull(
-        'Writes this many choices and gives the `n` of the highest log-probability per token. Absent: `n`.',
+        'Generates this many choices and returns the `n` with the highest log-probability per token. Absent: `n`.',
         { minimum: 1, maximum: MAX_CHOICES, bounds: 'at least `n`; `n` with `stream` or beam search' },
       ),
       add_special_tokens: s.flagOrNull(
         true,
-        'Adds the tokens that the model wants around a text. Prompts of ids stay as they are.',
+        'Adds the special tokens of the tokenizer around a text. Token ids are not changed.',
       ),
       ...Object.fromEntries(shared),
     },

@@ -9,10 +9,10 @@ export const tokenizerDefinitions: s.Definitions = {
     'A text to be turned into tokens. A body with `messages` is a chat completion request instead.',
     ['prompt'],
     {
-      prompt: s.string('The text. The texts of special tokens are read as those.'),
+      prompt: s.string('The text. The text of a special token is read as that token.'),
       model,
-      add_special_tokens: s.flagOrNull(true, 'Adds the tokens that the model wants around a text.'),
-      return_token_strs: s.flagOrNull(false, 'Gives the text of each token too.'),
+      add_special_tokens: s.flagOrNull(true, 'Adds the special tokens of the tokenizer around a text.'),
+      return_token_strs: s.flagOrNull(false, 'Also returns the text of each token.'),
     },
   ),
   DetokenizeBody: s.object('Tokens to be turned into text.', ['tokens'], {

@@ -46,7 +46,7 @@ const toolKinds: s.Definitions = {
       custom: s.object('The tool.', ['name'], {
         name: s.string('Name that the model calls it by.', { minLength: 1 }),
         description: s.stringOrNull('What it does, for the model.'),
-        format: s.ref('CustomToolFormat', 'What its input may be. Absent or null: any text.'),
+        format: s.ref('CustomToolFormat', 'Format of its input. Absent or null: any text.'),
       }),
     },
   ),

@@ -25,7 +25,7 @@ export const trainingJobDefinitions: s.Definitions = {
     ['model_id', 'trajectory_groups'],
     {
       model_id: modelId,
-      trajectory_groups: s.list('What is learnt from.', s.ref('TrajectoryGroup')),
+      trajectory_groups: s.list('The trajectories to learn from.', s.ref('TrajectoryGroup')),
       experimental_config: s.ref('ExperimentalConfig', 'Settings of the algorithm.'),
     },
   ),
@@ -101,7 +101,7 @@ export const trainingJobDefinitions: s.Definitions = {
       ),
       reward_weights: {
         description:
-          'Rewards that are compared each for itself, by the names that `metrics` of every trajectory has, and the weight of each advantage. Default: `reward` alone.',
+          'Weights of several rewards, by their names in `metrics` of every trajectory. Each reward gets its own advantage. Default: `reward` alone.',
         type: ['object', 'null'],
         additionalProperties: { type: 'number' },
         tsType: 'Readonly<Record<string, number>> | null',
@@ -109,11 +109,11 @@ export const trainingJobDefinitions: s.Definitions = {
       },
       normalize_advantages: s.flagOrNull(
         true,
-        'Divides advantages by the mean of their size, after `advantage_balance`, over the trajectories of the batch, long and short ones alike.',
+        'Divides advantages by their mean magnitude over the trajectories of the batch, regardless of length, after `advantage_balance`.',
       ),
       normalize_by_length: s.flagOrNull(true, 'Gives long and short answers the same weight.'),
       loss_length: s.integerOrNull(
-        'Divides the loss by this many tokens for each answer. Default: by the tokens there are.',
+        'Divides the loss by this many tokens for each answer. Default: by the actual number.',
         { minimum: 1 },
       ),
       overlong_length: s.integerOrNull('An answer of more tokens loses 1 of its reward. Default: none.', {
@@ -160,15 +160,15 @@ export const trainingJobDefinitions: s.Definitions = {
         exclusiveMinimum: 1,
       }),
       dppo_mask_low: s.numberOrNull(
-        "A token with a negative advantage counts 0 where its probability is this much below the sampler's. Default: never.",
+        "A token with a negative advantage counts 0 if its probability is this much below the sampler's. Default: never.",
         { minimum: 0 },
       ),
       dppo_mask_high: s.numberOrNull(
-        "A token with a positive advantage counts 0 where its probability is this much above the sampler's. Default: never.",
+        "A token with a positive advantage counts 0 if its probability is this much above the sampler's. Default: never.",
         { minimum: 0 },
       ),
       off_policy_mask_threshold: s.numberOrNull(
-        'An answer with a negative advantage counts 0 where the sampler found its tokens likelier than the policy by more than this, as a mean of log-probabilities. Default: never.',
+        'An answer with a negative advantage counts 0 if the sampler found its tokens likelier than the policy by more than this, as a mean of log-probabilities. Default: never.',
         { minimum: 0 },
       ),
       top_entropy_quantile: s.numberOrNull(
@@ -192,10 +192,10 @@ export const trainingJobDefinitions: s.Definitions = {
       ),
       mask_truncated: s.flagOrNull(
         false,
-        'An attempt with an answer that was cut for its length trains nothing.',
+        'An attempt with an answer that was cut off at its token limit is not trained on.',
       ),
       routing: s.oneOf(
-        'Whether tokens of a model with experts take those that the trainer chooses (`own`), or those that they took when they were sampled (`replay`).',
+        'In models with experts: whether tokens use the experts that the trainer chooses (`own`), or those that they used when they were sampled (`replay`).',
         ['own', 'replay', null],
         { default: 'own' },
       ),
@@ -239,12 +239,15 @@ export const trainingJobDefinitions: s.Definitions = {
         'Learns from preferences: `dpo` from groups of two, `kto` from trajectories whose reward is above 0 or not. Default: none.',
         ['dpo', 'kto', null],
       ),
-      preference_beta: s.numberOrNull('With `preference_loss`: how far the policy may leave the reference.', {
-        default: 0.1,
-        exclusiveMinimum: 0,
-      }),
+      preference_beta: s.numberOrNull(
+        'With `preference_loss`: how far the policy may move from the reference.',
+        {
+          default: 0.1,
+          exclusiveMinimum: 0,
+        },
+      ),
       kl_penalty_reference_step: s.integerOrNull(
-        'Checkpoint that is the reference. Default: the model without an adapter.',
+        'Checkpoint used as the reference. Default: the model without an adapter.',
         { minimum: 0 },
       ),
       learning_rate: s.numberOrNull('Size of a step.', { default: 5e-6, minimum: 0, maximum: FLOAT_MAX }),
@@ -255,7 +258,7 @@ export const trainingJobDefinitions: s.Definitions = {
       }),
       allow_training_without_logprobs: s.flagOrNull(
         false,
-        'Takes choices that carry no token ids or log-probabilities.',
+        'Accepts choices without token ids or log-probabilities.',
       ),
     },
     { title: 'experimental_config', type: ['object', 'null'] },

@@ -19,7 +19,7 @@ const step = {
   sequence: s.integerOrNull('Its place among the steps of the run, from 1. Default: the next one.', {
     minimum: 1,
   }),
-  idempotency_key: s.stringOrNull('A repeated step of the same key has the answer of the first.', {
+  idempotency_key: s.stringOrNull('A repeated step with the same key gets the answer of the first.', {
     minLength: 1,
     pattern: '^[\\x21-\\x7e]{1,200}$',
     expected: 'up to 200 visible characters',
@@ -35,11 +35,11 @@ const step = {
 export const trainingRunDefinitions: s.Definitions = {
   TrainingRunRequest: s.object('Opens a training run.', ['model'], {
     model: s.string('A registered model, by id or name, or what a new one starts from.', { minLength: 1 }),
-    rank: s.integerOrNull('Inner size of the adapter. Default: as the runtime trains.', {
+    rank: s.integerOrNull("Inner size of the adapter. Default: the runtime's.", {
       minimum: 1,
       maximum: 1024,
     }),
-    alpha: s.numberOrNull('Its output is scaled by alpha / rank. Default: as the runtime trains.', {
+    alpha: s.numberOrNull("Its output is scaled by alpha / rank. Default: the runtime's.", {
       exclusiveMinimum: 0,
       maximum: 1e30,
     }),
@@ -112,21 +112,21 @@ export const trainingRunDefinitions: s.Definitions = {
     ...step,
     name: stateName,
   }),
-  RunLoadRequest: s.object('Goes back to a saved state.', ['name'], {
+  RunLoadRequest: s.object('Returns to a saved state.', ['name'], {
     ...step,
     name: stateName,
-    optimizer: s.boolean('Also its optimizer; else that starts anew.', { default: true }),
+    optimizer: s.boolean('Also its optimizer; otherwise that starts anew.', { default: true }),
   }),
   RunPublishRequest: s.object('Makes the weights the newest checkpoint of the model.', [], step),
   RunSampleRequest: s.object('Samples with the newest checkpoint of the model.', ['prompt'], {
     ...step,
-    prompt: s.ref('ModelInput', 'What is continued.'),
+    prompt: s.ref('ModelInput', 'The prompt to continue.'),
     num_samples: s.integer('Answers.', 1, { default: 1, maximum: 1024 }),
     sampling_params: {
       description: 'As in a text completion request.',
       type: ['object', 'null'],
       properties: {
-        max_tokens: s.integerOrNull('Most tokens of an answer. Default: 16.', { minimum: 1 }),
+        max_tokens: s.integerOrNull('Maximum number of tokens of an answer. Default: 16.', { minimum: 1 }),
         temperature: s.numberOrNull('Of the distribution. Default 1.', { minimum: 0 }),
         top_p: s.numberOrNull('Mass of the likeliest tokens.', { minimum: 0, maximum: 1 }),
         top_k: s.integerOrNull('Number of the likeliest tokens.', { minimum: -1 }),

@@ -22,7 +22,7 @@ export const trajectoryDefinitions: s.Definitions = {
     {
       trajectories: s.list('The attempts.', s.ref('Trajectory')),
       exceptions: s.listOrNull(
-        'Attempts that failed. They train nothing, and count in `exception_rate`.',
+        'Attempts that failed. They are not trained on, but count in `exception_rate`.',
         s.ref('RolloutException'),
       ),
     },
@@ -33,7 +33,7 @@ export const trajectoryDefinitions: s.Definitions = {
   }),
   Trajectory: s.object('One attempt and its reward.', ['messages_and_choices', 'reward'], {
     messages_and_choices: entries,
-    reward: s.number('What the attempt was worth.'),
+    reward: s.number('Reward of the attempt.'),
     tools,
     additional_histories: s.listOrNull(
       'Further conversations of the same attempt; they share its reward and its weight.',
@@ -42,9 +42,9 @@ export const trajectoryDefinitions: s.Definitions = {
     initial_policy_version: { ...policyVersion, description: 'Step of the model at the first token.' },
     final_policy_version: { ...policyVersion, description: 'Step of the model at the last token.' },
     metrics: s.jsonObject(
-      'Numbers and flags of your own, averaged over trajectories. One of a name that `onpolicy` computes replaces that; `reward` and `reward_std_dev` are refused.',
+      'Numbers and flags of your own, averaged over trajectories. They replace metrics of the same name that `onpolicy` computes; `reward` and `reward_std_dev` are refused.',
     ),
-    auto_metrics: s.jsonObject('Numbers and flags that a harness measured, as `metrics`, which win.'),
+    auto_metrics: s.jsonObject('Numbers and flags that a harness measured. `metrics` take precedence.'),
     metadata: s.jsonObject('Anything worth keeping with the trajectory.'),
     logs: { description: 'Lines worth keeping with the trajectory.', type: ['array', 'null'] },
     start_time: s.stringOrNull('When the attempt began.', {
@@ -72,7 +72,7 @@ export const trajectoryDefinitions: s.Definitions = {
         content: { description: 'The text.', type: ['string', 'array', 'null'], items: s.ref('ContentPart') },
         tool_calls: s.listOrNull('The calls.', s.ref('ToolCall')),
         function_call: s.ref('FunctionCall', 'The call, in the older form.'),
-        reasoning: s.stringOrNull('The thoughts.'),
+        reasoning: s.stringOrNull('The reasoning.'),
         reasoning_content: s.stringOrNull('Another name of `reasoning`.'),
       }),
       index: s.integerOrNull('Its place in the response.'),
@@ -90,7 +90,7 @@ export const trajectoryDefinitions: s.Definitions = {
           }),
         },
       },
-      token_ids: tokenIds('The sampled tokens. They are never made from the text when they are here.'),
+      token_ids: tokenIds('The sampled tokens. With these, the text is never tokenized.'),
       prompt_token_ids: tokenIds('The tokens of the prompt, when kept from the response.'),
       routed_experts: s.ref('RoutedExperts', 'The experts of its tokens, for `routing: "replay"`.'),
     },

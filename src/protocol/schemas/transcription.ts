@@ -8,7 +8,7 @@ export const TIMED_FORMATS = ['verbose_json', 'srt', 'vtt', 'diarized_json'] as 
 /** Definitions of transcripts. */
 export const transcriptionDefinitions: s.Definitions = {
   TranscriptionRequest: s.object(
-    'A request for what is said in a sound, the same in process and over HTTP, where it is a form.',
+    'A request for a transcript of a sound, the same in process and over HTTP, where it is a form.',
     ['file'],
     {
       file: {
@@ -17,27 +17,30 @@ export const transcriptionDefinitions: s.Definitions = {
         tsType: 'string | Uint8Array',
       },
       ...chatFields('model'),
-      language: s.stringOrNull('Of the speech, as `en` or `pt-BR`. Absent: the model finds out.', {
-        pattern: '^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$',
-        expected: 'a language as en or pt-BR',
-      }),
-      prompt: s.stringOrNull('Names and words that occur in it, or what was said before.'),
+      language: s.stringOrNull(
+        'Language of the speech, such as `en` or `pt-BR`. Absent: the model detects it.',
+        {
+          pattern: '^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$',
+          expected: 'a language such as en or pt-BR',
+        },
+      ),
+      prompt: s.stringOrNull('Names and words that occur in the sound, or what was said before.'),
       response_format: s.oneOf(
-        '`text`: the transcript alone. The others need times, which no model gives here: they are refused.',
+        '`text`: the transcript alone. The others need timestamps, which models do not provide here: they are refused.',
         ['json', 'text', ...TIMED_FORMATS, null],
         { default: 'json' },
       ),
-      stream: s.flagOrNull(false, 'Answers in events as tokens come.'),
-      temperature: s.numberOrNull('As of a chat completion, but 0 by default.', { default: 0, minimum: 0 }),
+      stream: s.flagOrNull(false, 'Returns events as tokens are generated.'),
+      temperature: s.numberOrNull('As in a chat completion, but 0 by default.', { default: 0, minimum: 0 }),
       include: s.listOrNull('`logprobs`: the tokens with their log-probabilities, not in a stream.', {
         type: 'string',
         enum: ['logprobs'],
       }),
-      timestamp_granularities: s.listOrNull('Refused unless empty: no model gives times here.', {
+      timestamp_granularities: s.listOrNull('Refused unless empty: models do not provide timestamps here.', {
         type: 'string',
       }),
       chunking_strategy: s.oneOf(
-        '`auto`: the model hears a long sound in overlapping windows of 30 seconds, whose texts are joined. Absent: as a whole if it fits into the context, else in windows.',
+        '`auto` splits a long sound into overlapping windows of 30 seconds and joins their texts. Absent: a sound that fits into the context is processed as a whole, others in windows.',
         ['auto', null],
         { default: null },
       ),
