@@ -247,7 +247,7 @@ export class Answering implements Omit<InnerService, 'train' | 'log'> {
   #claimId(id: string | null): Disposable | null {
     if (id === null) return null;
     if (this.#requestIds.has(id))
-      throwFaults([fault(['request_id'], 'conflict', 'an id that no request has which still runs', id)]);
+      throwFaults([fault(['request_id'], 'conflict', 'an id that no running request has', id)]);
     this.#requestIds.add(id);
     return lease(() => this.#requestIds.delete(id));
   }

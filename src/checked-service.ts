@@ -106,7 +106,7 @@ export abstract class CheckedService implements Completions {
   }
 
   /**
-   * Answers many requests out of a file, a stream or rows, into a file or for a reader. Killed and started again with `resume`, it goes on
+   * Answers many requests from a file, a stream or rows, into a file or for a reader. Killed and started again with `resume`, it continues
    * where it was: each row has one line. See docs/batch.md.
    * @throws OnpolicyError `INVALID_REQUEST` for wrong options
    */

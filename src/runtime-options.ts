@@ -51,7 +51,7 @@ function* faultsBetween(
   yield* faultsOfDraft('speculation', speculation);
   if (!config) return;
   const at = ['speculative_config'];
-  if (hasSpeculation) yield fault(at, 'conflict', 'nothing beside speculation', config);
+  if (hasSpeculation) yield fault(at, 'conflict', 'nothing with speculation', config);
   else if (!config.method && !config.model)
     yield fault(at, 'missing', 'an object with a method or a model', config);
   else yield* faultsOfDraft(at[0]!, toSpeculation(config));
@@ -65,7 +65,7 @@ function* faultsOfDiskCache(
 ): Generator<ErrorDetail> {
   const bytes = typeof given === 'string' ? 0 : (given?.diskCacheBytes ?? 0);
   if (bytes > 0 && !prefixCache)
-    yield fault([...at, 'diskCacheBytes'], 'conflict', '0 where prefixCache is false', bytes);
+    yield fault([...at, 'diskCacheBytes'], 'conflict', '0 with prefixCache: false', bytes);
 }
 
 function* faultsOfDraft(name: string, given: Speculation): Generator<ErrorDetail> {
@@ -80,10 +80,10 @@ function* faultsOfModel(at: readonly string[], model: string | ModelOptions | nu
   const { cacheType, cacheBits, fusedAttention, rope, devices, mainGpu, tensorSplit, adapters = [] } = model;
   const conflict = (field: string, expected: string, got: unknown): ErrorDetail =>
     fault([...at, ...field.split('.')], 'conflict', expected, got);
-  if (devices && mainGpu !== undefined) yield conflict('mainGpu', 'nothing beside devices', mainGpu);
+  if (devices && mainGpu !== undefined) yield conflict('mainGpu', 'nothing with devices', mainGpu);
   if (tensorSplit?.every((share) => share === 0))
-    yield conflict('tensorSplit', 'shares of which one is above 0', tensorSplit);
-  if (cacheType && cacheBits) yield conflict('cacheBits', 'nothing beside cacheType', cacheBits);
+    yield conflict('tensorSplit', 'shares, at least one above 0', tensorSplit);
+  if (cacheType && cacheBits) yield conflict('cacheBits', 'nothing with cacheType', cacheBits);
   if (cacheType?.startsWith('q') && fusedAttention === false)
     yield conflict('fusedAttention', `true with cacheType ${cacheType}`, false);
   const yarn = YARN_FIELDS.find((name) => rope?.[name] !== undefined);

@@ -259,7 +259,7 @@ export class Runtime extends CheckedTrainingService {
 
   /**
    * Downloads a model, named as in a request, without loading it. Resolves with its file, or the folder of an ONNX model. Progress goes to
-   * `onProgress` of the runtime. A `signal` pauses it: what has come is kept, and the next download or request goes on with it.
+   * `onProgress` of the runtime. A `signal` pauses it: the part so far is kept, and the next download or request continues it.
    * @throws OnpolicyError `NETWORK_FAILED`, `MODEL_NOT_FOUND`, `STORE_FAILED` where the disk has no room, `ABORTED`
    */
   async download(model: string, options: CallOptions = {}): Promise<string> {

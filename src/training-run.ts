@@ -28,7 +28,7 @@ export interface TrainingRunsResource {
   retrieve(id: string, options?: CallOptions): Promise<TrainingRunInfo>;
   /**
    * Does a step. Steps run in the order of their numbers; one that is repeated with its `idempotency_key` has the answer of the first. A
-   * run that is not open goes on from its last saved state.
+   * run that is not open continues from its last saved state.
    * @throws OnpolicyError `CONFLICT` for a step out of order
    */
   call(

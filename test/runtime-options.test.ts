@@ -15,12 +15,9 @@ describe('a wrong option of a runtime', () => {
     ['model.rope.factor: expected a number > 0, got 0', { model: { path, rope: { factor: 0 } } }],
     ['model.rope.scale: not a field of model.rope', { model: { path, rope: { scale: 2 } } }],
     ['model.gpuLayers: expected "auto" or an integer >= 0, got -1', { model: { path, gpuLayers: -1 } }],
+    ['diskCacheBytes: expected 0 with prefixCache: false, got 5', { prefixCache: false, diskCacheBytes: 5 }],
     [
-      'diskCacheBytes: expected 0 where prefixCache is false, got 5',
-      { prefixCache: false, diskCacheBytes: 5 },
-    ],
-    [
-      'models.a.diskCacheBytes: expected 0 where prefixCache is false, got 5',
+      'models.a.diskCacheBytes: expected 0 with prefixCache: false, got 5',
       { prefixCache: false, models: { a: { path, diskCacheBytes: 5 } } },
     ],
     ['diskCacheBytes: expected an integer >= 0, got -1', { diskCacheBytes: -1 }],
@@ -38,16 +35,16 @@ describe('a wrong option of a runtime', () => {
       { models: { small: { path, adapters: [{ file: '\0' }] } } },
     ],
     [
-      'models.small.mainGpu: expected nothing beside devices, got "a"',
+      'models.small.mainGpu: expected nothing with devices, got "a"',
       { models: { small: { path, devices: ['a'], mainGpu: 'a' } } },
     ],
     ['model.devices: expected a non-empty list, got an empty list', { model: { path, devices: [] } }],
     [
-      'model.tensorSplit: expected shares of which one is above 0, got a list of 2',
+      'model.tensorSplit: expected shares, at least one above 0, got a list of 2',
       { model: { path, tensorSplit: [0, 0] } },
     ],
     [
-      'model.cacheBits: expected nothing beside cacheType',
+      'model.cacheBits: expected nothing with cacheType',
       { model: { path, cacheType: 'f16', cacheBits: 16 } },
     ],
     [
@@ -75,7 +72,7 @@ describe('a wrong option of a runtime', () => {
       { speculative_config: { method: 'ngram', model: 'm' } },
     ],
     [
-      'speculative_config: expected nothing beside speculation',
+      'speculative_config: expected nothing with speculation',
       { speculation: false, speculative_config: { method: 'ngram' } },
     ],
   ])('%s', (message, options) => {

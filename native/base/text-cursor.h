@@ -20,7 +20,7 @@ class TextCursor {
     return true;
   }
 
-  // The number of so many hexadecimal digits; -1 where they are not there.
+  // The number of this many hexadecimal digits; -1: they are not there.
   int64_t Hex(size_t digits) {
     int64_t value = 0;
     for (size_t i = 0; i < digits; i++, at_++) {

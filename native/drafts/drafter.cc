@@ -6,7 +6,7 @@
 namespace onpolicy {
 namespace {
 
-// The place in a prediction is found again by so many tokens, as it is likely to be near.
+// The place in a prediction is found again by this many tokens, as it is likely to be near.
 constexpr size_t kPredictionMatch = 2;
 
 }  // namespace

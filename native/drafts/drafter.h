@@ -13,7 +13,7 @@ namespace onpolicy {
 
 // Where the drafts of a sequence come from.
 struct DraftSources {
-  size_t min_match = 3;              // tokens that must have stood before a draft
+  size_t min_match = 3;              // tokens before a draft that must match
   bool own_text = true;              // prompt and output
   std::vector<int32_t> prediction;   // what the request says that the answer will be; may be empty
   std::shared_ptr<AnswerIndex> answers;  // of other requests, or null

@@ -31,7 +31,7 @@ class Rollback {
     }
   }
 
-  // Takes a sequence back by so many tokens. False: it cannot be.
+  // Undoes this many tokens of a sequence. False: it cannot.
   bool Cut(int32_t sequence, int32_t tokens) {
     const auto at = static_cast<size_t>(sequence);
     if (tokens <= 0) return true;

@@ -12,7 +12,7 @@
 namespace onpolicy {
 
 #ifdef _WIN32
-// A bare name is looked for where the system's libraries are. What a library needs lies beside it.
+// A bare name is looked for where the system's libraries are. What a library needs is next to it.
 void* OpenSharedLibrary(const std::string& path, Names) {
   const auto file = FilePath(path);
   return LoadLibraryExW(file.c_str(), nullptr, file.is_absolute() ? LOAD_WITH_ALTERED_SEARCH_PATH : 0);

@@ -64,7 +64,7 @@ class LayerGraph {
   // The layer's output, made of what leaves its feed-forward part, and the gradient back through that.
   Tensor OwnInputOutput(Tensor x);
   Tensor OwnInputBack(Tensor gradient, Tensor x);
-  // What the own input adds to the stream because of x, and the gradient of that -> of x.
+  // What the layer's own input adds to the stream because of x, and the gradient of that -> of x.
   Tensor OwnInputPart(Tensor x);
   Tensor OwnInputPartBack(Tensor gradient, Tensor x);
   // The output of a layer with several streams; its gradient -> that of what the layer makes of the first one.

@@ -29,7 +29,7 @@ class TensorFile {
     ggml_context* tensors = nullptr;
     gguf_.reset(Api().gguf_init_from_file(path.c_str(), {.no_alloc = true, .ctx = &tensors}));
     tensors_.reset(tensors);
-    if (!gguf_) throw Failure("MODEL_INVALID", path + " is no readable GGUF file");
+    if (!gguf_) throw Failure("MODEL_INVALID", path + " is not a readable GGUF file");
     for (int64_t i = 0; i < count(); ++i) {
       const size_t offset = OffsetOf(i), size = Api().gguf_get_tensor_size(gguf(), i);
       if (offset > bytes_->size() || size > bytes_->size() - offset)

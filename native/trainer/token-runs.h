@@ -1,4 +1,4 @@
-// A packed row -> its runs of tokens that go on one sequence each, and where the tokens of the sequence lie in the row.
+// A packed row -> its runs of tokens that continue one sequence each, and where the tokens of the sequence are in the row.
 #pragma once
 #include "trainer/row.h"
 

@@ -201,7 +201,7 @@ std::string Weights::WhyNot(const std::string& path) {
 void Weights::ReadHeader(const std::string& path, int64_t context) {
   path_ = path;
   gguf_ = Api().gguf_init_from_file(path.c_str(), {.no_alloc = true, .ctx = &tensors_});
-  if (!gguf_) throw Failure("MODEL_INVALID", path + " is no readable GGUF file");
+  if (!gguf_) throw Failure("MODEL_INVALID", path + " is not a readable GGUF file");
   shape = ReadShape(gguf_);
   FindTensors(context);
   for (Linear* linear : AllLinears()) RequireReadable(linear->weight->type);

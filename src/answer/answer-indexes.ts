@@ -3,7 +3,7 @@ import { type Handle, loadAddon } from '../native/index.ts';
 
 /** Tokens of the prompt that are kept before an answer: they find its first tokens. */
 const PROMPT_TAIL = 16;
-/** Tokens that must have stood before a draft, in every index. */
+/** Tokens before a draft that must match, in every index. */
 const MIN_MATCH = 3;
 
 /** The indexes of one model. */
@@ -34,7 +34,7 @@ export class AnswerIndexes {
     return index.handle;
   }
 
-  /** Adds the answer of a drafter's sequence. Indexes that were not used for longest give way. */
+  /** Adds the answer of a drafter's sequence. The least recently used indexes are dropped. */
   add(key: string, prompt: Int32Array, answer: readonly number[], drafter: Handle): void {
     if (!this.get(key)) return;
     const tail = prompt.subarray(-PROMPT_TAIL);

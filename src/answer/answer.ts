@@ -45,11 +45,11 @@ export type AnswerContext = {
   readonly arrival: number;
   /** Is answered in place of the request's messages, as text with no calls and no reasoning in it. */
   readonly prompt?: TokenPrompt;
-  /** Hears of the answer, if somebody traces. */
+  /** Observes the answer, if it is traced. */
   readonly trace?: RequestTrace | null;
   /** Whose request it is. */
   readonly client: string;
-  /** Whether it yields to other requests. */
+  /** Whether it runs in the background. */
   readonly background: boolean;
 };
 

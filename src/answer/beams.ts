@@ -23,7 +23,7 @@ export type BeamRunOptions = {
   readonly group: Group;
   /** Made with `candidates`: of the prompt alone. */
   readonly sampler: SamplerHandle;
-  /** A copy of a sampler in its present state. */
+  /** A copy of a sampler in its current state. */
   readonly forkSampler: (sampler: SamplerHandle) => SamplerHandle;
   readonly rules: StopRules;
   /** The grammar that constrains every beam, or null. */

@@ -106,7 +106,7 @@ export class ChoiceRun implements Listener {
       message.isReasoning || tokenIds.length === 0 ? Math.max(0, left) : Infinity;
   }
 
-  /** When the context is full, another sequence goes on with the tokens that are left. Returns whether the one before has ended. */
+  /** When the context is full, another sequence continues with the tokens that are left. Returns whether the previous one has ended. */
   #dropOldest(shift: ContextShift, rows: SampledRows, row: number): boolean {
     this.#forced = this.#forced > 0 ? this.#forced - 1 : forcedIn(rows, row);
     const before = this.#sequence;
@@ -120,7 +120,7 @@ export class ChoiceRun implements Listener {
   }
 }
 
-/** What goes on where a sequence has ended. Nothing drafts for it. */
+/** What continues where a sequence has ended. Nothing drafts for it. */
 function follow(before: Sequence, group: Group, contextSize: number): Sequence {
   const maxOutputs = Math.min(before.maxOutputs, contextSize - group.prompt.length);
   const next = new Sequence(group, before.index, before.sampler, { maxOutputs });

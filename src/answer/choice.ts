@@ -52,7 +52,7 @@ export class Choice implements Listener {
   readonly message: MessageOut;
   readonly #out: TextOut;
   #unread: { readonly rows: SampledRows; readonly row: number }[] = []; // to become log-probabilities
-  readonly #reasoningLengths: number[] = []; // of the texts of tokens inside the present reasoning
+  readonly #reasoningLengths: number[] = []; // of the texts of tokens inside the current reasoning
   #isMessageEnded = false;
   #taken = 0; // tokens handed out in deltas
   #isEndTaken = false;

@@ -17,7 +17,7 @@ export async function embed(
   signal: AbortSignal | undefined,
 ): Promise<EmbeddingResponse> {
   if (model.head) {
-    const msg = `expected an embedding model; ${model.name} makes scores: it is for rerank, score and classify`;
+    const msg = `expected an embedding model; ${model.name} returns scores: it is for rerank, score and classify`;
     throw errorAt('model', 'UNSUPPORTED', msg);
   }
   const { dimensions, normalize } = request;

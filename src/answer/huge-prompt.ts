@@ -7,7 +7,7 @@ import { contentText } from './template-message.ts';
 /** Characters that are encoded at a time. */
 const PIECE = 2 ** 20;
 
-/** The error to throw. The text is encoded only until it is known not to fit; its tokens are reckoned from that part. */
+/** The error to throw. The text is encoded only until it is known not to fit; its tokens are estimated from that part. */
 export async function hugePromptError(
   error: unknown,
   { messages }: ValidChatRequest,

@@ -82,7 +82,7 @@ export async function encodeWithin(
   );
 }
 
-/** The tokens of the longest beginning of a text that has at most so many; null: not even nothing has. */
+/** The tokens of the longest beginning of a text with at most this many; null: even the empty text has more. */
 async function longestWithin(
   encode: (text: string) => Promise<Int32Array>,
   text: string,

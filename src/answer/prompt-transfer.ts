@@ -55,7 +55,7 @@ async function adopt(engine: Engine, group: Group, tokens: Int32Array, state: Ui
     if ((cause as { code?: string }).code !== 'KV_FULL') throw cause;
     throw new OnpolicyError(
       'INVALID_REQUEST',
-      'kv_transfer_params.handle: the saved prompt is of another context',
+      'kv_transfer_params.handle: the saved prompt belongs to another context',
       {
         cause,
         param: 'kv_transfer_params',

@@ -37,7 +37,7 @@ export type Prompt = {
 };
 
 const NOTHING = new Int32Array(0);
-/** A message of whom nothing is known. */
+/** A message from an unknown author. */
 const OTHER_MESSAGE = {
   role: 'user',
   name: null,
@@ -125,7 +125,7 @@ function fitContext(
   return { ids: left, media, maxTokens, shift: { keep, contextSize, dropped } };
 }
 
-/** The tokens of the prompt that the messages of the system at its begin make. */
+/** The tokens of the system messages at the beginning of the prompt. */
 async function headTokens(
   request: ValidChatRequest,
   ids: Int32Array,
@@ -239,7 +239,7 @@ function truncate(
     throw errorAt(
       'truncate_prompt_tokens',
       'INVALID_REQUEST',
-      `the prompt ends with a medium of more than ${kept} tokens, which cannot be cut`,
+      `the prompt ends with an image or sound of more than ${kept} tokens, which cannot be cut`,
     );
   const cut = ids.slice(start);
   cut.set(ids.subarray(0, before));

@@ -76,7 +76,7 @@ async function compareVectors(
   signal: AbortSignal | undefined,
 ): Promise<Scores> {
   if (instruction !== null)
-    throw errorAt('instruction', 'UNSUPPORTED', `${model.name} makes embeddings: it takes no instruction`);
+    throw errorAt('instruction', 'UNSUPPORTED', `${model.name} returns embeddings: it takes no instruction`);
   const texts = new Map<string, GivenText>();
   for (const { query, document } of pairs)
     for (const text of [query, document]) texts.set(text.content, texts.get(text.content) ?? text);

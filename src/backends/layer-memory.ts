@@ -21,7 +21,7 @@ export type Keys = {
 type Windows = {
   /** Tokens. Absent: as the file says, and none where it says nothing. */
   readonly tokens?: number;
-  /** Of so many layers one sees everything: the last of them, or with `isFirst` the first. 0: none does. */
+  /** Of this many layers one sees everything: the last of them, or with `isFirst` the first. 0: none does. */
   readonly period: number;
   readonly isFirst?: boolean;
 };
@@ -58,7 +58,7 @@ const EXAONE4_LAYERS = 64;
 /** Every layer has a state and none has attention; or each has both. */
 const STATES_ONLY = /^(mamba2?|rwkv6|rwkv6qwen2|rwkv7|arwkv7)$/;
 const STATES_BESIDE = /^falcon-h1$/;
-/** Of so many layers the last one has attention. */
+/** Of this many layers the last one has attention. */
 const INTERVALS: Readonly<Record<string, number>> = {
   qwen3next: 4,
   qwen35: 4,
@@ -78,7 +78,7 @@ const HEADS_APART =
 const HEADS_ALONE =
   /^(qwen3next|qwen35|qwen35moe|bailingmoe3|nemotron_h_moe|step35|hy_v3|glm-dsa|mimo2|deepseek32)$/;
 const HEADS_AMONG_ALL = /^(cohere2moe|deepseek2|glm4moe)$/;
-/** Layers behind the first so many use the cache of earlier ones. */
+/** Layers from this one on use the cache of earlier ones. */
 const GEMMA3N_CACHES = 20;
 
 /** Tokens that a sliding window has; 0: attention sees everything. */

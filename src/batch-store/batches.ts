@@ -125,7 +125,7 @@ export class Batches {
     return false;
   }
 
-  /** Ends all runs; the next process goes on with them. */
+  /** Ends all runs; the next process continues them. */
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const { stop } of this.#running.values()) stop.abort();

@@ -103,7 +103,7 @@ export class Files {
     await fs.rm(this.dataOf(id), { force: true });
   }
 
-  /** Removes what a batch needed to go on with this output. */
+  /** Removes what a batch needed to continue with this output. */
   async dropJournal(id: string): Promise<void> {
     await fs.rm(`${this.dataOf(id)}.journal`, { recursive: true, force: true });
   }

@@ -53,7 +53,7 @@ export class BatchStore {
     await this.files.delete(id, asker);
   }
 
-  /** Ends the batches, which the next process goes on with. */
+  /** Ends the batches; the next process continues them. */
   async close(): Promise<void> {
     opened.delete(this.#folder);
     await this.batches.close();

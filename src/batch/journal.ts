@@ -170,7 +170,7 @@ async function requireNew({ output, errors }: RunFiles, hasJournal: boolean): Pr
   for (const [param, file] of Object.entries({ output, errors })) {
     if (!(await fs.stat(file).catch(ifMissing(null)))) continue;
     const why = hasJournal
-      ? 'exists; resume goes on with it'
+      ? 'exists; resume continues it'
       : 'exists and is not of a batch that can be resumed: its journal is missing';
     throw errorAt(param, 'CONFLICT', `${file} ${why}`);
   }
@@ -182,7 +182,7 @@ async function requireOwn({ output, errors }: RunFiles, ends: readonly number[])
     const end = ends[kind]!;
     const found = await fs.stat(file).catch(ifMissing(null));
     if (end === 0 || (found && found.size >= end && (await endsLine(file, end)))) continue;
-    const msg = `${param}: ${file} is not the file of this run: its journal tells of ${end} bytes that are not there`;
+    const msg = `${param}: ${file} is not the file of this run: its journal records ${end} bytes, which are not there`;
     throw new OnpolicyError('CONFLICT', msg, { param });
   }
 }

@@ -270,7 +270,7 @@ function filesOf({ output, errors, resume }: Complete['BatchOptions']): RunFiles
   if (output === null) {
     throwFaults([
       ...(errors === null ? [] : [fault(['errors'], 'conflict', 'an output beside it', errors)]),
-      ...(resume ? [fault(['resume'], 'conflict', 'an output, which says where to go on', resume)] : []),
+      ...(resume ? [fault(['resume'], 'conflict', 'an output, which says where to continue', resume)] : []),
     ]);
     return null;
   }

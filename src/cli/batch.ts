@@ -14,7 +14,7 @@ const FLAGS = {
   config: CONFIG,
   model: MODEL,
   mmproj: MMPROJ,
-  endpoint: text('PATH', 'of rows that name none, as /v1/chat/completions'),
+  endpoint: text('PATH', 'of rows without one, such as /v1/chat/completions'),
   errors: text('FILE', 'rows that failed'),
   order: text('ORDER', 'input or any'),
   seed: number('the seed of rows without one'),
@@ -22,8 +22,8 @@ const FLAGS = {
   retries: number('further tries of a row'),
   'max-failures': number('failed rows until the run ends'),
   'row-timeout': number('milliseconds for a row'),
-  resume: flag('goes on where an earlier run ended'),
-  url: text('U', 'a server that answers in place of this process'),
+  resume: flag('continues an earlier run'),
+  url: text('U', 'a server that answers instead of this process'),
   token: text('T', 'its token'),
 } as const;
 
@@ -41,11 +41,11 @@ const OPTIONS = {
   model: 'model',
 } as const;
 
-/** Answers the rows of a file. Ctrl+C ends it, and `--resume` goes on. */
+/** Answers the rows of a file. Ctrl+C ends it, and `--resume` continues it. */
 export const batch = command({
   name: 'batch',
   words: '<input> <output>',
-  about: 'answers a file of requests into another; - is the input. More in docs/batch.md',
+  about: 'writes answers to a file of requests into another; - is the input. More in docs/batch.md',
   options: FLAGS,
   async run({ options, names }, terminal) {
     const [input, output] = names as [string, string];
@@ -58,7 +58,7 @@ export const batch = command({
       if (options.json) printJson(terminal, summary);
       else print(terminal, inWords(summary));
     };
-    await untilInterrupted(work, 'interrupted; the same command with --resume goes on');
+    await untilInterrupted(work, 'interrupted; the same command with --resume continues');
   },
 });
 
@@ -94,7 +94,7 @@ function inWords({ rows, completed, failed, resumed, shared, seconds, ...tokens 
   return [
     `${completed} of ${rows} rows answered${failed === 0 ? '' : `, ${failed} failed`} in ${durationOf(seconds)}`,
     ...(resumed === 0 ? [] : [`${resumed} by earlier runs`]),
-    ...(shared === 0 ? [] : [`${shared} like an equal row`]),
+    ...(shared === 0 ? [] : [`${shared} like an identical row`]),
     `${promptTokens} tokens of prompts, ${cachedTokens} of them cached, ${completionTokens} of answers`,
   ].join('; ');
 }

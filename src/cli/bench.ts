@@ -9,7 +9,7 @@ const TOKENS = 64;
 const MOST_SEQUENCES = 1024;
 
 const EMBEDDED_NOTE =
-  'This is the embedded model: so small that several requests at once gain little. --synthetic measures one of real size, --model M one of yours';
+  'This is the embedded model: so small that several requests at once gain little. --synthetic measures a full-size one, --model M one of yours';
 
 type Question = { readonly seed: number; readonly content: string };
 
@@ -32,7 +32,7 @@ export const bench = command({
         `--sequences: expected integers up to ${MOST_SEQUENCES}, like 1,8, got ${options.sequences}`,
       );
     if (options.synthetic && options.model !== undefined)
-      throw wrongUsage('--synthetic: expected without --model, whose model it replaces');
+      throw wrongUsage('--synthetic: expected no --model, whose model it replaces');
     const model = options.synthetic ? await syntheticModel() : options.model;
     await using runtime = await openRuntime({ ...options, model }, terminal);
     let asked = 0;

@@ -8,7 +8,7 @@ import { printJson, printTable } from './terminal.ts';
 export const caches = command({
   name: 'caches',
   words: '[action] [id]',
-  about: 'caches of prompts on the disk: list (default), delete ID, delete --all',
+  about: 'prompt caches on disk: list (default), delete ID, delete --all',
   options: { all: flag('delete: all of them'), ...COMMON },
   async run({ options, names }, terminal) {
     const [action = 'list', id] = names;

@@ -91,7 +91,7 @@ export async function converse(
       if (name!.startsWith('/') && !name!.startsWith('//')) {
         const run = Object.hasOwn(commands, name!) ? commands[name!] : undefined;
         if (run) run(rest);
-        else terminal.errors.write(`${name} is no command\n${COMMANDS}\n`);
+        else terminal.errors.write(`${name} is not a command\n${COMMANDS}\n`);
         if (name === '/exit') break;
       } else if (name !== '') await answer(line.replace(/^\s*\/\//, '/'));
       if (!ended) lines.prompt();

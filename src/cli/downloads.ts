@@ -10,7 +10,7 @@ import { print, printJson, printTable, type Terminal, untilInterrupted } from '.
 /** Where nobody watches, a line each time that so much more has come. */
 const LINE_SHARE = 0.1;
 
-/** Downloads models. Ctrl+C pauses: the same command goes on. */
+/** Downloads models. Ctrl+C pauses: the same command continues. */
 export const pull = command({
   name: 'pull',
   words: '<uri...>',
@@ -24,7 +24,7 @@ export const pull = command({
       if (options.json) printJson(terminal, files);
       else for (const file of files) print(terminal, file);
     };
-    await untilInterrupted(work, 'paused; the same command goes on', signal);
+    await untilInterrupted(work, 'paused; the same command continues', signal);
   },
 });
 

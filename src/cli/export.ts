@@ -12,7 +12,7 @@ export const exportModel = command({
   about: 'a model with its adapters merged, as a file or folder',
   options: {
     to: text('PATH', 'where it goes; needed'),
-    type: text('T', 'of the weights, as q8_0 or q4_k_m'),
+    type: text('T', 'of the weights, such as q8_0 or q4_k_m'),
     format: text('F', 'gguf, safetensors or peft'),
     adapter: texts('FILE', 'another adapter; may be repeated'),
     overwrite: flag('replaces what is there'),

@@ -22,7 +22,7 @@ export const inspect = command({
     context: number('tokens of a prompt and its answer'),
     sequences: number('answers at once'),
     'cache-type': text('T', 'f32, f16, q8_0 or q4_0'),
-    'sliding-window': text('W', 'window: layers with one cache no more than it'),
+    'sliding-window': text('W', 'window: layers that see only a window cache no more than it'),
     ...HUB_FLAGS,
     ...JSON_FLAG,
   },
@@ -55,8 +55,8 @@ export const inspect = command({
 const FITS = {
   gpu: 'yes, into the GPU',
   memory: 'yes',
-  tight: 'only if other programs give up memory',
+  tight: 'only if other programs free memory',
   no: 'no',
 } as const;
 
-const GPU_HINT = 'none; docs/platforms.md has the line that adds one';
+const GPU_HINT = 'none; docs/platforms.md says how to add one';

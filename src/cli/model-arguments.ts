@@ -43,7 +43,7 @@ export const SAMPLING = {
   model: MODEL,
   mmproj: MMPROJ,
   system: text('TEXT', 'the system message'),
-  'max-tokens': number('most tokens of an answer'),
+  'max-tokens': number('maximum number of tokens of an answer'),
   temperature: number('0 takes the likeliest token each time'),
   'top-p': number('share of the likeliest tokens'),
   seed: number('the same seed gives the same answer'),

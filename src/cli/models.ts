@@ -4,7 +4,7 @@ import { COMMON, findModel, openRuntime } from './model-arguments.ts';
 import { print, printJson, printTable, type Terminal } from './terminal.ts';
 
 const PAGING = {
-  after: text('ID', 'the page behind this one'),
+  after: text('ID', 'the page after this item'),
   limit: number('entries of a page'),
   order: text('ORDER', 'asc or desc'),
 } as const;
@@ -46,10 +46,10 @@ export const models = command({
 export const checkpoints = command({
   name: 'checkpoints',
   words: '<model> [action] [step...]',
-  about: 'what training left of a model: list (default), delete STEP..., prune --keep N --metric NAME',
+  about: 'checkpoints of a model: list (default), delete STEP..., prune --keep N --metric NAME',
   options: {
-    keep: number('how many stay when the others are pruned'),
-    metric: text('NAME', 'what the kept ones are best in'),
+    keep: number('how many to keep when the others are pruned'),
+    metric: text('NAME', 'the metric that ranks them'),
     goal: text('GOAL', 'max or min'),
     ...PAGING,
     ...COMMON,

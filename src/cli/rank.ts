@@ -4,7 +4,7 @@ import { COMMON, MODEL, openRuntime } from './model-arguments.ts';
 import { printJson, printTable, readAll, type Terminal } from './terminal.ts';
 
 const FLAGS = { model: MODEL, ...COMMON } as const;
-const PAIR_FLAGS = { instruction: text('TEXT', 'what the model is to look for'), ...FLAGS } as const;
+const PAIR_FLAGS = { instruction: text('TEXT', 'what makes a text fit'), ...FLAGS } as const;
 
 /** Orders texts by how well they fit a query. */
 export const rerank = command({

@@ -41,7 +41,7 @@ const COMMANDS: Readonly<Record<string, CliCommand>> = {
 };
 
 const AFTER = `
-"onpolicy help COMMAND": its options; "--version". Ends with 0, with 2 when called wrongly, else with 1.`;
+"onpolicy help COMMAND": its options; "--version". Exits with 0, with 2 for wrong arguments, else with 1.`;
 
 /** Runs a command and returns the exit code. Errors are written to the error stream. */
 export async function run(words: readonly string[], terminal: Terminal): Promise<number> {

@@ -10,12 +10,12 @@ export const SERVE_FLAGS = {
   'kv-tokens': number('tokens that the cache holds'),
   'max-sequences': number('answers at once'),
   'max-waiting': number('requests that may wait'),
-  'disk-cache': number('bytes of caches of prompts on the disk'),
+  'disk-cache': number('bytes of prompt caches on disk'),
   threads: number('of the processor'),
   gpu: text('G', 'auto, cuda, vulkan, metal or off'),
   'gpu-layers': text('N', 'layers on the GPU, or auto'),
   'cache-type': text('T', 'f32, f16, q8_0 or q4_0'),
-  'sliding-window': text('W', 'window: layers with one cache no more than it'),
+  'sliding-window': text('W', 'window: layers that see only a window cache no more than it'),
   scheduling: text('P', 'fcfs or priority'),
 } as const;
 

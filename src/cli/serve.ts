@@ -16,10 +16,10 @@ export const serve = command({
   about: 'answers over HTTP, as OpenAI, vLLM, Anthropic and Ollama do. More in docs/http.md',
   options: {
     port: number('0: a free one (default: 8080)'),
-    host: text('H', 'the address it listens at (default: 127.0.0.1)'),
+    host: text('H', 'the address it listens on (default: 127.0.0.1)'),
     token: texts('T', 'who may ask; may be repeated'),
     'token-file': text('FILE', 'the same, a token on each line'),
-    'allow-anonymous': flag('others than this machine need no token'),
+    'allow-anonymous': flag('other machines need no token'),
     model: texts('M', 'a model to list; the first is the default; may be repeated'),
     mmproj: MMPROJ,
     ...SERVE_FLAGS,

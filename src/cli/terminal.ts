@@ -54,7 +54,7 @@ export async function interrupted(signal: AbortSignal | undefined): Promise<void
   for (const name of SIGNALS) process.off(name, end);
 }
 
-/** Runs `work` with a signal that Ctrl+C or `signal` fires. `message`: how to go on then. */
+/** Runs `work` with a signal that Ctrl+C or `signal` fires. `message`: how to continue then. */
 export async function untilInterrupted(
   work: (stop: AbortSignal) => Promise<void>,
   message: string,

@@ -10,11 +10,11 @@ const { system: _, ...SETTINGS } = SAMPLING;
 export const transcribe = command({
   name: 'transcribe',
   words: '<sound>',
-  about: 'what is said in a WAV, MP3 or FLAC file',
+  about: 'the transcript of a WAV, MP3 or FLAC file',
   options: {
     ...SETTINGS,
-    language: text('L', 'of the speech, as en or pt-BR (default: the model finds out)'),
-    prompt: text('T', 'names and words that occur in it'),
+    language: text('L', 'of the speech, such as en or pt-BR (default: the model detects it)'),
+    prompt: text('T', 'names and words that occur in the speech'),
     ...COMMON,
   },
   async run({ options, names: [sound] }, terminal) {

@@ -67,7 +67,7 @@ export const MOST_BYTES = 2 ** 31 - 2 ** 20;
 const PAUSE_MS = 60_000;
 /** Files that a process has left in the middle of writing. */
 const STALE_MS = 3_600_000;
-/** Old files give way until so much of the budget is left. */
+/** Deletes old files until this much of the budget is left. */
 const KEPT_SHARE = 0.9;
 /** Others write, too: the folder is measured again after so much of the budget. */
 const MEASURED_SHARE = 1 / 16;
@@ -138,7 +138,7 @@ export class CacheFiles {
     }
   }
 
-  /** Writes the cache of a part; the oldest ones give way to `budget` bytes. Never fails: the disk then rests for a while. */
+  /** Writes the cache of a part; the oldest ones are deleted to keep `budget` bytes. Never fails: after an error nothing is written for a while. */
   async write(owner: FileOwner, part: CachePart, state: Uint8Array, use: CacheUse): Promise<void> {
     const { budget, usedMs } = use;
     if (this.isPaused || state.length > Math.min(budget, MOST_BYTES)) return;
@@ -197,7 +197,7 @@ export class CacheFiles {
   }
 }
 
-/** Access and change time of a file, in seconds. Parts at the end of a prompt are older: they give way before those they build on. */
+/** Access and change time of a file, in seconds. Parts at the end of a prompt are older: they are deleted before those they build on. */
 function usedAt(usedMs: number, to: number): [number, number] {
   const seconds = (usedMs - to / 1000) / 1000;
   return [seconds, seconds];
@@ -208,13 +208,13 @@ class Damaged extends Error {}
 async function open(content: Buffer, part: CachePart): Promise<Uint8Array> {
   const end = content.subarray(0, HEADER_BYTES).indexOf('\n', MAGIC.length);
   if (content.subarray(0, MAGIC.length).toString() !== MAGIC || end < 0)
-    throw new Damaged('this is no cache of a prompt');
+    throw new Damaged('this is not the cache of a prompt');
   const header = parseJson(content.subarray(MAGIC.length, end).toString()) as Header | undefined;
   if (header === undefined) throw new Damaged('the cache is damaged');
   const { name, from, to } = part;
   const state = content.subarray(end + 1);
   if (header?.name !== name || header.from !== from || header.to !== to)
-    throw new Damaged('the cache is of another prompt');
+    throw new Damaged('the cache belongs to another prompt');
   if (header.sha256 !== (await sha256(state))) throw new Damaged('the cache is damaged');
   return state;
 }

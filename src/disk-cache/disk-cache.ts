@@ -10,7 +10,7 @@ import { type CachePart, partsAt } from './names.ts';
 const PIECE_TOKENS = 128;
 /** Whole caches are kept where they are longer by this share than the longest one that is on the disk. */
 const GROWTH = 0.25;
-/** While others wait for tokens, one part in so many of the time goes into saving. */
+/** While others wait for tokens, saving takes one part in this many of the time. */
 const BUSY_SHARE = 40;
 /** No further whole cache is taken while more bytes than these wait to be written. */
 const MOST_PENDING = 2 ** 28;
@@ -21,7 +21,7 @@ const MOST_QUEUED = 64;
 /** How long a model that is unloaded waits for what is not saved yet. */
 const CLOSE_MS = 10_000;
 
-/** The engine or this cache is closed, or the engine has no room: nobody hears of it. */
+/** The engine or this cache is closed, or the engine has no room: it is not reported. */
 const EXPECTED = ['CLOSED', 'ABORT_ERR', 'KV_FULL'];
 
 /** What a model computes caches with. */
@@ -46,7 +46,7 @@ type Kept = { readonly owner: CellOwner; readonly tokens: Int32Array; readonly u
 /** What of a prompt is kept. */
 type PromptCacheOptions = {
   readonly group: CellOwner & Pick<Group, 'prompt'>;
-  /** Where a later prompt is likely to go on differently, ascending. */
+  /** Where a later prompt is likely to diverge, ascending. */
   readonly places: readonly number[];
   /** Whether it is saved; else it is only loaded. */
   readonly keeps: boolean;
@@ -74,7 +74,7 @@ export class DiskCache {
     return new PromptCache(this, options, this.#options.engine.movesPieces);
   }
 
-  /** @internal Loads what the prefix cache has not. Returns how many leading tokens are on the disk. */
+  /** @internal Loads what the prefix cache lacks. Returns how many leading tokens are on the disk. */
   async load(group: Group, kept: Kept, signal: AbortSignal | undefined): Promise<number> {
     const { engine } = this.#options;
     const { owner, tokens } = kept;
@@ -139,7 +139,7 @@ export class DiskCache {
     return loaded;
   }
 
-  /** @internal Whether a whole cache of so many tokens may be saved: what waits to be written takes memory. */
+  /** @internal Whether a whole cache of this many tokens may be saved: what waits to be written takes memory. */
   canKeep(tokens: number): boolean {
     const { files, budget, tokenBytes } = this.#options;
     const most = Math.min(budget, MOST_BYTES, MEMORY_SHARE * process.availableMemory());
@@ -233,7 +233,7 @@ export class PromptCache implements CacheKeeper, Disposable {
       keeps && !hasPieces ? places.filter((place) => place >= PIECE_TOKENS && place <= tokens.length) : [];
   }
 
-  /** Loads what the disk has of the prompt and the prefix cache has not. */
+  /** Loads the part of the prompt that the disk has and the prefix cache lacks. */
   async load(group: Group, signal: AbortSignal | undefined): Promise<void> {
     if (this.#kept.tokens.length < PIECE_TOKENS) return;
     this.#stored = await this.#cache.load(group, this.#kept, signal);

@@ -22,7 +22,7 @@ export interface DiskCachesResource {
   /** The last used first. */
   list(): Promise<DiskCacheRecord[]>;
   /**
-   * Deletes those of one record, or all. Models that are loaded go on and write new ones.
+   * Deletes those of one record, or all. Loaded models continue and write new ones.
    * @throws OnpolicyError `NOT_FOUND` for an unknown id
    */
   delete(id?: string): Promise<void>;

@@ -50,7 +50,7 @@ export class Checkpoints {
     if (kept && this.#kept.delete(number)) this.#kept.set(number, kept);
   }
 
-  /** Keeps one behind all of these tokens. Returns the numbers of those that give way: itself, if it does not fit alone. */
+  /** Keeps one after all of these tokens. Returns the numbers of those that are dropped: its own, if it does not fit alone. */
   add(number: number, key: string, tokens: Int32Array, bytes: number): number[] {
     if (bytes > this.#limit) return [number];
     const dropped: number[] = [];

@@ -8,7 +8,7 @@ import type { Scheduler } from './scheduler.ts';
 import type { Sequence } from './sequence.ts';
 import { scoredRows } from './step-layout.ts';
 
-/** Hears of a sequence's tokens. Called between steps; must not throw. */
+/** Receives a sequence's tokens. Called between steps; must not throw. */
 export type Listener = {
   /**
    * A token was sampled in `row` of `rows`, after those that drafts got right; or the grammar forced it after that one, where no log-probabilities were

@@ -5,7 +5,7 @@ import type { Sequence } from './sequence.ts';
 import { LAST_DRAFT } from './speculation.ts';
 import { StepCosts } from './step-costs.ts';
 
-/** A step with drafts must promise so many times the tokens a second of one without. */
+/** A step with drafts must promise this many times the tokens per second of one without. */
 const LEAST_GAIN = 1.05;
 /** Drafts that are less likely to count are left out. */
 const LEAST_RATE = 0.2;

@@ -45,7 +45,7 @@ export class Engine {
     this.#drafts = new DraftControl(backend);
   }
 
-  /** Queues a sequence. Its listener hears of every token until it says that the sequence has ended. */
+  /** Queues a sequence. Its listener receives every token until it says that the sequence has ended. */
   submit(sequence: Sequence, listener: Listener): void {
     this.#checkOpen();
     sequence.times.submittedMs = performance.now();

@@ -41,7 +41,7 @@ export class ExpertRows {
       this.#answer.put((first + inPrompt - this.#promptLength) * width, part(inPrompt, count));
   }
 
-  /** Of the prompt and so many tokens of the answer. */
+  /** Of the prompt and this many tokens of the answer. */
   read(answerLength: number): TakenExperts {
     const { layers, used } = this.#shape;
     const width = layers * used;

@@ -20,7 +20,7 @@ export class Histogram {
     this.#counts = new Array(bounds.length + 1).fill(0);
   }
 
-  /** Counts a value, so many times. */
+  /** Counts a value this many times. */
   add(value: number, times = 1): void {
     let at = 0;
     while (at < this.#bounds.length && value > this.#bounds[at]!) at += 1;

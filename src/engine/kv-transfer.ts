@@ -62,7 +62,7 @@ export function readKvTransfer({ kv_transfer_params: params, stream }: TransferR
   if (handle === null && resume) throw invalid('handle: expected the handle of a saved prompt, got nothing');
   if (handle === null) return { kind: 'none' };
   if (typeof handle !== 'string' || !HANDLE.test(handle))
-    throw invalid('handle: expected one that an answer gave');
+    throw invalid('handle: expected one that an answer returned');
   return { kind: 'resume', handle };
 }
 
@@ -105,7 +105,7 @@ export async function loadCache(
   if (content === null) throw invalid('handle: there is no saved prompt of this name');
   const { header, payload } = open(content);
   for (const part of ['model', 'adapter', 'context'] as const)
-    if (header[part] !== owner[part]) throw invalid(`handle: the saved prompt is of another ${part}`);
+    if (header[part] !== owner[part]) throw invalid(`handle: the saved prompt belongs to another ${part}`);
   const ids = payload.subarray(0, 4 * header.tokens);
   const tokens = new Int32Array(header.tokens);
   new Uint8Array(tokens.buffer).set(ids);

@@ -21,7 +21,7 @@ export type GroupMedia = {
 export type CacheKeeper = {
   /** Where they end, ascending. */
   readonly places: readonly number[];
-  /** Whether the one behind so many tokens is wanted, one of the places. */
+  /** Whether the checkpoint after this many tokens is wanted, one of the places. */
   wants(tokens: number): boolean;
   /** Null: it cannot be saved. */
   take(tokens: number, state: Uint8Array | null): void;
@@ -39,7 +39,7 @@ export type Group = {
   readonly adapter: number;
   /** Lower is earlier, under the priority policy. */
   readonly priority: number;
-  /** Places in the prompt, ascending, behind which a later one is likely to go on differently: checkpoints are kept there. */
+  /** Places in the prompt, ascending, after which a later one is likely to diverge: checkpoints are kept there. */
   readonly checkpoints?: readonly number[];
   /** Absent or null: no cache of it is kept elsewhere. */
   readonly keeper?: CacheKeeper | null;

@@ -115,7 +115,7 @@ export class SlotCells {
     this.edits.push(MEMORY_REMOVE, slot, 0, this.positionOf(slot, length), -1);
   }
 
-  /** Evicts cached slots other than `except` until so many cells are free. Returns false if that was not enough. */
+  /** Evicts cached slots other than `except` until this many cells are free. Returns false if that was not enough. */
   makeRoom(cells: number, except = -1): boolean {
     while (this.ledger.free < cells && this.evict(except));
     return this.ledger.free >= cells;

@@ -45,7 +45,7 @@ export class Slots extends SlotCells {
     return best.length >= (this.limits.isKvUnified ? 1 : MIN_COPIED_TOKENS) ? best : null;
   }
 
-  /** Leading tokens that may come out of the cache. A prompt that is to be saved goes on behind them, up to where it is. */
+  /** Leading tokens that may come from the cache. A prompt that is to be saved continues after them, up to where it is. */
   #reusableCount(sequence: Sequence): number {
     const { reusableCount, savedPrompt, group } = sequence;
     return savedPrompt && this.hasState

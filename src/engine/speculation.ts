@@ -19,7 +19,7 @@ export type SpeculationOptions = {
   readonly known?: KnownDrafts;
 };
 
-/** A model that hardly helps is tried again after so many steps, and each time after twice as many. */
+/** A model that hardly helps is tried again after this many steps, and each time after twice as many. */
 const FIRST_PATIENCE = 32;
 const MOST_PATIENCE = 1024;
 
@@ -156,7 +156,7 @@ export class Speculation {
     this.drafted += count;
   }
 
-  /** Hears of the next token. Returns whether it was drafted and stands in the cache already. */
+  /** Takes the next token. Returns whether it was drafted and is in the cache already. */
   observe(token: number): boolean {
     if (this.#at >= this.#proposed.length) {
       this.#checked = 0;

@@ -2,7 +2,7 @@
 
 /** Weight of the newest step in the cost of its size. */
 const NEWEST = 0.25;
-/** After so many steps a cost is measured anew. */
+/** After this many steps a cost is measured again. */
 const FORGET_AFTER = 512;
 /** A size larger by one is thought to cost this share more until it was tried. */
 const UNKNOWN_SHARE = 0.04;

@@ -13,7 +13,7 @@ export type EngineTimings = {
   readonly betweenTokensSeconds: HistogramData;
   /** Tokens of a prompt. */
   readonly promptTokens: HistogramData;
-  /** Tokens of a prompt that came out of the prefix cache. */
+  /** Tokens of a prompt that came from the prefix cache. */
   readonly cachedPromptTokens: HistogramData;
 };
 

@@ -45,7 +45,7 @@ export async function readHeader(path: string): Promise<GgufHeader> {
   }
 }
 
-/** The header in the first bytes of a file of so many bytes; null: it goes on behind them. Fails with `MODEL_INVALID`. */
+/** The header in the first bytes of a file of this size; null: it is longer. Fails with `MODEL_INVALID`. */
 export function parseHeader(path: string, bytes: Buffer, fileBytes: number): GgufHeader | null {
   try {
     return parse(path, bytes, fileBytes);
@@ -55,7 +55,7 @@ export function parseHeader(path: string, bytes: Buffer, fileBytes: number): Ggu
   }
 }
 
-/** The header goes on behind the bytes that were read. */
+/** The header is longer than the bytes that were read. */
 class EndOfBytes extends Error {}
 
 function refuseToOpen(path: string, cause: unknown): never {
@@ -88,7 +88,7 @@ function parse(path: string, bytes: Buffer, fileBytes: number): GgufHeader {
   for (let left = keyCount; left > 0; left--) {
     const key = reader.text();
     if (key === '') fail('a key is empty');
-    if (values.has(key)) fail(`the key ${key} is there twice`);
+    if (values.has(key)) fail(`the key ${key} occurs twice`);
     const type = reader.valueType();
     const value = type && reader.value(type);
     if (!value) return fail(`${key} has a value of no known type`);
@@ -103,7 +103,7 @@ function parse(path: string, bytes: Buffer, fileBytes: number): GgufHeader {
   for (let left = tensorCount; left > 0; left--) {
     const name = reader.text();
     if (Buffer.byteLength(name) >= MAX_NAME_BYTES) fail(`the tensor ${name} has too long a name`);
-    if (tensors.has(name)) fail(`the tensor ${name} is there twice`);
+    if (tensors.has(name)) fail(`the tensor ${name} occurs twice`);
     const tensor = reader.tensor((message) => fail(`the tensor ${name} ${message}`));
     if (tensor.offset !== offset) fail(`the tensor ${name} begins at ${tensor.offset}, expected ${offset}`);
     offset += pad(tensor.bytes);

@@ -20,7 +20,7 @@ const COMPANIONS: readonly (readonly [architectures: RegExp, tensor: string, nee
   [/^qwen3next$/, 'ssm_out', ['attn_qkv|ssm_in', 'attn_gate|ssm_in']],
   [/^(falcon-h1|granitehybrid|mamba2|nemotron_h|nemotron_h_moe)$/, 'ssm_conv1d', ['ssm_conv1d.bias']],
 ];
-/** The engine's kernels take the heads of these in wholes of so many numbers, and write behind others. */
+/** The engine's kernels take the heads of these in multiples of this many numbers; with others they write out of bounds. */
 const WKV_UNIT = 64;
 const WKV_IN_UNITS = /^(rwkv7|arwkv7)$/;
 

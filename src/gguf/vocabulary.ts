@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { GgufHeader } from './header.ts';
 
 const KEY = 'tokenizer.ggml';
-/** After so many tokens other work of the process gets a turn. */
+/** After this many tokens other work of the process gets a turn. */
 const TURN = 2 ** 14;
 
 /** What a kind of tokenizer does where the file says nothing: ids of the tokens at the ends of a text, and whether it adds them. */

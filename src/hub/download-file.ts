@@ -1,4 +1,4 @@
-/** A file of the hub -> the same file here: goes on where an earlier download ended, and checks room, size and hash. */
+/** A file of the hub -> the same file here: continues an earlier download, and checks disk space, size and hash. */
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -140,7 +140,7 @@ function toHash(etag: string | null): string | null {
   return HASH.test(hash) ? hash : null;
 }
 
-/** Makes what an earlier download left the own file, also that of a process which is no more. */
+/** Takes over the partial file of an earlier download, also that of a dead process. */
 function adopt(rest: string, own: string, { hash, size }: Facts): void {
   if (hash === null) return; // it may be of another version
   const folder = path.dirname(rest);
@@ -167,7 +167,7 @@ async function requireRoom(own: string, { size }: Facts): Promise<void> {
   if (wanted + SPARE_BYTES <= free) return;
   throw new OnpolicyError(
     'STORE_FAILED',
-    `no room in ${path.dirname(own)}: ${mib(wanted)} are to come, and ${mib(free)} are free`,
+    `no room in ${path.dirname(own)}: ${mib(wanted)} are needed, and ${mib(free)} are free`,
   );
 }
 

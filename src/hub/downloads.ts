@@ -19,7 +19,7 @@ export type Download = {
   readonly bytes: number;
   /** Null: not known. */
   readonly totalBytes: number | null;
-  /** `partial`: the next request or download of it goes on. `running`: a process receives it now. */
+  /** `partial`: the next request or download continues it. `running`: a process receives it now. */
   readonly state: 'complete' | 'partial' | 'running';
 };
 

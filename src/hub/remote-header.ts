@@ -49,7 +49,7 @@ function sizeOf(headers: Headers, isPart: boolean): number {
   return Number(size ?? Number.NaN);
 }
 
-/** Reads so many bytes and ends the connection. */
+/** Reads this many bytes and ends the connection. */
 async function firstBytes(body: ReadableStream<Uint8Array>, count: number): Promise<Uint8Array[]> {
   const chunks: Uint8Array[] = [];
   let left = count;

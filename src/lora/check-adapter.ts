@@ -49,7 +49,7 @@ export function checkAdapter(header: GgufHeader, base: BaseModel): void {
   const found = new Map<string, Factors>();
   for (const [name, { shape }] of header.tensors) {
     const [, module, factor] = FACTOR.exec(name) ?? [];
-    if (!module) return header.fail(`the tensor ${name} is no factor of a LoRA`);
+    if (!module) return header.fail(`the tensor ${name} is not a factor of a LoRA`);
     checkMatrix(header, name);
     found.set(module, { ...found.get(module), [factor as 'a' | 'b']: shape });
   }

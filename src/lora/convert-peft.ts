@@ -117,7 +117,7 @@ function toFactor(place: TensorPlace, base: BaseModel, { rankOf, scaleOf }: Peft
   const atEnd = OUTPUT.exec(name);
   const kind = inLayer ? NAMES[inLayer[3]!] : undefined;
   const weight = atEnd ? 'output.weight' : `blk.${inLayer?.[2]}.${kind}.weight`;
-  if (!atEnd && !kind) return fail(`the tensor ${name} is no factor of a layer that can have an adapter`);
+  if (!atEnd && !kind) return fail(`the tensor ${name} is not a factor of a layer that can have an adapter`);
   if (!Object.hasOwn(base.tensors, weight)) return fail(`${name}: the model has no weight ${weight}`);
   const layer = (inLayer ?? atEnd!)[1]!;
   const isB = (inLayer?.[4] ?? atEnd?.[2]) === 'B';

@@ -61,7 +61,7 @@ export function adapterHeader({ architecture, alpha, tensors }: AdapterLayout): 
   return Buffer.concat([header, padding(header.length)]);
 }
 
-/** Zeros behind so many bytes, up to where the next tensor begins. */
+/** Zeros after this many bytes, up to where the next tensor begins. */
 export function padding(bytes: number): Uint8Array {
   return new Uint8Array(align(bytes) - bytes);
 }
@@ -75,7 +75,7 @@ export async function readGgufAdapter(path: string): Promise<GgufAdapter> {
   let rank = 0;
   for (const [name, { shape, offset, bytes: size }] of header.tensors) {
     const [, module, factor] = /^(.+)\.weight\.lora_([ab])$/.exec(name) ?? [];
-    if (!module) return header.fail(`the tensor ${name} is no LoRA factor`);
+    if (!module) return header.fail(`the tensor ${name} is not a LoRA factor`);
     const [width = 0, rows = 0, experts = 1] = shape;
     header.tensor(name, { types: ['f32'] });
     rank = Math.max(rank, factor === 'a' ? rows : width);

@@ -21,7 +21,7 @@ type Family = {
 };
 
 const DTYPES = { f32: 'float32', bf16: 'bfloat16', f16: 'float16' } as const;
-/** Gemma's models of so many layers scale attention by the width of a head's share of the state. */
+/** Gemma's models of this many layers scale attention by the width of a head's share of the state. */
 const LARGEST_GEMMAS = new Set([46, 62]);
 
 const FAMILIES: Readonly<Record<string, Family>> = {
@@ -146,6 +146,6 @@ function ropeScaling({ metadata, tensors }: ConfigFacts, read: Read): Entries | 
 }
 
 function fail(what: string): never {
-  const message = `to: no config.json can say ${what}; a path that ends with .safetensors gets the weights alone`;
+  const message = `to: config.json cannot express ${what}; a path that ends with .safetensors gets the weights alone`;
   throw new OnpolicyError('UNSUPPORTED', message, { param: 'to' });
 }

@@ -149,7 +149,7 @@ export function fromPeft({ tensors }: Safetensors, model: PeftModel): AdapterWei
     if (experts > 1) return [[name, { a, b, experts }]];
     if (!name.endsWith(FUSED.kind)) return [[name, { a, b }]];
     const parts = split(name.slice(0, -FUSED.kind.length - 1), { a, b }, model, rank);
-    return parts ? Object.entries(parts) : fail(`${name} is no adapter of two layers side by side`);
+    return parts ? Object.entries(parts) : fail(`${name} is not an adapter of two layers side by side`);
   });
   return Object.fromEntries(weights);
 }

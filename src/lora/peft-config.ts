@@ -95,7 +95,7 @@ function toPattern(key: string, pattern: string): RegExp {
 function parse(text: string): Config {
   const config = parseJson(text);
   if (typeof config === 'object' && config !== null) return config as Config;
-  throw new OnpolicyError('MODEL_INVALID', 'adapter_config.json: expected an object of JSON');
+  throw new OnpolicyError('MODEL_INVALID', 'adapter_config.json: expected a JSON object');
 }
 
 function fail(key: string, expected: string, got: unknown): never {

@@ -109,7 +109,7 @@ function headerSize(start: Uint8Array, fileBytes: number): number {
 function parseHeader(text: string, dataStart: number, fileBytes: number): Header {
   if (Number.isNaN(dataStart)) fail('its header is damaged');
   const { __metadata__: metadata = {}, ...entries } = parse(text);
-  if (!isObject(metadata)) fail('its __metadata__ is no object');
+  if (!isObject(metadata)) fail('its __metadata__ is not an object');
   const places = Object.entries(entries).map(([name, entry]) => {
     if (!isObject(entry)) return fail(`${name} is no tensor`);
     const { dtype, shape, data_offsets: offsets } = entry;
@@ -133,7 +133,7 @@ function isSizes(value: unknown): value is readonly number[] {
 
 function parse(text: string): Readonly<Record<string, unknown>> {
   const header = parseJson(text);
-  return isObject(header) ? header : fail('its header is no object of JSON');
+  return isObject(header) ? header : fail('its header is not a JSON object');
 }
 
 /** Bytes of a number of each type that can be read. */

@@ -5,7 +5,7 @@ type Kind = { readonly sense: Encoder['sense']; readonly check: (parts: Projecto
 
 /** Tiles of one picture: more would take minutes. */
 const MAX_TILES = 256;
-/** Samples of 30 seconds make so many frames, and half as many positions. */
+/** Samples of 30 seconds make this many frames, and half as many positions. */
 const POSITIONS = 1500;
 const MAX_BANDS = 256;
 

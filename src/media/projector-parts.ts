@@ -106,7 +106,7 @@ export class ProjectorParts {
     if (this.has(name)) this.header.fail(`the tensor ${name}: expected none in a projector of this kind`);
   }
 
-  /** A matrix that takes in so many numbers, and its bias. Gives how many come out. */
+  /** A matrix with this many inputs, and its bias. Returns the number of outputs. */
   linear(name: string, width: number, { rows, bias }: { rows?: number; bias?: 'needed' } = {}): number {
     const weight = `${name}.weight`;
     const found: GgufTensor = this.header.need(`the tensor ${weight}`, this.header.tensor(weight));

@@ -77,7 +77,7 @@ async function readBytes(
   const bytes = fileBytes(value)?.(); // of pixels a new file
   if (bytes) {
     checkSize(bytes.length, where, limits);
-    return bytes === value ? bytes.slice() : bytes; // the caller may go on to change them
+    return bytes === value ? bytes.slice() : bytes; // the caller may change them later
   }
   if (typeof value !== 'string') throw wrong(where, 'expected a data: URI or bytes');
   if (value.startsWith('data:')) return await fromDataUri(value, where, limits);

@@ -27,7 +27,7 @@ export async function identify(given: string): Promise<AdapterFile> {
     const hash = createHash('sha256').update(real);
     for (const file of files) {
       const stat = await fs.stat(file);
-      if (!stat.isFile()) throw new Error(`${file} is no file`);
+      if (!stat.isFile()) throw new Error(`${file} is not a file`);
       const { mtimeMs, size, ino } = stat;
       hash.update(` ${mtimeMs} ${size} ${ino}`);
     }

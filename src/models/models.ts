@@ -105,8 +105,8 @@ export class Models {
     if ('embeddings' in model)
       throw unfit(
         model.head
-          ? `${model.name} makes scores and answers nothing: it is for rerank, score and classify`
-          : `${model.name} makes embeddings and answers nothing: it is for createEmbeddings, rerank and score`,
+          ? `${model.name} returns scores, not answers: it is for rerank, score and classify`
+          : `${model.name} returns embeddings, not answers: it is for createEmbeddings, rerank and score`,
       );
     return scope.handOver({ model });
   }

@@ -62,7 +62,7 @@ export type ResidencyContext<Value> = Complete['MemoryOptions'] & {
   readonly unload: (value: Value) => Promise<void>;
 };
 
-/** Loads a model: calls `enter` when it knows what the model needs, and goes on when there is room. */
+/** Loads a model: calls `enter` when it knows what the model needs, and continues when there is room. */
 export type Load<Value> = (
   resident: Resident<Value>,
   enter: Enter<Value>,

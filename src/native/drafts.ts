@@ -3,7 +3,7 @@ import type { Handle } from './grammar.ts';
 
 /** Where the drafts of a sequence come from. */
 export type DraftSources = {
-  /** Tokens that must have stood before a draft, 1 to 32. */
+  /** Tokens before a draft that must match, 1 to 32. */
   readonly minMatch: number;
   /** Whether prompt and output are looked through. */
   readonly usesText: boolean;

@@ -109,7 +109,7 @@ export async function openLibrariesOf(addon: EngineAddon, gpu: Gpu): Promise<voi
     // Someone with an NVIDIA card expects it to compute, and its packages are too large to install unasked.
     if (install?.[0]?.includes('cuda'))
       process.emitWarning(
-        `an NVIDIA driver is here, but not the package to use it: ${installLine(install)}`,
+        `an NVIDIA driver is installed, but not the package to use it: ${installLine(install)}`,
         { type: 'OnpolicyWarning', code: 'ONPOLICY_NO_CUDA_PACKAGE' },
       );
     return;

@@ -61,7 +61,7 @@ export type SamplerAddon = {
   ) => TokenTextsHandle;
   readonly SamplerPlan: new (options: SamplerPlanOptions) => SamplerPlanHandle;
   /** @param seed its lowest 64 bits count. */
-  /** Or a copy of a sampler in its present state. */
+  /** Or a copy of a sampler in its current state. */
   readonly Sampler: (new (
     sampler: SamplerHandle,
   ) => SamplerHandle) &

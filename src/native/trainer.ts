@@ -127,7 +127,7 @@ export type TrainerAddon = {
     options: Pick<NativeTrainerOptions, 'model' | 'threads' | 'contextSize'> & { readonly isNarrow: boolean },
   ): Promise<NativeFullTrainer>;
   openTrainer(options: NativeTrainerOptions): Promise<NativeTrainer>;
-  /** What training on a row of so many tokens takes beside the weights, if no activations are kept. Reads the file's header. */
+  /** What training on a row of this many tokens takes in addition to the weights, if no activations are kept. Reads the file's header. */
   trainingBytes(options: NativeTrainerOptions, tokens: number): Promise<number>;
   /** Why a GGUF file cannot be trained; empty where it can. */
   whyNotTrainable(model: string): Promise<string>;

@@ -55,6 +55,6 @@ export type BatchSummary = {
 
 /** A batch, which runs from the first look at `done` or at a row. */
 export interface BatchRun extends AsyncIterable<BatchRow> {
-  /** Resolves when every row has its line. Rejects with what ended the run before; `resume` then goes on. */
+  /** Resolves when every row has its line. Rejects with what ended the run before; `resume` then continues it. */
   readonly done: Promise<BatchSummary>;
 }

@@ -174,7 +174,7 @@ export interface Usage {
   };
   /** What became of drafted tokens: those of `prediction`, and those that `speculation` found. */
   completion_tokens_details?: {
-    /** Drafts that were sampled. */
+    /** Draft tokens that were accepted. */
     accepted_prediction_tokens: number;
     /** Drafts that were checked, and were not. They are no completion tokens. */
     rejected_prediction_tokens: number;

@@ -12,7 +12,7 @@ export interface MessageResponse {
   model: string;
   /** Thoughts, text and calls, in this order. */
   content: MessageResponseBlock[];
-  /** Why it ended; null at the begin of a stream. */
+  /** Why it ended; null at the start of a stream. */
   stop_reason: MessageStopReason | null;
   /** The text of `stop_sequences` that ended it. */
   stop_sequence: string | null;
@@ -73,7 +73,7 @@ export type MessageStopReason =
 
 /** Tokens of a request. */
 export interface MessageUsage {
-  /** Prompt tokens that were read. */
+  /** Prompt tokens that were computed. */
   input_tokens: number;
   /** Tokens of the answer. */
   output_tokens: number;

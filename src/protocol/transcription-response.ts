@@ -4,7 +4,7 @@
 export interface Transcription {
   text: string;
   usage: TranscriptionUsage;
-  /** `length`: the answer reached the limit of its tokens or the end of the context, and what is said goes on. */
+  /** `length`: the answer reached the limit of its tokens or the end of the context, and the speech continues. */
   finish_reason: 'stop' | 'length';
   /** Its tokens; with `include: ['logprobs']`. */
   logprobs?: TranscriptionToken[];

@@ -145,7 +145,7 @@ export async function checkFiles(folder: string): Promise<string | null> {
     const found = await hashFile(file).catch(ifMissing(null));
     if (!found) return `${file} is missing`;
     if (found.bytes !== expected.bytes) return `${file} has ${found.bytes} bytes of ${expected.bytes}`;
-    if (found.sha256 !== expected.sha256) return `${file} is damaged: its checksum is another one`;
+    if (found.sha256 !== expected.sha256) return `${file} is damaged: its checksum differs`;
   }
   return null;
 }

@@ -14,7 +14,7 @@ type WithoutStamp<Event> = Event extends unknown ? Omit<Event, 'id' | 'created'>
 
 /** Everything a job works with; it owns none of it. */
 export type StepTools = {
-  /** Opened on the model, with the adapter and optimizer state to go on from. */
+  /** Opened on the model, with the adapter and optimizer state to continue from. */
   readonly trainer: Trainer;
   readonly tokenizer: ChatTokenizer;
   readonly lossPool: LossPool;

@@ -138,7 +138,7 @@ class GgufTrainer extends SerialTrainer<NativeTrainer> implements Trainer {
     const known = new Set(this.info.modules.map(({ name }) => name));
     const unknown = Object.keys(weights).find((name) => !known.has(name));
     if (unknown !== undefined)
-      throw new OnpolicyError('INVALID_REQUEST', `${unknown} is no trained module of this model`);
+      throw new OnpolicyError('INVALID_REQUEST', `${unknown} is not a trained module of this model`);
     await this.run(() => this.#writeInPieces('value', weights));
   }
 

@@ -1,4 +1,4 @@
-/** Tasks, a rollout and what to reach -> a trained model. Its state is the model's checkpoints and log, so it goes on after a kill. */
+/** Tasks, a rollout and what to reach -> a trained model. Its state is the model's checkpoints and log, so it continues after a kill. */
 import { allOf, seedOf, shuffled } from '../common/index.ts';
 import { errorAt, OnpolicyError } from '../errors.ts';
 import { type GatheredGroup, type GatherOptions, gather, type Rollout } from './gather.ts';
@@ -23,7 +23,7 @@ export type TrainLoopResult = {
   readonly evaluations: readonly Evaluation[];
 };
 
-/** A loop whose jobs never have a gradient ends after so many. */
+/** A loop whose jobs never have a gradient ends after this many. */
 const MOST_DRY_JOBS = 20;
 
 /** How what an older step or another engine sampled is weighed, unless the settings say otherwise. */
@@ -60,7 +60,7 @@ export async function trainLoop<Task>(options: TrainLoopOptions<Task>): Promise<
         throw errorAt(
           'tasks',
           'INVALID_REQUEST',
-          `${MOST_DRY_JOBS} jobs in a row had rewards without a difference`,
+          `${MOST_DRY_JOBS} jobs in a row had no difference in rewards`,
         );
       step = next;
     }
@@ -152,7 +152,7 @@ export async function trainLoop<Task>(options: TrainLoopOptions<Task>): Promise<
     );
   }
 
-  /** Looks at the evaluations up to a step only, so that a loop that goes on decides as before. */
+  /** Looks at the evaluations up to a step only, so that a resumed loop decides as before. */
   function reasonToStop(step: number): 'reward' | 'patience' | null {
     const { reward, patience } = until;
     const last = evaluations.at(-1);

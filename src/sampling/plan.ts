@@ -68,7 +68,7 @@ export function createSamplers(
   });
 }
 
-/** A sampler in the present state of another one. */
+/** A sampler in the current state of another one. */
 export function forkSampler(sampler: SamplerHandle): SamplerHandle {
   const { Sampler } = loadAddon();
   return new Sampler(sampler);

@@ -62,7 +62,7 @@ export class Home {
     }
     throw new OnpolicyError(
       'STORE_FAILED',
-      `this process was not heard of for so long that another one has taken over the home folder ${this.folder}`,
+      `this process was silent for so long that another one has taken over the home folder ${this.folder}`,
     );
   }
 

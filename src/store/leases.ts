@@ -24,7 +24,7 @@ export class Leases {
   }
 
   /**
-   * Refuses new leases until the result is disposed of, and waits until all present ones are.
+   * Refuses new leases until the result is disposed of, and waits until all current ones are.
    * @throws OnpolicyError `ABORTED` if `signal` fires first; `CONFLICT` if another deletion has begun
    */
   async drain(name: string, what: string, signal?: AbortSignal): Promise<Disposable> {

@@ -35,7 +35,7 @@ export function modelsResource(
       // `request.model` of a completion means an id, a name, or name@step.
       if (valid.name !== null && (isId(valid.name) || /@\d+$/.test(valid.name)))
         throwFaults([
-          fault(['name'], 'value', 'a name that is no UUID and does not end in @ and digits', valid.name),
+          fault(['name'], 'value', 'a name that is not a UUID and does not end in @ and digits', valid.name),
         ]);
       if (valid.name !== null && bases.names().includes(valid.name))
         throwFaults([fault(['name'], 'value', 'a name that no other model has', valid.name)]);

@@ -9,7 +9,7 @@ import { splitFolder } from './split-folder.ts';
 
 /** Size at which the next file begins. */
 const FULL_BYTES = 8 * 2 ** 20;
-/** Files that a bound has room for, so that little more than it asks for gives way at once. */
+/** Files that a limit has room for, so that little more than necessary is deleted at once. */
 const FILES_AT_LEAST = 8;
 
 /** One line of `metrics.jsonl`. */
@@ -52,7 +52,7 @@ export type LoggedGroup<Content> = {
 export type Logged<Content> = {
   readonly split: string;
   readonly groups: Iterable<LoggedGroup<Content>>;
-  /** Of training: its files of the split that are older than so many bytes give way. Null: a log call, which is kept. */
+  /** Of training: files of the split beyond this many of the newest bytes are deleted. Null: a log call, which is kept. */
   readonly mostBytes: number | null;
 };
 

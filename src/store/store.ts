@@ -220,7 +220,7 @@ export class Store {
     using scope = new LeaseScope();
     scope.add(this.#hold(id, cancel));
     const folder = this.#models.folder(id);
-    const job = await this.#write('cannot keep the training job', id, async () => {
+    const job = await this.#write('cannot store the training job', id, async () => {
       if (config) await this.runs.saveConfig(id, config);
       return await this.jobs.create(folder, id);
     });
@@ -239,7 +239,7 @@ export class Store {
   async addStepRun(given: Parameters<StepRuns['add']>[0]): Promise<StepRunRecord> {
     const { id } = await this.#getRecord(given.model_id);
     using _model = this.#hold(id);
-    return await this.#write('cannot keep the training run', id, () => this.stepRuns.add(given));
+    return await this.#write('cannot store the training run', id, () => this.stepRuns.add(given));
   }
 
   /** Such runs of all models, oldest first. */

@@ -81,7 +81,7 @@ export class TemplateCompiler extends ExpressionCompiler {
     );
   }
 
-  /** The variables of a scope have no value at its begin and after its end. */
+  /** The variables of a scope have no value at its start and after its end. */
   #cleared(scope: Scope, run: Execute): Execute {
     const slots = scope.assigned;
     if (slots.length === 0) return run;

@@ -153,9 +153,9 @@ describe('a handle', () => {
   it('of another model, context or prompt is refused', async () => {
     const { kv_transfer_params } = await prefill(from);
     const model = await openRuntime(EMBEDDED, undefined, { kvTransferFolder: folder });
-    await fails(model, kv_transfer_params, /of another model/);
+    await fails(model, kv_transfer_params, /to another model/);
     const context = await openRuntime(TINY_LLAMA, 4096, { kvTransferFolder: folder });
-    await fails(context, kv_transfer_params, /of another context/);
+    await fails(context, kv_transfer_params, /to another context/);
     await fails(from, kv_transfer_params, /not the beginning of this request/, 'Something else');
     const elsewhere = await openRuntime(TINY_LLAMA, undefined, { kvTransferFolder: `${folder}-other` });
     await fails(elsewhere, kv_transfer_params, /no saved prompt/);
@@ -170,7 +170,7 @@ describe('a handle', () => {
       const at = Math.floor((good.length * i) / 40);
       bad[at]! ^= 0x40;
       fs.writeFileSync(file, i % 4 === 3 ? good.subarray(0, at) : bad);
-      await fails(from, kv_transfer_params, /damaged|of another/);
+      await fails(from, kv_transfer_params, /damaged|to another/);
     }
     fs.writeFileSync(file, '');
     await fails(from, kv_transfer_params, /damaged/);

@@ -165,7 +165,7 @@ describe('speculation', () => {
     } as const;
     expect(await count({ speculative_config: { ...config, method: 'suffix' } })).toBeGreaterThan(10);
     await expect(createRuntime({ speculative_config: config, speculation: false })).rejects.toThrow(
-      'speculative_config: expected nothing beside speculation',
+      'speculative_config: expected nothing with speculation',
     );
     await expect(
       createRuntime({ speculative_config: { ...config, num_speculative_tokens: 0 } }),

@@ -163,7 +163,7 @@ describe('mmap and mlock', () => {
 describe('settings of a model that cannot be', () => {
   it.each<[string, object]>([
     ['model.cacheType: expected "f32", "f16", "q8_0" or "q4_0", got "q5_0"', { cacheType: 'q5_0' }],
-    ['model.cacheBits: expected nothing beside cacheType, got 16', { cacheType: 'q8_0', cacheBits: 16 }],
+    ['model.cacheBits: expected nothing with cacheType, got 16', { cacheType: 'q8_0', cacheBits: 16 }],
     [
       'model.fusedAttention: expected true with cacheType q8_0, got false',
       { cacheType: 'q8_0', fusedAttention: false },

@@ -84,7 +84,7 @@ describe('a run that was ended', () => {
     await expect(batchOf(echo, input, { output }).done).rejects.toMatchObject({
       code: 'CONFLICT',
       param: 'output',
-      message: expect.stringContaining('exists; resume goes on with it'),
+      message: expect.stringContaining('exists; resume continues it'),
     });
   });
 

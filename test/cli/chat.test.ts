@@ -46,7 +46,7 @@ it('keeps the conversation, and begins another one', async () => {
 it('ends with /exit, and knows its commands', async () => {
   const { asked, errors } = await talk(['/help', '/exti', '/exit', 'a']);
   expect(asked).toEqual([]);
-  expect(errors).toMatch(/\/reset .*a new conversation[\s\S]*\/exti is no command/);
+  expect(errors).toMatch(/\/reset .*a new conversation[\s\S]*\/exti is not a command/);
 });
 
 it('goes on after Ctrl+C in an answer, with what came of it', async () => {

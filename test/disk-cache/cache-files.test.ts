@@ -81,7 +81,7 @@ it('one under the name of another prompt is deleted', async () => {
   const [other] = partsAt('salt', TOKENS, [10], false);
   fs.renameSync(fileOf(PARTS[0]!), fileOf(other!));
   expect(await files.read(OWNER, other!, 1e12)).toBeNull();
-  expect(notices).toEqual([expect.stringContaining('the cache is of another prompt')]);
+  expect(notices).toEqual([expect.stringContaining('the cache belongs to another prompt')]);
 });
 
 it('names differ by every token, the key and the place, and say nothing about the text', () => {

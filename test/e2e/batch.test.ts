@@ -121,7 +121,7 @@ describe('a batch', () => {
       .split('\n')
       .map((line) => JSON.parse(line));
     expect(told.at(-1)).toEqual({
-      error: { code: 'ABORTED', message: 'interrupted; the same command with --resume goes on' },
+      error: { code: 'ABORTED', message: 'interrupted; the same command with --resume continues' },
     });
     expect(told.at(-2).progress).toMatchObject({ running: 0, failed: expect.any(Number) });
     const { code, stdout } = await runNode([CLI, 'batch', input, output, '--resume', '--json']);

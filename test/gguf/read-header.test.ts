@@ -85,11 +85,11 @@ describe('a damaged file', () => {
       () => edited(({ keys }) => Object.assign(keys[15]!, { type: 9, of: 4, count: 2n ** 40n })),
       /damaged/,
     ],
-    ['a key twice', () => edited(({ keys }) => keys.push(keys[0]!)), /general\.architecture is there twice/],
+    ['a key twice', () => edited(({ keys }) => keys.push(keys[0]!)), /general\.architecture occurs twice/],
     [
       'a tensor twice',
       () => edited(({ tensors }) => tensors.push(tensors[0]!)),
-      /token_embd\.weight is there twice/,
+      /token_embd\.weight occurs twice/,
     ],
     [
       'a value of no type',

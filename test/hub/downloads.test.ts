@@ -155,7 +155,7 @@ describe('a download', () => {
     hub.faults.claims = { 'Model-Q8_0.gguf': 2 ** 52 };
     await expect(get('hf:o/n:Q8_0')).rejects.toMatchObject({
       code: 'STORE_FAILED',
-      message: expect.stringMatching(/no room in .*: 4,294,967,296 MiB are to come, and [\d,]+ MiB are free/),
+      message: expect.stringMatching(/no room in .*: 4,294,967,296 MiB are needed, and [\d,]+ MiB are free/),
     });
   });
 

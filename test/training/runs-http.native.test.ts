@@ -137,7 +137,7 @@ describe('jobs over HTTP', () => {
       'variant_k2_tau: expected a number >= 0',
     );
     expect(JSON.stringify((await config({ kimi_k2_tau: 1, variant_k2_tau: 1 })).body)).toContain(
-      'kimi_k2_tau: expected nothing beside variant_k2_tau',
+      'kimi_k2_tau: expected nothing with variant_k2_tau',
     );
     expect((await config({ kimi_k2_tau: 1 })).status).toBe(404); // no such model
   });

@@ -131,7 +131,7 @@ export class SlotCache {
     }
   }
 
-  /** Makes the present of a run the past of the next one. It has as many columns more as the largest of `counts`. */
+  /** Makes the present of a run the past of the next one, longer by the largest of `counts`. */
   replace(
     block: Block,
     slots: readonly number[],

@@ -196,7 +196,7 @@ function readJson(folder: string, name: string, what = 'the model'): Json {
   try {
     value = JSON.parse(fs.readFileSync(file, 'utf8'));
   } catch (cause) {
-    throw invalid(`${file} is damaged: it is no JSON`, cause);
+    throw invalid(`${file} is damaged: it is not JSON`, cause);
   }
   if (!isObject(value)) throw invalid(`${file} is damaged: expected an object`);
   return value;

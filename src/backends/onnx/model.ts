@@ -150,7 +150,7 @@ async function openBackend(thread: Thread, decoder: Decoder, limits: ContextLimi
   const sampler = new (loadAddon().RowSampler)(vocabSize, threads);
   const tensors = decoder.cache.map(({ past, heads, size }) => `${past} ${heads}x${size}`);
   const refuse = async (what: string): Promise<never> => {
-    throw unsupported(`${what} goes beside a GGUF model, an ONNX graph takes none`);
+    throw unsupported(`${what} is for GGUF models, an ONNX graph takes none`);
   };
   return {
     vocabSize,

@@ -34,7 +34,8 @@ export function readVision(
   const isThere = (stem: string): boolean => names.some((name) => name.startsWith(stem));
   if (!isThere('vision_encoder') && !isThere('embed_tokens')) return null;
   const architecture = architectureOf(config);
-  if (isThere('audio_encoder')) throw unsupported(`${architecture} hears, which ONNX models cannot here`);
+  if (isThere('audio_encoder'))
+    throw unsupported(`${architecture} has audio input, which ONNX models cannot have here`);
   const kind = processor['processor_class'];
   if (typeof kind !== 'string' || !PROCESSORS.includes(kind))
     throw unsupported(

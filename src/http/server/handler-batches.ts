@@ -24,7 +24,7 @@ export class HandlerBatches {
     this.#metrics = metrics;
   }
 
-  /** The store; goes on with what an earlier process has left in it. */
+  /** The store; continues what an earlier process has left in it. */
   async open(): Promise<BatchStore> {
     const folder = this.#folder;
     if (folder === null) throw unsupported('files and batches');

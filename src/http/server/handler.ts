@@ -121,7 +121,7 @@ export class RequestHandler {
     await this.#batches.resume().catch((error: unknown) => this.#settings.onError?.(error, 'batches'));
   }
 
-  /** Ends batches, which the next server goes on with. */
+  /** Ends batches; the next server continues them. */
   async closeBatches(): Promise<void> {
     await this.#batches.close();
   }

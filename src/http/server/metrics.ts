@@ -16,7 +16,7 @@ export class RequestMetrics {
   readonly #durations = new Map<string, Histogram>(); // by endpoint
   #active = 0;
 
-  /** Counts the begin of a request. */
+  /** Counts the start of a request. */
   begin(): void {
     this.#active += 1;
   }
@@ -75,23 +75,23 @@ const ENGINE: Readonly<Record<EngineCount, Metric>> = {
     'gauge',
     'Cells of the KV cache that are kept for their prefix.',
   ],
-  kvTokens: ['onpolicy_kv_tokens', 'gauge', 'Cells of the KV cache in all.'],
+  kvTokens: ['onpolicy_kv_tokens', 'gauge', 'All cells of the KV cache.'],
   steps: ['onpolicy_steps_total', 'counter', 'Steps of the engine.'],
-  promptTokens: ['onpolicy_prompt_tokens_total', 'counter', 'Prompt tokens that were read.'],
+  promptTokens: ['onpolicy_prompt_tokens_total', 'counter', 'Prompt tokens that were computed.'],
   generatedTokens: ['onpolicy_generated_tokens_total', 'counter', 'Tokens that were sampled.'],
-  draftedTokens: ['onpolicy_drafted_tokens_total', 'counter', 'Drafts that were checked.'],
-  acceptedTokens: ['onpolicy_accepted_tokens_total', 'counter', 'Drafts that were sampled.'],
-  tokensPerSecond: ['onpolicy_tokens_per_second', 'gauge', 'Tokens sampled per second of late.'],
+  draftedTokens: ['onpolicy_drafted_tokens_total', 'counter', 'Draft tokens that were verified.'],
+  acceptedTokens: ['onpolicy_accepted_tokens_total', 'counter', 'Draft tokens that were accepted.'],
+  tokensPerSecond: ['onpolicy_tokens_per_second', 'gauge', 'Tokens sampled per second recently.'],
 };
 
 const TIMINGS: Readonly<Record<keyof EngineTimings, readonly [name: string, help: string]>> = {
-  queueSeconds: ['onpolicy_queue_seconds', 'Time from a request to the first step over it.'],
+  queueSeconds: ['onpolicy_queue_seconds', 'Time from a request to its first step.'],
   firstTokenSeconds: ['onpolicy_time_to_first_token_seconds', 'Time from a request to its first token.'],
   betweenTokensSeconds: ['onpolicy_time_between_tokens_seconds', 'Time from one token to the next.'],
   promptTokens: ['onpolicy_request_prompt_tokens', 'Tokens of a prompt.'],
   cachedPromptTokens: [
     'onpolicy_request_cached_prompt_tokens',
-    'Tokens of a prompt that came out of the prefix cache.',
+    'Tokens of a prompt that came from the prefix cache.',
   ],
 };
 

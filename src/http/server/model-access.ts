@@ -51,7 +51,7 @@ export async function requireAdapterFile({ settings }: Access, file: string, fie
 function requireName(context: Access, name: unknown, field: string): void {
   if (typeof name !== 'string' || name === '') return;
   if (!namesFile(name) || namedModels(context).includes(name) || allows(context.scopes, ['admin'])) return;
-  throw errorAt(field, 'FORBIDDEN', 'this token does not allow to name files and downloads');
+  throw errorAt(field, 'FORBIDDEN', 'this token does not allow files and downloads as models');
 }
 
 /** Models with a name: those of the service, then those of the option `models`, then adapters. */

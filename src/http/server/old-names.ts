@@ -28,7 +28,7 @@ function rename(
   delete fields[old];
   if (value === null) return;
   if ((fields[field] ?? null) !== null) {
-    const msg = `${old}: expected nothing beside ${field}, which means the same`;
+    const msg = `${old}: expected nothing with ${field}, which means the same`;
     const detail: ErrorDetail[] = [{ loc: [old], msg, type: 'conflict', input: value }];
     throw new OnpolicyError('INVALID_REQUEST', msg, { detail });
   }

@@ -60,7 +60,7 @@ function listen(server: http.Server, port: number, host: string): Promise<Addres
   return new Promise((resolve, reject) => {
     server.once('error', (cause) =>
       reject(
-        new OnpolicyError('NETWORK_FAILED', `cannot listen at ${host}:${port}: ${cause.message}`, { cause }),
+        new OnpolicyError('NETWORK_FAILED', `cannot listen on ${host}:${port}: ${cause.message}`, { cause }),
       ),
     );
     server.listen(port, host, () => resolve(server.address() as AddressInfo));

@@ -1,4 +1,4 @@
-/** The requests and tokens of one client -> whether it may go on. What it may do in a minute refills steadily. */
+/** The requests and tokens of one client -> whether it may continue. What it may do in a minute refills steadily. */
 import { OnpolicyError } from '../../errors.ts';
 
 /** What a client may do in a minute; null: no limit. */

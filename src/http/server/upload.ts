@@ -53,7 +53,7 @@ export async function readUpload<Kept>(
     body.stop();
     if (stop.signal.aborted) throw stop.signal.reason;
     if (error instanceof OnpolicyError) throw error;
-    throw invalid(`the body is no form: ${messageOf(error).slice(0, 200)}`);
+    throw invalid(`the body is not a form: ${messageOf(error).slice(0, 200)}`);
   }
   const { filename, kept } = (file ?? {}) as Partial<NonNullable<typeof file>>;
   if (!kept) throw errorAt('file', 'INVALID_REQUEST', 'this field is required');

@@ -63,7 +63,7 @@ async function inWindows(
   { signal, ...options }: CallOptions,
 ): Promise<TranscriptionAnswer> {
   if (request.include && request.include.length > 0)
-    refuse('include', 'not of a sound that is heard in windows');
+    refuse('include', 'not for a sound that is processed in windows');
   const stop = new AbortController();
   const call = { ...options, signal: signal ? AbortSignal.any([signal, stop.signal]) : stop.signal };
   const heard = hearWindows(windows, (window) =>
@@ -119,14 +119,13 @@ function checkFurther({
   if (typeof file !== 'string' && !(file instanceof Uint8Array))
     throwFaults([fault(['file'], 'type', 'base64 text, a data: URI or bytes', file)]);
   if (rest.language && !isLanguage(rest.language))
-    throwFaults([fault(['language'], 'value', 'a language as en or pt-BR', rest.language)]);
+    throwFaults([fault(['language'], 'value', 'a language such as en or pt-BR', rest.language)]);
   if (format && format !== 'json' && format !== 'text')
     refuse(
       'response_format',
-      `${format} needs times, which models give no way to tell; expected json or text`,
+      `${format} needs timestamps, which models do not return; expected json or text`,
     );
-  if (times && times.length > 0)
-    refuse('timestamp_granularities', 'models give no way to tell when a word was said');
+  if (times && times.length > 0) refuse('timestamp_granularities', 'models do not return timestamps');
   if (rest.stream && rest.include && rest.include.length > 0) refuse('include', 'not in a stream');
 }
 

@@ -96,12 +96,12 @@ describe('a request', () => {
     [
       { file: 'a', language: 'not a language' },
       'INVALID_REQUEST',
-      'language: expected a language as en or pt-BR',
+      'language: expected a language such as en or pt-BR',
     ],
     [
       { file: 'a', language: 'en-ab-cd-ab' },
       'INVALID_REQUEST',
-      'language: expected a language as en or pt-BR',
+      'language: expected a language such as en or pt-BR',
     ],
     [{ file: 'a', response_format: 'xml' }, 'INVALID_REQUEST', 'response_format: expected'],
     [{ file: 'a', response_format: 'srt' }, 'UNSUPPORTED', 'response_format: srt needs times'],

@@ -80,7 +80,7 @@ export function readGraphFile(file: string): GraphFile {
     if (!domains.has(MICROSOFT)) parts.rest.model.push(bytesField(MODEL.opset, microsoftOpset()));
     return parts;
   } catch (cause) {
-    throw invalid(`${file} is damaged, or no ONNX model`, cause);
+    throw invalid(`${file} is damaged, or not an ONNX model`, cause);
   } finally {
     fs.closeSync(descriptor);
   }

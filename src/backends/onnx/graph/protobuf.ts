@@ -44,7 +44,7 @@ export class Reader {
       }
       const length = kind === BYTES ? this.#varint(tag.next) : fixed(kind, tag.next);
       at = length.next + length.value;
-      if (at > to) throw new RangeError('a field ends behind its message');
+      if (at > to) throw new RangeError('a field ends after its message');
       yield { number, kind, start, from: length.next, to: at, end: at };
     }
   }
