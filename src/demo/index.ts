@@ -1,6 +1,6 @@
 /**
  * What `npm start` runs: the library's main job, on the embedded model or on the one named on the command line; with `--synthetic` how fast
- * a model of real size is.
+ * a full-size model is.
  * Plain text when piped; colour on a terminal unless NO_COLOR is set, or with FORCE_COLOR.
  */
 import { spawnSync } from 'node:child_process';
@@ -76,7 +76,7 @@ async function main(model: string | undefined): Promise<void> {
   if (model === undefined)
     print(
       dim(
-        'This model is too small to gain by that: npm start -- --synthetic shows what one of real size gains',
+        'This model is too small to gain from that: npm start -- --synthetic shows what a full-size one gains',
       ),
     );
 

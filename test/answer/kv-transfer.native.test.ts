@@ -185,8 +185,8 @@ describe('a handle', () => {
       [{ do_remote_decode: 'yes' }, /expected true or false/],
       [{ do_remote_decode: true, handle: '0' }, /without the handle/],
       [{ do_remote_prefill: true }, /got nothing/],
-      [{ handle: '../../etc/passwd' }, /one that an answer gave/],
-      [{ handle: 7 }, /one that an answer gave/],
+      [{ handle: '../../etc/passwd' }, /one that an answer returned/],
+      [{ handle: 7 }, /one that an answer returned/],
     ] as const)
       await fails(from, params, message);
     expect(

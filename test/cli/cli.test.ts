@@ -70,7 +70,7 @@ describe('onpolicy', () => {
     [['transcribe', 'a', 'b'], /too many arguments/],
     [['transcribe', './none.wav'], /transcribe: cannot read .\/none.wav/],
     [['bench', '--sequences', 'x'], /expected integers/],
-    [['bench', '--synthetic', '--model', 'm.gguf'], /--synthetic: expected without --model/],
+    [['bench', '--synthetic', '--model', 'm.gguf'], /--synthetic: expected no --model/],
   ])('says what is wrong with %j', async (words, message) => {
     const { exitCode, output, errors } = await command([...words, '--home', newHome()]);
     expect(exitCode).toBeGreaterThan(0);
