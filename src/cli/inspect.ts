@@ -22,7 +22,7 @@ export const inspect = command({
     context: number('tokens of a prompt and its answer'),
     sequences: number('answers at once'),
     'cache-type': text('T', 'f32, f16, q8_0 or q4_0'),
-    'sliding-window': text('W', 'window: layers that see only a window cache no more than it'),
+    'sliding-window': text('W', 'window: sliding-window layers cache only the window'),
     ...HUB_FLAGS,
     ...JSON_FLAG,
   },

@@ -15,7 +15,7 @@ export const SERVE_FLAGS = {
   gpu: text('G', 'auto, cuda, vulkan, metal or off'),
   'gpu-layers': text('N', 'layers on the GPU, or auto'),
   'cache-type': text('T', 'f32, f16, q8_0 or q4_0'),
-  'sliding-window': text('W', 'window: layers that see only a window cache no more than it'),
+  'sliding-window': text('W', 'window: sliding-window layers cache only the window'),
   scheduling: text('P', 'fcfs or priority'),
 } as const;
 
