@@ -1,5 +1,5 @@
 // @ts-check
-/** An answer held to a JSON Schema that zod writes: the model can write nothing else, so it always parses. */
+/** An answer constrained to a JSON Schema that zod writes: the model can write nothing else, so it always parses. */
 import { createCompletion } from 'onpolicy';
 import { z } from 'zod';
 

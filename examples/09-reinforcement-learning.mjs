@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * Reinforcement learning in a loop: sample, score, train, sample again. The embedded model tells stories, but not about what
- * it is asked for in words that it has never seen; a quarter of a minute later it does. Writes the rewards as learning-curve.svg.
+ * Reinforcement learning in a loop: sample, score, train, sample again. The embedded model is asked for stories in words that
+ * it has never seen. At first they are about something else, a quarter of a minute later not. Writes the rewards as learning-curve.svg.
  */
 import { createRuntime } from 'onpolicy';
 import { writeCurve } from './lib/curve.mjs';

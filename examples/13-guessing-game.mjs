@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * A game of several turns with a reward at its end: the model guesses a number in three tries, and hears after each how far off it is, in
+ * A game of several turns with a reward at its end: the model guesses a number in three tries, and is told "greater" or "less" after each, in
  * words that it has never seen. Writes the share of games that it wins with numbers it was never trained on as guessing-curve.svg.
  */
 import { createRuntime } from 'onpolicy';

@@ -1,5 +1,5 @@
 // @ts-check
-/** Many texts -> JSON of each, in a file. Run it again after it was ended: it goes on where it was, and does nothing twice. */
+/** Many texts -> JSON of each, in a file. Run it again after it was ended: it continues where it stopped, and does nothing twice. */
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { createRuntime } from 'onpolicy';
@@ -8,7 +8,7 @@ import { z } from 'zod';
 const Person = z.object({ name: z.string(), age: z.int().min(0).max(150), city: z.string() });
 const schema = z.toJSONSchema(Person);
 
-/** Texts out of anything: a folder, a database, a CSV file. They are never held in memory all together. */
+/** Texts from anywhere: a folder, a database, a CSV file. They are never all in memory at once. */
 async function* texts() {
   for (const [i, name] of ['Omar', 'Nina', 'Olga', 'Hugo', 'Lena', 'Ivan'].entries())
     for (const city of ['Delhi', 'Paris', 'Cairo', 'Lima'])

@@ -1,7 +1,7 @@
 // @ts-check
 /**
  * A strategy of several turns, learnt from one reward at the end: a weather station may say "same weather as in Oslo", and so on. The model
- * must ask on until one says what the weather is, and answer with that and its city. It begins with giving up or making an answer up.
+ * must ask on until one says what the weather is, and answer with that and its city. At first it gives up or makes an answer up.
  * `node examples/16-references.mjs 1 2 3` learns with three seeds. Writes the share of right answers about cities that it was never trained
  * on as references-curve.svg.
  */

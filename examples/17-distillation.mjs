@@ -1,7 +1,7 @@
 // @ts-check
 /**
  * A prompt that becomes weights: the embedded model calls `calculate` where its prompt lists that tool, and makes results up elsewhere. It
- * teaches itself, with the tool in the teacher's prompt only: first from the teacher's answers, then from what the teacher thinks of its
+ * teaches itself, with the tool in the teacher's prompt only: first from the teacher's answers, then from the teacher's scores of its
  * own. `node examples/17-distillation.mjs 1 2 3` takes three seeds. Writes the share of held-out calls right as distillation-curve.svg.
  */
 import { createRuntime } from 'onpolicy';
