@@ -11,9 +11,9 @@ const TOKENS = [1, 8, 32, 512];
 const TURN_SECONDS = 0.15;
 const KERNELS = [
   'buffer-type',
-  'engine-functions',
   'formats',
   'experts',
+  'hook',
   'kernels',
   'matmul',
   'node',

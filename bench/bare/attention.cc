@@ -18,6 +18,7 @@
 
 #include "attention/hook.h"
 #include "matmul/buffer-type.h"
+#include "matmul/hook.h"
 
 namespace {
 
@@ -148,19 +149,20 @@ int main(int argc, char** argv) {
   ggml_backend_load_all_from_path(settings["libraries"].c_str());
   ggml_backend_dev_t cpu = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
   if (!cpu) Fail("no CPU backend");
-  onpolicy::matmul::EngineFunctions functions;
+#define ONPOLICY_LINK(name) onpolicy::g_library.name = ::name;
+  ONPOLICY_LIBRARY_FUNCTIONS(ONPOLICY_LINK)
   std::string problem;
   const auto* products = onpolicy::matmul::BestKernels();
-  if (!products || !onpolicy::matmul::FindEngineFunctions(cpu, &functions, &problem)) Fail("no kernels: " + problem);
-  auto& types = functions.extra_buffer_types();
-  types.insert(types.begin(), onpolicy::matmul::MakeBufferType(cpu, functions, *products));
+  if (!products || !onpolicy::matmul::Hook(cpu, onpolicy::matmul::MakeBufferType(cpu, *products), &problem)) Fail("no kernels: " + problem);
+  ggml_backend_reg_t reg = ggml_backend_dev_backend_reg(cpu);
+  const auto find = [&](const char* name) { return ggml_backend_reg_get_proc_address(reg, name); };
+  const auto set_threads = onpolicy::g_library.ggml_backend_set_n_threads =
+      reinterpret_cast<ggml_backend_set_n_threads_t>(find("ggml_backend_set_n_threads"));
   const auto& installed = onpolicy::attention::Install(cpu);
   if (!installed.kernels) Fail("none of our kernels: " + installed.problem);
   ggml_backend_t backend = ggml_backend_dev_init(cpu, nullptr);
-  ggml_backend_reg_t reg = ggml_backend_dev_backend_reg(cpu);
-  const auto find = [&](const char* name) { return ggml_backend_reg_get_proc_address(reg, name); };
   ggml_threadpool_params params = ggml_threadpool_params_default(threads);
-  reinterpret_cast<ggml_backend_set_n_threads_t>(find("ggml_backend_set_n_threads"))(backend, threads);
+  set_threads(backend, threads);
   reinterpret_cast<decltype(&ggml_backend_cpu_set_threadpool)>(find("ggml_backend_cpu_set_threadpool"))(
       backend, reinterpret_cast<decltype(&ggml_threadpool_new)>(find("ggml_threadpool_new"))(&params));
   std::vector<std::pair<const Shape*, const Case*>> runs;

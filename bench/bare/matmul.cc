@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "matmul/buffer-type.h"
+#include "matmul/hook.h"
 
 namespace {
 
@@ -65,15 +66,13 @@ class Engine {
   Engine(const std::string& libraries, int threads, const np::Kernels& kernels) {
     ggml_backend_load_all_from_path(libraries.c_str());
     cpu_ = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
-    np::EngineFunctions functions;
+    if (!cpu_) Fail("no CPU backend");
+#define ONPOLICY_LINK(name) onpolicy::g_library.name = ::name;
+    ONPOLICY_LIBRARY_FUNCTIONS(ONPOLICY_LINK)
+    ours_ = np::MakeBufferType(cpu_, kernels);
     std::string problem;
-    if (!cpu_ || !np::FindEngineFunctions(cpu_, &functions, &problem)) Fail("no CPU backend: " + problem);
-    auto& types = functions.extra_buffer_types();
-    if (!types.empty()) own_ = types.front();
-    ours_ = np::MakeBufferType(cpu_, functions, kernels);
-    types.insert(types.begin(), ours_);
+    if (!np::Hook(cpu_, ours_, &problem)) Fail("no matmuls of our own: " + problem);
     backend_ = ggml_backend_dev_init(cpu_, nullptr);
-    functions.ggml_backend_cpu_set_n_threads(backend_, threads);
     ggml_backend_reg_t reg = ggml_backend_dev_backend_reg(cpu_);
     const auto find = [&](const char* name) { return ggml_backend_reg_get_proc_address(reg, name); };
     ggml_threadpool_params params = ggml_threadpool_params_default(threads);
@@ -81,6 +80,10 @@ class Engine {
     const auto use = reinterpret_cast<decltype(&ggml_backend_cpu_set_threadpool)>(find("ggml_backend_cpu_set_threadpool"));
     if (!create || !use) Fail("the CPU backend offers no thread pool");
     use(backend_, create(&params));
+    reinterpret_cast<ggml_backend_set_n_threads_t>(find("ggml_backend_set_n_threads"))(backend_, threads);
+    const auto types = reinterpret_cast<ggml_backend_dev_get_extra_bufts_t>(find("ggml_backend_dev_get_extra_bufts"));
+    for (auto* type = types ? types(cpu_) : nullptr; type && *type; ++type)
+      if (*type != ours_) own_ = *type;
   }
 
   ggml_backend_t backend() const { return backend_; }

@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "matmul/engine-functions.h"
+#include "matmul/cpu-backend.h"
 
 namespace onpolicy::attention {
 

@@ -1,6 +1,5 @@
 #include "attention/hook.h"
 
-
 #include "attention/cell-order.h"
 #include "attention/invariance.h"
 #include "attention/low-rank.h"
@@ -20,7 +19,6 @@ namespace {
 
 constexpr size_t kAlignment = 64;
 
-matmul::EngineFunctions g_functions;
 const Kernels* g_kernels = nullptr;
 Installation g_installation;
 thread_local bool t_is_wanted = false;
@@ -36,7 +34,7 @@ struct CheckedNodes {
     if (!t_check) return;
     const bool is_ours = t_is_wanted && (AttentionOf(node) || IsLowRank(node));
     if (node->op == GGML_OP_FLASH_ATTN_EXT && !is_ours) t_check->has_own_attention_ = false;
-    if (t_check->variant_.empty()) t_check->variant_ = VariantNode(g_functions, node, is_ours);
+    if (t_check->variant_.empty()) t_check->variant_ = VariantNode(node, is_ours);
   }
 };
 
@@ -80,7 +78,7 @@ class Node : public ggml::cpu::tensor_traits {
     const Plan plan(attention, params->nth);
     const auto address = reinterpret_cast<uintptr_t>(params->wdata);
     auto* work = reinterpret_cast<uint8_t*>((address + kAlignment - 1) / kAlignment * kAlignment);
-    matmul::Team team(g_functions, params, node);
+    matmul::Team team(params, node);
     team.Wait();
     for (int64_t task = team.Next(); task < plan.tasks(); task = team.Next()) plan.Run(*g_kernels, task, params->ith, work);
     if (plan.merges() == 0) return true;
@@ -190,9 +188,9 @@ ggml::cpu::tensor_traits* TraitsOf(const ggml_tensor* node) {
 
 const Installation& Install(ggml_backend_dev_t cpu) {
   g_kernels = BestKernels();
-  if (!g_kernels || !matmul::FindEngineFunctions(cpu, &g_functions, &g_installation.problem)) return g_installation;
+  if (!g_kernels) return g_installation;
   matmul::SetOperations(TraitsOf);
-  g_installation.problem = SelfTest(g_functions, cpu).Problem();
+  g_installation.problem = SelfTestProblem(cpu);
   if (g_installation.problem.empty()) g_installation.kernels = g_kernels->name;
   else matmul::SetOperations(nullptr);
   return g_installation;

@@ -49,13 +49,13 @@ bool AreExpertsRowByRow(const ggml_tensor* weights) {
 
 }  // namespace
 
-std::string VariantNode(const matmul::EngineFunctions& engine, const ggml_tensor* node, bool is_ours) {
+std::string VariantNode(const ggml_tensor* node, bool is_ours) {
   if (is_ours || IsRowByRow(node->op)) return "";
   if (node->op == GGML_OP_MUL_MAT && IsRowByRow(node->src[0])) return "";
   if (node->op == GGML_OP_MUL_MAT_ID && AreExpertsRowByRow(node->src[0])) return "";
-  std::string text = engine.ggml_op_name(node->op);
+  std::string text = Api().ggml_op_name(node->op);
   if (const ggml_tensor* weights = node->src[0])
-    text += " of " + std::string(weights->name) + " (" + engine.ggml_type_name(weights->type) + ")";
+    text += " of " + std::string(weights->name) + " (" + Api().ggml_type_name(weights->type) + ")";
   return text;
 }
 

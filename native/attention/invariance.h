@@ -2,11 +2,11 @@
 #pragma once
 #include <string>
 
-#include "matmul/engine-functions.h"
+#include "matmul/cpu-backend.h"
 
 namespace onpolicy::attention {
 
 // Empty if it has, else what the node is. `is_ours`: whether this addon computes it.
-std::string VariantNode(const matmul::EngineFunctions& engine, const ggml_tensor* node, bool is_ours);
+std::string VariantNode(const ggml_tensor* node, bool is_ours);
 
 }  // namespace onpolicy::attention

@@ -1,7 +1,7 @@
 // Matmuls with the two factors of an adapter, y = b (a x), as the engine's threads share them. A token has the same bits in any batch.
 #pragma once
 #include "attention/kernels.h"
-#include "matmul/engine-functions.h"
+#include "matmul/cpu-backend.h"
 
 namespace onpolicy::attention {
 

@@ -3,7 +3,7 @@
 #pragma once
 #include <cstring>
 
-#include "matmul/engine-functions.h"
+#include "matmul/cpu-backend.h"
 
 namespace onpolicy::attention {
 

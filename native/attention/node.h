@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "attention/attention.h"
-#include "matmul/engine-functions.h"
+#include "matmul/cpu-backend.h"
 
 namespace onpolicy::attention {
 

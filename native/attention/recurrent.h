@@ -2,7 +2,7 @@
 // after the other, so they have the same bits however a prompt is cut.
 #pragma once
 #include "attention/kernels.h"
-#include "matmul/engine-functions.h"
+#include "matmul/cpu-backend.h"
 
 namespace onpolicy::attention {
 

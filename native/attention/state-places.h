@@ -4,7 +4,7 @@
 #pragma once
 #include <cstdint>
 
-#include "matmul/engine-functions.h"
+#include "matmul/cpu-backend.h"
 
 namespace onpolicy::attention {
 

@@ -53,8 +53,6 @@ std::unique_ptr<Device> Device::Open(const std::string& device, int threads) {
       throw Failure("BACKEND_FAILED", std::string("cannot start ") + api.ggml_backend_dev_name(one));
     opened->backends_.push_back(backend);
   }
-  opened->set_threads_ = reinterpret_cast<ggml_backend_set_n_threads_t>(api.ggml_backend_reg_get_proc_address(
-      api.ggml_backend_dev_backend_reg(cpu), "ggml_backend_set_n_threads"));
   opened->share_ = std::make_unique<ThreadBudget::User>(threads);
   if (api.ggml_backend_cpu_set_threadpool)
     api.ggml_backend_cpu_set_threadpool(opened->backends_.back(), opened->pool_->get());
@@ -81,7 +79,7 @@ void Device::Run(Graph& graph) {
   if (!api.ggml_backend_sched_alloc_graph(scheduler_, graph.get()))
     throw Failure("OUT_OF_MEMORY", "a layer's graph does not fit into the memory of " + name_);
   const ThreadBudget::Share share(*share_, uses_all_ ? threads_ : 1);
-  if (set_threads_) set_threads_(backends_.back(), share.threads());
+  api.ggml_backend_set_n_threads(backends_.back(), share.threads());
   std::string reason;
   bool is_done = false;
   try {

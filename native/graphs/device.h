@@ -80,7 +80,6 @@ class Device {
   bool uses_all_ = true;
   std::unique_ptr<ThreadPool> pool_;  // of the CPU
   std::unique_ptr<ThreadBudget::User> share_;
-  ggml_backend_set_n_threads_t set_threads_ = nullptr;
   std::atomic<bool> aborted_{false};
   bool is_lost_ = false;  // a GPU failed while it computed
 };

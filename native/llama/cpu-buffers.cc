@@ -15,11 +15,10 @@ constexpr size_t kLeast = size_t{1} << 20;  // smaller buffers are left to the e
 
 ggml_backend_buffer_type_i g_engine_type;
 ggml_backend_buffer_i g_system_buffer;
-decltype(&ggml_backend_buffer_init) g_new_buffer = nullptr;
 
 ggml_backend_buffer_t Allocate(ggml_backend_buffer_type_t type, size_t size) {
   void* memory = size >= kLeast ? TakeHugePages(size) : nullptr;
-  return memory ? g_new_buffer(type, g_system_buffer, memory, size) : g_engine_type.alloc_buffer(type, size);
+  return memory ? Api().ggml_backend_buffer_init(type, g_system_buffer, memory, size) : g_engine_type.alloc_buffer(type, size);
 }
 
 void Free(ggml_backend_buffer_t buffer) { FreeSystemMemory(buffer->context, buffer->size); }
@@ -32,7 +31,8 @@ void Clear(ggml_backend_buffer_t buffer, uint8_t value) {
 
 }  // namespace
 
-void UseSystemMemory(const Library& library, ggml_backend_dev_t cpu) {
+void UseSystemMemory(ggml_backend_dev_t cpu) {
+  const Library& library = Api();
   ggml_backend_buffer_type_t type = library.ggml_backend_dev_buffer_type(cpu);
   // The engine keeps pointers into this addon until the process ends.
   ggml_backend_buffer_t sample = StayLoaded() ? library.ggml_backend_buft_alloc_buffer(type, 1) : nullptr;
@@ -42,13 +42,12 @@ void UseSystemMemory(const Library& library, ggml_backend_dev_t cpu) {
   g_system_buffer.free_buffer = Free;
   g_system_buffer.clear = Clear;
   g_engine_type = type->iface;
-  g_new_buffer = library.ggml_backend_buffer_init;
   type->iface.alloc_buffer = Allocate;
 }
 
 }  // namespace onpolicy
 #else
 namespace onpolicy {
-void UseSystemMemory(const Library&, ggml_backend_dev_t) {}
+void UseSystemMemory(ggml_backend_dev_t) {}
 }  // namespace onpolicy
 #endif

@@ -39,14 +39,13 @@ std::string FindLibraryFile(const std::string& folder, const std::string& stem) 
 }
 
 std::mutex g_library_mutex;
-Library g_library;
 bool g_is_open = false;
 
 // Of the engine's libraries and of the backends they opened.
-void IgnoreAllAsserts(const Library& library, const std::vector<void*>& handles) {
+void IgnoreAllAsserts(const std::vector<void*>& handles) {
   for (const void* handle : handles) IgnoreAsserts(handle);
-  for (size_t i = 0; i < library.ggml_backend_dev_count(); ++i) {
-    ggml_backend_reg_t backend = library.ggml_backend_dev_backend_reg(library.ggml_backend_dev_get(i));
+  for (size_t i = 0; i < Api().ggml_backend_dev_count(); ++i) {
+    ggml_backend_reg_t backend = Api().ggml_backend_dev_backend_reg(Api().ggml_backend_dev_get(i));
     IgnoreAsserts(reinterpret_cast<const void*>(backend->iface.get_name));
   }
 }
@@ -55,15 +54,15 @@ size_t g_largest_buffer = 0;
 
 // Cuts what the CPU allocates into several buffers. ggml's own types take memory of any size in one piece; that of packed weights, which is
 // no allocator's, may be.
-void LimitBuffers(const Library& library, ggml_backend_dev_t cpu, ggml_backend_reg_t reg, size_t largest_buffer) {
+void LimitBuffers(ggml_backend_dev_t cpu, ggml_backend_reg_t reg, size_t largest_buffer) {
   if (largest_buffer == 0) return;
   g_largest_buffer = largest_buffer;
   const auto limit = [](ggml_backend_buffer_type_t type) {
     if (!type->iface.get_max_size) type->iface.get_max_size = [](ggml_backend_buffer_type_t) { return g_largest_buffer; };
   };
-  limit(library.ggml_backend_dev_buffer_type(cpu));
+  limit(Api().ggml_backend_dev_buffer_type(cpu));
   const auto extra_types = reinterpret_cast<ggml_backend_dev_get_extra_bufts_t>(
-      library.ggml_backend_reg_get_proc_address(reg, "ggml_backend_dev_get_extra_bufts"));
+      Api().ggml_backend_reg_get_proc_address(reg, "ggml_backend_dev_get_extra_bufts"));
   for (auto* type = extra_types ? extra_types(cpu) : nullptr; type && *type; ++type) limit(*type);
 }
 
@@ -75,7 +74,8 @@ void OnLog(enum ggml_log_level level, const char* text, void*) { LogLine(static_
 
 }  // namespace
 
-bool HasGpuDevice(const Library& api) {
+bool HasGpuDevice() {
+  const Library& api = Api();
   for (size_t i = 0; i < api.ggml_backend_dev_count(); ++i) {
     const auto type = api.ggml_backend_dev_type(api.ggml_backend_dev_get(i));
     if (type == GGML_BACKEND_DEVICE_TYPE_GPU || type == GGML_BACKEND_DEVICE_TYPE_IGPU) return true;
@@ -132,28 +132,29 @@ void OpenLibrary(const std::string& folder, const std::string& wanted_version, c
     throw Failure("NATIVE_UNAVAILABLE", "the engine's libraries in " + folder + " are version " + library.version +
                                             "; this addon needs version " + wanted_version +
                                             (missing.empty() ? "" : " (missing there: " + missing + ")"));
-  library.ggml_set_abort_callback(OnFatal);
-  library.llama_log_set(OnLog, nullptr);
-  library.llama_backend_init();
-  library.ggml_backend_load_all_from_path(folder.c_str());
-  for (const std::string& file : extra_backends)
-    if (!HasGpuDevice(library)) library.ggml_backend_load(file.c_str());
-  IgnoreAllAsserts(library, handles);
-  ggml_backend_dev_t cpu = library.ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
-  if (!cpu) throw Failure("NATIVE_UNAVAILABLE", "no CPU backend fits this machine in " + folder);
-  ggml_backend_reg_t reg = library.ggml_backend_dev_backend_reg(cpu);
-  library.ggml_threadpool_new = reinterpret_cast<decltype(library.ggml_threadpool_new)>(
-      library.ggml_backend_reg_get_proc_address(reg, "ggml_threadpool_new"));
-  library.ggml_backend_cpu_set_threadpool = reinterpret_cast<decltype(library.ggml_backend_cpu_set_threadpool)>(
-      library.ggml_backend_reg_get_proc_address(reg, "ggml_backend_cpu_set_threadpool"));
-  if (matmul::Install(cpu).kernels) attention::Install(cpu);  // first: the engine keeps the list of types that it is asked for
-  UseSystemMemory(library, cpu);
-  LimitBuffers(library, cpu, reg, largest_buffer);
   g_library = std::move(library);
+  const Library& api = Api();
+  api.ggml_set_abort_callback(OnFatal);
+  api.llama_log_set(OnLog, nullptr);
+  api.llama_backend_init();
+  api.ggml_backend_load_all_from_path(folder.c_str());
+  for (const std::string& file : extra_backends)
+    if (!HasGpuDevice()) api.ggml_backend_load(file.c_str());
+  IgnoreAllAsserts(handles);
+  ggml_backend_dev_t cpu = api.ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
+  if (!cpu) throw Failure("NATIVE_UNAVAILABLE", "no CPU backend fits this machine in " + folder);
+  ggml_backend_reg_t reg = api.ggml_backend_dev_backend_reg(cpu);
+  const auto find_of_cpu = [reg](auto& function, const char* name) {
+    function = reinterpret_cast<std::decay_t<decltype(function)>>(Api().ggml_backend_reg_get_proc_address(reg, name));
+  };
+  find_of_cpu(g_library.ggml_threadpool_new, "ggml_threadpool_new");
+  find_of_cpu(g_library.ggml_backend_cpu_set_threadpool, "ggml_backend_cpu_set_threadpool");
+  find_of_cpu(g_library.ggml_backend_set_n_threads, "ggml_backend_set_n_threads");
+  if (matmul::Install(cpu).kernels) attention::Install(cpu);  // first: the engine keeps the list of types that it is asked for
+  UseSystemMemory(cpu);
+  LimitBuffers(cpu, reg, largest_buffer);
   g_is_open = true;
 }
-
-const Library& Api() { return g_library; }
 
 bool IsLibraryOpen() {
   std::lock_guard<std::mutex> lock(g_library_mutex);

@@ -73,7 +73,7 @@ std::shared_ptr<Model> Model::LoadAlone(const ModelOptions& options) {
     bool stopped = false;
   } progress{options};
   llama_model_params params = api.llama_model_default_params();
-  const bool use_gpu = options.use_gpu && options.gpu_layers != 0 && HasGpuDevice(api);
+  const bool use_gpu = options.use_gpu && options.gpu_layers != 0 && HasGpuDevice();
   std::vector<ggml_backend_dev_t> devices;
   for (const std::string& name : options.devices) {
     devices.push_back(api.ggml_backend_dev_by_name(name.c_str()));

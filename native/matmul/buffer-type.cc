@@ -24,7 +24,6 @@ constexpr size_t kAlignment = 64;
 constexpr size_t kReadAhead = 8192;           // kernels fetch what follows the last panel
 constexpr size_t kBytesPerThread = size_t{1} << 20;  // less is packed on one thread
 
-EngineFunctions g_functions;
 ggml_backend_buffer_type g_type;
 OperationFunction* g_operation = nullptr;
 thread_local Packing* t_packing = nullptr;
@@ -60,7 +59,7 @@ struct WeightBuffer {
     void* memory = size > 0 && t_packing ? t_packing->memory_.Take(Reserved(size)) : nullptr;
     if (size > 0 && !memory) memory = TakeHugePages(Reserved(size));
     if (size > 0 && !memory) return nullptr;
-    return g_functions.ggml_backend_buffer_init(type, functions, memory, size);
+    return Api().ggml_backend_buffer_init(type, functions, memory, size);
   }
 
   static size_t Reserved(size_t size) { return RoundedToHugePages(size + kReadAhead); }
@@ -80,7 +79,7 @@ struct WeightBuffer {
   }
 
   static void Set(ggml_backend_buffer_t buffer, ggml_tensor* tensor, const void* data, size_t offset, size_t size) {
-    const size_t whole = g_functions.ggml_nbytes(tensor);
+    const size_t whole = Api().ggml_nbytes(tensor);
     if (size < whole) {
       std::vector<uint8_t> bytes(whole);
       Get(buffer, tensor, bytes.data(), 0, whole);
@@ -94,7 +93,7 @@ struct WeightBuffer {
   }
 
   static void Get(ggml_backend_buffer_t, const ggml_tensor* tensor, void* data, size_t offset, size_t size) {
-    std::vector<uint8_t> bytes(g_functions.ggml_nbytes(tensor));
+    std::vector<uint8_t> bytes(Api().ggml_nbytes(tensor));
     Share(tensor, [&](const PackedMatrix& matrix, int64_t index, int64_t first, int64_t last) {
       UnpackPanels(matrix, first, last, bytes.data() + index * tensor->nb[2]);
     });
@@ -106,7 +105,7 @@ struct WeightBuffer {
   static void Share(const ggml_tensor* tensor, const Work& work) {
     const int64_t panels = MatrixOf(tensor, 0).panel_count(), all = MatrixCount(tensor) * panels;
     const int64_t most = std::clamp<int64_t>(std::thread::hardware_concurrency(), 1, 8);
-    const int64_t threads = std::clamp<int64_t>(static_cast<int64_t>(g_functions.ggml_nbytes(tensor) / kBytesPerThread), 1, most);
+    const int64_t threads = std::clamp<int64_t>(static_cast<int64_t>(Api().ggml_nbytes(tensor) / kBytesPerThread), 1, most);
     OnThreads(static_cast<int>(threads), [&](int64_t i) {
       for (int64_t panel = all * i / threads, end = all * (i + 1) / threads; panel < end;) {
         const int64_t index = panel / panels, last = std::min(end, (index + 1) * panels);
@@ -117,17 +116,16 @@ struct WeightBuffer {
   }
 };
 
-ggml_backend_buffer_type_t MakeBufferType(ggml_backend_dev_t cpu, const EngineFunctions& functions, const Kernels& kernels) {
+ggml_backend_buffer_type_t MakeBufferType(ggml_backend_dev_t cpu, const Kernels& kernels) {
   static ExtraType extra;
-  g_functions = functions;
-  SetNodeFunctions(g_functions, kernels);
+  SetNodeKernels(kernels);
   g_type.iface.get_name = [](ggml_backend_buffer_type_t) { return "ONPOLICY_PRODUCTS"; };
   g_type.iface.alloc_buffer = WeightBuffer::Allocate;
   g_type.iface.get_alignment = [](ggml_backend_buffer_type_t) { return kAlignment; };
   g_type.iface.get_max_size = [](ggml_backend_buffer_type_t) { return SIZE_MAX; };
   g_type.iface.get_alloc_size = [](ggml_backend_buffer_type_t, const ggml_tensor* tensor) {
     const Format* format = PackedFormat(tensor);
-    if (!format) return g_functions.ggml_nbytes(tensor);
+    if (!format) return Api().ggml_nbytes(tensor);
     return static_cast<size_t>(MatrixCount(tensor)) * PackedBytes(*format, tensor->ne[0], tensor->ne[1]);
   };
   g_type.device = cpu;
@@ -146,7 +144,7 @@ Packing::~Packing() { t_packing = outer_; }
 
 namespace onpolicy::matmul {
 
-ggml_backend_buffer_type_t MakeBufferType(ggml_backend_dev_t, const EngineFunctions&, const Kernels&) { return nullptr; }
+ggml_backend_buffer_type_t MakeBufferType(ggml_backend_dev_t, const Kernels&) { return nullptr; }
 void SetOperations(OperationFunction*) {}
 Packing::Packing(bool, size_t) : memory_(0), outer_(nullptr) {}
 Packing::~Packing() {}

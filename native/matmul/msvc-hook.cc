@@ -141,7 +141,7 @@ bool IsWritable(const void* place) {
 
 }  // namespace
 
-bool Hook(ggml_backend_dev_t cpu, const EngineFunctions&, ggml_backend_buffer_type_t type, std::string* problem) {
+bool Hook(ggml_backend_dev_t cpu, ggml_backend_buffer_type_t type, std::string* problem) {
   const Image image(reinterpret_cast<const void*>(cpu->iface.get_name));
   const auto fail = [&](const char* why) {
     *problem = why;
@@ -170,7 +170,7 @@ bool Hook(ggml_backend_dev_t cpu, const EngineFunctions&, ggml_backend_buffer_ty
   return true;
 }
 
-void Unhook(ggml_backend_dev_t cpu, const EngineFunctions&) {
+void Unhook(ggml_backend_dev_t cpu) {
   g_original.repack->context = g_original.object;
   cpu->reg->iface.get_proc_address = g_original.get_proc_address;
   cpu->iface.supports_buft = g_original.supports_buft;

@@ -19,7 +19,6 @@ namespace {
 constexpr int64_t kPiecesPerThread = 8;  // so that threads end at about the same time
 constexpr int64_t kManyTokens = 64;      // that compute longer than memory takes: then twice the pieces
 
-const EngineFunctions* g_engine = nullptr;
 const Kernels* g_node_kernels = nullptr;
 
 uint8_t* WorkOf(const ggml_compute_params* params) {
@@ -41,7 +40,7 @@ class Matmuls : public ggml::cpu::tensor_traits {
     auto* rounded = reinterpret_cast<int32_t*>(WorkOf(params));
     const size_t numbers = RoundedBytes(*matrix.format, matrix.width, x->ne[1]) / sizeof(int32_t);  // of a matrix of x
     const int64_t thread = params->ith, threads = params->nth;
-    Team team(*g_engine, params, op);
+    Team team(params, op);
     ForEachMatrix(op, [&](int64_t index, int64_t, size_t at, size_t) {
       RoundBlocks(*g_node_kernels, *matrix.format, matrix.width, {static_cast<const char*>(x->data) + at, x->nb[1], x->ne[1]},
                   matrix.blocks() * thread / threads, matrix.blocks() * (thread + 1) / threads,
@@ -85,7 +84,7 @@ class ExpertMatmuls : public ggml::cpu::tensor_traits {
   bool compute_forward(ggml_compute_params* params, ggml_tensor* op) override {
     const ExpertPlan plan = PlanOf(op, params->nth);
     uint8_t* work = WorkOf(params);
-    Team team(*g_engine, params, op);
+    Team team(params, op);
     plan.Round(params->ith, work);
     team.Wait();
     plan.Multiply(params->ith, work, [&] { return team.Next(); });
@@ -125,10 +124,7 @@ ggml::cpu::tensor_traits* NodeTraits(const ggml_tensor* node) {
   return &matmuls;
 }
 
-void SetNodeFunctions(const EngineFunctions& functions, const Kernels& kernels) {
-  g_engine = &functions;
-  g_node_kernels = &kernels;
-}
+void SetNodeKernels(const Kernels& kernels) { g_node_kernels = &kernels; }
 
 }  // namespace onpolicy::matmul
 

@@ -1,6 +1,6 @@
 // Nodes of ggml's graph with packed weights -> their matmuls, run by all of ggml's threads.
 #pragma once
-#include "matmul/engine-functions.h"
+#include "matmul/cpu-backend.h"
 #include "matmul/matmul.h"
 
 namespace onpolicy::matmul {
@@ -17,7 +17,7 @@ PackedMatrix MatrixOf(const ggml_tensor* weights, int64_t index);
 // What ggml calls for a matmul.
 ggml::cpu::tensor_traits* NodeTraits(const ggml_tensor* node);
 
-// Once, before the others. `functions` and `kernels` live as long as the process.
-void SetNodeFunctions(const EngineFunctions& functions, const Kernels& kernels);
+// Once, before the others. They live as long as the process.
+void SetNodeKernels(const Kernels& kernels);
 
 }  // namespace onpolicy::matmul

@@ -9,7 +9,7 @@
 
 #include <utility>
 
-#include "matmul/engine-functions.h"
+#include "matmul/cpu-backend.h"
 
 namespace onpolicy::matmul {
 
@@ -18,7 +18,7 @@ namespace onpolicy::matmul {
 // The engine's libraries export no such functions there, so the node has the counters: in parameters that ggml leaves zero.
 class ThreadCounters {
  public:
-  ThreadCounters(const EngineFunctions&, const ggml_compute_params* params, ggml_tensor* node)
+  ThreadCounters(const ggml_compute_params* params, ggml_tensor* node)
       : threads_(params->nth), arrived_(node->op_params[kFirst]), round_(node->op_params[kFirst + 1]), piece_(node->op_params[kFirst + 2]) {}
 
   void SetPiece(int piece) { piece_ = piece; }
@@ -46,17 +46,23 @@ class ThreadCounters {
 
 #else
 
+// Of the CPU backend's library, which alone of those for Linux exports them. Filled before nodes are computed.
+struct ThreadFunctions {
+  decltype(&::ggml_barrier) ggml_barrier = nullptr;
+  decltype(&::ggml_threadpool_chunk_set) ggml_threadpool_chunk_set = nullptr;
+  decltype(&::ggml_threadpool_chunk_add) ggml_threadpool_chunk_add = nullptr;
+};
+inline ThreadFunctions g_thread_functions;
+
 class ThreadCounters {
  public:
-  ThreadCounters(const EngineFunctions& engine, const ggml_compute_params* params, ggml_tensor*)
-      : engine_(engine), pool_(params->threadpool) {}
+  ThreadCounters(const ggml_compute_params* params, ggml_tensor*) : pool_(params->threadpool) {}
 
-  void SetPiece(int piece) { engine_.ggml_threadpool_chunk_set(pool_, piece); }
-  int64_t TakePiece() { return engine_.ggml_threadpool_chunk_add(pool_, 1); }
-  void Wait() { engine_.ggml_barrier(pool_); }
+  void SetPiece(int piece) { g_thread_functions.ggml_threadpool_chunk_set(pool_, piece); }
+  int64_t TakePiece() { return g_thread_functions.ggml_threadpool_chunk_add(pool_, 1); }
+  void Wait() { g_thread_functions.ggml_barrier(pool_); }
 
  private:
-  const EngineFunctions& engine_;
   ggml_threadpool* const pool_;
 };
 
@@ -66,8 +72,7 @@ class ThreadCounters {
 class Team {
  public:
   // Before all wait for each other.
-  Team(const EngineFunctions& engine, const ggml_compute_params* params, ggml_tensor* node)
-      : counters_(engine, params, node), first_(params->ith) {
+  Team(const ggml_compute_params* params, ggml_tensor* node) : counters_(params, node), first_(params->ith) {
     if (params->ith == 0) counters_.SetPiece(params->nth);
   }
 

@@ -1,0 +1,12 @@
+// ggml's CPU backend: what its own headers declare, which the build takes from the release whose version OpenLibrary requires.
+#pragma once
+#include "matmul/engine.h"
+
+#if defined(__GNUC__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-function"
+#endif
+#include <traits.h>  // ggml-cpu's own
+#if defined(__GNUC__)
+#pragma GCC diagnostic pop
+#endif
