@@ -14,7 +14,6 @@ const KERNELS = [
   'formats',
   'experts',
   'hook',
-  'kernels',
   'matmul',
   'node',
   'avx512-matmul',

@@ -209,7 +209,7 @@ __attribute__((target("avx2"))) void DotAvx2(int64_t times) {
 }
 
 double PeakOps(const np::Kernels& kernels, int threads) {
-  const bool is_wide = &kernels == np::kAvx512Kernels;
+  const bool is_wide = &kernels == &np::kAvx512Kernels;
   constexpr int64_t kTimes = 500'000;
   return 12.0 * kTimes * (is_wide ? 128 : 64) * RateOnThreads(threads, [&](int) { (is_wide ? DotAvx512 : DotAvx2)(kTimes); });
 }
@@ -239,7 +239,7 @@ int main(int argc, char** argv) {
   const double least = std::atof(settings["seconds"].c_str());  // of a turn
   const np::Kernels* kernels = np::BestKernels();
   for (const np::Kernels* other : np::kAllKernels)
-    if (other && settings["kernels"] == other->name && other->is_supported()) kernels = other;
+    if (settings["kernels"] == other->name && other->is_supported()) kernels = other;
   if (!kernels) Fail("the processor has none of our kernels");
   const Engine engine(settings["libraries"], threads, *kernels);
   ggml_backend_buffer_t memory = ggml_backend_buft_alloc_buffer(engine.plain(), size_t{256} << 20);

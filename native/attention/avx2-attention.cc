@@ -1,17 +1,13 @@
 // Kernels for AVX2: the lanes of a sum are two registers.
 #include "attention/kernels.h"
+#include "base/target.h"
 
 #ifdef ONPOLICY_X86_ATTENTION
 #include <immintrin.h>
 
 #include <initializer_list>
 
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("f16c,fma,avx2"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("f16c,fma,avx2")
-#endif
+ONPOLICY_BEGIN_TARGET("f16c,fma,avx2")
 
 namespace onpolicy::attention {
 namespace {
@@ -158,27 +154,13 @@ bool IsSupported() {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
 }
 
-constexpr Kernels kKernels = {
-    "avx2", IsSupported, Visible, Sum, {Attend<CellType::kF16>, Attend<CellType::kQ8_0>, Attend<CellType::kF32>}, Narrow, Widen, Delta, Convolve, AddWeighted};
-
 }  // namespace
 
-const Kernels* const kAvx2Kernels = &kKernels;
+constinit const Kernels kAvx2Kernels = {
+    "avx2", IsSupported, Visible, Sum, {Attend<CellType::kF16>, Attend<CellType::kQ8_0>, Attend<CellType::kF32>}, Narrow, Widen, Delta, Convolve, AddWeighted};
 
 }  // namespace onpolicy::attention
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
-
-#else
-
-namespace onpolicy::attention {
-
-const Kernels* const kAvx2Kernels = nullptr;
-
-}  // namespace onpolicy::attention
+ONPOLICY_END_TARGET
 
 #endif

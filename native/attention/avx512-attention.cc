@@ -1,20 +1,13 @@
 // Kernels for AVX-512: the lanes of a sum are one register.
 #include "attention/kernels.h"
+#include "base/target.h"
 
 #ifdef ONPOLICY_X86_ATTENTION
 #include <immintrin.h>
 
 #include <initializer_list>
 
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("f16c,fma,avx512f,avx512bw,avx512vl,avx512dq"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("f16c,fma,avx512f,avx512bw,avx512vl,avx512dq")
-// GCC 12 takes undefined vectors in its own headers, which are meant, for mistakes.
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#endif
+ONPOLICY_BEGIN_TARGET("f16c,fma,avx512f,avx512bw,avx512vl,avx512dq")
 
 namespace onpolicy::attention {
 namespace {
@@ -118,28 +111,14 @@ bool IsSupported() {
          __builtin_cpu_supports("avx512dq");
 }
 
-constexpr Kernels kKernels = {
+}  // namespace
+
+constinit const Kernels kAvx512Kernels = {
     "avx512", IsSupported, Visible, Sum, {Attend<CellType::kF16>, Attend<CellType::kQ8_0>, Attend<CellType::kF32>}, Narrow, Widen,
     Delta, Convolve, AddWeighted};
 
-}  // namespace
-
-const Kernels* const kAvx512Kernels = &kKernels;
-
 }  // namespace onpolicy::attention
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
-
-#else
-
-namespace onpolicy::attention {
-
-const Kernels* const kAvx512Kernels = nullptr;
-
-}  // namespace onpolicy::attention
+ONPOLICY_END_TARGET
 
 #endif

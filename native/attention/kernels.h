@@ -113,13 +113,22 @@ struct Kernels {
   void (*add_weighted)(const float* x, const float* weights, int64_t count, float* y);
 };
 
-// The fastest set of this processor; null when there is none.
-const Kernels* BestKernels();
+// The sets that this build contains, the fastest first.
+#if defined(ONPOLICY_X86_ATTENTION)
+extern const Kernels kAvx512Kernels, kAvx2Kernels;
+inline constexpr std::array kAllKernels = {&kAvx512Kernels, &kAvx2Kernels};
+#elif defined(ONPOLICY_ARM_ATTENTION)
+extern const Kernels kNeonKernels;
+inline constexpr std::array kAllKernels = {&kNeonKernels};
+#else
+inline constexpr std::array<const Kernels*, 0> kAllKernels = {};
+#endif
 
-// The sets that this build contains, the fastest first; null where one is for another architecture.
-extern const Kernels* const kAvx512Kernels;
-extern const Kernels* const kAvx2Kernels;
-extern const Kernels* const kNeonKernels;
-inline const std::array kAllKernels = {kAvx512Kernels, kAvx2Kernels, kNeonKernels};
+// The fastest set of this processor; null when there is none.
+inline const Kernels* BestKernels() {
+  for (const Kernels* kernels : kAllKernels)
+    if (kernels->is_supported()) return kernels;
+  return nullptr;
+}
 
 }  // namespace onpolicy::attention

@@ -112,24 +112,14 @@ uint64_t Visible(const uint16_t* mask) {
 
 bool IsSupported() { return true; }
 
-constexpr Kernels kKernels = {
-    "neon", IsSupported, Visible, Sum, {Attend<CellType::kF16>, Attend<CellType::kQ8_0>, Attend<CellType::kF32>}, Narrow, Widen,
-    Delta, Convolve, AddWeighted};
-
 }  // namespace
 
-const Kernels* const kNeonKernels = &kKernels;
+constinit const Kernels kNeonKernels = {
+    "neon", IsSupported, Visible, Sum, {Attend<CellType::kF16>, Attend<CellType::kQ8_0>, Attend<CellType::kF32>}, Narrow, Widen,
+    Delta, Convolve, AddWeighted};
 
 }  // namespace onpolicy::attention
 
 #pragma GCC pop_options
-
-#else
-
-namespace onpolicy::attention {
-
-const Kernels* const kNeonKernels = nullptr;
-
-}  // namespace onpolicy::attention
 
 #endif

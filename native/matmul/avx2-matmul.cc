@@ -1,4 +1,5 @@
 // Kernels for AVX2.
+#include "base/target.h"
 #include "matmul/kernels.h"
 
 #include <type_traits>
@@ -7,12 +8,7 @@
 #ifdef ONPOLICY_X86_PRODUCTS
 #include <immintrin.h>
 
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("f16c,fma,avx2"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("f16c,fma,avx2")
-#endif
+ONPOLICY_BEGIN_TARGET("f16c,fma,avx2")
 
 namespace onpolicy::matmul {
 namespace {
@@ -44,26 +40,12 @@ bool IsSupported() {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
 }
 
-constexpr Kernels kKernels = {"avx2", IsSupported, Round, kTileTokens, {ONPOLICY_PRODUCT_FORMATS(ONPOLICY_TILES)}};
-
 }  // namespace
 
-const Kernels* const kAvx2Kernels = &kKernels;
+constinit const Kernels kAvx2Kernels = {"avx2", IsSupported, Round, kTileTokens, {ONPOLICY_PRODUCT_FORMATS(ONPOLICY_TILES)}};
 
 }  // namespace onpolicy::matmul
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
-
-#else
-
-namespace onpolicy::matmul {
-
-const Kernels* const kAvx2Kernels = nullptr;
-
-}  // namespace onpolicy::matmul
+ONPOLICY_END_TARGET
 
 #endif

@@ -1,4 +1,5 @@
 // Kernels for AVX-512 with 8-bit dot products: a step of a panel is one register.
+#include "base/target.h"
 #include "matmul/kernels.h"
 
 #include <type_traits>
@@ -7,16 +8,7 @@
 #ifdef ONPOLICY_X86_PRODUCTS
 #include <immintrin.h>
 
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("f16c,fma,avx512f,avx512bw,avx512vl,avx512dq,avx512vnni"))), \
-                             apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("f16c,fma,avx512f,avx512bw,avx512vl,avx512dq,avx512vnni")
-// GCC 12 takes undefined vectors in its own headers, which are meant, for mistakes.
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#endif
+ONPOLICY_BEGIN_TARGET("f16c,fma,avx512f,avx512bw,avx512vl,avx512dq,avx512vnni")
 
 namespace onpolicy::matmul {
 namespace {
@@ -96,27 +88,13 @@ bool IsSupported() {
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vnni");
 }
 
-constexpr Kernels kKernels = {"avx512", IsSupported, Round, kTileTokens, {ONPOLICY_PRODUCT_FORMATS(ONPOLICY_TILES)},
-                              {ONPOLICY_PRODUCT_FORMATS(ONPOLICY_WIDE_TILES)}};
-
 }  // namespace
 
-const Kernels* const kAvx512Kernels = &kKernels;
+constinit const Kernels kAvx512Kernels = {"avx512", IsSupported, Round, kTileTokens, {ONPOLICY_PRODUCT_FORMATS(ONPOLICY_TILES)},
+                              {ONPOLICY_PRODUCT_FORMATS(ONPOLICY_WIDE_TILES)}};
 
 }  // namespace onpolicy::matmul
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
-
-#else
-
-namespace onpolicy::matmul {
-
-const Kernels* const kAvx512Kernels = nullptr;
-
-}  // namespace onpolicy::matmul
+ONPOLICY_END_TARGET
 
 #endif

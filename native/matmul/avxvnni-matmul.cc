@@ -1,4 +1,5 @@
 // Kernels for AVX-VNNI: AVX2 with 8-bit dot products, on processors without AVX-512.
+#include "base/target.h"
 #include "matmul/kernels.h"
 
 #include <type_traits>
@@ -7,12 +8,7 @@
 #ifdef ONPOLICY_X86_PRODUCTS
 #include <immintrin.h>
 
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("f16c,fma,avx2,avxvnni"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("f16c,fma,avx2,avxvnni")
-#endif
+ONPOLICY_BEGIN_TARGET("f16c,fma,avx2,avxvnni")
 
 namespace onpolicy::matmul {
 namespace {
@@ -31,26 +27,12 @@ bool IsSupported() {
          __builtin_cpu_supports("f16c");
 }
 
-constexpr Kernels kKernels = {"avxvnni", IsSupported, Round, kTileTokens, {ONPOLICY_PRODUCT_FORMATS(ONPOLICY_TILES)}};
-
 }  // namespace
 
-const Kernels* const kAvxVnniKernels = &kKernels;
+constinit const Kernels kAvxVnniKernels = {"avxvnni", IsSupported, Round, kTileTokens, {ONPOLICY_PRODUCT_FORMATS(ONPOLICY_TILES)}};
 
 }  // namespace onpolicy::matmul
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
-
-#else
-
-namespace onpolicy::matmul {
-
-const Kernels* const kAvxVnniKernels = nullptr;
-
-}  // namespace onpolicy::matmul
+ONPOLICY_END_TARGET
 
 #endif

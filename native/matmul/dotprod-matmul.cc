@@ -23,22 +23,12 @@ constexpr int TileVectors(int tokens) { return tokens <= 3 ? 2 : 1; }
 
 bool IsSupported() { return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0; }
 
-constexpr Kernels kKernels = {"dotprod", IsSupported, Round, kTileTokens, {ONPOLICY_PRODUCT_FORMATS(ONPOLICY_TILES)}};
-
 }  // namespace
 
-const Kernels* const kDotprodKernels = &kKernels;
+constinit const Kernels kDotprodKernels = {"dotprod", IsSupported, Round, kTileTokens, {ONPOLICY_PRODUCT_FORMATS(ONPOLICY_TILES)}};
 
 }  // namespace onpolicy::matmul
 
 #pragma GCC pop_options
-
-#else
-
-namespace onpolicy::matmul {
-
-const Kernels* const kDotprodKernels = nullptr;
-
-}  // namespace onpolicy::matmul
 
 #endif

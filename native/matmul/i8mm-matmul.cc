@@ -113,22 +113,12 @@ constexpr std::array<RunTileFunction*, kMostTokens> PairTilesOf(std::integer_seq
 
 bool IsSupported() { return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0 && (getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0; }
 
-constexpr Kernels kKernels = {"i8mm", IsSupported, Round, kTileTokens, {ONPOLICY_PRODUCT_FORMATS(ONPOLICY_PAIR_TILES)}};
-
 }  // namespace
 
-const Kernels* const kI8mmKernels = &kKernels;
+constinit const Kernels kI8mmKernels = {"i8mm", IsSupported, Round, kTileTokens, {ONPOLICY_PRODUCT_FORMATS(ONPOLICY_PAIR_TILES)}};
 
 }  // namespace onpolicy::matmul
 
 #pragma GCC pop_options
-
-#else
-
-namespace onpolicy::matmul {
-
-const Kernels* const kI8mmKernels = nullptr;
-
-}  // namespace onpolicy::matmul
 
 #endif

@@ -65,15 +65,22 @@ struct Kernels {
   Tiles wide_tiles{};  // of two panels; null: the set has none
 };
 
-// The fastest set of this processor; null when there is none.
-const Kernels* BestKernels();
+// The sets that this build contains, the fastest first.
+#if defined(ONPOLICY_X86_PRODUCTS)
+extern const Kernels kAvx512Kernels, kAvxVnniKernels, kAvx2Kernels;
+inline constexpr std::array kAllKernels = {&kAvx512Kernels, &kAvxVnniKernels, &kAvx2Kernels};
+#elif defined(ONPOLICY_ARM_PRODUCTS)
+extern const Kernels kI8mmKernels, kDotprodKernels;
+inline constexpr std::array kAllKernels = {&kI8mmKernels, &kDotprodKernels};
+#else
+inline constexpr std::array<const Kernels*, 0> kAllKernels = {};
+#endif
 
-// The sets that this build contains, the fastest first; null where one is for another architecture.
-extern const Kernels* const kAvx512Kernels;
-extern const Kernels* const kAvxVnniKernels;
-extern const Kernels* const kAvx2Kernels;
-extern const Kernels* const kI8mmKernels;
-extern const Kernels* const kDotprodKernels;
-inline const std::array kAllKernels = {kAvx512Kernels, kAvxVnniKernels, kAvx2Kernels, kI8mmKernels, kDotprodKernels};
+// The fastest set of this processor; null when there is none.
+inline const Kernels* BestKernels() {
+  for (const Kernels* kernels : kAllKernels)
+    if (kernels->is_supported()) return kernels;
+  return nullptr;
+}
 
 }  // namespace onpolicy::matmul

@@ -4,12 +4,7 @@
 #if defined(__x86_64__) || defined(_M_X64)
 #include <immintrin.h>
 
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2,fma,popcnt,bmi"))), apply_to = function)
-#elif defined(__GNUC__)
-#pragma GCC push_options
-#pragma GCC target("avx2,fma,popcnt,bmi")
-#endif
+ONPOLICY_BEGIN_TARGET("avx2,fma,popcnt,bmi")
 
 namespace onpolicy {
 namespace {
@@ -82,22 +77,12 @@ ONPOLICY_INLINE uint32_t CountBits(uint32_t bits) { return static_cast<uint32_t>
 
 #include "sampler/kernels-body.h"
 
-constexpr Kernels table = Table("avx2");
-
 }  // namespace
 
-const Kernels* const kAvx2Kernels = &table;
+constinit const Kernels kAvx2Kernels = Table("avx2");
 
 }  // namespace onpolicy
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#elif defined(__GNUC__)
-#pragma GCC pop_options
-#endif
+ONPOLICY_END_TARGET
 
-#else
-namespace onpolicy {
-const Kernels* const kAvx2Kernels = nullptr;
-}
 #endif

@@ -6,14 +6,9 @@
 
 #if defined(__clang__) && !defined(__apple_build_version__) && __clang_major__ >= 18 && __clang_major__ < 22
 // These releases have registers of 512 bits as a feature of its own.
-#pragma clang attribute push(__attribute__((target("avx512f,evex512,avx2,fma,popcnt,bmi"))), apply_to = function)
-#elif defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx512f,avx2,fma,popcnt,bmi"))), apply_to = function)
-#elif defined(__GNUC__)
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx2,fma,popcnt,bmi")
-#pragma GCC diagnostic ignored \
-    "-Wmaybe-uninitialized"  // GCC's own header warns about its undefined registers
+ONPOLICY_BEGIN_TARGET("avx512f,evex512,avx2,fma,popcnt,bmi")
+#else
+ONPOLICY_BEGIN_TARGET("avx512f,avx2,fma,popcnt,bmi")
 #endif
 
 namespace onpolicy {
@@ -59,22 +54,12 @@ ONPOLICY_INLINE uint32_t CountBits(uint32_t bits) { return static_cast<uint32_t>
 
 #include "sampler/kernels-body.h"
 
-constexpr Kernels table = Table("avx512");
-
 }  // namespace
 
-const Kernels* const kAvx512Kernels = &table;
+constinit const Kernels kAvx512Kernels = Table("avx512");
 
 }  // namespace onpolicy
 
-#if defined(__clang__)
-#pragma clang attribute pop
-#elif defined(__GNUC__)
-#pragma GCC pop_options
-#endif
+ONPOLICY_END_TARGET
 
-#else
-namespace onpolicy {
-const Kernels* const kAvx512Kernels = nullptr;
-}
 #endif

@@ -3,17 +3,15 @@
 #include <bit>
 #include <cstring>
 
+#include "base/target.h"
 #include "sampler/float-limits.h"
 #include "sampler/kernels.h"
 #include "sampler/power-of-two.h"
 
 namespace onpolicy {
 
-// The tables that this build contains; null when the variant is for another architecture.
-extern const Kernels* const kScalarKernels;
-extern const Kernels* const kAvx2Kernels;
-extern const Kernels* const kAvx512Kernels;
-extern const Kernels* const kNeonKernels;
+// The tables that builds contain, each for its architecture.
+extern const Kernels kScalarKernels, kAvx2Kernels, kAvx512Kernels, kNeonKernels;
 
 }  // namespace onpolicy
 

@@ -107,16 +107,10 @@ ONPOLICY_INLINE uint32_t CountBits(uint32_t bits) { return static_cast<uint32_t>
 
 #include "sampler/kernels-body.h"
 
-constexpr Kernels table = Table("neon");
-
 }  // namespace
 
-const Kernels* const kNeonKernels = &table;
+constinit const Kernels kNeonKernels = Table("neon");
 
 }  // namespace onpolicy
 
-#else
-namespace onpolicy {
-const Kernels* const kNeonKernels = nullptr;
-}
 #endif

@@ -91,10 +91,8 @@ inline uint32_t CountBits(uint32_t bits) { return static_cast<uint32_t>(std::pop
 
 #include "sampler/kernels-body.h"
 
-constexpr Kernels table = Table("scalar");
-
 }  // namespace
 
-const Kernels* const kScalarKernels = &table;
+constinit const Kernels kScalarKernels = Table("scalar");
 
 }  // namespace onpolicy

@@ -42,9 +42,6 @@ bool HasAvx2() {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi");
 }
 bool HasAvx512() { return HasAvx2() && __builtin_cpu_supports("avx512f"); }
-#else
-bool HasAvx2() { return false; }
-bool HasAvx512() { return false; }
 #endif
 
 // Four blocks that reach every branch: a full mask, an empty one, a mixed one, and a block below the floor.
@@ -100,17 +97,19 @@ bool FindsNan(const Kernels& kernels, Probe probe) {
 }
 
 std::vector<const Kernels*> FindKernels() {
-  std::vector<const Kernels*> found = {kScalarKernels};
+  std::vector<const Kernels*> found = {&kScalarKernels};
   const Probe probe;
-  const ProbeResult expected = Run(*kScalarKernels, probe);
-  const auto consider = [&](const Kernels* kernels, bool runs) {
-    if (kernels == nullptr || !runs) return;
-    const ProbeResult got = Run(*kernels, probe);
-    if (std::memcmp(&got, &expected, sizeof got) == 0 && FindsNan(*kernels, probe)) found.push_back(kernels);
+  const ProbeResult expected = Run(kScalarKernels, probe);
+  [[maybe_unused]] const auto consider = [&](const Kernels& kernels) {
+    const ProbeResult got = Run(kernels, probe);
+    if (std::memcmp(&got, &expected, sizeof got) == 0 && FindsNan(kernels, probe)) found.push_back(&kernels);
   };
-  consider(kNeonKernels, true);
-  consider(kAvx2Kernels, HasAvx2());
-  consider(kAvx512Kernels, HasAvx512());
+#if defined(__aarch64__) || defined(_M_ARM64)
+  consider(kNeonKernels);
+#elif defined(__x86_64__) || defined(_M_X64)
+  if (HasAvx2()) consider(kAvx2Kernels);
+  if (HasAvx512()) consider(kAvx512Kernels);
+#endif
   return found;
 }
 

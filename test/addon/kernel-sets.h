@@ -1,4 +1,4 @@
-// Sets of kernels, by names, for what checks them: `sets` are pointers, null where a set is for another architecture.
+// Sets of kernels, by names, for what checks them.
 #pragma once
 #include <napi.h>
 
@@ -13,7 +13,7 @@ template <typename Sets>
 Napi::Array SupportedSets(Napi::Env env, const Sets& sets) {
   Napi::Array names = Napi::Array::New(env);
   for (const auto* kernels : sets)
-    if (kernels && kernels->is_supported()) names.Set(names.Length(), kernels->name);
+    if (kernels->is_supported()) names.Set(names.Length(), kernels->name);
   return names;
 }
 
@@ -22,7 +22,7 @@ template <typename Sets>
 const auto* ReadKernels(const Fields& options, const Sets& sets, const std::string& lister) {
   const std::string name = options.Text("kernels");
   for (const auto* kernels : sets)
-    if (kernels && name == kernels->name && kernels->is_supported()) return kernels;
+    if (name == kernels->name && kernels->is_supported()) return kernels;
   RefuseField(options.object().Env(), "kernels", "a name of " + lister);
 }
 
