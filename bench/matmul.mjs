@@ -11,11 +11,11 @@ const TOKENS = [1, 8, 32, 512];
 const TURN_SECONDS = 0.15;
 const KERNELS = [
   'buffer-type',
-  'formats',
   'experts',
   'hook',
   'matmul',
   'node',
+  'packing',
   'avx512-matmul',
   'avxvnni-matmul',
   'avx2-matmul',

@@ -2,11 +2,10 @@
 
 #include "attention/cell-order.h"
 #include "attention/invariance.h"
-#include "attention/low-rank.h"
 #include "attention/node-marks.h"
 #include "attention/node.h"
-#include "attention/recurrent.h"
 #include "attention/self-test.h"
+#include "attention/shared-nodes.h"
 #include "attention/state-places.h"
 #include "matmul/buffer-type.h"
 #include "matmul/team.h"
@@ -32,7 +31,7 @@ thread_local GraphCheck* t_check = nullptr;
 struct CheckedNodes {
   static void See(const ggml_tensor* node) {
     if (!t_check) return;
-    const bool is_ours = t_is_wanted && (AttentionOf(node) || IsLowRank(node));
+    const bool is_ours = t_is_wanted && (AttentionOf(node) || kLowRank.takes(node));
     if (node->op == GGML_OP_FLASH_ATTN_EXT && !is_ours) t_check->has_own_attention_ = false;
     if (t_check->variant_.empty()) t_check->variant_ = VariantNode(node, is_ours);
   }
@@ -130,54 +129,39 @@ class Joining : public ggml::cpu::tensor_traits {
   bool compute_forward(ggml_compute_params* params, ggml_tensor* node) override { return Join(node, params->ith, params->nth); }
 };
 
-// Matmuls with the factors of an adapter.
-class LowRank : public ggml::cpu::tensor_traits {
+class SharedNode : public ggml::cpu::tensor_traits {
  public:
-  bool work_size(int threads, const ggml_tensor* node, size_t& size) override {
-    const bool is_ours = t_is_wanted && IsLowRank(node);
-    MarkOf(node) = is_ours ? kOurs : 0;
-    if (is_ours) size = static_cast<size_t>(threads) * LowRankThreadBytes(node);
-    return is_ours;
-  }
+  explicit SharedNode(const SharedKind& kind) : kind_(kind) {}
 
-  bool compute_forward(ggml_compute_params* params, ggml_tensor* node) override {
-    if (MarkOf(node) != kOurs) return false;
-    auto* memory = static_cast<uint8_t*>(params->wdata) + static_cast<size_t>(params->ith) * LowRankThreadBytes(node);
-    LowRankShare(*g_kernels, node, params->ith, params->nth, reinterpret_cast<float*>(memory));
-    return true;
-  }
-};
-
-// Recurrent layers.
-class Recurrent : public ggml::cpu::tensor_traits {
- public:
   bool work_size(int threads, const ggml_tensor* node, size_t& size) override {
     MarkOf(node) = t_is_wanted ? kOurs : 0;
     if (node->op == GGML_OP_GATED_DELTA_NET) PlanRule(node);
-    if (t_is_wanted) size = static_cast<size_t>(threads) * RecurrentThreadBytes(node);
+    if (t_is_wanted) size = static_cast<size_t>(threads) * kind_.thread_bytes(node);
     return t_is_wanted;
   }
 
   bool compute_forward(ggml_compute_params* params, ggml_tensor* node) override {
     if (MarkOf(node) != kOurs) return false;
-    auto* memory = static_cast<uint8_t*>(params->wdata) + static_cast<size_t>(params->ith) * RecurrentThreadBytes(node);
-    RecurrentShare(*g_kernels, node, params->ith, params->nth, reinterpret_cast<float*>(memory));
+    auto* memory = static_cast<uint8_t*>(params->wdata) + static_cast<size_t>(params->ith) * kind_.thread_bytes(node);
+    kind_.compute(*g_kernels, node, params->ith, params->nth, reinterpret_cast<float*>(memory));
     return true;
   }
+
+ private:
+  const SharedKind& kind_;
 };
 
 ggml::cpu::tensor_traits* TraitsOf(const ggml_tensor* node) {
   static Node attention;
   static Rounding rounding;
-  static LowRank low_rank;
-  static Recurrent recurrent;
+  static SharedNode low_rank(kLowRank), recurrent(kRecurrent);
   static Moving moving;
   static Writing writing;
   static Joining joining;
   CheckedNodes::See(node);
   if (node->op == GGML_OP_FLASH_ATTN_EXT) return &attention;
-  if (IsLowRank(node)) return &low_rank;
-  if (IsRecurrent(node)) return &recurrent;
+  if (kLowRank.takes(node)) return &low_rank;
+  if (kRecurrent.takes(node)) return &recurrent;
   if (node->op == GGML_OP_GET_ROWS || node->op == GGML_OP_ROPE || node->op == GGML_OP_SET_ROWS) return &moving;
   if (IsRounding(node)) return &rounding;
   if (node->op == GGML_OP_CONCAT) return &joining;

@@ -3,14 +3,11 @@
 #include <string>
 
 #include "attention/cell-positions.h"
+#include "matmul/install.h"
 
 namespace onpolicy::attention {
 
-// What Install found.
-struct Installation {
-  const char* kernels = nullptr;  // the name of a set; null: all attention is ggml's
-  std::string problem;            // what was unexpected; empty: nothing
-};
+using matmul::Installation;
 
 // Once per process, where the buffer type of matmuls is in place: checks attention of our own against the engine's.
 const Installation& Install(ggml_backend_dev_t cpu);

@@ -1,7 +1,8 @@
-#include "attention/low-rank.h"
-
+// Matmuls with the factors of an adapter.
 #include <algorithm>
 #include <string_view>
+
+#include "attention/shared-nodes.h"
 
 namespace onpolicy::attention {
 namespace {
@@ -49,8 +50,6 @@ void WideShare(const Kernels& kernels, const ggml_tensor* node, int thread, int 
   }
 }
 
-}  // namespace
-
 bool IsLowRank(const ggml_tensor* node) {
   if (node->op != GGML_OP_MUL_MAT || !IsFloats(node->src[0]) || !IsFloats(node->src[1])) return false;
   const ggml_tensor* factor = node->src[0];
@@ -66,5 +65,9 @@ void LowRankShare(const Kernels& kernels, const ggml_tensor* node, int thread, i
   if (IsWide(node)) WideShare(kernels, node, thread, threads, memory);
   else NarrowShare(kernels, node, thread, threads);
 }
+
+}  // namespace
+
+const SharedKind kLowRank = {IsLowRank, LowRankThreadBytes, LowRankShare};
 
 }  // namespace onpolicy::attention

@@ -1,8 +1,8 @@
-#include "attention/recurrent.h"
-
+// Recurrent layers. A sequence's tokens are added one after the other.
 #include <algorithm>
 #include <cmath>
 
+#include "attention/shared-nodes.h"
 #include "attention/state-places.h"
 
 namespace onpolicy::attention {
@@ -71,8 +71,6 @@ void ConvolutionShare(const Kernels& kernels, const ggml_tensor* node, int threa
   }
 }
 
-}  // namespace
-
 bool IsRecurrent(const ggml_tensor* node) {
   if (node->op == GGML_OP_SSM_CONV) return node->src[1]->ne[0] <= kMostTaps;
   if (node->op != GGML_OP_GATED_DELTA_NET) return false;
@@ -88,5 +86,9 @@ void RecurrentShare(const Kernels& kernels, const ggml_tensor* node, int thread,
   if (node->op == GGML_OP_SSM_CONV) ConvolutionShare(kernels, node, thread, threads);
   else DeltaShare(kernels, node, thread, threads, memory);
 }
+
+}  // namespace
+
+const SharedKind kRecurrent = {IsRecurrent, RecurrentThreadBytes, RecurrentShare};
 
 }  // namespace onpolicy::attention

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 
-#include "kernels/avx512.h"
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#include <immintrin.h>
 
-#ifdef ONPOLICY_AVX512
+#include "base/target.h"
+
+ONPOLICY_BEGIN_TARGET("f16c,fma,avx512f,avx512bw,avx512vl,avx512dq,avx512vnni")
 
 namespace onpolicy::training {
 namespace {
@@ -14,33 +17,10 @@ constexpr int64_t kColumns = 12;        // that one pass over a panel computes
 constexpr int64_t kPanel = 2 * kFloats;  // outputs that one pass computes
 constexpr int64_t kSizeAtOnce = 256;    // of a panel that stays in the cache while all columns pass
 
-// Transposes 16 rows of 16 floats so that vector i holds value i of each row.
-ONPOLICY_AVX512 void TransposeSquare(__m512 rows[kFloats]) {
-  __m512 pairs[kFloats], fours[kFloats], eights[kFloats];
-  for (int i = 0; i < 16; i += 2) {
-    pairs[i] = _mm512_unpacklo_ps(rows[i], rows[i + 1]);
-    pairs[i + 1] = _mm512_unpackhi_ps(rows[i], rows[i + 1]);
-  }
-  for (int i = 0; i < 16; i += 4)
-    for (int k = 0; k < 2; ++k) {
-      const __m512d low = _mm512_castps_pd(pairs[i + k]), high = _mm512_castps_pd(pairs[i + 2 + k]);
-      fours[i + 2 * k] = _mm512_castpd_ps(_mm512_unpacklo_pd(low, high));
-      fours[i + 2 * k + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(low, high));
-    }
-  for (int i = 0; i < 16; i += 8)
-    for (int k = 0; k < 4; ++k) {
-      eights[i + k] = _mm512_shuffle_f32x4(fours[i + k], fours[i + 4 + k], 0x88);
-      eights[i + 4 + k] = _mm512_shuffle_f32x4(fours[i + k], fours[i + 4 + k], 0xdd);
-    }
-  for (int k = 0; k < 8; ++k) {
-    // Lanes of 4: (rows 0-3 of k, of k + 8), (4-7 ...) and the same of rows 8-15.
-    rows[k] = _mm512_shuffle_f32x4(eights[k], eights[8 + k], 0x88);
-    rows[8 + k] = _mm512_shuffle_f32x4(eights[k], eights[8 + k], 0xdd);
-  }
-}
+#include "attention/avx512-transpose.h"
 
 // a, (count, outputs) -> `panel`: for each of `count`, 32 outputs side by side. Places past `outputs` are 0.
-ONPOLICY_AVX512 void Pack(StridedMatrix a, int64_t count, int64_t outputs, float* panel) {
+void Pack(StridedMatrix a, int64_t count, int64_t outputs, float* panel) {
   if (a.outer == 1) {
     const auto mask = static_cast<__mmask32>(outputs >= kPanel ? ~0ull : (1ull << outputs) - 1);
     for (int64_t i = 0; i < count; ++i, panel += kPanel) {
@@ -56,7 +36,7 @@ ONPOLICY_AVX512 void Pack(StridedMatrix a, int64_t count, int64_t outputs, float
       __m512 rows[kFloats];
       for (int64_t j = 0; j < kFloats; ++j)
         rows[j] = half + j < outputs ? _mm512_loadu_ps(a.data + i + (half + j) * a.outer) : _mm512_setzero_ps();
-      TransposeSquare(rows);
+      Transpose(rows);
       for (int64_t j = 0; j < kFloats; ++j) _mm512_storeu_ps(panel + (i + j) * kPanel + half, rows[j]);
     }
     for (; i < count; ++i)
@@ -67,7 +47,7 @@ ONPOLICY_AVX512 void Pack(StridedMatrix a, int64_t count, int64_t outputs, float
 
 // y (+)= panel^T b for `columns` columns of b. `Vectors`: of the panel that hold outputs; `last`: which of the last one's exist.
 template <int Vectors>
-ONPOLICY_AVX512 void Multiply(float* y, int64_t stride, const float* panel, StridedMatrix b, int64_t count,
+void Multiply(float* y, int64_t stride, const float* panel, StridedMatrix b, int64_t count,
                               int64_t columns, __mmask16 last, bool adds) {
   const float* at[kColumns];
   __m512 sums[kColumns][Vectors];
@@ -121,12 +101,22 @@ void F32Matmul(float* y, StridedMatrix a, StridedMatrix b, int64_t size, int64_t
   }
 }
 
+ONPOLICY_END_TARGET
+
+bool HasAvx512() {
+  static const bool has = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                          __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+                          __builtin_cpu_supports("avx512vnni");
+  return has;
+}
+
 }  // namespace onpolicy::training
 
 #else
 
 namespace onpolicy::training {
 
+bool HasAvx512() { return false; }
 void F32Matmul(float*, StridedMatrix, StridedMatrix, int64_t, int64_t, int64_t, int64_t) {}
 
 }  // namespace onpolicy::training

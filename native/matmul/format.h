@@ -55,7 +55,4 @@ inline uint32_t LoadFour(const uint8_t* from) {
 inline void StoreFour(uint32_t four, uint8_t* to) { std::memcpy(to, &four, 4); }
 constexpr uint32_t kLowNibbles = 0x0F0F0F0F, kLowPairs = 0x03030303;
 
-// Null where matmuls of this type are ggml's.
-const Format* FormatOf(ggml_type type);
-
 }  // namespace onpolicy::matmul

@@ -40,4 +40,21 @@ struct ScaledBlocks {
   }
 };
 
+// A 16-bit scale and 32 signed bytes; on x64 plus 128.
+struct Q8_0 : ScaledBlocks<kSteps, kHasSignedWeights ? 0 : 0x80808080u> {
+  static constexpr int32_t kOffset = 128, kLargest = 255;
+};
+
+// A 16-bit scale and 32 values of four bits, plus 8. The file has the same halves of bytes: step v in the low, v + 4 in the high ones.
+struct Q4_0 : ScaledBlocks<kSteps / 2, 0> {
+  static constexpr int32_t kOffset = 8, kLargest = 15;
+};
+
+// An exponent and 32 values of four bits, in halves of bytes as in Q4_0. They stand for 16 numbers, of which ggml has the doubles and half the
+// scale: 0, 0.5, 1, 1.5, 2, 3, 4, 6, and negative.
+struct MXFP4 : ScaledBlocks<kSteps / 2, 0, 1> {
+  static constexpr int32_t kOffset = 12, kLargest = 31;  // of numbers up to 24, in five bits
+  static constexpr uint8_t kNumbers[16] = {12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0};  // plus kOffset
+};
+
 }  // namespace onpolicy::matmul

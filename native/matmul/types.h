@@ -1,11 +1,9 @@
-// All types that are packed, each a struct of this name in a header of its own. One that is added gets its line in both lists here.
+// All types that are packed, each a struct of this name in one of these headers.
 #pragma once
 #include "matmul/floats.h"
-#include "matmul/mxfp4.h"
-#include "matmul/q4-0.h"
 #include "matmul/q4-k.h"
 #include "matmul/q6-k.h"
-#include "matmul/q8-0.h"
+#include "matmul/scaled-blocks.h"
 
 #define ONPOLICY_PRODUCT_FORMATS(X) X(Q8_0) X(Q4_0) X(Q4_K) X(Q6_K) X(MXFP4) X(F16) X(BF16) X(F32)
 
@@ -17,6 +15,19 @@ enum FormatIndex {
 #undef ONPOLICY_INDEX
       kFormatCount
 };
-extern const Format kFormats[kFormatCount];
+inline constexpr Format kFormats[kFormatCount] = {
+#define ONPOLICY_FORMAT(name)                                                                                       \
+  {GGML_TYPE_##name, k##name, name::kGroup, name::kGroupBytes, name::kTerms, name::kOffset, name::PanelBytes, name::Pack, \
+   name::Unpack},
+    ONPOLICY_PRODUCT_FORMATS(ONPOLICY_FORMAT)
+#undef ONPOLICY_FORMAT
+};
+
+// Null where matmuls of this type are ggml's.
+inline const Format* FormatOf(ggml_type type) {
+  for (const Format& format : kFormats)
+    if (format.type == type) return &format;
+  return nullptr;
+}
 
 }  // namespace onpolicy::matmul

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "graphs/share.h"
-#include "kernels/avx512.h"
 #include "kernels/f32-matmul.h"
 #include "matmul/matmul.h"
 #include "weights/expert-matmul.h"

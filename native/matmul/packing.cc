@@ -1,4 +1,4 @@
-#include "matmul/early-memory.h"
+#include "matmul/packing.h"
 
 #ifdef __linux__
 #include <sys/mman.h>
