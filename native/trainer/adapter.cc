@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "kernels/float-transpose.h"
+
 namespace onpolicy::training {
 namespace {
 
@@ -14,10 +16,8 @@ bool IsSelected(const std::string& name, const std::vector<std::string>& modules
 // Of each of `count` matrices.
 std::vector<float> Transposed(const std::vector<float>& matrices, int64_t count, int64_t rows, int64_t columns) {
   std::vector<float> result(matrices.size());
-  for (int64_t i = 0; i < count; ++i)
-    for (int64_t r = 0; r < rows; ++r)
-      for (int64_t c = 0; c < columns; ++c)
-        result[static_cast<size_t>((i * columns + c) * rows + r)] = matrices[static_cast<size_t>((i * rows + r) * columns + c)];
+  for (int64_t at = 0; at < count * rows * columns; at += rows * columns)
+    TransposeFloats(matrices.data() + at, columns, rows, /*is_narrow=*/false, result.data() + at, 0, columns);
   return result;
 }
 

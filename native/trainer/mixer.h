@@ -5,7 +5,6 @@
 
 #include "trainer/attention.h"
 #include "trainer/norms.h"
-#include "trainer/state-runs.h"
 
 namespace onpolicy::training {
 

@@ -4,13 +4,21 @@
 
 namespace onpolicy::training {
 
-// (size, ...) -> of length 1 on average, without its mean where the model's norms are centered
-Tensor Normed(Graph& graph, const Shape& shape, Tensor x);
-// Gradient of that -> that of x.
-Tensor NormedBack(Graph& graph, const Shape& shape, Tensor gradient, Tensor x);
-
 // x minus the mean of its numbers.
-Tensor Centered(Graph& graph, Tensor x);
+inline Tensor Centered(Graph& graph, Tensor x) {
+  return graph.Minus(x, graph.Scale(graph.SumRows(x), 1 / static_cast<float>(x->ne[0])));
+}
+
+// (size, ...) -> of length 1 on average, without its mean where the model's norms are centered
+inline Tensor Normed(Graph& graph, const Shape& shape, Tensor x) {
+  return shape.traits->is_norm_centered ? graph.Norm(x, shape.norm_epsilon) : graph.RmsNorm(x, shape.norm_epsilon);
+}
+
+// Gradient of that -> that of x.
+inline Tensor NormedBack(Graph& graph, const Shape& shape, Tensor gradient, Tensor x) {
+  if (!shape.traits->is_norm_centered) return graph.RmsNormBack(gradient, x, shape.norm_epsilon);
+  return Centered(graph, graph.RmsNormBack(gradient, Centered(graph, x), shape.norm_epsilon));
+}
 
 class Norms {
  public:

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "trainer/fused-attention.h"
 #include "trainer/streams.h"
 
 namespace onpolicy::training {

@@ -5,6 +5,7 @@
 
 #include "base/threads.h"
 #include "graphs/share.h"
+#include "kernels/float-transpose.h"
 #include "matmul/matmul.h"
 #include "weights/matmul.h"
 
@@ -30,11 +31,7 @@ void TransposeBand(Tensor weight, int64_t band, ggml_type type, bool is_packed, 
     std::memcpy(rows.data(), source, static_cast<size_t>(count) * row_bytes);
   else
     api.ggml_get_type_traits(weight->type)->to_float(source, rows.data(), count * in);
-  constexpr int64_t kTile = 32;  // both sides of a tile stay in the cache
-  for (int64_t o0 = 0; o0 < count; o0 += kTile)
-    for (int64_t i0 = 0; i0 < in; i0 += kTile)
-      for (int64_t i = i0; i < std::min(in, i0 + kTile); ++i)
-        for (int64_t o = o0; o < std::min(count, o0 + kTile); ++o) columns[i * count + o] = rows[o * in + i];
+  TransposeFloats(rows.data(), in, count, /*is_narrow=*/false, columns.data(), 0, in);
   const size_t piece = api.ggml_row_size(type, count), target_row = api.ggml_row_size(type, out);
   std::vector<char> packed(static_cast<size_t>(in) * piece);
   api.ggml_quantize_chunk(type, columns.data(), packed.data(), 0, in, count, nullptr);

@@ -1,5 +1,6 @@
-// A packed row -> its runs of tokens that continue one sequence each, and where the tokens of the sequence are in the row.
+// A packed row -> runs of its tokens: of one sequence each, for attention, and as a recurrent layer goes through them.
 #pragma once
+#include "kernels/delta-net.h"
 #include "trainer/row.h"
 
 namespace onpolicy::training {
@@ -14,5 +15,14 @@ struct TokenRun {
 
 // `window`: of the layers that have one; 0: none has. Empty where places of a sequence cannot stand for its positions, which a window counts.
 std::vector<TokenRun> TokenRunsOf(const PackedRow& row, int64_t window);
+
+// Runs of tokens, each from the state that another run ends with.
+struct StatePlan {
+  std::vector<DeltaRun> runs;     // parents before their children
+  std::vector<int32_t> previous;  // (row) the token before each in its sequence; -1: none
+};
+
+// Fails with INVALID_REQUEST for a row with a token whose past is no sequence: it sees a token but not what that one sees.
+StatePlan PlanStates(const PackedRow& row);
 
 }  // namespace onpolicy::training

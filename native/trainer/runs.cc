@@ -1,9 +1,19 @@
-#include "trainer/state-runs.h"
+#include "trainer/runs.h"
 
+#include <algorithm>
 #include <string>
+
+#include "attention/kernels.h"
 
 namespace onpolicy::training {
 namespace {
+
+bool HasOrder(const PackedRow& row, const std::vector<int32_t>& places) {
+  const int32_t first = row.positions[static_cast<size_t>(places[0])];
+  for (size_t i = 0; i < places.size(); ++i)
+    if (row.positions[static_cast<size_t>(places[i])] != first + static_cast<int32_t>(i)) return false;
+  return true;
+}
 
 // The last token before `i` that it sees; -1: none.
 int64_t Previous(const PackedRow& row, int64_t i) {
@@ -21,6 +31,21 @@ void RequireSequence(const PackedRow& row, int64_t i, int64_t previous) {
 
 }  // namespace
 
+std::vector<TokenRun> TokenRunsOf(const PackedRow& row, int64_t window) {
+  std::vector<TokenRun> runs;
+  for (int64_t start = 0, end = 0; start < row.size(); start = end) {
+    for (end = start + 1; end < row.size() && AreAlike(row, start, end);) ++end;
+    TokenRun run{.start = start, .count = end - start, .places = {}, .seen = 0};
+    for (int64_t j = 0; j < end; ++j)
+      if (Sees(row, std::max(start, j), j)) run.places.push_back(static_cast<int32_t>(j));
+    run.seen = static_cast<int64_t>(run.places.size()) - run.count;
+    if (window > 0 && !HasOrder(row, run.places)) return {};
+    run.places.resize((run.places.size() + attention::kBlockCells - 1) / attention::kBlockCells * attention::kBlockCells);
+    runs.push_back(std::move(run));
+  }
+  return runs;
+}
+
 StatePlan PlanStates(const PackedRow& row) {
   StatePlan plan;
   std::vector<int64_t> run_of(static_cast<size_t>(row.size()));
@@ -29,12 +54,8 @@ StatePlan PlanStates(const PackedRow& row) {
     const int64_t previous = continues ? i - 1 : Previous(row, i);
     if (!continues) {
       const int64_t parent = previous < 0 ? -1 : run_of[static_cast<size_t>(previous)];
-      if (previous >= 0) {
-        RequireSequence(row, i, previous);
-        plan.is_parent[static_cast<size_t>(parent)] = true;
-      }
+      if (previous >= 0) RequireSequence(row, i, previous);
       plan.runs.push_back({.start = i, .count = 0, .parent = parent});
-      plan.is_parent.push_back(false);
     }
     ++plan.runs.back().count;
     run_of[static_cast<size_t>(i)] = static_cast<int64_t>(plan.runs.size()) - 1;
