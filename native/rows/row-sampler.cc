@@ -60,11 +60,7 @@ void RowSampler::DraftWithModels(const RowsInput& input, RowsOutput* output) {
   }
   output->draft_work = {};
   for (auto& [model, sequences] : wanted) {
-    const DraftWork work = model->Draft(sequences);
-    output->draft_work.ms += work.ms;
-    output->draft_work.passes += work.passes;
-    output->draft_work.tokens += work.tokens;
-    output->draft_work.sequences += work.sequences;
+    output->draft_work += model->Draft(sequences);
     for (const ModelDraft& sequence : sequences) sequence.drafter->Propose(*sequence.drafts);
   }
 }

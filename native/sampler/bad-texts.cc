@@ -1,4 +1,3 @@
-// Texts that an output must not hold -> at each step, the tokens that would complete one.
 #include "sampler/bad-texts.h"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// A scanned row -> the tokens that may still be drawn, with weights: collected, weighed, cut down, drawn from.
 #include "sampler/candidates.h"
 
 #include <cmath>

@@ -1,4 +1,3 @@
-// A scanned row -> the tokens that may still be drawn, in the order of llama.cpp's samplers.
 #include "sampler/chain.h"
 
 #include <cmath>

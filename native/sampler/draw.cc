@@ -1,4 +1,3 @@
-// A scanned row -> one token: the greedy choice, or a draw after min_p, top_k and top_p.
 #include "sampler/draw.h"
 
 #include <algorithm>

@@ -14,62 +14,51 @@ struct Truth {
   uint32x4_t quarter[4];
 };
 
+template <class Result, class Function>
+ONPOLICY_INLINE Result Each(const Function& function) {
+  return {{function(0), function(1), function(2), function(3)}};
+}
+
 ONPOLICY_INLINE Lanes Load(const float* from) {
-  return {{vld1q_f32(from), vld1q_f32(from + 4), vld1q_f32(from + 8), vld1q_f32(from + 12)}};
+  return Each<Lanes>([=](int i) { return vld1q_f32(from + 4 * i); });
 }
 ONPOLICY_INLINE void Store(float* to, Lanes v) {
   for (int i = 0; i < 4; ++i) vst1q_f32(to + 4 * i, v.quarter[i]);
 }
 ONPOLICY_INLINE Lanes Splat(float value) {
-  const float32x4_t v = vdupq_n_f32(value);
-  return {{v, v, v, v}};
+  return Each<Lanes>([=](int) { return vdupq_n_f32(value); });
 }
 ONPOLICY_INLINE Lanes Add(Lanes a, Lanes b) {
-  for (int i = 0; i < 4; ++i) a.quarter[i] = vaddq_f32(a.quarter[i], b.quarter[i]);
-  return a;
+  return Each<Lanes>([&](int i) { return vaddq_f32(a.quarter[i], b.quarter[i]); });
 }
 ONPOLICY_INLINE Lanes Subtract(Lanes a, Lanes b) {
-  for (int i = 0; i < 4; ++i) a.quarter[i] = vsubq_f32(a.quarter[i], b.quarter[i]);
-  return a;
+  return Each<Lanes>([&](int i) { return vsubq_f32(a.quarter[i], b.quarter[i]); });
 }
 ONPOLICY_INLINE Lanes Fused(Lanes a, Lanes b, Lanes c) {
-  for (int i = 0; i < 4; ++i) c.quarter[i] = vfmaq_f32(c.quarter[i], a.quarter[i], b.quarter[i]);
-  return c;
+  return Each<Lanes>([&](int i) { return vfmaq_f32(c.quarter[i], a.quarter[i], b.quarter[i]); });
 }
 ONPOLICY_INLINE Lanes Max(Lanes a, Lanes b) {
-  for (int i = 0; i < 4; ++i) a.quarter[i] = vmaxq_f32(a.quarter[i], b.quarter[i]);
-  return a;
+  return Each<Lanes>([&](int i) { return vmaxq_f32(a.quarter[i], b.quarter[i]); });
 }
 ONPOLICY_INLINE Truth AtLeast(Lanes a, Lanes b) {
-  Truth result;
-  for (int i = 0; i < 4; ++i) result.quarter[i] = vcgeq_f32(a.quarter[i], b.quarter[i]);
-  return result;
+  return Each<Truth>([&](int i) { return vcgeq_f32(a.quarter[i], b.quarter[i]); });
 }
+ONPOLICY_INLINE uint32x4_t IsNumber(float32x4_t v) { return vceqq_f32(v, v); }
 ONPOLICY_INLINE Truth Unordered(Lanes a, Lanes b) {
-  Truth result;
-  for (int i = 0; i < 4; ++i) {
-    const uint32x4_t ordered =
-        vandq_u32(vceqq_f32(a.quarter[i], a.quarter[i]), vceqq_f32(b.quarter[i], b.quarter[i]));
-    result.quarter[i] = vmvnq_u32(ordered);
-  }
-  return result;
+  return Each<Truth>([&](int i) { return vmvnq_u32(vandq_u32(IsNumber(a.quarter[i]), IsNumber(b.quarter[i]))); });
 }
 ONPOLICY_INLINE Truth Never() {
-  const uint32x4_t zero = vdupq_n_u32(0);
-  return {{zero, zero, zero, zero}};
+  return Each<Truth>([](int) { return vdupq_n_u32(0); });
 }
 ONPOLICY_INLINE Truth Either(Truth a, Truth b) {
-  for (int i = 0; i < 4; ++i) a.quarter[i] = vorrq_u32(a.quarter[i], b.quarter[i]);
-  return a;
+  return Each<Truth>([&](int i) { return vorrq_u32(a.quarter[i], b.quarter[i]); });
 }
 ONPOLICY_INLINE uint32x4_t EachBit() {
   const uint32_t each[4] = {1, 2, 4, 8};
   return vld1q_u32(each);
 }
 ONPOLICY_INLINE Truth FromBits(uint32_t bits) {
-  Truth result;
-  for (int i = 0; i < 4; ++i) result.quarter[i] = vtstq_u32(vdupq_n_u32(bits >> (4 * i)), EachBit());
-  return result;
+  return Each<Truth>([=](int i) { return vtstq_u32(vdupq_n_u32(bits >> (4 * i)), EachBit()); });
 }
 ONPOLICY_INLINE uint32_t Bits(Truth truth) {
   uint32_t bits = 0;
@@ -77,20 +66,18 @@ ONPOLICY_INLINE uint32_t Bits(Truth truth) {
   return bits;
 }
 ONPOLICY_INLINE Lanes Choose(Truth truth, Lanes yes, Lanes no) {
-  for (int i = 0; i < 4; ++i) yes.quarter[i] = vbslq_f32(truth.quarter[i], yes.quarter[i], no.quarter[i]);
-  return yes;
+  return Each<Lanes>([&](int i) { return vbslq_f32(truth.quarter[i], yes.quarter[i], no.quarter[i]); });
 }
 ONPOLICY_INLINE Lanes ZeroUnless(Lanes v, Truth truth) {
-  for (int i = 0; i < 4; ++i)
-    v.quarter[i] = vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_f32(v.quarter[i]), truth.quarter[i]));
-  return v;
+  return Each<Lanes>([&](int i) {
+    return vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_f32(v.quarter[i]), truth.quarter[i]));
+  });
 }
 ONPOLICY_INLINE Lanes AddExponent(Lanes v, Lanes shifted) {
-  for (int i = 0; i < 4; ++i) {
+  return Each<Lanes>([&](int i) {
     const uint32x4_t exponent = vshlq_n_u32(vreinterpretq_u32_f32(shifted.quarter[i]), 23);
-    v.quarter[i] = vreinterpretq_f32_u32(vaddq_u32(vreinterpretq_u32_f32(v.quarter[i]), exponent));
-  }
-  return v;
+    return vreinterpretq_f32_u32(vaddq_u32(vreinterpretq_u32_f32(v.quarter[i]), exponent));
+  });
 }
 ONPOLICY_INLINE float ReduceMax(Lanes v) {
   return vmaxvq_f32(vmaxq_f32(vmaxq_f32(v.quarter[0], v.quarter[1]), vmaxq_f32(v.quarter[2], v.quarter[3])));

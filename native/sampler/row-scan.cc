@@ -1,4 +1,3 @@
-// One row of logits -> its maximum, its log-sum, block maxima and block weights, in one pass over memory.
 #include "sampler/row-scan.h"
 
 #include <algorithm>

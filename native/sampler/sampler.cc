@@ -1,4 +1,3 @@
-// One row of logits -> one token and its log-probabilities: the whole sampling pipeline, fused.
 #include "sampler/sampler.h"
 
 #include <algorithm>

@@ -1,4 +1,3 @@
-// A scanned row and a token -> the token's log-probability and rank, and the k best of the row.
 #include "sampler/scores.h"
 
 #include <algorithm>
