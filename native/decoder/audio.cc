@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "decoder/arena.h"
-#include "decoder/bytes.h"
+#include "decoder/functions.h"
 
 #define MINIAUDIO_IMPLEMENTATION
 #define MA_NO_ENCODING

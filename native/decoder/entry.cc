@@ -1,6 +1,5 @@
 // The table that the addon finds in the decoder library.
-#include "decoder/bytes.h"
-#include "decoder/projector.h"
+#include "decoder/functions.h"
 
 #ifdef _WIN32
 #define ONPOLICY_EXPORT __declspec(dllexport)

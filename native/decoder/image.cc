@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "decoder/arena.h"
-#include "decoder/bytes.h"
+#include "decoder/functions.h"
 
 namespace onpolicy {
 namespace {

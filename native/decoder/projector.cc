@@ -1,7 +1,6 @@
 // A projector file -> tokens of a prompt with media, rows of embeddings of one chunk. No exception leaves this file, and no
 // failed check of mtmd ends the process: `ggml_abort`, which its checks call, is compiled to `ThrowAbort`.
-#include "decoder/projector.h"
-
+#include "decoder/functions.h"
 #include "decoder/graph-pace.h"
 
 #include <ggml.h>

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <optional>
 
-#include "threads/core-times.h"
+#include "threads/cores.h"
 
 namespace onpolicy {
 

@@ -1,4 +1,4 @@
-#include "threads/core-times.h"
+#include "threads/cores.h"
 
 #include <algorithm>
 #include <chrono>
@@ -6,9 +6,14 @@
 
 #if defined(_WIN32)
 #include <windows.h>
+
+#include <bitset>
+#include <map>
+#include <vector>
 #elif defined(__APPLE__)
 #include <mach/mach.h>
 #include <sys/resource.h>
+#include <sys/sysctl.h>
 #include <unistd.h>
 #elif defined(__linux__)
 #include <sched.h>
@@ -16,7 +21,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <fstream>
+#include <vector>
 #endif
 
 namespace onpolicy {
@@ -43,6 +50,23 @@ std::optional<CoreTimes> ReadCoreTimes(const std::string&) {
   return times;
 }
 
+int PerformanceCores(const std::string&) {
+  DWORD size = 0;
+  GetLogicalProcessorInformationEx(RelationProcessorCore, nullptr, &size);
+  std::vector<char> bytes(size);
+  const auto at = [&](DWORD offset) {
+    return reinterpret_cast<SYSTEM_LOGICAL_PROCESSOR_INFORMATION_EX*>(bytes.data() + offset);
+  };
+  if (size == 0 || !GetLogicalProcessorInformationEx(RelationProcessorCore, at(0), &size)) return 0;
+  std::map<int, int> cores;  // by class, the fastest last
+  for (DWORD offset = 0; offset < size; offset += at(offset)->Size) {
+    const PROCESSOR_RELATIONSHIP& core = at(offset)->Processor;
+    const int efficiency_class = (&core.Flags)[1];  // older headers have no name for it
+    cores[efficiency_class] += static_cast<int>(std::bitset<64>(core.GroupMask[0].Mask).count());
+  }
+  return cores.empty() ? 0 : cores.rbegin()->second;
+}
+
 #elif defined(__APPLE__)
 
 std::optional<CoreTimes> ReadCoreTimes(const std::string&) {
@@ -57,6 +81,12 @@ std::optional<CoreTimes> ReadCoreTimes(const std::string&) {
   for (const timeval& part : {usage.ru_utime, usage.ru_stime})
     times.own += static_cast<double>(part.tv_sec) + 1e-6 * static_cast<double>(part.tv_usec);
   return times;
+}
+
+int PerformanceCores(const std::string&) {
+  int count = 0;
+  size_t size = sizeof count;
+  return sysctlbyname("hw.perflevel0.logicalcpu", &count, &size, nullptr, 0) == 0 ? count : 0;
 }
 
 #elif defined(__linux__)
@@ -83,9 +113,30 @@ std::optional<CoreTimes> ReadCoreTimes(const std::string& statistics) {
   return times;
 }
 
+// Intel's hybrid processors have a list such as "0-7,16"; those of ARM a capacity for each core.
+int PerformanceCores(const std::string& devices) {
+  std::ifstream list(devices + "/cpu_core/cpus");
+  int count = 0;
+  for (std::string range; std::getline(list, range, ',');) {
+    int first = 0, last = 0;
+    const int numbers = std::sscanf(range.c_str(), "%d-%d", &first, &last);
+    if (numbers > 0) count += numbers == 1 ? 1 : last - first + 1;
+  }
+  if (count > 0) return count;
+  std::vector<int> capacities;
+  for (int capacity = 0;; capacities.push_back(capacity)) {
+    std::ifstream file(devices + "/system/cpu/cpu" + std::to_string(capacities.size()) + "/cpu_capacity");
+    if (!(file >> capacity)) break;
+  }
+  if (capacities.empty()) return 0;
+  const int largest = *std::max_element(capacities.begin(), capacities.end());
+  return static_cast<int>(std::count_if(capacities.begin(), capacities.end(), [&](int one) { return 2 * one >= largest; }));
+}
+
 #else
 
 std::optional<CoreTimes> ReadCoreTimes(const std::string&) { return std::nullopt; }
+int PerformanceCores(const std::string&) { return 0; }
 
 #endif
 

@@ -1,4 +1,4 @@
-// The system's counters -> what the cores of this process did: nothing, or work of this process.
+// What the system says of its cores: how many this process may use, which of them are fast, and what they did.
 #pragma once
 #include <optional>
 #include <string>
@@ -20,5 +20,9 @@ std::optional<CoreTimes> ReadCoreTimes(const std::string& statistics = "/proc/st
 
 // Cores that this process may use.
 int UsableCores();
+
+// Logical cores that are no efficiency cores; 0 where the system does not tell them apart. All threads of a computation wait for the
+// slowest one. `devices`: where Linux describes its devices, /sys/devices.
+int PerformanceCores(const std::string& devices);
 
 }  // namespace onpolicy
