@@ -2,11 +2,14 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "llama/error-log.h"
 #include "llama/model.h"
+#include "llama/planned-graph.h"
 #include "llama/step-input.h"
 #include "llama/thread-pool.h"
 
@@ -18,21 +21,78 @@ class Adapters {
   explicit Adapters(const Model& model) : model_(model) {}
 
   // The context that they are for, and what it was made with. `is_deterministic`: adapters whose matmuls may depend on the batch are refused.
-  void Attach(llama_context* context, const llama_context_params& params, ThreadPool* pool, bool is_deterministic);
+  void Attach(llama_context* context, const llama_context_params& params, ThreadPool* pool, bool is_deterministic) {
+    context_ = context;
+    params_ = params;
+    pool_ = pool;
+    is_deterministic_ = is_deterministic;
+  }
 
-  uint32_t Load(const std::string& path);
+  uint32_t Load(const std::string& path) {
+    ErrorLog log;
+    std::unique_ptr<llama_adapter_lora, void (*)(llama_adapter_lora*)> loaded(
+        log.Run([&] { return Api().llama_adapter_lora_init(model_.get(), path.c_str()); }), Api().llama_adapter_lora_free);
+    if (!loaded) throw Failure("MODEL_INVALID", path + " is no adapter of this model: " + log.Text());
+    if (is_deterministic_) PlannedGraph(model_, params_, *pool_, loaded.get()).RequireInvariance("this adapter");
+    loaded_[++last_] = loaded.release();
+    return last_;
+  }
+
   // Several loaded adapters as one, each with a factor of its output. None of them may be freed before the mix is.
-  uint32_t Mix(const std::vector<uint32_t>& adapters, const std::vector<float>& scales);
+  uint32_t Mix(const std::vector<uint32_t>& adapters, const std::vector<float>& scales) {
+    std::vector<std::pair<uint32_t, float>> parts;
+    for (size_t i = 0; i < adapters.size(); ++i) {
+      if (loaded_.count(adapters[i]) == 0) throw Failure("BACKEND_FAILED", "a mix names an adapter that is not loaded");
+      parts.emplace_back(adapters[i], scales[i]);
+    }
+    mixes_[++last_] = std::move(parts);
+    PlanGraphs();
+    return last_;
+  }
+
   // Frees an adapter or a mix. Ignores unknown numbers.
-  void Free(uint32_t adapter);
+  void Free(uint32_t adapter) {
+    if (used_ == adapter) Use(kNoAdapter);
+    mixes_.erase(adapter);
+    const auto found = loaded_.find(adapter);
+    if (found == loaded_.end()) return;
+    Api().llama_adapter_lora_free(found->second);
+    loaded_.erase(found);
+  }
+
   // When the context is gone.
-  void FreeAll();
+  void FreeAll() {
+    for (const auto& [number, adapter] : loaded_) Api().llama_adapter_lora_free(adapter);
+    loaded_.clear();
+  }
+
   // Steps from now on compute with it.
-  void Use(uint32_t adapter);
+  void Use(uint32_t adapter) {
+    if (adapter == used_) return;
+    std::vector<std::pair<uint32_t, float>> parts;
+    if (const auto mix = mixes_.find(adapter); mix != mixes_.end()) parts = mix->second;
+    else if (adapter != kNoAdapter) parts = {{adapter, 1.0f}};
+    std::vector<llama_adapter_lora*> chosen;
+    std::vector<float> scales;
+    for (const auto& [number, scale] : parts) {
+      const auto found = loaded_.find(number);
+      if (found == loaded_.end()) throw Failure("BACKEND_FAILED", "a step names an adapter that is not loaded");
+      chosen.push_back(found->second);
+      scales.push_back(scale);
+    }
+    if (Api().llama_set_adapters_lora(context_, chosen.data(), chosen.size(), scales.data()) != 0)
+      throw Failure("BACKEND_FAILED", "the engine does not take the adapter");
+    used_ = adapter;
+  }
 
  private:
   // Makes the engine plan its graphs for all adapters that are loaded now.
-  void PlanGraphs();
+  // A graph has room for the adapters that were loaded when it was planned, and the engine ends the process when it is too
+  // small. Another kind of attention makes it plan again; nothing is computed in between.
+  void PlanGraphs() {
+    Api().llama_set_causal_attn(context_, false);
+    Api().llama_set_causal_attn(context_, true);
+  }
 
   const Model& model_;
   llama_context* context_ = nullptr;

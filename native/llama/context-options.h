@@ -1,7 +1,8 @@
 // What a context is asked for -> the engine's parameters.
 #pragma once
 #include <cstdint>
-#include <optional>
+#include <utility>
+#include <vector>
 
 #include "llama/model.h"
 
@@ -9,14 +10,9 @@ namespace onpolicy {
 
 // How positions turn into rotations. What is not set is as the file says.
 struct RopeOptions {
-  int32_t type = LLAMA_ROPE_SCALING_TYPE_UNSPECIFIED;
-  std::optional<float> factor;       // how many times as long the context becomes
-  std::optional<float> base;         // base frequency
-  std::optional<uint32_t> original_context;  // YaRN, as the next ones
-  std::optional<float> ext_factor;
-  std::optional<float> attn_factor;
-  std::optional<float> beta_fast;
-  std::optional<float> beta_slow;
+  llama_rope_scaling_type type = LLAMA_ROPE_SCALING_TYPE_UNSPECIFIED;
+  uint32_t original_context = 0;  // of YaRN; 0: as the file says
+  std::vector<std::pair<float llama_context_params::*, float>> numbers;
 };
 
 // Tokens of one pass of the engine at most: longer batches take several.

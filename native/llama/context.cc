@@ -1,6 +1,7 @@
 #include "llama/context.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <string>
 
@@ -115,21 +116,6 @@ void Context::EditSequence(const int32_t* edit) {
   if (head_) head_->Edit(edit);
   if (edit[0] == kMemoryRemove || edit[0] == kMemoryRestore) kept_.Drop(edit[1], edit[3]);
   cache_.Edit(edit);
-}
-
-uint32_t Context::LoadAdapter(const std::string& path) {
-  EndAhead();
-  return adapters_.Load(path);
-}
-
-uint32_t Context::MixAdapters(const std::vector<uint32_t>& adapters, const std::vector<float>& scales) {
-  EndAhead();
-  return adapters_.Mix(adapters, scales);
-}
-
-void Context::FreeAdapter(uint32_t adapter) {
-  EndAhead();
-  adapters_.Free(adapter);
 }
 
 void Context::UseThreads(int count) {
@@ -249,6 +235,15 @@ const float* Context::LogitsAt(int32_t place) {
   throw Failure("BACKEND_FAILED", "the engine returned no logits for a row");
 }
 
+void Context::Pad(std::vector<const float*>* rows) {
+  padded_.resize(rows->size());
+  for (size_t i = 0; i < rows->size(); ++i) {
+    padded_[i].assign(static_cast<size_t>(rows_.vocab_size()), -std::numeric_limits<float>::infinity());
+    std::copy_n((*rows)[i], vocab_size(), padded_[i].begin());
+    (*rows)[i] = padded_[i].data();
+  }
+}
+
 bool Context::StateAt(int32_t place, float* state) const {
   if (place == kNoPlace) return false;
   if (place >= 0) return head_->StateAt(place, state);
@@ -358,8 +353,7 @@ StepOutput Context::Step(const StepInput& input) {
   };
   for (int32_t row : input.sample_rows) read(row);
   for (size_t i = 0; i < input.score_rows.size(); i += 3) read(input.score_rows[i]);
-  if (vocab_size() < rows_.vocab_size())
-    padded_.Pad(static_cast<size_t>(vocab_size()), static_cast<size_t>(rows_.vocab_size()), &logits);
+  if (vocab_size() < rows_.vocab_size()) Pad(&logits);
   DraftWork followed;
   if (head_)
     followed = head_->Follow(input, [&](size_t i, float* state) { return StateAt(places[i], state); });

@@ -16,7 +16,6 @@
 #include "llama/kept-rows.h"
 #include "llama/model.h"
 #include "llama/next-step.h"
-#include "llama/padded-rows.h"
 #include "llama/sequence-cache.h"
 #include "llama/step-input.h"
 #include "llama/thread-pool.h"
@@ -44,9 +43,8 @@ class Context {
   // Ends RunAhead early: its outcome is not wanted. Callable from any thread. Does nothing with recurrent state.
   void AbortAhead();
 
-  // Rows of the last step that JavaScript edits: see RowSampler.
-  float* PreparedRow(size_t index) { return rows_.PreparedRow(index); }
-  std::vector<RowResult> Finish(const std::vector<int32_t>& indices) { return rows_.Finish(indices); }
+  // With the rows of the last step that JavaScript edits.
+  RowSampler& rows() { return rows_; }
 
   // Keeps what of a sequence's cache cannot be cut, as it is now. Steps name it by its number. Returns its bytes; 0: the engine cannot.
   size_t SaveCheckpoint(int32_t sequence, int32_t number);
@@ -58,15 +56,11 @@ class Context {
   // not fit, or are of another kind of context.
   void LoadSequence(const std::vector<int32_t>& edits, int32_t sequence, const std::vector<uint8_t>& state);
 
-  // Loads a LoRA file beside the weights; returns the number by which steps name it. Like every call that touches an
-  // adapter, only between steps: the engine looks at all adapters of the model when it lays out a graph.
-  uint32_t LoadAdapter(const std::string& path);
-
-  // Several loaded adapters as one, each with a factor of its output. None of them may be freed before the mix is.
-  uint32_t MixAdapters(const std::vector<uint32_t>& adapters, const std::vector<float>& scales);
-
-  // Frees an adapter or a mix. Ignores unknown numbers.
-  void FreeAdapter(uint32_t adapter);
+  // To load, mix and free adapters, by whose numbers steps name them. Only between steps.
+  Adapters& EditAdapters() {
+    EndAhead();
+    return adapters_;
+  }
 
   // A file that reads the inputs of these layers drafts from now on, until it is detached. Where the model has a head, it is replaced.
   void AttachHead(std::shared_ptr<Model> model, std::vector<uint32_t> layers);
@@ -106,6 +100,8 @@ class Context {
   void UseThreads(int count);
   const OutsideRow& OutsideAt(int32_t place) const { return outside_[static_cast<size_t>(-place - 1)]; }
   const float* LogitsAt(int32_t place);
+  // Rows of logits -> copies with the ids that samplers know besides, which are impossible. They last until the next step.
+  void Pad(std::vector<const float*>* rows);
   // Writes the state that the head reads. False: there is none.
   bool StateAt(int32_t place, float* state) const;
   void SetHead(std::unique_ptr<DraftHead> head);
@@ -150,7 +146,7 @@ class Context {
   std::vector<int8_t> wants_logits_;
   std::unique_ptr<DraftHead> head_;  // null: it drafts nothing
   std::vector<OutsideRow> outside_;  // rows kept before, and of media that are sampled from: at place -1, -2, ...
-  PaddedRows padded_;  // of a model with fewer ids than samplers know
+  std::vector<std::vector<float>> padded_;  // rows of a model with fewer ids than samplers know
 };
 
 }  // namespace onpolicy

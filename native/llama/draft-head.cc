@@ -4,7 +4,7 @@
 
 #include "llama/asserts.h"
 #include "llama/error-log.h"
-#include "llama/kept-layers.h"
+#include "llama/planned-graph.h"
 #include "threads/compute-turns.h"
 
 namespace onpolicy {

@@ -15,10 +15,16 @@
 #include "base/utf8.h"
 #include "llama/asserts.h"
 #include "llama/error-log.h"
-#include "llama/mapped-pages.h"
 #include "matmul/install.h"
 #include "matmul/packing.h"
 #include "threads/thread-budget.h"
+
+#ifdef __linux__
+#include <sys/mman.h>
+
+#include <cinttypes>
+#include <fstream>
+#endif
 
 namespace onpolicy {
 namespace {
@@ -42,6 +48,27 @@ bool CanPack() {
   if (!difference.empty()) LogLine(GGML_LOG_LEVEL_WARN, ("attention: plain, as " + difference + "\n").c_str());
   if (!installed.problem.empty()) LogLine(GGML_LOG_LEVEL_WARN, ("matmuls: plain, as " + installed.problem + "\n").c_str());
   return installed.kernels != nullptr;
+}
+
+// Gives the mapped pages of a GGUF file, and of the parts beside it, back to the system. They stay mapped: what is read again comes from
+// the system's cache of files. Does nothing but on Linux.
+void ReleaseMappedPages([[maybe_unused]] const std::string& path) {
+#ifdef __linux__
+  std::error_code error;
+  std::string name = std::filesystem::canonical(FilePath(path), error).string();
+  if (error) return;
+  if (const size_t part = name.rfind("-00001-of-"); part != std::string::npos) name.resize(part);
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    uintptr_t begin = 0, end = 0;
+    char access[5] = {};
+    // Only what cannot be written: dropped pages of such a map are those of the file.
+    if (std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR " %4s", &begin, &end, access) != 3 || access[1] != '-') continue;
+    const size_t file = line.find('/');
+    if (file == std::string::npos || line.compare(file, name.size(), name) != 0) continue;
+    madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+  }
+#endif
 }
 
 // What `call(buffer, size)` writes; it returns the whole length, negative when there is nothing.

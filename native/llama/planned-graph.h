@@ -1,6 +1,8 @@
-// A model -> of what the engine's graph of it is made, seen while a prompt and one token are computed in a small context.
+// A model -> of what the engine's graph of it is made, and what it keeps: seen while tokens are computed in a small context.
 #pragma once
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "attention/hook.h"
 #include "llama/model.h"
@@ -8,6 +10,7 @@
 
 namespace onpolicy {
 
+// Of a prompt and of one token.
 class PlannedGraph {
  public:
   // `params`: of the context that the graph is for. `adapter`: beside the weights, or null.
@@ -21,5 +24,8 @@ class PlannedGraph {
   attention::GraphCheck check_;
   bool is_planned_ = false;  // false: the engine cannot
 };
+
+// Whether the engine's graph keeps the inputs of these layers, which drafting files read.
+bool KeepsLayers(const Model& model, llama_context_params params, ThreadPool& pool, const std::vector<uint32_t>& layers);
 
 }  // namespace onpolicy

@@ -30,11 +30,11 @@ void SequenceCache::Begin(llama_context* context, const ContextOptions& options,
 
 void SequenceCache::Edit(const int32_t* edit) {
   const auto [kind, sequence, target, from, to] = std::array{edit[0], edit[1], edit[2], edit[3], edit[4]};
-  if (kind == kMemoryForget) return checkpoints_.Forget(target);
+  if (kind == kMemoryForget) return static_cast<void>(checkpoints_.erase(target));
   if (kind == kMemoryCopy) return Copy(sequence, target, from, to);
   if (kind == kMemoryRemove && is_recurrent_ && from > 0) return CutState(sequence, from);
   rollback_.Replace(sequence);
-  if (kind == kMemoryRestore && !checkpoints_.Restore(context_, sequence, target))
+  if (kind == kMemoryRestore && !RestoreCheckpoint(sequence, target))
     throw Failure("KV_FULL", "the KV cache has no room for a checkpoint");
   Remove(sequence, from, kind == kMemoryRestore ? -1 : to);
 }
@@ -69,9 +69,32 @@ void SequenceCache::Copy(int32_t from, int32_t to, int32_t start, int32_t end) {
   rollback_.Share(from);
   rollback_.Replace(to);
   // The engine does not copy that a state was taken back.
-  if (rollback_.IsCut(from) && checkpoints_.Save(context_, from, kPassing) > 0) {
-    checkpoints_.Restore(context_, to, kPassing);
-    checkpoints_.Forget(kPassing);
+  if (rollback_.IsCut(from) && SaveCheckpoint(from, kPassing) > 0) {
+    RestoreCheckpoint(to, kPassing);
+    checkpoints_.erase(kPassing);
+  }
+}
+
+size_t SequenceCache::SaveCheckpoint(int32_t sequence, int32_t number) {
+  const Library& api = Api();
+  std::vector<uint8_t> bytes(api.llama_state_seq_get_size_ext(context_, sequence, LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY));
+  const size_t written = api.llama_state_seq_get_data_ext(context_, bytes.data(), bytes.size(), sequence,
+                                                          LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY);
+  if (bytes.empty() || written != bytes.size()) return 0;
+  checkpoints_[number] = std::move(bytes);
+  return written;
+}
+
+bool SequenceCache::RestoreCheckpoint(int32_t sequence, int32_t number) const {
+  const auto found = checkpoints_.find(number);
+  return found != checkpoints_.end() && Restore(sequence, found->second, LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY);
+}
+
+bool SequenceCache::Restore(int32_t sequence, const std::vector<uint8_t>& bytes, uint32_t flags) const {
+  try {
+    return Api().llama_state_seq_set_data_ext(context_, bytes.data(), bytes.size(), sequence, flags) == bytes.size();
+  } catch (const std::exception&) {
+    return false;
   }
 }
 
@@ -84,13 +107,7 @@ std::vector<uint8_t> SequenceCache::Save(int32_t sequence) const {
 
 void SequenceCache::Load(int32_t sequence, const std::vector<uint8_t>& state) {
   rollback_.Replace(sequence);
-  size_t read = 0;
-  try {
-    read = Api().llama_state_seq_set_data_ext(context_, state.data(), state.size(), sequence, 0);
-  } catch (const std::exception&) {
-    read = 0;
-  }
-  if (read == state.size()) return guard_.Guard(sequence);
+  if (Restore(sequence, state, /*flags=*/0)) return guard_.Guard(sequence);
   guard_.Remove(sequence, -1, -1);
   throw Failure("KV_FULL", "the saved cache does not fit into this context");
 }

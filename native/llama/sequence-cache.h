@@ -1,10 +1,10 @@
 // Edits of the KV cache and the states of sequences -> which cells they have, and what of them can be taken back, kept and loaded.
 #pragma once
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 #include "base/status.h"
-#include "llama/checkpoints.h"
 #include "llama/context-options.h"
 #include "llama/rollback.h"
 #include "llama/step-input.h"
@@ -24,8 +24,9 @@ class SequenceCache {
   // A pass has computed tokens of these sequences, (count).
   void Pass(const int32_t* sequences, size_t count);
 
-  // Returns the bytes of the checkpoint; 0: the engine cannot save it.
-  size_t SaveCheckpoint(int32_t sequence, int32_t number) { return checkpoints_.Save(context_, sequence, number); }
+  // Keeps what cannot be cut of a sequence's cache (recurrent state, cells of sliding windows), as it is now, under a number. Returns its
+  // bytes; 0: the engine cannot save it.
+  size_t SaveCheckpoint(int32_t sequence, int32_t number);
   // The whole cache of a sequence as bytes, and back into an empty one.
   std::vector<uint8_t> Save(int32_t sequence) const;
   void Load(int32_t sequence, const std::vector<uint8_t>& state);
@@ -36,6 +37,9 @@ class SequenceCache {
   int32_t window_tokens() const { return window_tokens_; }
 
  private:
+  // Puts it into a sequence, whose other cells behind it the caller cuts. False: it finds no room, or there is none of this number.
+  bool RestoreCheckpoint(int32_t sequence, int32_t number) const;
+  bool Restore(int32_t sequence, const std::vector<uint8_t>& bytes, uint32_t flags) const;
   void CutState(int32_t sequence, int32_t from);
   void Copy(int32_t from, int32_t to, int32_t start, int32_t end);
 
@@ -43,7 +47,7 @@ class SequenceCache {
   bool is_kv_unified_ = false, is_recurrent_ = false;
   int32_t window_tokens_ = 0;
   Rollback rollback_;  // of recurrent state
-  Checkpoints checkpoints_;
+  std::unordered_map<int32_t, std::vector<uint8_t>> checkpoints_;  // by number
   WindowGuard guard_;
 };
 

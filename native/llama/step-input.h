@@ -31,7 +31,7 @@ struct MediaRows {
 };
 
 struct StepInput : RowsInput {  // score_rows: the first of the three is an index into tokens
-  uint32_t adapter = kNoAdapter;      // which all tokens go through, as LoadAdapter or MixAdapters numbered it
+  uint32_t adapter = kNoAdapter;      // which all tokens go through, by the number that Adapters gave it
   std::vector<int32_t> memory_edits;  // (edits, 5): kind, sequence, target sequence, from position, to position (-1: end)
   std::vector<int32_t> tokens;        // (tokens)
   std::vector<int32_t> positions;     // (tokens)

@@ -1,5 +1,5 @@
 // The options of a context, as JavaScript gives them -> those of the engine.
-#include "napi/context-options.h"
+#include "napi/unwrap.h"
 
 namespace onpolicy {
 namespace {
@@ -13,11 +13,14 @@ ggml_type ReadCacheType(Napi::Value value) {
   RefuseField(value.Env(), "cacheType", "f32, f16, q8_0 or q4_0");
 }
 
+constexpr std::pair<const char*, float llama_context_params::*> kRopeNumbers[] = {
+    {"base", &llama_context_params::rope_freq_base},         {"extFactor", &llama_context_params::yarn_ext_factor},
+    {"attnFactor", &llama_context_params::yarn_attn_factor}, {"betaFast", &llama_context_params::yarn_beta_fast},
+    {"betaSlow", &llama_context_params::yarn_beta_slow},
+};
+
 RopeOptions ReadRope(Napi::Value value) {
   const Fields given(value, "rope");
-  const auto number = [&](const char* field, std::optional<float>& target) {
-    if (given.Has(field)) target = static_cast<float>(given.Number(field));
-  };
   RopeOptions rope;
   if (given.Has("type")) {
     const std::string type = given.Text("type");
@@ -25,12 +28,10 @@ RopeOptions ReadRope(Napi::Value value) {
                 : type == "linear" ? LLAMA_ROPE_SCALING_TYPE_LINEAR
                                    : LLAMA_ROPE_SCALING_TYPE_NONE;
   }
-  number("factor", rope.factor);
-  number("base", rope.base);
-  number("extFactor", rope.ext_factor);
-  number("attnFactor", rope.attn_factor);
-  number("betaFast", rope.beta_fast);
-  number("betaSlow", rope.beta_slow);
+  for (const auto& [name, parameter] : kRopeNumbers)
+    if (given.Has(name)) rope.numbers.emplace_back(parameter, static_cast<float>(given.Number(name)));
+  // How many times as long the context becomes.
+  if (given.Has("factor")) rope.numbers.emplace_back(&llama_context_params::rope_freq_scale, 1 / static_cast<float>(given.Number("factor")));
   if (given.Has("originalContext")) rope.original_context = given.UnsignedOr("originalContext", 0);
   return rope;
 }
