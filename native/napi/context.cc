@@ -1,15 +1,12 @@
 // A step that JavaScript asks for -> checked input for the step thread -> its results.
-#include "napi/context-options.h"
-
 #include <algorithm>
 
 #include "llama/context.h"
 #include "napi/environment.h"
-#include "napi/media.h"
-#include "napi/model.h"
 #include "napi/register.h"
 #include "napi/rows.h"
 #include "napi/step-thread.h"
+#include "napi/unwrap.h"
 
 namespace onpolicy {
 namespace {
@@ -103,13 +100,13 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
   }
 
   // readRow(index, row: Float32Array): copies the row of the last step's hooked sample `index` out.
-  void ReadRow(const Napi::CallbackInfo& info) { CopyOut(IdleContext(), info); }
+  void ReadRow(const Napi::CallbackInfo& info) { CopyOut(IdleContext().rows(), info); }
   // writeRow(index, row: Float32Array): copies it back, edited.
-  void WriteRow(const Napi::CallbackInfo& info) { CopyIn(IdleContext(), info); }
+  void WriteRow(const Napi::CallbackInfo& info) { CopyIn(IdleContext().rows(), info); }
 
   // finish(indices: Int32Array) -> Promise<samples>: samples these hooked rows of the last step.
   Napi::Value Finish(const Napi::CallbackInfo& info) {
-    return Thread().Push(env_, [indices = ReadIndices(info[0])](Context& context) { return context.Finish(indices); }, ToRows);
+    return Thread().Push(env_, [indices = ReadIndices(info[0])](Context& context) { return context.rows().Finish(indices); }, ToRows);
   }
 
   int32_t ReadSequence(Napi::Value value) const {
@@ -149,7 +146,7 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
   // loadAdapter(path) -> Promise<number>, by which steps name it.
   Napi::Value LoadAdapter(const Napi::CallbackInfo& info) {
     return Thread().Push(
-        env_, [path = ReadText(info[0], "path")](Context& context) { return context.LoadAdapter(path); }, ToValue<uint32_t>);
+        env_, [path = ReadText(info[0], "path")](Context& context) { return context.EditAdapters().Load(path); }, ToValue<uint32_t>);
   }
 
   // mixAdapters(adapters: Uint32Array, scales: Float32Array) -> Promise<number>
@@ -159,13 +156,13 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
     Check(env_, adapters.size() == scales.size(), "scales: expected one per adapter");
     return Thread().Push(
         env_, [adapters = std::move(adapters), scales = std::move(scales)](Context& context) {
-          return context.MixAdapters(adapters, scales);
+          return context.EditAdapters().Mix(adapters, scales);
         }, ToValue<uint32_t>);
   }
 
   // freeAdapter(number) -> Promise<void>
   Napi::Value FreeAdapter(const Napi::CallbackInfo& info) {
-    return Thread().Push(env_, [adapter = ReadInteger<uint32_t>(info[0], "adapter", 1)](Context& context) { context.FreeAdapter(adapter); });
+    return Thread().Push(env_, [adapter = ReadInteger<uint32_t>(info[0], "adapter", 1)](Context& context) { context.EditAdapters().Free(adapter); });
   }
 
   // attachHead(model, layers: Uint32Array) -> Promise<void>: a file that drafts, from the inputs of these layers.

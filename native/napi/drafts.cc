@@ -1,19 +1,26 @@
-// Drafters and indexes of answers for JavaScript, as handles.
-#include "napi/drafts.h"
-
+// Drafters, indexes of answers and models that draft, for JavaScript, as handles.
 #include <algorithm>
 
+#include "llama/draft-context.h"
+#include "napi/async-task.h"
+#include "napi/handle.h"
 #include "napi/register.h"
+#include "napi/unwrap.h"
 
 namespace onpolicy {
 namespace {
 
 constexpr napi_type_tag kDrafterTag = {0x3d0c6a8e51b94f27u, 0xb17e42d09ac8f365u};
 constexpr napi_type_tag kAnswersTag = {0x92f4e07b6ad8431cu, 0x8e5b3c71f0d6a942u};
+constexpr napi_type_tag kDraftModelTag = {0x5ae1d7f3908b426cu, 0xd26f0b8c4e7913a5u};
 constexpr int32_t kLongestMinMatch = 32;
 
 std::shared_ptr<AnswerIndex> UnwrapAnswers(Napi::Value value) {
   return UnwrapShared<AnswerIndex>(value, kAnswersTag, "answers", "an index of answers");
+}
+
+std::shared_ptr<DraftContext> UnwrapDraftModel(Napi::Value value) {
+  return UnwrapShared<DraftContext>(value, kDraftModelTag, "model", "a draft model");
 }
 
 size_t ReadMinMatch(Napi::Value value) {
@@ -70,6 +77,26 @@ Napi::Value AddAnswer(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), static_cast<double>(answers->bytes()));
 }
 
+// createDraftModel(model, { sampledTokens, longest, ...those of createContext }) -> Promise of a handle: `model` drafts for
+// sequences of a model with `sampledTokens` token ids, as long as they have at most `longest` tokens.
+Napi::Value CreateDraftModel(const Napi::CallbackInfo& info) {
+  const auto owner = info[0].As<Napi::Object>();
+  const std::shared_ptr<Model> model = RequireModel(owner);
+  const Fields given(info[1]);
+  ContextOptions options = ReadContextOptions(given);
+  options.sampled_vocab = given.Integer("sampledTokens", 1);
+  const auto longest = given.Integer<uint32_t>("longest", 1);
+  return AsyncTask::Run(
+      info.Env(), owner,
+      [model, options, longest] { return std::make_shared<DraftContext>(Context::Create(model, options), options, longest); },
+      [](Napi::Env env, const std::shared_ptr<DraftContext>& created) { return WrapShared(env, kDraftModelTag, created); });
+}
+
+// closeDraftModel(handle) -> Promise<void>: frees its context.
+Napi::Value CloseDraftModel(const Napi::CallbackInfo& info) {
+  return AsyncTask::Run(info.Env(), [model = UnwrapDraftModel(info[0])] { model->Close(); });
+}
+
 }  // namespace
 
 std::shared_ptr<Drafter> UnwrapDrafter(Napi::Value value) {
@@ -82,6 +109,8 @@ void RegisterDrafts(Napi::Env env, Napi::Object exports) {
   exports.Set("draft", Napi::Function::New<Draft>(env, "draft"));
   exports.Set("createAnswerIndex", Napi::Function::New<CreateAnswerIndex>(env, "createAnswerIndex"));
   exports.Set("addAnswer", Napi::Function::New<AddAnswer>(env, "addAnswer"));
+  exports.Set("createDraftModel", Napi::Function::New<CreateDraftModel>(env, "createDraftModel"));
+  exports.Set("closeDraftModel", Napi::Function::New<CloseDraftModel>(env, "closeDraftModel"));
 }
 
 }  // namespace onpolicy

@@ -5,8 +5,8 @@
 #include "napi/arguments.h"
 #include "napi/async-task.h"
 #include "napi/environment.h"
-#include "napi/model.h"
 #include "napi/register.h"
+#include "napi/unwrap.h"
 
 namespace onpolicy {
 namespace {

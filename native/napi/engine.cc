@@ -1,4 +1,4 @@
-// llama.cpp's libraries, devices and log.
+// llama.cpp's libraries, devices and log; what this process asks of its system: memory given back, cores to compute on.
 #include <napi.h>
 
 #include "llama/library.h"
@@ -6,6 +6,11 @@
 #include "napi/async-task.h"
 #include "napi/environment.h"
 #include "napi/register.h"
+#include "threads/cores.h"
+
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 
 namespace onpolicy {
 namespace {
@@ -82,6 +87,20 @@ Napi::Value CanOpen(const Napi::CallbackInfo& info) {
   return Napi::Boolean::New(info.Env(), CanOpenSystemLibrary(ReadText(info[0], "name")));
 }
 
+// returnMemory() -> Promise<void>. glibc retains freed blocks of up to 32 MB, and most weights are that small.
+Napi::Value ReturnMemory(const Napi::CallbackInfo& info) {
+  return AsyncTask::Run(info.Env(), [] {
+#if defined(__GLIBC__)
+    malloc_trim(0);
+#endif
+  });
+}
+
+// performanceCores(devices) -> number; 0 where the system does not tell its cores apart.
+Napi::Value CountPerformanceCores(const Napi::CallbackInfo& info) {
+  return Napi::Number::New(info.Env(), PerformanceCores(ReadText(info[0], "devices")));
+}
+
 }  // namespace
 
 void RegisterEngine(Napi::Env env, Napi::Object exports) {
@@ -90,6 +109,8 @@ void RegisterEngine(Napi::Env env, Napi::Object exports) {
   exports.Set("devices", Napi::Function::New(env, Devices));
   exports.Set("stopThreads", Napi::Function::New(env, StopThreads));
   exports.Set("setLog", Napi::Function::New(env, SetLog));
+  exports.Set("performanceCores", Napi::Function::New(env, CountPerformanceCores));
+  exports.Set("returnMemory", Napi::Function::New(env, ReturnMemory));
 }
 
 }  // namespace onpolicy

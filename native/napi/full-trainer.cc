@@ -3,9 +3,9 @@
 
 #include <napi.h>
 
-#include "napi/model.h"
 #include "napi/register.h"
 #include "napi/trainer-handle.h"
+#include "napi/unwrap.h"
 
 namespace onpolicy {
 namespace {

@@ -1,17 +1,17 @@
 // The decoder library, pictures and sounds, projectors: bytes -> pixels or samples -> chunks of a prompt -> rows of embeddings.
-#include "napi/media.h"
-
 #include <algorithm>
 #include <atomic>
+#include <mutex>
 
 #include "llama/asserts.h"
-#include "media/library.h"
+#include "llama/shared-library.h"
+#include "media/decoder.h"
 #include "napi/arguments.h"
 #include "napi/async-task.h"
 #include "napi/environment.h"
 #include "napi/handle.h"
-#include "napi/model.h"
 #include "napi/register.h"
+#include "napi/unwrap.h"
 #include "threads/compute-turns.h"
 
 namespace onpolicy {
@@ -28,6 +28,25 @@ std::shared_ptr<const Media> UnwrapMedia(Napi::Value value, const char* field) {
   return UnwrapShared<const Media>(value, kMediaTag, field, kHandle);
 }
 
+std::mutex g_decoder_mutex;
+std::atomic<const DecoderTable*> g_decoder{nullptr};  // null until it is open: once a process, after the engine's libraries, whose functions it uses
+
+// Does nothing when it is open.
+void OpenDecoder(const std::string& path) {
+  std::lock_guard<std::mutex> lock(g_decoder_mutex);
+  if (g_decoder) return;
+  void* handle = OpenSharedLibrary(path, Names::kOwn);
+  if (!handle) throw Failure("NATIVE_UNAVAILABLE", "the decoder does not load: " + LibraryError());
+  const auto entry = reinterpret_cast<const DecoderTable* (*)()>(LibrarySymbol(handle, kDecoderEntry));
+  const DecoderTable* table = entry ? entry() : nullptr;
+  if (!table || table->version != kDecoderVersion) {
+    CloseSharedLibrary(handle);  // it may be built anew
+    throw Failure("NATIVE_UNAVAILABLE", path + " is not the decoder of this version");
+  }
+  table->set_log(LogLine);
+  g_decoder = table;
+}
+
 // openDecoder(path) -> Promise<void>
 Napi::Value OpenDecoderAsync(const Napi::CallbackInfo& info) {
   RequireLibrary(info.Env());
@@ -35,7 +54,7 @@ Napi::Value OpenDecoderAsync(const Napi::CallbackInfo& info) {
 }
 
 const DecoderTable& RequireDecoder(Napi::Env env) {
-  const DecoderTable* table = Decoder();
+  const DecoderTable* table = g_decoder;
   if (!table) throw ToError(env, Status::Fail("NATIVE_UNAVAILABLE", "the decoder is not open"));
   return *table;
 }

@@ -1,10 +1,9 @@
 // A GGUF file -> a model that JavaScript holds: its facts, its vocabulary, its tokenizer.
-#include "napi/model.h"
-
 #include "napi/arguments.h"
 #include "napi/async-task.h"
 #include "napi/environment.h"
 #include "napi/register.h"
+#include "napi/unwrap.h"
 
 namespace onpolicy {
 namespace {

@@ -13,8 +13,6 @@ Napi::Object RegisterEngineAddon(Napi::Env env, Napi::Object exports) {
   RegisterFullTrainer(env, exports);
   RegisterMedia(env, exports);
   RegisterDrafts(env, exports);
-  RegisterDraftModel(env, exports);
-  RegisterSystem(env, exports);
   return exports;
 }
 

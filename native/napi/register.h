@@ -17,8 +17,6 @@ void RegisterSampler(Napi::Env env, Napi::Object exports);
 void RegisterTrainer(Napi::Env env, Napi::Object exports);
 void RegisterFullTrainer(Napi::Env env, Napi::Object exports);
 void RegisterDrafts(Napi::Env env, Napi::Object exports);
-void RegisterDraftModel(Napi::Env env, Napi::Object exports);
 void RegisterMedia(Napi::Env env, Napi::Object exports);
-void RegisterSystem(Napi::Env env, Napi::Object exports);
 
 }  // namespace onpolicy

@@ -3,9 +3,9 @@
 #include <string>
 
 #include "napi/async-task.h"
-#include "napi/drafts.h"
+#include "napi/handle.h"
 #include "napi/register.h"
-#include "napi/sampler.h"
+#include "napi/unwrap.h"
 
 namespace onpolicy {
 namespace {
@@ -40,6 +40,13 @@ void SetTokens(Napi::Env env, const std::vector<RowResult>& rows, std::vector<in
     offsets.push_back(static_cast<int32_t>(ids.size()));
   }
   if (!ids.empty()) object.Set(name, ObjectOf(env, "offsets", offsets, "ids", ids));
+}
+
+// Throws when none waits.
+float* PreparedRow(RowSampler& rows, Napi::Value index) {
+  float* row = rows.PreparedRow(static_cast<size_t>(ReadInteger(index, "index")));
+  if (row == nullptr) RefuseField(index.Env(), "index", "a row that waits");
+  return row;
 }
 
 void CheckDrafts(Napi::Env env, const RowsInput& input, int32_t vocab_size) {
@@ -159,6 +166,16 @@ class JsRowSampler : public Napi::ObjectWrap<JsRowSampler> {
 };
 
 }  // namespace
+
+void CopyOut(RowSampler& rows, const Napi::CallbackInfo& info) {
+  const float* prepared = PreparedRow(rows, info[0]);
+  std::copy_n(prepared, rows.vocab_size(), ReadVocabularyRow(info[1], "row", rows.vocab_size()).Data());
+}
+
+void CopyIn(RowSampler& rows, const Napi::CallbackInfo& info) {
+  float* prepared = PreparedRow(rows, info[0]);
+  std::copy_n(ReadVocabularyRow(info[1], "row", rows.vocab_size()).Data(), rows.vocab_size(), prepared);
+}
 
 std::vector<int32_t> ReadIndices(Napi::Value value) {
   std::vector<int32_t> indices = ReadVector<int32_t>(value, "indices");

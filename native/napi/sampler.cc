@@ -1,10 +1,9 @@
 // JavaScript options and tokens -> the native sampler. Checks everything that crosses.
-#include "napi/sampler.h"
-
 #include <algorithm>
 
 #include "napi/arguments.h"
 #include "napi/register.h"
+#include "napi/unwrap.h"
 #include "sampler/philox.h"
 
 namespace onpolicy {
@@ -202,13 +201,12 @@ class SamplerObject : public Napi::ObjectWrap<SamplerObject> {
  private:
   int32_t vocab_size() const { return sampler_->plan().vocab_size; }
 
-  Napi::Value AcceptPrompt(const Napi::CallbackInfo& info) {
+  void AcceptPrompt(const Napi::CallbackInfo& info) {
     const Napi::Int32Array ids = ReadTokenIds(info[0], "ids", vocab_size());
     sampler_->AcceptPrompt(ids.Data(), ids.ElementLength());
-    return info.Env().Undefined();
   }
 
-  Napi::Value Accept(const Napi::CallbackInfo& info) {
+  void Accept(const Napi::CallbackInfo& info) {
     const int32_t id = ReadInteger(info[0], "id", 0, vocab_size() - 1);
     if (IsAbsent(info[1])) {
       sampler_->Accept(id);
@@ -218,17 +216,12 @@ class SamplerObject : public Napi::ObjectWrap<SamplerObject> {
       drawn.surprise = ReadNumber(info[1], "surprise", 0, kMaxFloat);
       sampler_->AcceptDrawn(drawn);
     }
-    return info.Env().Undefined();
   }
 
-  Napi::Value HoldEnd(const Napi::CallbackInfo& info) {
-    sampler_->HoldEnd(ReadBoolean(info[0], "isHeld"));
-    return info.Env().Undefined();
-  }
+  void HoldEnd(const Napi::CallbackInfo& info) { sampler_->HoldEnd(ReadBoolean(info[0], "isHeld")); }
 
-  Napi::Value Force(const Napi::CallbackInfo& info) {
+  void Force(const Napi::CallbackInfo& info) {
     sampler_->Force(ToVector(ReadTokenIds(info[0], "ids", vocab_size())));
-    return info.Env().Undefined();
   }
 
   std::shared_ptr<Sampler> sampler_;

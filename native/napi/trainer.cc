@@ -4,9 +4,9 @@
 #include <napi.h>
 
 #include "graphs/graph.h"
-#include "napi/model.h"
 #include "napi/register.h"
 #include "napi/trainer-handle.h"
+#include "napi/unwrap.h"
 #include "trainer/merge.h"
 
 namespace onpolicy {

@@ -6,7 +6,7 @@
 #include "graphs/graph.h"
 #include "napi/arguments.h"
 #include "napi/async-task.h"
-#include "napi/model.h"
+#include "napi/unwrap.h"
 
 namespace onpolicy {
 namespace {

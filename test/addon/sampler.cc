@@ -3,7 +3,7 @@
 
 #include "../../test/addon/entry.h"
 #include "napi/arguments.h"
-#include "napi/sampler.h"
+#include "napi/unwrap.h"
 
 namespace onpolicy {
 namespace {
