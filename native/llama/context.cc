@@ -236,7 +236,7 @@ const float* Context::LogitsAt(int32_t place) {
 }
 
 void Context::Pad(std::vector<const float*>* rows) {
-  padded_.resize(rows->size());
+  padded_.resize(std::max(padded_.size(), rows->size()));
   for (size_t i = 0; i < rows->size(); ++i) {
     padded_[i].assign(static_cast<size_t>(rows_.vocab_size()), -std::numeric_limits<float>::infinity());
     std::copy_n((*rows)[i], vocab_size(), padded_[i].begin());
