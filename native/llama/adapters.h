@@ -32,7 +32,7 @@ class Adapters {
     ErrorLog log;
     std::unique_ptr<llama_adapter_lora, void (*)(llama_adapter_lora*)> loaded(
         log.Run([&] { return Api().llama_adapter_lora_init(model_.get(), path.c_str()); }), Api().llama_adapter_lora_free);
-    if (!loaded) throw Failure("MODEL_INVALID", path + " is no adapter of this model: " + log.Text());
+    if (!loaded) throw Failure("MODEL_INVALID", path + " is not an adapter of this model: " + log.Text());
     if (is_deterministic_) PlannedGraph(model_, params_, *pool_, loaded.get()).RequireInvariance("this adapter");
     loaded_[++last_] = loaded.release();
     return last_;
