@@ -1,7 +1,7 @@
 /** Expressions -> functions from a frame to the value. The base class of the compiler. */
 import type { Frame } from './frame.ts';
 import { FILTERS, TESTS } from './library/library.ts';
-import { Compiler } from './nunjucks.ts';
+import { nunjucksCompiler } from './nunjucks.ts';
 import { getAttribute, getItem, isDictAttribute } from './python/attributes.ts';
 import { call, spreadArguments, spreadKeywords } from './python/calls.ts';
 import { COMPARISONS, truth } from './python/compare.ts';
@@ -51,7 +51,7 @@ export function reader(places: readonly Place[]): (frame: Frame) => Value | unde
 }
 
 /** Nunjucks' Compiler calls one method per type of node. Each method leaves its result in `compiled`. */
-export class ExpressionCompiler extends Compiler {
+export class ExpressionCompiler extends nunjucksCompiler.Compiler {
   protected compiled: unknown;
   /** Inside `if`: an unknown filter or test is an error only when it is reached. */
   protected isSoft = false;

@@ -41,6 +41,8 @@ function inOrder(statements: readonly Execute[]): Execute {
 export class TemplateCompiler extends ExpressionCompiler {
   /** Names that the template reads from its input, without globals. */
   readonly variables = new Set<string>();
+  /** Whether it has generation blocks. */
+  hasGeneration = false;
   /** All names that are read or assigned anywhere: the rare special names are looked for only if they are used. */
   readonly #names = new Set<string>();
   readonly #blocks = new Set<string>();
@@ -348,6 +350,7 @@ export class TemplateCompiler extends ExpressionCompiler {
   }
 
   compileGeneration({ body }: NodeOf<'Generation'>, scope: Scope): void {
+    this.hasGeneration = true;
     const run = this.#scoped(body, scope.inner(scope.code, false));
     this.compiled = (frame: Frame) => {
       const marks = frame.state.spanMarks;

@@ -1,4 +1,4 @@
-/** The package nunjucks -> its internal classes, typed. Their presence is checked at load. */
+/** The package nunjucks -> its internal classes, typed. */
 import nunjucks from 'nunjucks';
 
 /** A node of Nunjucks' syntax tree. */
@@ -16,37 +16,9 @@ interface NunjucksCompiler {
   compile(node: NunjucksNode, scope: unknown): void;
 }
 
-/** Nunjucks' Environment, required by its Template. It has no loaders, so nothing can be included. */
-type NunjucksEnvironment = { readonly opts: Readonly<Record<string, unknown>> };
-
-/** Nunjucks' Template: source, compilation, the root function. */
-interface NunjucksTemplate {
-  compiled: boolean;
-  rootRenderFunc: unknown;
-  compile(): void;
-  _compile(): void;
-}
-
-type Internals = {
-  readonly nodes: Readonly<Record<string, NodeClass>>;
+export const { nodes: nunjucksNodes, compiler: nunjucksCompiler } = nunjucks as unknown as {
+  readonly nodes: { readonly Node: NodeClass };
   readonly compiler: {
     readonly Compiler: new (name: string | undefined, strict: boolean) => NunjucksCompiler;
   };
-  readonly Environment: new (loaders: readonly never[], options: object) => NunjucksEnvironment;
-  readonly Template: new (source: string, env: NunjucksEnvironment) => NunjucksTemplate;
 };
-
-const internals = nunjucks as unknown as Internals;
-
-for (const [owner, holder, name] of [
-  ['Compiler', internals.compiler.Compiler.prototype, 'compile'],
-  ['Template', internals.Template.prototype, 'compile'],
-  ['Template', internals.Template.prototype, '_compile'],
-  ['Node', internals.nodes['Node'], 'extend'],
-] as const)
-  if (typeof (holder as unknown as Record<string, unknown>)[name] !== 'function')
-    throw new Error(`onpolicy needs nunjucks 3.2.4: ${owner}.${name} is missing`);
-
-export const { Environment, Template } = internals;
-export const { Compiler } = internals.compiler;
-export const nunjucksNodes = internals.nodes;

@@ -1,22 +1,16 @@
-/** A name -> its filter, test or global. Templates cannot change the Maps. */
-
-import type { Applied } from '../python/table.ts';
+/** A name -> its filter, test or global. */
+import { normalKey, textOf } from '../python/values.ts';
 import { GLOBALS } from './globals.ts';
-import { NUMBER_FILTERS } from './number-filters.ts';
-import { makeSequenceFilters } from './sequence-filters.ts';
-import { makeTests } from './tests.ts';
-import { TEXT_FILTERS } from './text-filters.ts';
+import { FILTERS } from './sequence-filters.ts';
+import { TESTS } from './tests.ts';
 
-const filters = new Map<string, Applied>([...TEXT_FILTERS, ...NUMBER_FILTERS]);
-const tests: ReadonlyMap<string, Applied<boolean>> = makeTests(filters);
-for (const [name, filter] of makeSequenceFilters(
-  (name) => filters.get(name),
-  (name) => tests.get(name),
-))
-  filters.set(name, filter);
+for (const [name, names] of [
+  ['filter', FILTERS],
+  ['test', TESTS],
+] as const)
+  TESTS.add(name, '', (_state, value) => {
+    normalKey(value); // Python looks the name up in a dict, so it has to be hashable
+    return names.has(textOf(value) ?? '');
+  });
 
-/** Name -> filter. */
-export const FILTERS: ReadonlyMap<string, Applied> = filters;
-/** Name -> test. */
-export const TESTS = tests;
-export { GLOBALS };
+export { FILTERS, GLOBALS, TESTS };

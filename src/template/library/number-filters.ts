@@ -19,16 +19,17 @@ import { Table } from '../python/table.ts';
 import { toText } from '../python/text.ts';
 import { PyFloat, textOf, typeName, Undefined } from '../python/values.ts';
 
-const table = new Table();
+/** Name -> filter. */
+export const NUMBER_FILTERS = new Table();
 
-table.add('abs', '', (state, value) => {
+NUMBER_FILTERS.add('abs', '', (state, value) => {
   if (value instanceof Undefined) value.fail();
   if (!isNumber(value)) return typeError(`bad operand type for abs(): '${typeName(value)}'`);
   if (value instanceof PyFloat) return new PyFloat(Math.abs(value.value));
   const int = intOf(value)!;
   return int < 0 ? arithmetic(state, '-', 0, int) : int;
 });
-table.add('round', 'precision? method?', (state, value, [precision, method]) => {
+NUMBER_FILTERS.add('round', 'precision? method?', (state, value, [precision, method]) => {
   const how = method === undefined ? 'common' : textOf(method);
   if (how !== 'common' && how !== 'ceil' && how !== 'floor')
     return valueError('method must be common, ceil or floor');
@@ -48,7 +49,7 @@ table.add('round', 'precision? method?', (state, value, [precision, method]) => 
   } else whole = scaled;
   return arithmetic(state, '/', whole, unit);
 });
-table.add('int', 'default? base?', (state, value, [fallback = 0, base = 10]) => {
+NUMBER_FILTERS.add('int', 'default? base?', (state, value, [fallback = 0, base = 10]) => {
   if (value instanceof Undefined) value.fail();
   if (value instanceof PyFloat) return Number.isNaN(value.value) ? fallback : truncate(state, value.value);
   const text = textOf(value);
@@ -58,13 +59,13 @@ table.add('int', 'default? base?', (state, value, [fallback = 0, base = 10]) => 
   const float = parseFloatText(text);
   return float !== undefined && Number.isFinite(float) ? truncate(state, float) : fallback;
 });
-table.add('float', 'default?', (_state, value, [fallback = new PyFloat(0)]) => {
+NUMBER_FILTERS.add('float', 'default?', (_state, value, [fallback = new PyFloat(0)]) => {
   if (value instanceof Undefined) value.fail();
   if (isNumber(value)) return new PyFloat(toDouble(value));
   const float = parseFloatText(textOf(value) ?? '');
   return float === undefined ? fallback : new PyFloat(float);
 });
-table.add('filesizeformat', 'binary?', (state, value, [binary]) => {
+NUMBER_FILTERS.add('filesizeformat', 'binary?', (state, value, [binary]) => {
   const text = textOf(value);
   if (text === undefined && !isNumber(value))
     return value instanceof Undefined
@@ -84,6 +85,3 @@ table.add('filesizeformat', 'binary?', (state, value, [binary]) => {
   const shown = Number.isFinite(amount) ? toFixed(amount, 1) : Number.isNaN(amount) ? 'nan' : 'inf';
   return `${shown} ${letters[power]}${isBinary ? 'iB' : 'B'}`;
 });
-
-/** Name -> filter. */
-export const NUMBER_FILTERS = table;

@@ -22,8 +22,12 @@ import {
   Undefined,
   type Value,
 } from '../python/values.ts';
+import { NUMBER_FILTERS } from './number-filters.ts';
+import { TESTS } from './tests.ts';
+import { TEXT_FILTERS } from './text-filters.ts';
 
-const table = new Table();
+/** Name -> filter: of this file, and of the others. */
+export const FILTERS = new Table([...TEXT_FILTERS, ...NUMBER_FILTERS]);
 
 type Getter = (item: Value) => Value;
 
@@ -35,11 +39,7 @@ function pathOf(attribute: Value | undefined): readonly Value[] {
   return text.split('.').map((part) => (/^\p{Nd}+$/u.test(part) ? Number(part) : part));
 }
 
-function getter(
-  state: RenderState,
-  attribute: Value | undefined,
-  fallback: Value | undefined = null,
-): Getter {
+function getter(state: RenderState, attribute: Value | undefined, fallback: Value = null): Getter {
   const path = pathOf(attribute);
   state.work(path.length);
   return (item) => {
@@ -47,7 +47,7 @@ function getter(
     state.work(path.length);
     for (const part of path) {
       value = getItem(state, value, part);
-      if (fallback !== null && fallback !== undefined && value instanceof Undefined) value = fallback;
+      if (fallback !== null && value instanceof Undefined) value = fallback;
     }
     return value;
   };
@@ -80,35 +80,35 @@ function addLazy(
   parameters: string,
   items: (state: RenderState, value: Value, args: readonly (Value | undefined)[]) => Generator<Value>,
 ): void {
-  table.add(name, parameters, (state, value, args) => new LazySequence(items(state, value, args)));
+  FILTERS.add(name, parameters, (state, value, args) => new LazySequence(items(state, value, args)));
 }
 
-table.add('length count', '', (state, value) => length(state, value));
-table.add('list', '', (state, value) => toList(state, value));
-table.add('first', '', (state, value) => {
+FILTERS.add('length count', '', (state, value) => length(state, value));
+FILTERS.add('list', '', (state, value) => toList(state, value));
+FILTERS.add('first', '', (state, value) => {
   for (const item of iterate(state, value)) return item;
   return new Undefined('No first item, sequence was empty.');
 });
-table.add('last', '', (state, value) => {
+FILTERS.add('last', '', (state, value) => {
   const items = tryReversed(state, value);
   if (items === undefined) return typeError(`'${typeName(value)}' object is not reversible`);
   for (const item of items) return item;
   return new Undefined('No last item, sequence was empty.');
 });
-table.add('reverse', '', (state, value) => {
+FILTERS.add('reverse', '', (state, value) => {
   if (textOf(value) !== undefined) return getSlice(state, value, null, null, -1);
   const items = tryReversed(state, value);
   if (items === undefined) return toList(state, value).reverse();
   return new LazySequence(items, isList(value) ? 'list_reverseiterator' : 'reversed');
 });
 /** Deterministic, unlike Jinja2: the same render makes the same choice. */
-table.add('random', '', (state, value) => {
+FILTERS.add('random', '', (state, value) => {
   const count = length(state, value);
   if (count === 0) return new Undefined('No random item, sequence was empty.');
   return getItem(state, value, (count * 7 + 3) % count);
 });
 
-table.add('join', 'd? attribute?', (state, value, [separator, attribute]) => {
+FILTERS.add('join', 'd? attribute?', (state, value, [separator, attribute]) => {
   const get = getter(state, attribute);
   const parts: string[] = [];
   let size = 0;
@@ -123,12 +123,12 @@ table.add('join', 'd? attribute?', (state, value, [separator, attribute]) => {
   return state.made(parts.join(glue));
 });
 
-table.add('default d', 'default_value? boolean?', (state, value, [fallback, boolean]) => {
+FILTERS.add('default d', 'default_value? boolean?', (state, value, [fallback, boolean]) => {
   const isAbsent = value instanceof Undefined || (isTrue(state, boolean) && !truth(state, value));
   if (!isAbsent) return value;
   return fallback === undefined ? '' : fallback;
 });
-table.add('attr', 'name', (state, value, [name]) => {
+FILTERS.add('attr', 'name', (state, value, [name]) => {
   const text = textOf(name!);
   if (text === undefined) return typeError('attribute name must be string');
   return getPlainAttribute(state, value, text);
@@ -139,7 +139,7 @@ addLazy('items', '', function* (_state, value) {
   if (!(value instanceof Dict)) return typeError('Can only get item pairs from a mapping.');
   for (const entry of value.entries()) yield new Tuple(entry);
 });
-table.add('dictsort', 'case_sensitive? by? reverse?', (state, value, [caseSensitive, by, reverse]) => {
+FILTERS.add('dictsort', 'case_sensitive? by? reverse?', (state, value, [caseSensitive, by, reverse]) => {
   const side = by === undefined ? 'key' : textOf(by);
   if (side !== 'key' && side !== 'value') return valueError('You can only sort by either "key" or "value"');
   if (value instanceof Undefined) value.fail();
@@ -153,7 +153,7 @@ table.add('dictsort', 'case_sensitive? by? reverse?', (state, value, [caseSensit
   };
   return sortBy(state, pairs, key, isTrue(state, reverse));
 });
-table.add(
+FILTERS.add(
   'sort',
   'reverse? case_sensitive? attribute?',
   (state, value, [reverse, caseSensitive, attribute]) => {
@@ -169,7 +169,7 @@ table.add(
     );
   },
 );
-table.add(
+FILTERS.add(
   'groupby',
   'attribute default? case_sensitive?',
   (state, value, [attribute, fallback, caseSensitive]) => {
@@ -202,7 +202,7 @@ for (const [name, operator] of [
   ['min', '<'],
   ['max', '>'],
 ] as const)
-  table.add(name, 'case_sensitive? attribute?', (state, value, [caseSensitive, attribute]) => {
+  FILTERS.add(name, 'case_sensitive? attribute?', (state, value, [caseSensitive, attribute]) => {
     const key = caseGetter(state, attribute, caseSensitive);
     let best: { item: Value; key: Value } | null = null;
     for (const item of iterate(state, value)) {
@@ -211,7 +211,7 @@ for (const [name, operator] of [
     }
     return best === null ? new Undefined('No aggregated item, sequence was empty.') : best.item;
   });
-table.add('sum', 'attribute? start?', (state, value, [attribute, start]) => {
+FILTERS.add('sum', 'attribute? start?', (state, value, [attribute, start]) => {
   const get = getter(state, attribute);
   let total: Value = start === undefined ? 0 : start;
   if (textOf(total) !== undefined) return typeError("sum() can't sum strings [use ''.join(seq) instead]");
@@ -253,53 +253,46 @@ addLazy('slice', 'slices fill_with?', function* (state, value, [slices, fill]) {
   }
 });
 
-/** Adds the filters that call other filters and tests by name. */
-export function makeSequenceFilters(
-  filterNamed: (name: string) => Applied | undefined,
-  testNamed: (name: string) => Applied<boolean> | undefined,
-): ReadonlyMap<string, Applied> {
-  const mapper = (state: RenderState, args: readonly Value[], keywords: Keywords | null): Getter => {
-    const attribute = keywords?.get('attribute');
-    if (args.length === 0 && attribute !== undefined) {
-      for (const key of keywords!.keys())
-        if (key !== 'attribute' && key !== 'default') typeError(`Unexpected keyword argument '${key}'`);
-      return getter(state, attribute, keywords!.get('default'));
-    }
-    const [name, ...rest] = args;
-    if (name === undefined) return typeError('map requires a filter argument');
-    const filter = filterNamed(textOf(name) ?? '');
-    if (filter === undefined) throw new PyError('RuntimeError', `No filter named '${toText(state, name)}'.`);
-    return (item) => filter(state, item, rest, keywords);
-  };
-  const map: Items = function* (state, value, args, keywords) {
+function mapper(state: RenderState, args: readonly Value[], keywords: Keywords | null): Getter {
+  const attribute = keywords?.get('attribute');
+  if (args.length === 0 && attribute !== undefined) {
+    for (const key of keywords!.keys())
+      if (key !== 'attribute' && key !== 'default') typeError(`Unexpected keyword argument '${key}'`);
+    return getter(state, attribute, keywords!.get('default'));
+  }
+  const [name, ...rest] = args;
+  if (name === undefined) return typeError('map requires a filter argument');
+  const filter = FILTERS.get(textOf(name) ?? '');
+  if (filter === undefined) throw new PyError('RuntimeError', `No filter named '${toText(state, name)}'.`);
+  return (item) => filter(state, item, rest, keywords);
+}
+const map: Items = function* (state, value, args, keywords) {
+  if (!truth(state, value)) return;
+  const change = mapper(state, args, keywords);
+  for (const item of iterate(state, value)) {
+    state.step();
+    yield change(item);
+  }
+};
+
+const select = (wanted: boolean, byAttribute: boolean): Items =>
+  function* (state, value, args, keywords) {
     if (!truth(state, value)) return;
-    const change = mapper(state, args, keywords);
+    if (byAttribute && args.length === 0) typeError('Missing parameter for attribute name');
+    const get: Getter = byAttribute ? getter(state, args[0]) : (item) => item;
+    const [name, ...rest] = byAttribute ? args.slice(1) : args;
+    const test = name === undefined ? truth : TESTS.get(textOf(name) ?? '');
+    if (test === undefined) throw new PyError('RuntimeError', `No test named '${toText(state, name!)}'.`);
     for (const item of iterate(state, value)) {
       state.step();
-      yield change(item);
+      if (test(state, get(item), rest, keywords) === wanted) yield item;
     }
   };
-  table.set('map', (...given) => new LazySequence(map(...given)));
-
-  const select = (wanted: boolean, byAttribute: boolean): Items =>
-    function* (state, value, args, keywords) {
-      if (!truth(state, value)) return;
-      if (byAttribute && args.length === 0) typeError('Missing parameter for attribute name');
-      const get: Getter = byAttribute ? getter(state, args[0]) : (item) => item;
-      const [name, ...rest] = byAttribute ? args.slice(1) : args;
-      const test = name === undefined ? truth : testNamed(textOf(name) ?? '');
-      if (test === undefined) throw new PyError('RuntimeError', `No test named '${toText(state, name!)}'.`);
-      for (const item of iterate(state, value)) {
-        state.step();
-        if (test(state, get(item), rest, keywords) === wanted) yield item;
-      }
-    };
-  for (const [name, items] of [
-    ['select', select(true, false)],
-    ['reject', select(false, false)],
-    ['selectattr', select(true, true)],
-    ['rejectattr', select(false, true)],
-  ] as const)
-    table.set(name, (...given) => new LazySequence(items(...given)));
-  return table;
-}
+for (const [name, items] of [
+  ['map', map],
+  ['select', select(true, false)],
+  ['reject', select(false, false)],
+  ['selectattr', select(true, true)],
+  ['rejectattr', select(false, true)],
+] as const)
+  FILTERS.set(name, (...given) => new LazySequence(items(...given)));

@@ -5,25 +5,17 @@ import { STR_METHODS } from '../python/methods/str-methods.ts';
 import { isNumber } from '../python/numbers.ts';
 import { operate } from '../python/operators.ts';
 import type { RenderState } from '../python/render-state.ts';
-import { type Applied, Table } from '../python/table.ts';
+import { Table } from '../python/table.ts';
 import { toText } from '../python/text.ts';
-import {
-  Dict,
-  Markup,
-  normalKey,
-  PyFloat,
-  PyObject,
-  textOf,
-  Undefined,
-  type Value,
-} from '../python/values.ts';
+import { Dict, Markup, PyFloat, PyObject, textOf, Undefined, type Value } from '../python/values.ts';
 
 type Body = (state: RenderState, value: Value, other: Value) => boolean;
 
-const tests = new Table<boolean>();
+/** Name -> test. */
+export const TESTS = new Table<boolean>();
 
 function define(names: string, body: Body, parameters = ''): void {
-  tests.add(names, parameters, (state, value, [other]) => body(state, value, other ?? null));
+  TESTS.add(names, parameters, (state, value, [other]) => body(state, value, other ?? null));
 }
 
 const remainderIs =
@@ -68,16 +60,3 @@ for (const [names, operator] of [
   ['ge >=', '>='],
 ] as const)
   define(names, COMPARISONS[operator], 'b /');
-
-/** Adds the two tests that need the tables of filters and tests. */
-export function makeTests(filters: ReadonlyMap<string, unknown>): ReadonlyMap<string, Applied<boolean>> {
-  for (const [name, names] of [
-    ['filter', filters],
-    ['test', tests],
-  ] as const)
-    define(name, (_state, value) => {
-      normalKey(value); // Python looks the name up in a dict, so it has to be hashable
-      return names.has(textOf(value) ?? '');
-    });
-  return tests;
-}

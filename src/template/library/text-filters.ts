@@ -13,14 +13,12 @@ import type { RenderState } from '../python/render-state.ts';
 import { getSlice } from '../python/slices.ts';
 import { Table } from '../python/table.ts';
 import { escapeHtml, escapeValue, replaceEach, toText } from '../python/text.ts';
-import { WHITESPACE_CLASS } from '../python/unicode.ts';
+import { WHITESPACE } from '../python/unicode.ts';
 import { Dict, Markup, Tuple, textOf, typeName, Undefined, type Value } from '../python/values.ts';
 import { readJsonOptions, toJson } from './to-json.ts';
 
-const table = new Table();
-
-/** The filters of this file. */
-export const TEXT_FILTERS = table;
+/** Name -> filter. */
+export const TEXT_FILTERS = new Table();
 
 /** soft_str: text and Markup unchanged, str() of other values. */
 function softText(state: RenderState, value: Value): string | Markup {
@@ -32,34 +30,38 @@ function strMethod(state: RenderState, value: Value, name: string, args: readonl
 }
 
 for (const name of ['upper', 'lower', 'capitalize'])
-  table.add(name, '', (state, value) => strMethod(state, value, name));
-table.add('string', '', (state, value) => softText(state, value));
-table.add('trim', 'chars?', (state, value, [chars]) => strMethod(state, value, 'strip', [chars ?? null]));
-table.add('center', 'width?', (state, value, [width]) =>
+  TEXT_FILTERS.add(name, '', (state, value) => strMethod(state, value, name));
+TEXT_FILTERS.add('string', '', (state, value) => softText(state, value));
+TEXT_FILTERS.add('trim', 'chars?', (state, value, [chars]) =>
+  strMethod(state, value, 'strip', [chars ?? null]),
+);
+TEXT_FILTERS.add('center', 'width?', (state, value, [width]) =>
   strMethod(state, value, 'center', [width === undefined ? 80 : width]),
 );
 
 /** What `|title` takes for a word. */
-const TITLE_WORD = new RegExp(`[^${WHITESPACE_CLASS}({[<\\-]+`, 'g');
-table.add('title', '', (state, value) =>
+const TITLE_WORD = new RegExp(`[^${WHITESPACE}({[<\\-]+`, 'g');
+TEXT_FILTERS.add('title', '', (state, value) =>
   replaceEach(state, toText(state, value), TITLE_WORD, ([word]) => {
     const [first = ''] = word;
     return first.toUpperCase() + word.slice(first.length).toLowerCase();
   }),
 );
 
-table.add('replace', 'old new count?', (state, value, [old, replacement, count]) => {
+TEXT_FILTERS.add('replace', 'old new count?', (state, value, [old, replacement, count]) => {
   const limit = count === undefined || count === null ? [] : [count];
   const texts = [toText(state, old!), toText(state, replacement!)];
   return strMethod(state, toText(state, value), 'replace', [...texts, ...limit]);
 });
 
-table.add('e escape', '', (state, value) => escapeValue(state, value));
-table.add('forceescape', '', (state, value) => new Markup(escapeHtml(state, toText(state, value))));
-table.add('safe', '', (state, value) => (value instanceof Markup ? value : new Markup(toText(state, value))));
-table.add('striptags', '', (state, value) => stripTags(state, toText(state, value)));
+TEXT_FILTERS.add('e escape', '', (state, value) => escapeValue(state, value));
+TEXT_FILTERS.add('forceescape', '', (state, value) => new Markup(escapeHtml(state, toText(state, value))));
+TEXT_FILTERS.add('safe', '', (state, value) =>
+  value instanceof Markup ? value : new Markup(toText(state, value)),
+);
+TEXT_FILTERS.add('striptags', '', (state, value) => stripTags(state, toText(state, value)));
 
-table.set('format', (state, value, args, keywords) => {
+TEXT_FILTERS.set('format', (state, value, args, keywords) => {
   if (args.length > 0 && keywords !== null)
     return typeError("can't handle positional and keyword arguments at the same time");
   return formatPercent(
@@ -69,7 +71,7 @@ table.set('format', (state, value, args, keywords) => {
   );
 });
 
-table.add('indent', 'width? first? blank?', (state, value, [width, first, blank]) => {
+TEXT_FILTERS.add('indent', 'width? first? blank?', (state, value, [width, first, blank]) => {
   const isMarkup = value instanceof Markup;
   const given = width === undefined ? ' '.repeat(4) : textOf(width);
   const indentText = given ?? (operate(state, '*', ' ', width!) as string);
@@ -86,21 +88,25 @@ table.add('indent', 'width? first? blank?', (state, value, [width, first, blank]
   return isMarkup ? new Markup(result) : result;
 });
 
-table.add('truncate', 'length? killwords? end? leeway?', (state, value, [limit, killWords, end, leeway]) => {
-  const ending = end === undefined ? '...' : end;
-  const endLength = length(state, ending);
-  const wanted = limit === undefined ? 255 : countOf(limit);
-  const slack = leeway === undefined || leeway === null ? 5 : countOf(leeway);
-  if (wanted < endLength) valueError(`expected length >= ${endLength}, got ${wanted}`);
-  if (slack < 0) valueError(`expected leeway >= 0, got ${slack}`);
-  if (length(state, value) <= wanted + slack) return value;
-  const cut = getSlice(state, value, null, wanted - endLength, null);
-  if (killWords !== undefined && truth(state, killWords)) return add(state, cut, ending);
-  const words = strMethod(state, cut, 'rsplit', [' ', 1]) as readonly Value[];
-  return add(state, words[0]!, ending);
-});
+TEXT_FILTERS.add(
+  'truncate',
+  'length? killwords? end? leeway?',
+  (state, value, [limit, killWords, end, leeway]) => {
+    const ending = end === undefined ? '...' : end;
+    const endLength = length(state, ending);
+    const wanted = limit === undefined ? 255 : countOf(limit);
+    const slack = leeway === undefined || leeway === null ? 5 : countOf(leeway);
+    if (wanted < endLength) valueError(`expected length >= ${endLength}, got ${wanted}`);
+    if (slack < 0) valueError(`expected leeway >= 0, got ${slack}`);
+    if (length(state, value) <= wanted + slack) return value;
+    const cut = getSlice(state, value, null, wanted - endLength, null);
+    if (killWords !== undefined && truth(state, killWords)) return add(state, cut, ending);
+    const words = strMethod(state, cut, 'rsplit', [' ', 1]) as readonly Value[];
+    return add(state, words[0]!, ending);
+  },
+);
 
-table.add('wordcount', '', (state, value) => {
+TEXT_FILTERS.add('wordcount', '', (state, value) => {
   const text = toText(state, value);
   state.scan(text.length * 8);
   return text.match(/[\p{L}\p{N}_]+/gu)?.length ?? 0;
@@ -119,7 +125,7 @@ function quoteUrl(state: RenderState, value: Value, isQuery: boolean): string {
   return isQuery ? quoted.replaceAll('%20', '+') : quoted.replaceAll('%2F', '/');
 }
 
-table.add('urlencode', '', (state, value) => {
+TEXT_FILTERS.add('urlencode', '', (state, value) => {
   const items = textOf(value) === undefined ? tryIterate(state, value) : undefined;
   if (items === undefined) return quoteUrl(state, value, false);
   const pairs = value instanceof Dict ? value.entries() : iterate(state, value);
@@ -131,7 +137,7 @@ table.add('urlencode', '', (state, value) => {
   return state.made(parts.join('&'));
 });
 
-table.add('xmlattr', 'autospace?', (state, value, [autospace]) => {
+TEXT_FILTERS.add('xmlattr', 'autospace?', (state, value, [autospace]) => {
   if (value instanceof Undefined) value.fail();
   if (!(value instanceof Dict)) return typeError(`'${typeName(value)}' object has no attribute 'items'`);
   const parts: string[] = [];
@@ -147,6 +153,6 @@ table.add('xmlattr', 'autospace?', (state, value, [autospace]) => {
   return state.made(space + text);
 });
 
-table.add('tojson', 'ensure_ascii? indent? separators? sort_keys?', (state, value, args) =>
+TEXT_FILTERS.add('tojson', 'ensure_ascii? indent? separators? sort_keys?', (state, value, args) =>
   toJson(state, value, readJsonOptions(state, args)),
 );

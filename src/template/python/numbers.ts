@@ -3,6 +3,7 @@ import { scaledInteger } from './float-text.ts';
 import { strip } from './methods/str-search.ts';
 import { overBudget, PyError, typeError, valueError } from './py-error.ts';
 import type { RenderState } from './render-state.ts';
+import { SPACES } from './unicode.ts';
 import { PyFloat, typeName, type Value } from './values.ts';
 
 /** A Python int in either representation. */
@@ -223,7 +224,7 @@ const PREFIXES: Readonly<Record<number, string>> = { 2: '0b', 8: '0o', 16: '0x' 
 
 /** int(text, base); undefined where Python raises. */
 export function parseInteger(state: RenderState, text: string, base: number): Int | undefined {
-  const [, sign, written] = /^([+-]?)(\w+)$/.exec(strip(text, null, true, true)) ?? [];
+  const [, sign, written] = /^([+-]?)(\w+)$/.exec(strip(text, SPACES, true, true)) ?? [];
   if (written === undefined || base < 2 || base > 36) return undefined;
   let digits = written.toLowerCase();
   if (base in PREFIXES && digits.startsWith(PREFIXES[base]!)) digits = digits.slice(2).replace(/^_/, '');
@@ -245,7 +246,7 @@ const FLOAT_TEXT = /^[+-]?(?:\d+(?:_\d+)*(?:\.(?:\d+(?:_\d+)*)?)?|\.\d+(?:_\d+)*
 /** float(text); undefined where Python raises. */
 export function parseFloatText(text: string): number | undefined {
   if (text.length > 100_000) overBudget('digits of a number', 100_000);
-  const trimmed = strip(text, null, true, true);
+  const trimmed = strip(text, SPACES, true, true);
   if (FLOAT_TEXT.test(trimmed)) return Number(trimmed.replaceAll('_', ''));
   const special = /^([+-]?)(?:(inf|infinity)|nan)$/i.exec(trimmed);
   if (special === null) return undefined;

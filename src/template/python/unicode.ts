@@ -1,19 +1,11 @@
 /** Characters -> Python's whitespace, classes, title case and code points, which differ from JavaScript's. */
 
-/** Python's whitespace as content of a character class. JavaScript's \s differs in six characters. */
-export const WHITESPACE_CLASS =
-  '\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000';
-
-/** Whether the UTF-16 unit is whitespace in Python. All of it is in the basic plane. */
-export function isSpaceUnit(unit: number): boolean {
-  if (unit <= 0x20) return unit === 0x20 || (unit >= 9 && unit <= 13) || (unit >= 0x1c && unit <= 0x1f);
-  if (unit < 0x85) return false;
-  if (unit === 0x85 || unit === 0xa0 || unit === 0x1680 || unit === 0x3000) return true;
-  return (
-    unit >= 0x2000 &&
-    (unit <= 0x200a || unit === 0x2028 || unit === 0x2029 || unit === 0x202f || unit === 0x205f)
-  );
-}
+/** Python's whitespace, as content of a character class. JavaScript's \s differs in six characters. */
+export const WHITESPACE =
+  '\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a' +
+  '\u2028\u2029\u202f\u205f\u3000';
+/** Each of them. */
+export const SPACES: ReadonlySet<string> = new Set(WHITESPACE);
 
 const SURROGATE = /[\ud800-\udfff]/;
 /** Below this length a loop over units is faster than a regular expression. */

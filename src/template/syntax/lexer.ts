@@ -1,10 +1,10 @@
 /** Template text -> tokens, by the rules of Jinja2 with trim_blocks and lstrip_blocks. Linear in the text. */
 import { overBudget, syntaxError } from '../python/py-error.ts';
-import { isIdentifier, isSpaceUnit, WHITESPACE_CLASS } from '../python/unicode.ts';
+import { isIdentifier, SPACES, WHITESPACE } from '../python/unicode.ts';
 import { decodeString } from './string-literal.ts';
 import { SYNTAX_LIMITS, type Token, type TokenKind } from './tokens.ts';
 
-const SPACE = `[${WHITESPACE_CLASS}]`;
+const SPACE = `[${WHITESPACE}]`;
 const FLOAT = /(?:\d+_)*\d+(?:(?:\.(?:\d+_)*\d+)?[eE][+-]?(?:\d+_)*\d+|\.(?:\d+_)*\d+)/y;
 const INTEGER = /0[bB](?:_?[01])+|0[oO](?:_?[0-7])+|0[xX](?:_?[0-9a-fA-F])+|[1-9](?:_?\d)*|0(?:_?0)*/y;
 /** Names in ASCII. The full pattern takes milliseconds to build and is used only for other names. */
@@ -96,9 +96,9 @@ class Lexer {
     const source = this.#source;
     let stop = end;
     if (sign === '-') {
-      while (stop > start && isSpaceUnit(source.charCodeAt(stop - 1))) stop--;
+      while (stop > start && SPACES.has(source[stop - 1]!)) stop--;
     } else if (sign === '' && !isVariable) {
-      const isBlank = (at: number): boolean => source[at] !== '\n' && isSpaceUnit(source.charCodeAt(at));
+      const isBlank = (at: number): boolean => source[at] !== '\n' && SPACES.has(source[at]!);
       let line = end;
       while (line > start && isBlank(line - 1)) line--;
       if (line > start ? source[line - 1] === '\n' : this.#isLineStart) stop = line;
@@ -108,7 +108,7 @@ class Lexer {
 
   #skipSpaces(at: number): number {
     let end = at;
-    while (end < this.#source.length && isSpaceUnit(this.#source.charCodeAt(end))) end++;
+    while (end < this.#source.length && SPACES.has(this.#source[end]!)) end++;
     return end;
   }
 

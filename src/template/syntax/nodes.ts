@@ -101,7 +101,7 @@ export type Target = NodeOf<keyof TargetFields>;
 export type Statement = NodeOf<keyof StatementFields>;
 export type AnyNode = NodeOf<keyof NodeFields>;
 
-const BASE = nunjucksNodes['Node']!.extend('TemplateNode', {
+const BASE = nunjucksNodes.Node.extend('TemplateNode', {
   init(this: Record<string, unknown>, offset: number, fields: Readonly<Record<string, unknown>>): void {
     this['offset'] = offset;
     for (const field in fields) this[field] = fields[field];

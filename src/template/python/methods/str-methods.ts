@@ -73,7 +73,14 @@ for (const [name, left, right] of [
   ['rstrip', false, true],
 ] as const)
   method(name, 'chars? /', (state, self, [characters = null]) =>
-    state.made(search.strip(self, characters === null ? null : text(characters, 'strip arg'), left, right)),
+    state.made(
+      search.strip(
+        self,
+        characters === null ? unicode.SPACES : new Set(text(characters, 'strip arg')),
+        left,
+        right,
+      ),
+    ),
   );
 
 function split(
@@ -233,7 +240,7 @@ const KINDS: Readonly<Record<string, readonly RegExp[]>> = {
   isdigit: [new RegExp(`^[\\p{Nd}${unicode.OTHER_DIGITS}]+$`, 'u')],
   isnumeric: [new RegExp(`^[\\p{N}${unicode.NUMBER_SIGNS}]+$`, 'u')],
   isalnum: [new RegExp(`^[\\p{L}\\p{N}${unicode.OTHER_DIGITS}]+$`, 'u')],
-  isspace: [new RegExp(`^[${unicode.WHITESPACE_CLASS}]+$`)],
+  isspace: [new RegExp(`^[${unicode.WHITESPACE}]+$`)],
   isascii: [/^[\0-\x7f]*$/],
   islower: [/\p{Lowercase}/u, /^[^\p{Uppercase}\p{Lt}]*$/u],
   isupper: [/\p{Uppercase}/u, /^[^\p{Lowercase}\p{Lt}]*$/u],

@@ -1,7 +1,7 @@
 /** A text and a pattern -> positions or parts, with Python's rules for bounds, whitespace and line ends. */
 import { valueError } from '../py-error.ts';
 import type { RenderState } from '../render-state.ts';
-import { codePointLength, isPlain, isSpaceUnit } from '../unicode.ts';
+import { codePointLength, isPlain, WHITESPACE } from '../unicode.ts';
 
 /** A part of a text, and how many code points stand before it. */
 type Window = { readonly text: string; readonly offset: number };
@@ -41,22 +41,17 @@ export function splitBy(state: RenderState, text: string, separator: string, lim
   return [...parts.slice(0, limit), parts.slice(limit).join(separator)];
 }
 
+const WORD = new RegExp(`[^${WHITESPACE}]+`, 'g');
+
 /** `split(None, maxsplit)`: splits at runs of whitespace, without empty parts. */
 export function splitSpaces(state: RenderState, text: string, limit: number): string[] {
   const parts: string[] = [];
-  let at = 0;
-  for (;;) {
-    while (at < text.length && isSpaceUnit(text.charCodeAt(at))) at++;
-    if (at >= text.length) return parts;
-    if (limit >= 0 && parts.length >= limit) {
-      parts.push(text.slice(at));
-      return parts;
-    }
-    const start = at;
-    while (at < text.length && !isSpaceUnit(text.charCodeAt(at))) at++;
+  for (const word of text.matchAll(WORD)) {
+    if (limit >= 0 && parts.length >= limit) return [...parts, text.slice(word.index)];
     state.step();
-    parts.push(text.slice(start, at));
+    parts.push(word[0]);
   }
+  return parts;
 }
 
 /** The units of a text from last to first: searching from the right is searching in what this gives. */
@@ -64,22 +59,19 @@ export function backwards(text: string): string {
   return text.split('').reverse().join('');
 }
 
-/** Strips the given characters, or with null Python's whitespace. Linear in the text. */
-export function strip(text: string, characters: string | null, left: boolean, right: boolean): string {
-  const set = new Set(characters);
-  const isStripped = (char: string): boolean =>
-    characters === null ? isSpaceUnit(char.charCodeAt(0)) : set.has(char);
+/** The text without these characters at its ends. Linear in the text. */
+export function strip(text: string, characters: ReadonlySet<string>, left: boolean, right: boolean): string {
   let start = 0;
   let end = text.length;
   while (left && start < end) {
     const char = String.fromCodePoint(text.codePointAt(start)!);
-    if (!isStripped(char)) break;
+    if (!characters.has(char)) break;
     start += char.length;
   }
   while (right && end > start) {
     const pair = text.slice(Math.max(start, end - 2), end);
     const char = pair.codePointAt(0)! > 0xffff ? pair : pair.slice(-1);
-    if (!isStripped(char)) break;
+    if (!characters.has(char)) break;
     end -= char.length;
   }
   return text.slice(start, end);
