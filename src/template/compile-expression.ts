@@ -33,20 +33,16 @@ function charge(state: RenderState, subject: Value): void {
 
 /** Reads a variable: undefined if it has no value. */
 export function reader(places: readonly Place[]): (frame: Frame) => Value | undefined {
-  const [{ slot, hops }, ...rest] = places as [Place, ...Place[]];
-  if (rest.length > 0) {
-    const [first, next] = [reader([{ slot, hops }]), reader(rest)];
-    return (frame) => {
-      const value = first(frame);
-      return value === undefined ? next(frame) : value;
-    };
-  }
-  if (hops === 0) return (frame) => frame.slots[slot];
-  if (hops === 1) return (frame) => frame.outer!.slots[slot];
+  const [{ slot, hops }] = places as [Place, ...Place[]];
+  if (places.length === 1 && hops === 0) return (frame) => frame.slots[slot];
   return (frame) => {
-    let owner = frame;
-    for (let i = 0; i < hops; i++) owner = owner.outer!;
-    return owner.slots[slot];
+    for (const { slot, hops } of places) {
+      let owner = frame;
+      for (let i = 0; i < hops; i++) owner = owner.outer!;
+      const value = owner.slots[slot];
+      if (value !== undefined) return value;
+    }
+    return undefined;
   };
 }
 
@@ -76,10 +72,6 @@ export class ExpressionCompiler extends nunjucksCompiler.Compiler {
   /** The values of several expressions. */
   #list(nodes: readonly Expression[], scope: Scope): (frame: Frame) => Value[] {
     const items = this.#all(nodes, scope);
-    const [first, second] = items;
-    if (first === undefined) return () => [];
-    if (items.length === 1) return (frame) => [first(frame)];
-    if (items.length === 2) return (frame) => [first(frame), second!(frame)];
     return (frame) => items.map((item) => item(frame));
   }
 

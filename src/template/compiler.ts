@@ -24,10 +24,7 @@ const MAX_BLOCKS = 200;
 
 /** Runs statements until one does not end normally. */
 function inOrder(statements: readonly Execute[]): Execute {
-  const [first, second] = statements;
-  if (first === undefined) return () => DONE;
-  if (second === undefined) return first;
-  if (statements.length === 2) return (frame) => first(frame) || second(frame);
+  if (statements.length === 1) return statements[0]!;
   return (frame) => {
     for (let i = 0; i < statements.length; i++) {
       const ending = statements[i]!(frame);

@@ -4,9 +4,6 @@ import { OnpolicyError } from '../errors.ts';
 
 const TAG = 'CONTINUE_FINAL_MESSAGE_TAG ';
 
-/** Messages whose last text ends with the tag, and that text without it. */
-export type MarkedMessages = { readonly messages: readonly unknown[]; readonly text: string };
-
 type Container = Readonly<Record<string, unknown>> | ReadonlyMap<string, unknown>;
 
 function isContainer(value: unknown): value is Container {
@@ -22,8 +19,8 @@ function withValue(container: Container, key: string, value: unknown): Container
   return container instanceof Map ? new Map(container).set(key, value) : { ...container, [key]: value };
 }
 
-/** Appends the tag to the last text of the last message, in a copy. */
-export function markFinalMessage(messages: readonly unknown[]): MarkedMessages {
+/** A copy of the messages with the tag behind the last text of the last one, and that text without it. */
+export function markFinalMessage(messages: readonly unknown[]): { messages: unknown[]; text: string } {
   const last = messages.at(-1);
   if (!isContainer(last)) return fail('there is no final message to continue');
   const content = get(last, 'content');

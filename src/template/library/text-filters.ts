@@ -15,7 +15,7 @@ import { Table } from '../python/table.ts';
 import { escapeHtml, escapeValue, replaceEach, toText } from '../python/text.ts';
 import { WHITESPACE } from '../python/unicode.ts';
 import { Dict, Markup, Tuple, textOf, typeName, Undefined, type Value } from '../python/values.ts';
-import { readJsonOptions, toJson } from './to-json.ts';
+import { toJson } from './to-json.ts';
 
 /** Name -> filter. */
 export const TEXT_FILTERS = new Table();
@@ -153,6 +153,4 @@ TEXT_FILTERS.add('xmlattr', 'autospace?', (state, value, [autospace]) => {
   return state.made(space + text);
 });
 
-TEXT_FILTERS.add('tojson', 'ensure_ascii? indent? separators? sort_keys?', (state, value, args) =>
-  toJson(state, value, readJsonOptions(state, args)),
-);
+TEXT_FILTERS.add('tojson', 'ensure_ascii? indent? separators? sort_keys?', toJson);

@@ -8,21 +8,13 @@ import type { RenderState } from '../python/render-state.ts';
 import { TextWriter } from '../python/text.ts';
 import { Dict, isList, PyFloat, Tuple, textOf, typeName, type Value } from '../python/values.ts';
 
-/** Keyword arguments of tojson. */
-export type JsonOptions = {
-  readonly ensureAscii: boolean;
-  /** Indentation of one level; null for a single line. */
-  readonly indent: string | null;
-  readonly itemSeparator: string;
-  readonly keySeparator: string;
-  readonly sortKeys: boolean;
-};
+type JsonOptions = ReturnType<typeof readJsonOptions>;
 
 /** Reads the arguments of the filter as Python's json.dumps does. */
-export function readJsonOptions(
+function readJsonOptions(
   state: RenderState,
   [ensureAscii, indent, separators, sortKeys]: readonly (Value | undefined)[],
-): JsonOptions {
+) {
   const level = readIndent(state, indent ?? null);
   let itemSeparator = level === null ? ', ' : ',';
   let keySeparator = ': ';
@@ -36,7 +28,7 @@ export function readJsonOptions(
   }
   return {
     ensureAscii: ensureAscii !== undefined && truth(state, ensureAscii),
-    indent: level,
+    indent: level, // of one level; null for a single line
     itemSeparator,
     keySeparator,
     sortKeys: sortKeys !== undefined && truth(state, sortKeys),
@@ -55,9 +47,9 @@ function readIndent(state: RenderState, indent: Value): string | null {
   return ' '.repeat(count);
 }
 
-/** `json.dumps(value, ...)`. */
-export function toJson(state: RenderState, value: Value, options: JsonOptions): string {
-  const writer = new JsonWriter(state, options);
+/** `json.dumps(value, ...)`. `args`: ensure_ascii, indent, separators, sort_keys. */
+export function toJson(state: RenderState, value: Value, args: readonly (Value | undefined)[]): string {
+  const writer = new JsonWriter(state, readJsonOptions(state, args));
   writer.write(value, '\n');
   return writer.text;
 }

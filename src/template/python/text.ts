@@ -95,12 +95,9 @@ class ReprWriter extends TextWriter {
 }
 
 const SHORT_ESCAPES = new Map(Object.entries({ '\n': '\\n', '\r': '\\r', '\t': '\\t', '\\': '\\\\' }));
-/** Text that needs no escapes in `repr`. */
-const EASY = /^[ !"#$%&()*+,\-./0-9:;<=>?@A-Z[\]^_`a-z{|}~]*$/;
 
 /** `repr` of a str. */
 function reprText(text: string): string {
-  if (EASY.test(text)) return `'${text}'`;
   const quote = text.includes("'") && !text.includes('"') ? '"' : "'";
   let result = quote;
   for (const char of text) {

@@ -8,17 +8,10 @@ export const WHITESPACE =
 export const SPACES: ReadonlySet<string> = new Set(WHITESPACE);
 
 const SURROGATE = /[\ud800-\udfff]/;
-/** Below this length a loop over units is faster than a regular expression. */
-const SHORT_UNITS = 24;
 
 /** Whether every UTF-16 unit is one code point, so that indices agree with Python's. */
 export function isPlain(text: string): boolean {
-  if (text.length > SHORT_UNITS) return !SURROGATE.test(text);
-  for (let i = 0; i < text.length; i++) {
-    const unit = text.charCodeAt(i);
-    if (unit >= 0xd800 && unit <= 0xdfff) return false;
-  }
-  return true;
+  return !SURROGATE.test(text);
 }
 
 /** `len(text)`: code points, not UTF-16 units. */
