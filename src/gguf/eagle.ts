@@ -16,7 +16,6 @@ export type EagleFacts = {
   readonly borrows: boolean;
 };
 
-/** Of an EAGLE-3 file. */
 export function eagleFacts(header: GgufHeader): EagleFacts {
   const key = (name: string): string => `eagle3.${name}`;
   const layers = Array.from(

@@ -31,7 +31,6 @@ export type GgufArray = {
   texts(): Iterable<Buffer>;
 };
 
-/** One value of the metadata. */
 export type GgufValue =
   | { readonly type: 'string'; readonly value: string }
   | { readonly type: 'array'; readonly value: GgufArray }

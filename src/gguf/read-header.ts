@@ -125,7 +125,6 @@ function parse(path: string, bytes: Buffer, fileBytes: number): GgufHeader {
   return new GgufHeader(path, values, tensors);
 }
 
-/** Reads values in order, little-endian. */
 class Reader {
   at = 0;
   readonly #bytes: Buffer;

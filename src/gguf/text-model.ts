@@ -88,7 +88,6 @@ export async function checkTextModel(parts: readonly GgufHeader[]): Promise<void
   if (architecture === 'eagle3') await checkEagle(header);
 }
 
-/** The keys of an architecture. */
 class Settings {
   readonly header: GgufHeader;
 
@@ -96,7 +95,6 @@ class Settings {
     this.header = header;
   }
 
-  /** As in the file. */
   nameOf(key: string): string {
     return `${this.header.architecture}.${key}`;
   }

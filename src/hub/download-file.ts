@@ -20,7 +20,6 @@ export type Progress = {
   readonly secondsLeft: number | null;
 };
 
-/** What is fetched. */
 export type RemoteFile = {
   readonly url: string;
   /** Sent to the hub itself, not to where it redirects. */
@@ -233,7 +232,6 @@ async function receive(
   }
 }
 
-/** Throws what the disk said. */
 function diskFailed(file: string): (cause: unknown) => never {
   return (cause) => {
     throw storeFailed(`cannot write ${file}`, cause);
@@ -258,7 +256,6 @@ function meter({ onProgress }: RemoteFile, { size }: Facts, before: number): (by
   };
 }
 
-/** Throws {@link WrongFile}. */
 async function verify(file: string, { size, hash }: Facts, url: string): Promise<void> {
   const found = sizeOf(file);
   if (size !== null && found !== size) throw new WrongFile(`${url}: expected ${size} bytes, got ${found}`);

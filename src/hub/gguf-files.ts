@@ -121,7 +121,6 @@ async function fetchPart(
   writeNote(target, 'hub', { size: facts.size, hash: facts.hash });
 }
 
-/** The file of a repository's file here. */
 function placeOf(reference: HubReference, file: string, hub: HubOptions): string {
   return path.join(repositoryFolder(reference, hub), ...file.split('/'));
 }
@@ -134,7 +133,6 @@ function withParts(progress: Progress, before: number, totalBytes: number | null
   return { bytes, totalBytes, bytesPerSecond, secondsLeft: left };
 }
 
-/** The error of a download that was stopped. */
 export function aborted(uri: string, cause: unknown): OnpolicyError {
   return new OnpolicyError('ABORTED', `downloading ${uri} was aborted`, { cause });
 }

@@ -4,7 +4,6 @@ import path from 'node:path';
 import type { HubOptions } from '../protocol/index.ts';
 import { type HubReference, listAddress, repositoryFolder } from './reference.ts';
 
-/** A file of a repository. */
 export type ListedFile = {
   /** In the repository, with `/`. */
   readonly path: string;

@@ -2,10 +2,8 @@
 import fs from 'node:fs';
 import { ifMissing, isObject, parseJson } from '../common/index.ts';
 
-/** What a note is about. */
 type Topic = 'hub' | 'projector';
 
-/** The files of its notes. */
 export function notesOf(file: string): string[] {
   return [noteFile(file, 'hub'), noteFile(file, 'projector')];
 }

@@ -6,9 +6,7 @@ import type { HubOptions } from '../protocol/index.ts';
 
 const HUB = 'https://huggingface.co';
 
-/** The parts of a URI. */
 export type HubReference = {
-  /** `owner/name`. */
   readonly repository: string;
   readonly branch: string;
   /** Path of a file in the repository; null: `type` says which. */
@@ -33,7 +31,6 @@ export function parseReference(reference: string, field = 'model'): HubReference
   return { repository, branch, file, type };
 }
 
-/** The URI of a file. */
 export function uriOf({ repository, branch }: HubReference, file: string): string {
   return `hf:${repository}/${file}${branch === 'main' ? '' : `#${branch}`}`;
 }

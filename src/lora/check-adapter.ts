@@ -3,7 +3,6 @@ import { OnpolicyError } from '../errors.ts';
 import { checkMatrix, type GgufHeader, showShape } from '../gguf/index.ts';
 import type { DeltaNetHeads } from './row-order.ts';
 
-/** What an adapter must fit. */
 export type BaseModel = {
   readonly architecture: string;
   /** Numbers of one attention head's keys. */

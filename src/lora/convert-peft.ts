@@ -10,7 +10,6 @@ import { type PeftScales, readPeftConfig } from './peft-config.ts';
 import { columnPlaces, hasPairedRows, inverse, pickColumns, pickRows, rowPlaces } from './row-order.ts';
 import { readPlaces, readTensor, type TensorPlace } from './safetensors.ts';
 
-/** The files of a PEFT folder. */
 export const PEFT_FILES = { config: 'adapter_config.json', weights: 'adapter_model.safetensors' } as const;
 
 /** Paths of Hugging Face layers -> their names in a GGUF file, where both have the same matrix. */

@@ -12,7 +12,6 @@ export type GgufAdapter = {
   readonly weights: AdapterWeights;
 };
 
-/** What the header of a file says. */
 export type AdapterLayout = Pick<GgufAdapter, 'architecture' | 'alpha'> & {
   readonly tensors: readonly { readonly name: string; readonly shape: readonly number[] }[];
 };

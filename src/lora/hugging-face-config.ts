@@ -1,7 +1,6 @@
 /** The metadata of a GGUF model -> the `config.json` with which transformers opens its weights. */
 import { OnpolicyError } from '../errors.ts';
 
-/** What is known of a model's file. */
 type ConfigFacts = {
   /** Texts, numbers, and flags as 0 and 1. */
   readonly metadata: Readonly<Record<string, string | number>>;

@@ -14,7 +14,6 @@ export type HuggingFaceTensor = {
   readonly offset: number;
 };
 
-/** What is known of a model. */
 type ModelFacts = {
   readonly architecture: string;
   readonly headCount: number;

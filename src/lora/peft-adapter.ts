@@ -174,7 +174,6 @@ function joined(parts: Found['a'], count: number): Float32Array | null {
   return all;
 }
 
-/** The content of `adapter_config.json`. */
 export function peftConfig(weights: AdapterWeights, model: PeftModel): Record<string, unknown> {
   const names = fusedNames(Object.keys(weights), model).map((name) => parseName(name, model));
   const isFused = names.some(({ kind }) => kind === FUSED.kind);

@@ -16,7 +16,6 @@ export type MediaStats = {
   readonly cachedBytes: number;
 };
 
-/** The numbers of several encoders together. */
 export function sumMediaStats(stats: readonly MediaStats[]): MediaStats {
   const sum = (field: keyof MediaStats): number => stats.reduce((total, one) => total + one[field], 0);
   return { encodes: sum('encodes'), running: sum('running'), cachedBytes: sum('cachedBytes') };
@@ -24,7 +23,6 @@ export function sumMediaStats(stats: readonly MediaStats[]): MediaStats {
 
 type Embedding = { readonly handle: Handle; readonly bytes: number };
 
-/** The embeddings of one projector. */
 export class EmbeddingCache {
   readonly #projector: NativeProjector;
   readonly #maxBytes: number;
@@ -41,7 +39,6 @@ export class EmbeddingCache {
     this.#maxQueued = limits.maxQueued;
   }
 
-  /** Numbers about it. */
   stats(): MediaStats {
     return { encodes: this.#encodes, running: this.#running.size, cachedBytes: this.#bytes };
   }
@@ -69,7 +66,6 @@ export class EmbeddingCache {
     return (await running.wait(signal)).handle;
   }
 
-  /** Waits for the encode that runs. */
   async settled(): Promise<void> {
     await this.#last;
   }

@@ -23,7 +23,6 @@ export type PlacedMedia = {
   readonly handle: Handle;
 };
 
-/** A prompt with media. */
 export type MediaPrompt = {
   /** Token ids; one number below 0, repeated, for each medium: the same for the same content. */
   readonly ids: Int32Array; // (prompt)

@@ -1,7 +1,6 @@
 /** The header of a projector file -> the sizes of an encoder in it, and its tensors, asked for with what they are used for. */
 import type { GgufHeader, GgufTensor } from '../gguf/index.ts';
 
-/** Sizes of one encoder of a file. */
 export type Encoder = {
   readonly sense: 'vision' | 'audio';
   readonly width: number;
@@ -20,7 +19,6 @@ const MAX_PATCH = 65_535;
 /** A graph has 8,192 nodes, and a layer 40. */
 const MAX_LAYERS = 200;
 
-/** What every encoder must say. */
 export function encoderOf(header: GgufHeader, sense: Encoder['sense']): Encoder {
   const key = (name: string): string => `clip.${sense}.${name}`;
   const given = (name: string, min = 0, max = 2 ** 31 - 1): number =>

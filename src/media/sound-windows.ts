@@ -52,7 +52,6 @@ async function decode(
   return heard;
 }
 
-/** One channel of floats. */
 function toWav(samples: Float32Array): Uint8Array {
   const bytes = FLOAT_BYTES * samples.length;
   const file = Buffer.alloc(HEADER_BYTES + bytes);

@@ -15,7 +15,6 @@ export type AdapterFile = { readonly identity: string; readonly path: string };
 /** A GGUF file that an engine can load. */
 export type OpenAdapter = AsyncDisposable & { readonly file: string };
 
-/** Characters of a path in an error. */
 const MAX_SHOWN = 500;
 
 /** What names the content of an adapter now. Fails with `MODEL_NOT_FOUND`. */
@@ -42,7 +41,6 @@ export async function identify(given: string): Promise<AdapterFile> {
   }
 }
 
-/** Adapters of one model file. */
 export class AdapterFiles {
   readonly #model: string;
   #base: Promise<BaseModel> | null = null;
@@ -51,7 +49,6 @@ export class AdapterFiles {
     this.#model = model;
   }
 
-  /** Bytes that an adapter will take in memory. */
   async sizeOf({ path: given }: AdapterFile): Promise<number> {
     const stat = await fs.stat(given);
     return stat.isDirectory() ? await convertedBytes(given) : stat.size;

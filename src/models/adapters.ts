@@ -14,7 +14,6 @@ export type AdapterLease = Disposable & {
   readonly identity: string;
 };
 
-/** What adapters are loaded with. */
 export type AdapterContext = {
   readonly engine: Pick<Engine, 'loadAdapter' | 'mixAdapters' | 'freeAdapter'>;
   readonly files: Pick<AdapterFiles, 'sizeOf' | 'open'>;
@@ -25,7 +24,6 @@ export type AdapterContext = {
 type Loaded = { readonly number: number; readonly holds: Disposable };
 type Entry = { readonly loaded: Promise<Loaded>; userCount: number };
 
-/** The adapters of one engine. */
 export class Adapters {
   readonly #context: AdapterContext;
   readonly #entries = new Map<string, Entry>(); // by identity, mixes too

@@ -6,7 +6,6 @@ import type { ModelOptions } from '../protocol/index.ts';
 const DEFAULT_KV_BYTES = 2 ** 32;
 const MAX_DEFAULT_POOL = 32_768;
 
-/** What limits depend on of a model. */
 export type ModelFacts = Pick<
   LoadedModel,
   | 'contextLength'

@@ -101,7 +101,6 @@ export async function loadDraft(
   }
 }
 
-/** Frees it with its context. */
 export async function closeDraft({ handle, loaded, target }: DraftModel): Promise<void> {
   if (handle === null) await target.engine.detachHead();
   else await loadAddon().closeDraftModel(handle);

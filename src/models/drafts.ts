@@ -1,5 +1,4 @@
 /** A model in use -> the model that drafts for it, loaded beside it. */
-import { LeaseScope, Shared } from '../common/index.ts';
 import type { ModelOptions, ValidSpeculation } from '../protocol/index.ts';
 import { DRAFT_FIELD, type DraftModel, eagleBeside, loadDraft, planDraft } from './draft-model.ts';
 import type { InMemory, LoadInMemory, ModelUseOptions } from './model-use.ts';
@@ -11,12 +10,16 @@ import type { ServingOptions } from './serving-options.ts';
 /** A model that drafts for another one. It is not unloaded before this is disposed of. */
 export type DraftUse = Disposable & { readonly model: DraftModel };
 
-/** What they are loaded with. */
 type DraftsContext = {
   readonly serving: ServingOptions;
   readonly residency: Residency<InMemory>;
   readonly optionsOf: (reference: string) => ModelOptions;
-  readonly fileOf: (reference: string, signal: AbortSignal | undefined, field: string) => Promise<string>;
+  readonly use: (
+    reference: string,
+    field: string,
+    residentFor: (file: string) => Resident<InMemory>,
+    options: ModelUseOptions,
+  ) => Promise<Disposable & { readonly value: InMemory }>;
   readonly residentOf: (key: string, name: string, file: string, load: LoadInMemory) => Resident<InMemory>;
   /** A loaded model, and its key. */
   readonly find: (model: RunningModel) => readonly [key: string, resident: Resident<InMemory>];
@@ -63,28 +66,22 @@ export class Drafts {
   async #use(
     target: RunningModel,
     reference: string,
-    { signal, keepMs = null }: ModelUseOptions,
+    use: ModelUseOptions,
     onlyIfFree: boolean,
   ): Promise<DraftUse> {
     const { serving, residency, ...context } = this.#context;
     const options = context.optionsOf(reference);
-    for (;;) {
-      const file = await context.fileOf(options.path, signal, DRAFT_FIELD);
+    const residentFor = (file: string): Resident<InMemory> => {
       const [baseKey, model] = context.find(target);
       const key = `${keyOf(file, options)} drafts for ${baseKey}`;
-      const resident = context.residentOf(key, options.path, file, async (enter, load) => {
+      return context.residentOf(key, options.path, file, async (enter, load) => {
         void model.gone.then(() => residency.leave(load.resident));
         const planned = await planDraft(file, target, options, serving, load.signal);
         await enter(planned.need, { model, onlyIfFree, field: DRAFT_FIELD });
         return await loadDraft(planned, target, serving, load);
       });
-      if (resident.isLeaving) {
-        await new Shared(() => resident.gone).wait(signal);
-        continue;
-      }
-      using scope = new LeaseScope();
-      const { value } = scope.add(await residency.use(resident, signal, keepMs));
-      return scope.handOver({ model: value as DraftModel });
-    }
+    };
+    const found = await context.use(options.path, DRAFT_FIELD, residentFor, use);
+    return { model: found.value as DraftModel, [Symbol.dispose]: () => found[Symbol.dispose]() };
   }
 }

@@ -33,7 +33,6 @@ export type EmbeddingModel = {
   readonly contextSize: number;
 };
 
-/** How a model of embeddings is computed. */
 export type EmbeddingPlan = {
   /** Tokens of one text at most. */
   readonly contextSize: number;
@@ -41,7 +40,6 @@ export type EmbeddingPlan = {
   readonly batchTokens: number;
   /** The vector of a text is that of its last token, and no token sees a later one: long texts are computed in parts. */
   readonly isLast: boolean;
-  /** Whether a head makes scores of its vectors. */
   readonly hasHead: boolean;
   /** Of an ONNX model; null: a GGUF file, which says it. */
   readonly pooling: OnnxPooling | null;
@@ -104,7 +102,6 @@ export function estimateEmbedding(
   return shape.isCausal ? estimate : { ...estimate, cache: 0, caches: shape.layers.map(() => 0) };
 }
 
-/** Opens an ONNX folder. */
 export async function openOnnxEmbedding(
   { contextSize, pooling }: EmbeddingPlan,
   { path, name, placement }: Pick<EmbeddingModel, 'path' | 'name' | 'placement'>,
@@ -115,7 +112,6 @@ export async function openOnnxEmbedding(
   return { path, name, placement, loaded: null, tokenizer, embeddings, head: null, contextSize };
 }
 
-/** Opens a loaded file. */
 export async function openEmbedding(
   loaded: GgufModel,
   { contextSize, batchTokens, isLast, hasHead }: EmbeddingPlan,

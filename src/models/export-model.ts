@@ -41,7 +41,6 @@ export type ExportModel = (
   options?: { readonly signal?: AbortSignal },
 ) => Promise<ModelExport>;
 
-/** What is written, once its request is read. */
 type Plan = {
   readonly model: string;
   readonly files: readonly string[]; // GGUF files of the parts
@@ -129,7 +128,7 @@ async function writeGguf({ model, files, scales, type, signal }: Plan, to: strin
       to: file,
     });
   if (type === null) return await merge('same', to);
-  const wide = EXPORT_TYPES[type].isWide ? 'widest' : 'wide';
+  const wide = type === 'f32' || type === 'bf16' ? 'widest' : 'wide'; // 16 bits on the way could lose something
   if (type === 'f32') return await merge(wide, to);
   const merged = `${to}.merged`;
   try {
@@ -137,7 +136,7 @@ async function writeGguf({ model, files, scales, type, signal }: Plan, to: strin
     signal?.throwIfAborted();
     await addon.quantizeModel({
       model: merged,
-      fileType: EXPORT_TYPES[type].fileType,
+      fileType: EXPORT_TYPES[type],
       threads: defaultThreads(),
       to,
     });

@@ -6,10 +6,8 @@ import { type GgufHeader, shapesOf } from '../gguf/index.ts';
 import { huggingFaceConfig, safetensorsHeader, toHuggingFace } from '../lora/index.ts';
 import { loadAddon } from '../native/index.ts';
 
-/** Types of safetensors files. */
 export const PLAIN_TYPES = ['f32', 'bf16', 'f16'] as const;
 
-/** What is written, and from what. */
 type Merge = {
   readonly model: string;
   readonly header: GgufHeader;

@@ -20,7 +20,6 @@ export type Fit = {
   readonly totalBytes: number;
 };
 
-/** The verdict about a model. */
 export function fitOf(need: MemoryNeed, { gpuLayers, layers }: Placement): Fit {
   const [free, total] = [process.availableMemory(), os.totalmem()];
   const host = totalBytes(need) - need.device;

@@ -289,7 +289,6 @@ async function loadPlaced(
   }
 }
 
-/** What is passed on to the engine as it was given. */
 function ggufOptions(options: ModelOptions): Partial<GgufOptions> {
   const { rope, mmap, mlock } = options;
   const cacheType = cacheTypeOf(options);
@@ -312,7 +311,6 @@ function requireCache({ keySize, valueSize }: ModelShape, cacheType: CacheType):
   );
 }
 
-/** Frees a model with its engine. */
 export async function unloadModel(model: RunningModel | EmbeddingModel): Promise<void> {
   if ('embeddings' in model) await model.embeddings.close();
   else {

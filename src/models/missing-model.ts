@@ -3,7 +3,6 @@ import path from 'node:path';
 import { errorAt, type OnpolicyError } from '../errors.ts';
 import { closestName } from '../protocol/index.ts';
 
-/** Characters of a reference in an error. */
 const MAX_SHOWN = 500;
 const IS_PATH = /^[.~/\\]|^[a-zA-Z]:[/\\]|\.(gguf|onnx)$/i;
 const IS_REPOSITORY = /^[\w.-]+\/[\w.-]+(:[\w.-]+)?$/;

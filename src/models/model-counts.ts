@@ -3,7 +3,6 @@ import { type EngineStats, sumStats } from '../engine/index.ts';
 import { type MediaStats, sumMediaStats } from '../media/index.ts';
 import type { RunningModel } from './running-model.ts';
 
-/** Counts of one runtime. */
 export class ModelCounts {
   #engines: EngineStats = sumStats([]);
   #media: MediaStats = sumMediaStats([]);

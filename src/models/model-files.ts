@@ -48,7 +48,6 @@ function realPath(file: string): string | null {
   }
 }
 
-/** How a reference is followed. */
 export type ResolveOptions = Pick<ServingOptions, 'hub'> & {
   readonly signal: AbortSignal;
   readonly onProgress?: OnProgress | null;

@@ -100,7 +100,6 @@ export async function findParts(
   return { baseModel, parts, registered };
 }
 
-/** The adapters of a model's options. */
 function fromOptions(adapters: readonly AdapterOption[], name: string | null): Given[] {
   return adapters.map(({ model = null, file = null, scale = 1 }, i) => ({
     model,

@@ -5,7 +5,6 @@ import { type ChatTemplate, compileChatTemplate } from '../template/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
 import { detectMessageFormat, type MessageFormat } from './message-format.ts';
 
-/** A template that is ready to use. */
 export type ModelTemplate = { readonly template: ChatTemplate; readonly format: MessageFormat };
 
 /** `toolFormat` names the tool-call format where looking at the template is not enough. */

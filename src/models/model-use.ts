@@ -13,7 +13,6 @@ export type ModelUseOptions = {
   readonly isAnswer?: boolean;
 };
 
-/** What takes memory. */
 export type InMemory = RunningModel | EmbeddingModel | DraftModel;
 
 /** Loads it when there is room. */

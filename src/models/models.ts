@@ -51,7 +51,6 @@ export type ResidentModel = {
 /** A model that is not unloaded before this is disposed of. */
 export type ModelUse = Disposable & { readonly model: RunningModel };
 
-/** The loaded models of one runtime. */
 export class Models {
   readonly #options: ServingOptions;
   readonly #cacheFiles: CacheFiles;
@@ -85,8 +84,8 @@ export class Models {
       serving: options,
       residency: this.#residency,
       optionsOf: (reference) => this.#optionsOf(reference),
-      fileOf: (reference, signal, field) => this.#fileOf(reference, signal, field),
-      residentOf: (key, name, file, load) => this.#residentOf(key, name, file, load),
+      use: (...given) => this.#useResident(...given),
+      residentOf: (...given) => this.#residentOf(...given),
       find: (model) => [...this.#byFile].find(([, { value }]) => value === model)!,
     });
   }
@@ -141,17 +140,27 @@ export class Models {
       throw unfit(
         `${options.path} is isolated and only answers; a runtime that is isolated as a whole trains`,
       );
-    for (;;) {
-      const file = await this.#fileOf(options.path, signal);
+    const residentFor = (file: string): Resident<InMemory> => {
       const resident = this.#modelOf(file, options);
-      if (resident.isLeaving) {
-        await new Shared(() => resident.gone).wait(signal);
-        continue;
-      }
-      if (isAnswer) requireRoom(resident.name, resident.users, limitsOf(options, this.#options));
-      using scope = new LeaseScope();
-      const { value } = scope.add(await this.#residency.use(resident, signal, keepMs));
-      return scope.handOver({ value: value as RunningModel | EmbeddingModel });
+      if (isAnswer && !resident.isLeaving)
+        requireRoom(resident.name, resident.users, limitsOf(options, this.#options));
+      return resident;
+    };
+    const use = await this.#useResident(options.path, 'model', residentFor, { signal, keepMs });
+    return use as Disposable & { readonly value: RunningModel | EmbeddingModel };
+  }
+
+  /** What is in memory for the file of a path or URI, loaded again where it leaves. */
+  async #useResident(
+    reference: string,
+    field: string,
+    residentFor: (file: string) => Resident<InMemory>,
+    { signal, keepMs = null }: ModelUseOptions,
+  ): Promise<Disposable & { readonly value: InMemory }> {
+    for (;;) {
+      const resident = residentFor(await this.#fileOf(reference, signal, field));
+      if (!resident.isLeaving) return await this.#residency.use(resident, signal, keepMs);
+      await new Shared(() => resident.gone).wait(signal);
     }
   }
 
@@ -228,7 +237,6 @@ export class Models {
     for (const { value } of this.#residency.list()) if (value && 'engine' in value) yield value;
   }
 
-  /** Every model that is loaded or on its way. */
   residents(): ResidentModel[] {
     return [...this.#residency.list()].map(({ name, path, state, progress, users, need, adapterBytes }) => ({
       name,

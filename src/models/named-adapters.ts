@@ -12,10 +12,8 @@ export type NamedAdapter = {
   readonly base: string | null;
 };
 
-/** The same with its content. */
 export type LoadedAdapter = NamedAdapter & { readonly file: AdapterFile };
 
-/** Adapters by name, of one runtime. */
 export class NamedAdapters {
   readonly #byName = new Map<string, LoadedAdapter>();
   readonly #loading = new Queue();

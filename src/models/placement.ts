@@ -28,7 +28,6 @@ const COMPUTE_ERROR = 4 / 3;
 /** A file whose other weights are smaller than its embeddings has no output of its own: the engine copies them. */
 const TIED_SHARE = 0.5;
 
-/** Nothing on a GPU. */
 export function onCpu(shape: ModelShape | null, cache: number): Placement {
   const layers = (shape?.blockBytes.length ?? 0) + 1;
   return { devices: [], gpuLayers: 0, layers, cacheOnGpu: false, deviceBytes: 0, hostCacheBytes: cache };
@@ -114,7 +113,6 @@ function outputBytes({ inputBytes, otherBytes }: ModelShape): number {
   return otherBytes + (otherBytes < TIED_SHARE * inputBytes ? inputBytes : 0);
 }
 
-/** For the log. */
 export function describePlacement(
   name: string,
   { devices, gpuLayers, layers, cacheOnGpu, deviceBytes }: Placement,

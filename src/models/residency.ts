@@ -56,7 +56,6 @@ export class Resident<Value> {
   }
 }
 
-/** What a residency works with. */
 export type ResidencyContext<Value> = Complete['MemoryOptions'] & {
   readonly freeBytes: () => FreeBytes;
   readonly unload: (value: Value) => Promise<void>;
@@ -73,7 +72,6 @@ export type Load<Value> = (
 export type Enter<Value> = (need: MemoryNeed, beside?: Beside<Value>) => Promise<void>;
 
 type Beside<Value> = {
-  /** In use. */
   readonly model: Resident<Value>;
   /** Nothing leaves for it; else what nothing uses. */
   readonly onlyIfFree: boolean;
@@ -88,7 +86,6 @@ type Waiter<Value> = {
   readonly refuse: (error: OnpolicyError) => void;
 };
 
-/** The models of one runtime. */
 export class Residency<Value> {
   readonly #context: ResidencyContext<Value>;
   readonly #residents = new Set<Resident<Value>>();
@@ -99,7 +96,6 @@ export class Residency<Value> {
     this.#context = context;
   }
 
-  /** Every model that is in memory or wants to be. */
   list(): ReadonlySet<Resident<Value>> {
     return this.#residents;
   }
@@ -227,7 +223,6 @@ export class Residency<Value> {
     await Promise.all([...this.#residents].map(end));
   }
 
-  /** Waits for room, in order. */
   async #enter(resident: Resident<Value>, need: MemoryNeed, stop: AbortSignal): Promise<void> {
     const { promise, resolve, reject } = pending<void>();
     resident.need = need;
@@ -286,7 +281,6 @@ export class Residency<Value> {
     return budget !== null && held + totalBytes(need) > budget ? { budget, held } : null;
   }
 
-  /** Nothing uses the model now. */
   #idle(resident: Resident<Value>, keepMs: number | null): void {
     if (resident.isLeaving) return this.#unload(resident);
     const ms = keepMs ?? this.#context.idleMs;

@@ -15,7 +15,6 @@ import { Dict, isList, type Keywords, Tuple, textOf, Undefined, type Value } fro
 import type { Arguments, Expression, NodeOf } from './syntax/nodes.ts';
 import type { Place, Scope } from './syntax/scope.ts';
 
-/** An expression, ready to run. */
 export type Evaluate = (frame: Frame) => Value;
 
 type Operation = (state: RenderState, left: Value, right: Value) => Value;
@@ -69,13 +68,11 @@ export class ExpressionCompiler extends nunjucksCompiler.Compiler {
     return nodes.map((node) => this.expression(node, scope));
   }
 
-  /** The values of several expressions. */
   #list(nodes: readonly Expression[], scope: Scope): (frame: Frame) => Value[] {
     const items = this.#all(nodes, scope);
     return (frame) => items.map((item) => item(frame));
   }
 
-  /** `bool(expression)`. */
   protected condition(node: Expression, scope: Scope): (frame: Frame) => boolean {
     const value = this.expression(node, scope);
     return (frame) => {
@@ -245,7 +242,6 @@ export class ExpressionCompiler extends nunjucksCompiler.Compiler {
     this.#library('test', TESTS.get(node.name), node, this.expression(node.target, scope), scope);
   }
 
-  /** A filter or a test. */
   #library(
     kind: string,
     apply: Applied | undefined,

@@ -13,7 +13,6 @@ import type { NodeOf, Statement, Target } from './syntax/nodes.ts';
 import { FunctionScope, readNames, Scope } from './syntax/scope.ts';
 import { descendants } from './syntax/walk.ts';
 
-/** A statement, ready to run. */
 type Execute = (frame: Frame) => Ending;
 type Assign = (frame: Frame, value: Value) => void;
 
@@ -34,11 +33,9 @@ function inOrder(statements: readonly Execute[]): Execute {
   };
 }
 
-/** Compiles one template. */
 export class TemplateCompiler extends ExpressionCompiler {
   /** Names that the template reads from its input, without globals. */
   readonly variables = new Set<string>();
-  /** Whether it has generation blocks. */
   hasGeneration = false;
   /** All names that are read or assigned anywhere: the rare special names are looked for only if they are used. */
   readonly #names = new Set<string>();
@@ -71,7 +68,6 @@ export class TemplateCompiler extends ExpressionCompiler {
     return inOrder(statements);
   }
 
-  /** Statements with their own variables. */
   #scoped(nodes: readonly Statement[], scope: Scope): Execute {
     scope.collect(nodes);
     return this.#cleared(
@@ -106,7 +102,6 @@ export class TemplateCompiler extends ExpressionCompiler {
     });
   }
 
-  /** Which of the special names the statements read. */
   #reads(nodes: readonly Statement[], ...names: readonly string[]): ReadonlySet<string> {
     const used = names.filter((name) => this.#names.has(name));
     return used.length === 0 ? new Set() : readNames(nodes, used);
@@ -305,7 +300,6 @@ export class TemplateCompiler extends ExpressionCompiler {
     this.compiled = this.#print(this.call(node.call, scope, caller), node.offset);
   }
 
-  /** Makes the macro of a macro tag or a call block. */
   #macro(node: NodeOf<'Macro'> | NodeOf<'CallBlock'>, name: string | null, scope: Scope): Evaluate {
     const code = new FunctionScope(scope.code);
     const inner = scope.inner(code);

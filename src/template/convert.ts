@@ -2,9 +2,7 @@
 import { OnpolicyError } from '../errors.ts';
 import { Dict, PyFloat, type Value } from './python/values.ts';
 
-/** Maximum nesting of the caller's values. */
 const MAX_INPUT_DEPTH = 100;
-/** Maximum number of values in one variable. */
 const MAX_INPUT_VALUES = 5_000_000;
 /** Largest integral number that JavaScript writes without an exponent; larger numbers are floats. */
 const MAX_PLAIN_INTEGER = 1e21;

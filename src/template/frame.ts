@@ -13,7 +13,6 @@ export class Frame {
   readonly slots: (Value | undefined)[];
   /** The frame of the function around this one. */
   readonly outer: Frame | null;
-  /** Text printed so far. */
   text = '';
   /** The text of the last captured block. */
   captured: Value = '';

@@ -1,7 +1,6 @@
 /** The package nunjucks -> its internal classes, typed. */
 import nunjucks from 'nunjucks';
 
-/** A node of Nunjucks' syntax tree. */
 export interface NunjucksNode {
   readonly typename: string;
 }

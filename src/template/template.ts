@@ -9,11 +9,9 @@ import type { NodeOf } from './syntax/nodes.ts';
 import { parse } from './syntax/parser.ts';
 import { toTemplateError } from './template-error.ts';
 
-/** A compiled template. */
 export class JinjaTemplate {
   /** The normalised source; offsets refer to it. */
   readonly source: string;
-  /** Names that the template reads from its input. */
   readonly variables: ReadonlySet<string>;
   readonly hasGeneration: boolean;
   readonly #tree: NodeOf<'Root'>;

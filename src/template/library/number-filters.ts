@@ -19,7 +19,6 @@ import { Table } from '../python/table.ts';
 import { toText } from '../python/text.ts';
 import { PyFloat, textOf, typeName, Undefined } from '../python/values.ts';
 
-/** Name -> filter. */
 export const NUMBER_FILTERS = new Table();
 
 NUMBER_FILTERS.add('abs', '', (state, value) => {

@@ -11,7 +11,6 @@ import { Dict, Markup, PyFloat, PyObject, textOf, Undefined, type Value } from '
 
 type Body = (state: RenderState, value: Value, other: Value) => boolean;
 
-/** Name -> test. */
 export const TESTS = new Table<boolean>();
 
 function define(names: string, body: Body, parameters = ''): void {

@@ -17,7 +17,6 @@ import { WHITESPACE } from '../python/unicode.ts';
 import { Dict, Markup, Tuple, textOf, typeName, Undefined, type Value } from '../python/values.ts';
 import { toJson } from './to-json.ts';
 
-/** Name -> filter. */
 export const TEXT_FILTERS = new Table();
 
 /** soft_str: text and Markup unchanged, str() of other values. */

@@ -5,11 +5,9 @@ import { typeError } from './py-error.ts';
 import type { RenderState } from './render-state.ts';
 import { Dict, type Keywords, PyObject, textOf, typeName, Undefined, type Value } from './values.ts';
 
-/** The parameters of a library function. */
 type Signature = {
   readonly name: string;
   readonly parameters: readonly string[];
-  /** Number of required parameters. */
   readonly required: number;
   /** Number of positional-only parameters. */
   readonly positionalOnly: number;
@@ -58,7 +56,6 @@ export function bind(
   return bound;
 }
 
-/** `value(*args, **keywords)`. */
 export function call(
   state: RenderState,
   value: Value,

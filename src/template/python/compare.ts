@@ -43,7 +43,6 @@ function equalNumbers(a: number | bigint, b: number | bigint): boolean {
   return Number.isInteger(other) && BigInt(other) === big;
 }
 
-/** `a == b`. */
 export function equal(state: RenderState, a: Value, b: Value): boolean {
   state.step();
   if (typeof a === 'string' && typeof b === 'string' && a.length !== b.length) return false;
@@ -91,7 +90,6 @@ function equalDicts(state: RenderState, a: Dict, b: Dict): boolean {
   return result;
 }
 
-/** The comparison operators of order. */
 type OrderOperator = '<' | '<=' | '>' | '>=';
 
 /** `a < b` and the like. Raises for types without order. */
@@ -135,7 +133,6 @@ function orderItems(
   }
 }
 
-/** `needle in haystack`. */
 function contains(state: RenderState, haystack: Value, needle: Value): boolean {
   state.step();
   const text = textOf(haystack);
@@ -159,7 +156,6 @@ function contains(state: RenderState, haystack: Value, needle: Value): boolean {
 
 type Comparison = (state: RenderState, a: Value, b: Value) => boolean;
 
-/** The comparison operators. */
 export const COMPARISONS = {
   '==': equal,
   '!=': (state, a, b) => !equal(state, a, b),

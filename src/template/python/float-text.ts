@@ -1,6 +1,5 @@
 /** Float -> decimal text as Python writes it: shortest repr, and exact digits for fixed notation. */
 
-/** `repr(x)` of a Python float. */
 export function reprFloat(x: number): string {
   if (Number.isNaN(x)) return 'nan';
   if (!Number.isFinite(x)) return x > 0 ? 'inf' : '-inf';

@@ -7,7 +7,6 @@ import { toText } from './text.ts';
 import { codePointLength } from './unicode.ts';
 import { PyFloat, textOf, typeName, type Value } from './values.ts';
 
-/** How a value is laid out. */
 export type Spec = {
   readonly fill: string;
   readonly align: string; // '' if missing
@@ -52,7 +51,6 @@ function formatText(state: RenderState, text: string, spec: Spec): string {
   return padText(state, text, spec);
 }
 
-/** A text cut and padded. */
 export function padText(state: RenderState, text: string, spec: Spec): string {
   return pad(state, '', spec.precision === null ? text : [...text].slice(0, spec.precision).join(''), spec);
 }
@@ -83,7 +81,6 @@ function signOf(isNegative: boolean, spec: Spec): string {
   return isNegative ? '-' : spec.sign === '-' ? '' : spec.sign;
 }
 
-/** Inserts separators of thousands. */
 function group(digits: string, { grouping, fill, align, width }: Spec): string {
   if (grouping === '') return digits;
   if (fill === '0' && align === '=' && width > digits.length)

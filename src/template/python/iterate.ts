@@ -21,7 +21,6 @@ function nothing(value: Undefined): readonly Value[] {
   return [];
 }
 
-/** The items of an iterable. Raises for other values. */
 export function iterate(state: RenderState, value: Value): Iterable<Value> {
   return tryIterate(state, value) ?? typeError(`'${typeName(value)}' object is not iterable`);
 }
@@ -55,7 +54,6 @@ export function tryLength(state: RenderState, value: Value): number | undefined 
   return value instanceof PyObject ? value.length?.(state) : undefined;
 }
 
-/** `len(value)`. Raises for values without length. */
 export function length(state: RenderState, value: Value): number {
   return tryLength(state, value) ?? typeError(`object of type '${typeName(value)}' has no len()`);
 }

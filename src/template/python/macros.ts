@@ -18,7 +18,6 @@ export type MacroShape = {
 /** The code of a macro. Its arguments are the parameters, then caller, kwargs and varargs if used; undefined if missing. */
 export type MacroBody = (args: readonly (Value | undefined)[]) => string;
 
-/** A macro, callable from the template. */
 export class Macro extends PyObject {
   readonly typeName = 'Macro';
   readonly #shape: MacroShape;
@@ -86,7 +85,6 @@ export type LoopBody = (iterable: Value, depth0: number) => string;
 /** `loop` inside a for loop. Reads ahead only on request, so lazy sequences stay lazy. */
 export class LoopContext extends PyObject {
   readonly typeName = 'LoopContext';
-  /** The item of this iteration. */
   current: Value | undefined;
   readonly #state: RenderState;
   readonly #source: Value | null;

@@ -7,10 +7,8 @@ import type { RenderState } from './render-state.ts';
 import { escapeValue, toText } from './text.ts';
 import { isList, Markup, Tuple, textOf, typeName, Undefined, type Value } from './values.ts';
 
-/** The arithmetic operators. */
 export type ArithmeticOperator = '+' | '-' | '*' | '/' | '//' | '%' | '**';
 
-/** `a op b`. */
 export function operate(state: RenderState, operator: ArithmeticOperator, a: Value, b: Value): Value {
   if (isNumber(a) && isNumber(b)) return arithmetic(state, operator, a, b);
   if (operator === '+') return add(state, a, b);
@@ -32,7 +30,6 @@ function unsupported(operator: string, a: Value, b: Value): never {
   return typeError(`unsupported operand type(s) for ${name}: '${left}' and '${right}'`);
 }
 
-/** `a + b`. */
 export function add(state: RenderState, a: Value, b: Value): Value {
   if (typeof a === 'string' && typeof b === 'string') {
     state.reserve(a.length + b.length);
@@ -74,14 +71,12 @@ function repeat(state: RenderState, sequence: Value, count: Value): Value | unde
   return isList(sequence) ? result : new Tuple(result);
 }
 
-/** `-value`. */
 export function negative(state: RenderState, value: Value): Value {
   if (isNumber(value)) return negate(state, value);
   if (value instanceof Undefined) value.fail();
   return typeError(`bad operand type for unary -: '${typeName(value)}'`);
 }
 
-/** `+value`. */
 export function positive(_state: RenderState, value: Value): Value {
   if (isNumber(value)) return typeof value === 'boolean' ? Number(value) : value;
   if (value instanceof Undefined) value.fail();

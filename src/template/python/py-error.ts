@@ -29,22 +29,18 @@ export class PyError extends Error {
   }
 }
 
-/** Throws a Python TypeError. */
 export function typeError(message: string): never {
   throw new PyError('TypeError', message);
 }
 
-/** Throws a Python ValueError. */
 export function valueError(message: string): never {
   throw new PyError('ValueError', message);
 }
 
-/** Throws a SyntaxError at a position of the template. */
 export function syntaxError(message: string, offset: number): never {
   throw new PyError('SyntaxError', message, offset);
 }
 
-/** Throws the error of an exhausted budget. */
 export function overBudget(what: string, limit: number): never {
   throw new PyError('Budget', `the template ran over its budget: ${what} (limit ${limit})`);
 }

@@ -39,13 +39,11 @@ const CLOCK_INTERVAL_STEPS = 1024;
 /** What a render is given besides its variables. */
 export type RenderSettings = {
   readonly limits: TemplateLimits;
-  /** The moment that strftime_now() sees. */
   readonly now: () => Date;
   /** Marks around generation blocks; null if spans are not requested. */
   readonly spanMarks: readonly [start: string, end: string] | null;
   /** Values whose missing fields are errors, and where the caller gave them. */
   readonly paths: ReadonlyMap<unknown, string>;
-  /** Whether lists that the template makes can be appended to. */
   readonly growsLists: boolean;
 };
 
@@ -72,13 +70,11 @@ export class RenderState {
     this.#growing = growsLists ? new WeakSet() : null;
   }
 
-  /** Takes a new list of the template and returns it. */
   madeList<T extends readonly unknown[]>(list: T): T {
     this.#growing?.add(list);
     return list;
   }
 
-  /** Whether a list can be appended to. */
   canGrow(list: readonly unknown[]): boolean {
     return this.#growing?.has(list) ?? false;
   }
@@ -88,7 +84,6 @@ export class RenderState {
     return this.#paths.size === 0 ? undefined : this.#paths.get(value);
   }
 
-  /** Counts one step. */
   step(): void {
     if (++this.#steps >= this.#nextCheck) this.#check();
   }
@@ -129,13 +124,11 @@ export class RenderState {
     return text;
   }
 
-  /** Checks the length of the finished text. */
   checkOutput(text: string): void {
     const limit = this.limits.maxOutputCharacters;
     if (text.length > limit) overBudget('characters of output', limit);
   }
 
-  /** Counts a new string and returns it. */
   made(text: string): string {
     this.reserve(text.length);
     return text;
@@ -147,7 +140,6 @@ export class RenderState {
     this.step();
   }
 
-  /** Leaves a nesting level. */
   leave(): void {
     this.#depth--;
   }

@@ -6,7 +6,6 @@ import type { RenderState } from './render-state.ts';
 import { isPrintable } from './unicode.ts';
 import { Dict, isList, Markup, PyFloat, Tuple, Undefined, type Value } from './values.ts';
 
-/** `str(value)` as plain text, also of Markup. */
 export function toText(state: RenderState, value: Value): string {
   if (typeof value === 'string') return value;
   if (value === null) return 'None';
@@ -20,7 +19,6 @@ export function toText(state: RenderState, value: Value): string {
   return repr(state, value);
 }
 
-/** `repr(value)`. */
 export function repr(state: RenderState, value: Value): string {
   const writer = new ReprWriter(state);
   writer.write(value);
@@ -96,7 +94,6 @@ class ReprWriter extends TextWriter {
 
 const SHORT_ESCAPES = new Map(Object.entries({ '\n': '\\n', '\r': '\\r', '\t': '\\t', '\\': '\\\\' }));
 
-/** `repr` of a str. */
 function reprText(text: string): string {
   const quote = text.includes("'") && !text.includes('"') ? '"' : "'";
   let result = quote;
@@ -138,7 +135,6 @@ const HTML_ESCAPES = new Map(
   Object.entries({ '&': '&amp;', '<': '&lt;', '>': '&gt;', "'": '&#39;', '"': '&#34;' }),
 );
 
-/** Escapes text for HTML. */
 export function escapeHtml(state: RenderState, text: string): string {
   state.scan(text.length);
   return state.made(text.replace(/[&<>'"]/g, (char) => HTML_ESCAPES.get(char)!));

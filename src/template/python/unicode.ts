@@ -58,7 +58,6 @@ export function isPrintable(char: string): boolean {
   return !UNPRINTABLE.test(char);
 }
 
-/** `str.isidentifier()`. */
 export function isIdentifier(text: string): boolean {
   return IDENTIFIER.test(text);
 }
@@ -74,7 +73,6 @@ function titleChar(char: string): string {
   return first + rest.join('').toLowerCase();
 }
 
-/** `str.capitalize()`. */
 export function capitalize(text: string): string {
   const [first] = text;
   return first === undefined ? '' : titleChar(first) + text.slice(first.length).toLowerCase();
@@ -91,12 +89,10 @@ export function titleText(text: string): string {
   return result;
 }
 
-/** `str.casefold()`. */
 export function casefold(text: string): string {
   return Array.from(text, (char) => char.toUpperCase().toLowerCase()).join('');
 }
 
-/** `str.swapcase()`. */
 export function swapCase(text: string): string {
   let result = '';
   for (const char of text)

@@ -6,7 +6,6 @@ import { OnpolicyError } from '../../errors.ts';
 import { overBudget, PyError, typeError } from './py-error.ts';
 import type { RenderState } from './render-state.ts';
 
-/** Any value in a template. */
 export type Value =
   | null
   | boolean
@@ -21,7 +20,6 @@ export type Value =
   | PyObject
   | readonly Value[];
 
-/** Keyword arguments of a call. */
 export type Keywords = ReadonlyMap<string, Value>;
 
 /** A Python float, to tell 1.0 from 1. */
@@ -40,7 +38,6 @@ export class Markup {
   }
 }
 
-/** A Python tuple. */
 export class Tuple {
   readonly items: readonly Value[];
   constructor(items: readonly Value[]) {
@@ -94,7 +91,6 @@ export class MissingField extends Undefined {
 
 /** Base of every other object: ranges, views, generators, namespaces, macros, functions, loops. An object has what its type has. */
 export abstract class PyObject {
-  /** The Python type name, for messages. */
   abstract readonly typeName: string;
 
   /** The printed text, or another value that is printed with text around it. */
@@ -108,9 +104,7 @@ export abstract class PyObject {
   /** `object[key]` without the attribute fallback, or undefined if there is no such item. */
   item?(key: Value): Value | undefined;
   iterate?(state: RenderState): Iterable<Value>;
-  /** `len(object)`. */
   length?(state: RenderState): number;
-  /** The items from last to first. */
   reversed?(state: RenderState): Iterable<Value>;
   call?(state: RenderState, args: readonly Value[], keywords: Keywords | null): Value;
 }
@@ -118,7 +112,6 @@ export abstract class PyObject {
 /** What is called: a function of the library, or a method bound to its object. */
 export type Callee = (state: RenderState, args: readonly Value[], keywords: Keywords | null) => Value;
 
-/** A function of the library, or a method bound to its object. */
 export class BuiltinFunction extends PyObject {
   readonly typeName: string;
   readonly functionName: string;
@@ -135,7 +128,6 @@ export class BuiltinFunction extends PyObject {
   }
 }
 
-/** The Python type name of a value. */
 export function typeName(value: Value): string {
   if (value === null) return 'NoneType';
   switch (typeof value) {
@@ -157,7 +149,6 @@ export function typeName(value: Value): string {
   return (value as PyObject).typeName;
 }
 
-/** Whether the value is a list. */
 export function isList(value: Value): value is readonly Value[] {
   return Array.isArray(value);
 }

@@ -2,7 +2,6 @@
 import type { AnyNode, Expression, NodeOf, Target } from './nodes.ts';
 import { descendants } from './walk.ts';
 
-/** What an expression may be, for this question. */
 type Role = 'messages' | 'message' | 'content';
 
 type Roles = ReadonlyMap<string, ReadonlySet<Role>>;

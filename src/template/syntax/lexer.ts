@@ -23,7 +23,6 @@ export function normaliseSource(source: string): string {
   return text.endsWith('\n') ? text.slice(0, -1) : text;
 }
 
-/** Splits a normalised source into tokens. */
 export function tokenize(source: string): Token[] {
   if (source.length > SYNTAX_LIMITS.maxTemplateCharacters)
     overBudget('characters of the template', SYNTAX_LIMITS.maxTemplateCharacters);
@@ -80,7 +79,6 @@ class Lexer {
     else this.#tag(tag, 'variable', '}}');
   }
 
-  /** The sign behind the opening mark of a tag. */
   #sign(tag: number): string {
     const sign = this.#source[tag + 2];
     return sign === '-' || sign === '+' ? sign : '';

@@ -2,7 +2,6 @@
 import { type NunjucksNode, nunjucksNodes } from '../nunjucks.ts';
 import type { Value } from '../python/values.ts';
 
-/** Arguments of a call, a filter or a test. */
 export type Arguments = {
   readonly positional: readonly Expression[];
   readonly keywords: readonly { readonly name: string; readonly value: Expression }[];
@@ -18,7 +17,6 @@ type Signature = {
   readonly defaults: readonly Expression[];
 };
 
-/** The fields of every type of expression. */
 type ExpressionFields = {
   Literal: { readonly value: Value };
   Symbol: { readonly name: string };
@@ -50,14 +48,12 @@ type ExpressionFields = {
   };
 };
 
-/** The fields of every type of assignment target. */
 type TargetFields = {
   TargetName: { readonly name: string };
   TargetTuple: { readonly items: readonly Target[] };
   TargetAttribute: { readonly name: string; readonly attribute: string };
 };
 
-/** The fields of every type of statement. */
 type StatementFields = {
   Output: { readonly children: readonly (Expression | NodeOf<'TemplateData'>)[] };
   If: {

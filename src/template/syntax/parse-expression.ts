@@ -15,10 +15,8 @@ const PRECEDENCES = new Map(
   ),
 );
 
-/** Options of a tuple without parentheses. */
 type TupleOptions = {
   readonly withCondition?: boolean;
-  /** A name that ends the tuple. */
   readonly endName?: string;
   readonly isParenthesised?: boolean;
 };
@@ -33,7 +31,6 @@ export const CONSTANTS = new Map<string, Value>([
   ['None', null],
 ]);
 
-/** Parses expressions from a stream of tokens. */
 export class ExpressionParser {
   protected readonly stream: TokenStream;
 

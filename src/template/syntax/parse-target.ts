@@ -3,7 +3,6 @@ import type { Expression, NodeOf, Target } from './nodes.ts';
 import { CONSTANTS, ExpressionParser } from './parse-expression.ts';
 import { describeToken } from './tokens.ts';
 
-/** Parses what is assigned to. */
 export class TargetParser extends ExpressionParser {
   /** The left side of `=`, or the part between `for` and `in`. */
   parseTarget(options: { readonly endName?: string; readonly withAttributes?: boolean } = {}): Target {
@@ -30,7 +29,6 @@ export class TargetParser extends ExpressionParser {
     return stream.fail('expected a name to assign to', expression);
   }
 
-  /** A single name. */
   parseTargetName(): NodeOf<'TargetName'> {
     const token = this.stream.expect('name');
     if (CONSTANTS.has(token.value)) this.stream.fail(`can't assign to '${token.value}'`, token);

@@ -3,7 +3,6 @@ import { overBudget, syntaxError } from '../python/py-error.ts';
 import { createNode, type NodeFields, type NodeOf } from './nodes.ts';
 import { describeToken, SYNTAX_LIMITS, type Token, type TokenKind } from './tokens.ts';
 
-/** A cursor over the tokens of one template. */
 export class TokenStream {
   readonly #tokens: readonly Token[];
   #at = 0;
@@ -81,7 +80,6 @@ export class TokenStream {
     if (length > SYNTAX_LIMITS.maxChain) overBudget('length of a chain', SYNTAX_LIMITS.maxChain);
   }
 
-  /** A node at the position of a token. */
   node<K extends keyof NodeFields>(
     typename: K,
     token: { readonly offset: number },

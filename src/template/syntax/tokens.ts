@@ -35,7 +35,6 @@ export const SYNTAX_LIMITS = {
 /** A position in messages: line and column from 1, columns in characters. */
 export type Position = { readonly line: number; readonly column: number; readonly sourceLine: string };
 
-/** Line and column of an offset. */
 export function positionOf(source: string, offset: number): Position {
   const at = Math.min(offset, source.length);
   let line = 1;
@@ -60,7 +59,6 @@ const NAMES: Readonly<Partial<Record<TokenKind, string>>> = {
   variableBegin: 'begin of print statement',
 };
 
-/** A token in an error message. */
 export function describeToken(token: Token): string {
   return NAMES[token.kind] ?? token.value;
 }

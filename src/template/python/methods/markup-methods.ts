@@ -32,7 +32,6 @@ export function stripTags(state: RenderState, text: string): string {
   return state.made(resolveEntities(splitSpaces(state, bare, -1).join(' ')));
 }
 
-/** Resolves numeric and named entities. */
 function resolveEntities(text: string): string {
   return text.replace(
     /&(?:#(\d{1,7});?|#[xX]([0-9a-fA-F]{1,6});?|([A-Za-z]{2,8});)/g,

@@ -56,7 +56,6 @@ method('upper', '', (state, self) => state.made(self.toUpperCase()));
 method('lower', '', (state, self) => state.made(self.toLowerCase()));
 method('capitalize', '', (state, self) => state.made(unicode.capitalize(self)));
 
-/** A change of each character by itself. */
 function byCharacter(change: (self: string) => string): Body {
   return (state, self) => {
     state.work(self.length >> 1);

@@ -77,7 +77,6 @@ export function strip(text: string, characters: ReadonlySet<string>, left: boole
   return text.slice(start, end);
 }
 
-/** `splitlines(keepends)`. */
 export function splitLines(state: RenderState, text: string, keepEnds: boolean): string[] {
   const parts = text.split(/(\r\n|[\n-\r\x1c-\x1e\x85\u2028\u2029])/); // lines, and what ends each
   state.work(parts.length);
