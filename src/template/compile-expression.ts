@@ -285,16 +285,10 @@ export class ExpressionCompiler extends nunjucksCompiler.Compiler {
     });
   }
 
-  compileAnd(node: NodeOf<'And'>, scope: Scope): void {
-    this.#either(node, scope, true);
-  }
-  compileOr(node: NodeOf<'Or'>, scope: Scope): void {
-    this.#either(node, scope, false);
-  }
-
-  /** `and`, `or`: the value of the left side, or of the right side if the truth of the left is `wanted`. */
-  #either({ left, right }: NodeOf<'And'> | NodeOf<'Or'>, scope: Scope, wanted: boolean): void {
+  /** The value of the left side, unless its truth leaves the answer to the right side. */
+  compileEither({ operator, left, right }: NodeOf<'Either'>, scope: Scope): void {
     const [first, second] = [this.expression(left, scope), this.expression(right, scope)];
+    const wanted = operator === 'and';
     this.compiled = (frame: Frame) => {
       const value = first(frame);
       return truth(frame.state, value) === wanted ? second(frame) : value;

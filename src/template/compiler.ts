@@ -10,7 +10,7 @@ import type { RenderState } from './python/render-state.ts';
 import { toText } from './python/text.ts';
 import { Tuple, Undefined, type Value } from './python/values.ts';
 import type { NodeOf, Statement, Target } from './syntax/nodes.ts';
-import { FunctionScope, readNames, Scope } from './syntax/scope.ts';
+import { type FunctionScope, readNames, Scope } from './syntax/scope.ts';
 import { descendants } from './syntax/walk.ts';
 
 type Execute = (frame: Frame) => Ending;
@@ -44,7 +44,7 @@ export class TemplateCompiler extends ExpressionCompiler {
   root(node: NodeOf<'Root'>): Root {
     for (const inner of descendants(node))
       if (inner.typename === 'Symbol' || inner.typename === 'TargetName') this.#names.add(inner.name);
-    const code = new FunctionScope(null);
+    const code: FunctionScope = { outer: null, slotCount: 0 };
     const scope = new Scope(code);
     scope.collect(node.body);
     const body = this.#body(node.body, scope);
@@ -148,7 +148,7 @@ export class TemplateCompiler extends ExpressionCompiler {
 
   compileFor(node: NodeOf<'For'>, scope: Scope): void {
     this.#refuseLoopTargets(node);
-    const code = node.isRecursive ? new FunctionScope(scope.code) : scope.code;
+    const code = node.isRecursive ? { outer: scope.code, slotCount: 0 } : scope.code;
     const inner = scope.inner(code, true);
     const usesLoop = node.isRecursive || this.#reads(node.body, 'loop').has('loop');
     const loopSlot = usesLoop ? inner.parameter('loop') : null;
@@ -301,7 +301,7 @@ export class TemplateCompiler extends ExpressionCompiler {
   }
 
   #macro(node: NodeOf<'Macro'> | NodeOf<'CallBlock'>, name: string | null, scope: Scope): Evaluate {
-    const code = new FunctionScope(scope.code);
+    const code: FunctionScope = { outer: scope.code, slotCount: 0 };
     const inner = scope.inner(code);
     const parameters = node.parameters.map((parameter) => parameter.name);
     const firstDefault = parameters.length - node.defaults.length;

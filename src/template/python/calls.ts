@@ -5,19 +5,11 @@ import { typeError } from './py-error.ts';
 import type { RenderState } from './render-state.ts';
 import { Dict, type Keywords, PyObject, textOf, typeName, Undefined, type Value } from './values.ts';
 
-type Signature = {
-  readonly name: string;
-  readonly parameters: readonly string[];
-  readonly required: number;
-  /** Number of positional-only parameters. */
-  readonly positionalOnly: number;
-};
-
 /**
  * Reads a signature such as `'sep? maxsplit?'` or `'old new / count?'`: `?` marks an optional parameter,
  * parameters before `/` are positional-only.
  */
-export function signature(name: string, text: string): Signature {
+export function signature(name: string, text: string) {
   const words = text.split(' ').filter((word) => word !== '');
   const slash = words.indexOf('/');
   const parameters = words.filter((word) => word !== '/');
@@ -31,7 +23,7 @@ export function signature(name: string, text: string): Signature {
 
 /** The arguments in the order of the parameters; undefined if missing. */
 export function bind(
-  target: Signature,
+  target: ReturnType<typeof signature>,
   args: readonly Value[],
   keywords: Keywords | null,
 ): readonly (Value | undefined)[] {

@@ -42,13 +42,9 @@ export function getSlice(
 
 function sliceText(state: RenderState, text: string, start: Value, stop: Value, step: number): string {
   state.scan(text.length);
-  if (!isPlain(text)) return sliceItems(state, [...text], start, stop, step).join('');
+  if (step !== 1 || !isPlain(text)) return sliceItems(state, [...text], start, stop, step).join('');
   const [from, to] = sliceBounds(text.length, start, stop, step);
-  if (step === 1) return state.made(text.slice(from, Math.max(from, to)));
-  state.reserve(Math.ceil(Math.max(0, (to - from) / step)));
-  let result = '';
-  for (let i = from; step > 0 ? i < to : i > to; i += step) result += text[i]!;
-  return result;
+  return state.made(text.slice(from, Math.max(from, to)));
 }
 
 function sliceItems<T>(

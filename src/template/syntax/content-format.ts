@@ -6,31 +6,21 @@ type Role = 'messages' | 'message' | 'content';
 
 type Roles = ReadonlyMap<string, ReadonlySet<Role>>;
 
-const MAX_PASSES = 10;
+/** Each alias of an alias needs one; chains are short. */
+const PASSES = 10;
 
 /** Whether a loop runs over a message's content. */
 export function loopsOverContent(root: NodeOf<'Root'>): boolean {
   const nodes = [...descendants(root)];
-  const roles = new Map<string, Set<Role>>([['messages', new Set(['messages'])]]);
+  const roles = new Map<string, ReadonlySet<Role>>([['messages', new Set(['messages'])]]);
   const macros = new Map<string, NodeOf<'Macro'>>();
   for (const node of nodes) if (node.typename === 'Macro') macros.set(node.name, node);
-  // Repeats until no name gains a role. Each alias of an alias needs a pass; chains are short.
-  let isChanged = true;
-  for (let pass = 0; isChanged && pass < MAX_PASSES; pass++) {
-    isChanged = false;
-    const give = (target: Target, found: ReadonlySet<Role>): void => {
-      if (target.typename === 'TargetTuple') return;
-      const name = target.typename === 'TargetName' ? target.name : `${target.name}.${target.attribute}`;
-      const known = roles.get(name) ?? new Set<Role>();
-      for (const role of found) {
-        if (known.has(role)) continue;
-        known.add(role);
-        isChanged = true;
-      }
-      roles.set(name, known);
-    };
-    for (const node of nodes) spread(node, roles, macros, give);
-  }
+  const give = (target: Target, found: ReadonlySet<Role>): void => {
+    if (target.typename === 'TargetTuple') return;
+    const name = target.typename === 'TargetName' ? target.name : `${target.name}.${target.attribute}`;
+    roles.set(name, new Set([...(roles.get(name) ?? []), ...found]));
+  };
+  for (let pass = 0; pass < PASSES; pass++) for (const node of nodes) spread(node, roles, macros, give);
   return nodes.some((node) => node.typename === 'For' && rolesOf(node.iterable, roles).has('content'));
 }
 
@@ -84,8 +74,7 @@ function rolesOf(node: Expression, roles: Roles): ReadonlySet<Role> {
         ...rolesOf(node.body, roles),
         ...(node.otherwise === null ? [] : rolesOf(node.otherwise, roles)),
       ]);
-    case 'Or':
-    case 'And':
+    case 'Either':
       return new Set([...rolesOf(node.left, roles), ...rolesOf(node.right, roles)]);
     default:
       return NONE;

@@ -36,8 +36,7 @@ type ExpressionFields = {
   Filter: { readonly target: Expression | null; readonly name: string; readonly args: Arguments };
   Is: { readonly target: Expression; readonly name: string; readonly args: Arguments };
   InlineIf: { readonly cond: Expression; readonly body: Expression; readonly otherwise: Expression | null };
-  And: Pair;
-  Or: Pair;
+  Either: Pair & { readonly operator: 'and' | 'or' };
   Not: { readonly target: Expression };
   BinOp: Pair & { readonly operator: BinaryOperator };
   UnaryOp: { readonly target: Expression; readonly operator: '+' | '-' };

@@ -101,9 +101,10 @@ export class ExpressionParser {
       else {
         stream.next();
         const right = this.#operation(precedence + 1);
-        if (token.value === 'and') left = stream.node('And', token, { left, right });
-        else if (token.value === 'or') left = stream.node('Or', token, { left, right });
-        else left = stream.node('BinOp', token, { left, right, operator: token.value as BinaryOperator });
+        const { value } = token;
+        if (value === 'and' || value === 'or')
+          left = stream.node('Either', token, { left, right, operator: value });
+        else left = stream.node('BinOp', token, { left, right, operator: value as BinaryOperator });
       }
     }
   }

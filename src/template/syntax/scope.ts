@@ -3,14 +3,7 @@ import type { AnyNode, Statement, Target } from './nodes.ts';
 import { visitChildren } from './walk.ts';
 
 /** Code that gets a new frame on each call: the template, a macro, a recursive loop. Counts the slots of its frames. */
-export class FunctionScope {
-  readonly outer: FunctionScope | null;
-  slotCount = 0;
-
-  constructor(outer: FunctionScope | null) {
-    this.outer = outer;
-  }
-}
+export type FunctionScope = { readonly outer: FunctionScope | null; slotCount: number };
 
 /** A slot of the frame that is `hops` functions outside the current one. */
 export type Place = { readonly slot: number; readonly hops: number };
