@@ -1,12 +1,8 @@
 /** Matrices of a GGUF file that are one in Hugging Face's model: their adapters <-> one adapter of that. */
 import type { AdapterWeights, LoraFactors } from '../native/index.ts';
-import type { DeltaNetHeads } from './row-order.ts';
+import type { DeltaNetHeads, RowFacts } from './row-order.ts';
 
-type Model = {
-  readonly architecture: string;
-  readonly rank: number;
-  readonly deltaNet?: DeltaNetHeads | null;
-};
+type Model = Pick<RowFacts, 'architecture' | 'deltaNet'> & { readonly rank: number };
 /** What one adapter of both would be called in a GGUF file, and the end of its path in Hugging Face's model. */
 export const FUSED = { kind: 'ssm_in', path: 'in_proj_qkvz' } as const;
 const PARTS = ['attn_qkv', 'attn_gate'] as const;

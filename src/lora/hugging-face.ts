@@ -1,7 +1,8 @@
 /** Names of a GGUF model's weights -> those of the same model of Hugging Face, with the order of rows and the offsets there. */
 import { errorAt } from '../errors.ts';
+import type { BaseModel } from './check-adapter.ts';
 import { OWN_PATHS, PATHS } from './peft-adapter.ts';
-import { hasPairedRows } from './row-order.ts';
+import { hasPairedRows, type RowFacts } from './row-order.ts';
 
 /** A weight of a model, and what becomes of it. */
 export type HuggingFaceTensor = {
@@ -14,13 +15,7 @@ export type HuggingFaceTensor = {
   readonly offset: number;
 };
 
-type ModelFacts = {
-  readonly architecture: string;
-  readonly headCount: number;
-  readonly kvHeadCount: number;
-  /** Shapes by name: the fastest dimension first. */
-  readonly tensors: Readonly<Record<string, readonly number[]>>;
-};
+type ModelFacts = Omit<RowFacts, 'deltaNet'> & Pick<BaseModel, 'tensors'>;
 
 const PLAIN = new Set(['llama', 'qwen2', 'qwen3', 'smollm3', 'granite', 'phi3']);
 /** Norms of these are 1 + weight in Hugging Face's models, and the sum in GGUF files. */

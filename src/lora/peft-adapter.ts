@@ -3,17 +3,12 @@ import { OnpolicyError } from '../errors.ts';
 import type { AdapterWeights, LoraFactors } from '../native/index.ts';
 import { expertOf, expertPath } from './expert-names.ts';
 import { FUSED, fuse, fusedNames, rankOf, split } from './fused-layers.ts';
-import { columnPlaces, type DeltaNetHeads, inverse, pickColumns, pickRows, rowPlaces } from './row-order.ts';
+import { columnPlaces, inverse, pickColumns, pickRows, type RowFacts, rowPlaces } from './row-order.ts';
 import type { FloatTensor, Safetensors } from './safetensors.ts';
 
 /** What the conversion must know about the model. */
-export type PeftModel = {
-  readonly architecture: string;
+export type PeftModel = RowFacts & {
   readonly layerCount: number;
-  readonly headCount: number;
-  readonly kvHeadCount: number;
-  /** Heads of its gated delta nets; null: it has none. */
-  readonly deltaNet?: DeltaNetHeads | null;
   readonly rank: number;
   readonly alpha: number;
   /** Rank-stabilized: the product of the factors is multiplied by alpha / sqrt(rank), https://arxiv.org/abs/2312.03732. */

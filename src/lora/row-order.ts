@@ -24,15 +24,17 @@ export function deltaNetHeads(header: GgufHeader): DeltaNetHeads | null {
   return keyHeads > 0 && valueHeads > 0 ? { keyHeads, valueHeads } : null;
 }
 
-type Model = {
+/** What the order depends on. */
+export type RowFacts = {
   readonly architecture: string;
   readonly headCount: number;
   readonly kvHeadCount: number;
+  /** Heads of its gated delta nets; null: it has none. */
   readonly deltaNet?: DeltaNetHeads | null;
 };
 
 /** (rows) the row in the GGUF file of each row there is in Hugging Face's; null: the same. */
-export function rowPlaces(kind: string, rows: number, model: Model): Int32Array | null {
+export function rowPlaces(kind: string, rows: number, model: RowFacts): Int32Array | null {
   const { architecture, headCount, kvHeadCount, deltaNet } = model;
   if (hasPairedRows(architecture) && kind === 'attn_q') return pairedPlaces(rows, headCount);
   if (hasPairedRows(architecture) && kind === 'attn_k') return pairedPlaces(rows, kvHeadCount);
@@ -49,7 +51,7 @@ export function rowPlaces(kind: string, rows: number, model: Model): Int32Array 
 export function columnPlaces(
   kind: string,
   columns: number,
-  { architecture, deltaNet }: Model,
+  { architecture, deltaNet }: RowFacts,
 ): Int32Array | null {
   return deltaNet && TILED.has(architecture) && kind === 'ssm_out' ? tiledPlaces(0, columns, deltaNet) : null;
 }

@@ -22,11 +22,6 @@ export type TensorPlace = {
   readonly end: number;
 };
 
-type Header = {
-  readonly places: readonly TensorPlace[];
-  readonly metadata: Readonly<Record<string, string>>;
-};
-
 const MAX_HEADER_BYTES = 100_000_000;
 
 /** Lays the tensors out in a file: F32, in the order given. The parts of the file follow each other; none is a copy. */
@@ -62,9 +57,10 @@ export function safetensorsHeader(
 
 /** Reads a file's tensors as 32-bit floats, from F32, F16 or BF16. Integers (I32) are read as floats too. */
 export function readSafetensors(file: Uint8Array): Safetensors {
-  const headerBytes = file.byteLength < START_BYTES ? Number.NaN : headerSize(file, file.byteLength);
-  const text = Buffer.from(file.subarray(START_BYTES, START_BYTES + headerBytes)).toString();
-  const { places, metadata } = parseHeader(text, START_BYTES + headerBytes, file.byteLength);
+  const { byteLength } = file;
+  const dataStart = headerEnd(file.subarray(0, START_BYTES), byteLength);
+  const text = Buffer.from(file.subarray(START_BYTES, dataStart)).toString();
+  const { places, metadata } = parseHeader(text, dataStart, byteLength);
   const tensors = places.map((place): [string, FloatTensor] => {
     const bytes = Uint8Array.from(file.subarray(place.start, place.end)); // aligned, its own memory
     return [place.name, { shape: place.shape, values: toFloats(place, bytes) }];
@@ -75,10 +71,9 @@ export function readSafetensors(file: Uint8Array): Safetensors {
 /** Where the tensors of an open file lie. */
 export async function readPlaces(file: FileHandle): Promise<readonly TensorPlace[]> {
   const { size } = await file.stat();
-  const headerBytes =
-    size < START_BYTES ? Number.NaN : headerSize(await readBytes(file, 0, START_BYTES), size);
-  const text = Buffer.from(await readBytes(file, START_BYTES, START_BYTES + headerBytes)).toString();
-  return parseHeader(text, START_BYTES + headerBytes, size).places;
+  const dataStart = headerEnd(await readBytes(file, 0, Math.min(START_BYTES, size)), size);
+  const text = Buffer.from(await readBytes(file, START_BYTES, dataStart)).toString();
+  return parseHeader(text, dataStart, size).places;
 }
 
 /** One tensor of an open file as 32-bit floats, from F32, F16 or BF16. */
@@ -100,15 +95,18 @@ async function readBytes(file: FileHandle, start: number, end: number): Promise<
 /** The size of the header stands before it. */
 const START_BYTES = 8;
 
-function headerSize(start: Uint8Array, fileBytes: number): number {
+/** Where the header ends and the numbers begin. `start`: the first bytes. */
+function headerEnd(start: Uint8Array, fileBytes: number): number {
+  if (start.length < START_BYTES) fail('its header is damaged');
   const size = Number(new DataView(start.buffer, start.byteOffset, START_BYTES).getBigUint64(0, true));
-  if (!(size <= Math.min(MAX_HEADER_BYTES, fileBytes - START_BYTES))) fail('its header is damaged');
-  return size;
+  if (size > Math.min(MAX_HEADER_BYTES, fileBytes - START_BYTES)) fail('its header is damaged');
+  return START_BYTES + size;
 }
 
-function parseHeader(text: string, dataStart: number, fileBytes: number): Header {
-  if (Number.isNaN(dataStart)) fail('its header is damaged');
-  const { __metadata__: metadata = {}, ...entries } = parse(text);
+function parseHeader(text: string, dataStart: number, fileBytes: number) {
+  const header = parseJson(text);
+  if (!isObject(header)) return fail('its header is not a JSON object');
+  const { __metadata__: metadata = {}, ...entries } = header;
   if (!isObject(metadata)) fail('its __metadata__ is not an object');
   const places = Object.entries(entries).map(([name, entry]) => {
     if (!isObject(entry)) return fail(`${name} is no tensor`);
@@ -124,16 +122,11 @@ function parseHeader(text: string, dataStart: number, fileBytes: number): Header
     const [start, end] = offsets.map((offset) => dataStart + offset) as [number, number];
     return { name, dtype: String(dtype), shape, start, end };
   });
-  return { places, metadata: metadata as Header['metadata'] };
+  return { places, metadata: metadata as Safetensors['metadata'] };
 }
 
 function isSizes(value: unknown): value is readonly number[] {
   return Array.isArray(value) && value.every((size) => Number.isSafeInteger(size) && size >= 0);
-}
-
-function parse(text: string): Readonly<Record<string, unknown>> {
-  const header = parseJson(text);
-  return isObject(header) ? header : fail('its header is not a JSON object');
 }
 
 /** Bytes of a number of each type that can be read. */

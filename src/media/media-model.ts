@@ -4,8 +4,7 @@ import { errorAt, fromNative, type OnpolicyError } from '../errors.ts';
 import { type Handle, loadAddon, type NativeChunk, type NativeProjector } from '../native/index.ts';
 import type { Complete } from '../protocol/index.ts';
 import { EmbeddingCache } from './embedding-cache.ts';
-import { framesOf } from './frames.ts';
-import { type MediaPart, readSource, senseOf } from './source.ts';
+import { framesOf, type MediaPart, readSource, senseOf } from './source.ts';
 
 type MediaLimits = Complete['MediaOptions'];
 

@@ -1,4 +1,5 @@
 /** A model's template and a request -> how to read the model's text: which machines, and which special tokens they need. */
+import type { ValidChatRequest } from '../protocol/index.ts';
 import {
   detectReasoning,
   isReasoningOpen,
@@ -75,15 +76,7 @@ export function detectMessageFormat(
 /** What an answer to this request is read for. `promptTail`: the end of the rendered prompt. */
 export function planMessage(
   format: MessageFormat,
-  request: {
-    readonly tools: readonly ToolDefinition[];
-    readonly tool_choice: unknown;
-    readonly allowed_tools: ReadonlySet<string> | null;
-    readonly custom_tools: ReadonlyMap<string, unknown>;
-    readonly uses_functions: boolean;
-    readonly parallel_tool_calls: boolean;
-    readonly include_reasoning: boolean;
-  },
+  request: ValidChatRequest,
   promptTail: string,
 ): MessagePlan {
   const isHarmony = format.tools === 'harmony'; // its framing is in every answer

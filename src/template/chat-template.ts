@@ -5,8 +5,7 @@ import { toValue } from './convert.ts';
 import { DEFAULT_LIMITS, type TemplateLimits } from './python/render-state.ts';
 import { Dict, isList, type Value } from './python/values.ts';
 import { type AssistantSpan, chooseMarks, splitMarked } from './spans.ts';
-import type { JinjaTemplate } from './template.ts';
-import { cachedTemplate } from './template-cache.ts';
+import { cachedTemplate, type JinjaTemplate } from './template.ts';
 import { parseToolArguments } from './tool-arguments.ts';
 
 /** Input of a chat template. */

@@ -3,7 +3,7 @@
 import { reprFloat } from './float-text.ts';
 import { intText } from './numbers.ts';
 import type { RenderState } from './render-state.ts';
-import { isPrintable } from './unicode.ts';
+import { escapeCode, isPrintable } from './unicode.ts';
 import { Dict, isList, Markup, PyFloat, Tuple, Undefined, type Value } from './values.ts';
 
 export function toText(state: RenderState, value: Value): string {
@@ -105,12 +105,6 @@ function reprText(text: string): string {
     else result += escapeCode(char.codePointAt(0)!);
   }
   return result + quote;
-}
-
-function escapeCode(code: number): string {
-  const hex = code.toString(16);
-  if (code < 0x100) return `\\x${hex.padStart(2, '0')}`;
-  return code < 0x10000 ? `\\u${hex.padStart(4, '0')}` : `\\U${hex.padStart(8, '0')}`;
 }
 
 /** The text with each match replaced, within the limits. Unlike String.replace it looks for a match when the last one is written. */

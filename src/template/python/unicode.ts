@@ -58,6 +58,13 @@ export function isPrintable(char: string): boolean {
   return !UNPRINTABLE.test(char);
 }
 
+/** The escape that Python writes for a code point. */
+export function escapeCode(code: number): string {
+  const hex = code.toString(16);
+  if (code < 0x100) return `\\x${hex.padStart(2, '0')}`;
+  return code < 0x10000 ? `\\u${hex.padStart(4, '0')}` : `\\U${hex.padStart(8, '0')}`;
+}
+
 export function isIdentifier(text: string): boolean {
   return IDENTIFIER.test(text);
 }

@@ -2,9 +2,9 @@
 
 import { tokenize } from './lexer.ts';
 import type { Expression, NodeOf, Statement, Target } from './nodes.ts';
-import { TargetParser } from './parse-target.ts';
+import { CONSTANTS, ExpressionParser } from './parse-expression.ts';
 import { TokenStream } from './token-stream.ts';
-import type { Token } from './tokens.ts';
+import { describeToken, type Token } from './tokens.ts';
 
 /** Parses a template. The source must be normalised. */
 export function parse(source: string): NodeOf<'Root'> {
@@ -14,7 +14,7 @@ export function parse(source: string): NodeOf<'Root'> {
 /** Tags of Jinja2 that no chat template needs: there are no other templates to load, and the output is not HTML. */
 const UNSUPPORTED: ReadonlySet<string> = new Set(['include', 'import', 'from', 'extends', 'autoescape']);
 
-class StatementParser extends TargetParser {
+class StatementParser extends ExpressionParser {
   /** What ends each open tag, innermost last. */
   readonly #endTags: (readonly string[])[] = [];
 
@@ -123,7 +123,7 @@ class StatementParser extends TargetParser {
 
   #parseFor(token: Token): Statement {
     const { stream } = this;
-    const target = this.parseTarget({ endName: 'in' });
+    const target = this.#parseTarget({ endName: 'in' });
     stream.expectName('in');
     const iterable = this.parseTuple({ withCondition: false, endName: 'recursive' });
     const test = stream.skipName('if') ? this.parseExpression() : null;
@@ -135,7 +135,7 @@ class StatementParser extends TargetParser {
 
   #parseSet(token: Token): Statement {
     const { stream } = this;
-    const target = this.parseTarget({ withAttributes: true });
+    const target = this.#parseTarget({ withAttributes: true });
     if (stream.skipOperator('=')) return stream.node('Set', token, { target, value: this.parseTuple() });
     const filter = this.parseFilters(null);
     return stream.node('SetBlock', token, { target, filter, body: this.#parseWholeBody('endset') });
@@ -149,7 +149,7 @@ class StatementParser extends TargetParser {
     stream.expectOperator('(');
     while (!stream.isOperator(')')) {
       if (parameters.length > 0) stream.expectOperator(',');
-      const parameter = this.parseTargetName();
+      const parameter = this.#parseTargetName();
       if (stream.skipOperator('=')) defaults.push(this.parseExpression());
       else if (defaults.length > 0) stream.fail('non-default argument follows default argument');
       if (names.has(parameter.name))
@@ -162,7 +162,7 @@ class StatementParser extends TargetParser {
   }
 
   #parseMacro(token: Token): Statement {
-    const { name } = this.parseTargetName();
+    const { name } = this.#parseTargetName();
     const signature = this.#parseSignature();
     return this.stream.node('Macro', token, { name, ...signature, body: this.#parseWholeBody('endmacro') });
   }
@@ -186,7 +186,7 @@ class StatementParser extends TargetParser {
     const values: Expression[] = [];
     while (stream.current.kind !== 'blockEnd' && stream.current.kind !== 'end') {
       if (targets.length > 0) stream.expectOperator(',');
-      targets.push(this.parseTarget());
+      targets.push(this.#parseTarget());
       stream.expectOperator('=');
       values.push(this.parseExpression());
     }
@@ -211,5 +211,36 @@ class StatementParser extends TargetParser {
       children.push(this.parseExpression());
     }
     return stream.node('Output', token, { children });
+  }
+
+  /** The left side of `=`, or the part between `for` and `in`. */
+  #parseTarget(options: { readonly endName?: string; readonly withAttributes?: boolean } = {}): Target {
+    const { stream } = this;
+    const start = stream.current;
+    const [items, isTuple] = this.items(options.endName, () => this.parsePrimary());
+    const [first] = isTuple ? [stream.node('Tuple', start, { items })] : items;
+    if (first === undefined) return stream.fail(`Expected an expression, got '${describeToken(start)}'`);
+    return this.#toTarget(first, options.withAttributes ?? false);
+  }
+
+  #toTarget(expression: Expression, withAttributes: boolean): Target {
+    const { stream } = this;
+    if (expression.typename === 'Symbol')
+      return stream.node('TargetName', expression, { name: expression.name });
+    if (expression.typename === 'Tuple') {
+      const items = expression.items.map((item) => this.#toTarget(item, withAttributes));
+      return stream.node('TargetTuple', expression, { items });
+    }
+    if (withAttributes && expression.typename === 'Attribute' && expression.target.typename === 'Symbol') {
+      const { target, name: attribute } = expression;
+      return stream.node('TargetAttribute', target, { name: target.name, attribute });
+    }
+    return stream.fail('expected a name to assign to', expression);
+  }
+
+  #parseTargetName(): NodeOf<'TargetName'> {
+    const token = this.stream.expect('name');
+    if (CONSTANTS.has(token.value)) this.stream.fail(`can't assign to '${token.value}'`, token);
+    return this.stream.node('TargetName', token, { name: token.value });
   }
 }

@@ -1,5 +1,6 @@
 /** The source of a string literal -> its text, by the escapes of Python. */
 import { syntaxError } from '../python/py-error.ts';
+import { escapeCode } from '../python/unicode.ts';
 
 const SIMPLE: Readonly<Record<string, string>> = {
   '\\': '\\',
@@ -55,12 +56,6 @@ function decodeEscape(text: string, at: number, offset: number): [piece: string,
     return syntaxError('\\N{...} escapes are not supported: write the character or \\uXXXX', offset);
   // Python first writes characters beyond ASCII as escapes, so a backslash before one escapes that backslash.
   const point = text.codePointAt(at + 1)!;
-  if (point > 0x7f) return [escapedAsText(point), 1 + (point > 0xffff ? 2 : 1)];
+  if (point > 0x7f) return [escapeCode(point), 1 + (point > 0xffff ? 2 : 1)];
   return [`\\${code}`, 2];
-}
-
-function escapedAsText(point: number): string {
-  const hex = point.toString(16);
-  if (point < 0x100) return `\\x${hex}`;
-  return point < 0x10000 ? `\\u${hex.padStart(4, '0')}` : `\\U${hex.padStart(8, '0')}`;
 }
