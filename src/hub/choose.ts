@@ -58,7 +58,6 @@ export function ofType(candidates: readonly Candidate[], type: string): Candidat
   return fits.sort((a, b) => a.files[0]!.path.length - b.files[0]!.path.length)[0] ?? null;
 }
 
-/** The types of models, for an error. */
 export function typesOf(candidates: readonly Candidate[]): string {
   const types = candidates.flatMap(
     ({ files }) => TYPE.exec(stemOf(files[0]!.path))?.[1]?.toUpperCase() ?? [],

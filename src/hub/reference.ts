@@ -35,24 +35,20 @@ export function uriOf({ repository, branch }: HubReference, file: string): strin
   return `hf:${repository}/${file}${branch === 'main' ? '' : `#${branch}`}`;
 }
 
-/** Where all downloads of GGUF files lie. */
 export function downloadFolder({ folder }: HubOptions): string {
   return path.resolve(folder ?? path.join(os.homedir(), '.cache', 'onpolicy'));
 }
 
-/** Where those of one repository lie. */
 export function repositoryFolder({ repository, branch }: HubReference, hub: HubOptions): string {
   const name = branch === 'main' ? repository : `${repository}@${encodeURIComponent(branch)}`;
   return path.join(downloadFolder(hub), name);
 }
 
-/** Where the bytes of a file are. */
 export function fileAddress({ repository, branch }: HubReference, file: string, hub: HubOptions): string {
   const parts = [...repository.split('/'), 'resolve', branch, ...file.split('/')];
   return `${endpointOf(hub)}/${parts.map(encodeURIComponent).join('/')}`;
 }
 
-/** Where the list of a repository's files is. */
 export function listAddress({ repository, branch }: HubReference, hub: HubOptions): string {
   return `${endpointOf(hub)}/api/models/${repository}/revision/${encodeURIComponent(branch)}?blobs=true`;
 }

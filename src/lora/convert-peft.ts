@@ -64,7 +64,6 @@ const IN_LAYER =
   /^base_model\.model\.((?:model\.)?(?:language_model\.)?(?:model\.)?layers\.(\d+)\.(.+))\.lora_([AB])(?:\.default)?\.weight$/;
 const OUTPUT = /^base_model\.model\.((?:language_model\.)?lm_head)\.lora_([AB])(?:\.default)?\.weight$/;
 
-/** One factor on its way from file to file. */
 type Factor = {
   readonly place: TensorPlace;
   readonly name: string;

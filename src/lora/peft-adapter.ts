@@ -75,7 +75,6 @@ export const KINDS: Readonly<Record<string, string>> = Object.fromEntries(
   [PATHS, ...Object.values(OWN_PATHS)].flatMap(Object.entries).map(([kind, path]) => [path, kind]),
 );
 
-/** The tensors of `adapter_model.safetensors`. */
 export function toPeft(weights: AdapterWeights, model: PeftModel): Safetensors {
   const tensors = Object.entries(fuse(weights, model)).flatMap(([name, factors]) =>
     matricesOf(name, factors, model).flatMap(({ path: end, a, b }): [string, FloatTensor][] => {

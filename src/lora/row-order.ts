@@ -83,7 +83,6 @@ function tiledPlaces(first: number, count: number, { keyHeads, valueHeads }: Del
   });
 }
 
-/** Places the other way round. */
 export function inverse(places: Int32Array | null): Int32Array | null {
   if (!places) return null;
   const result = new Int32Array(places.length);

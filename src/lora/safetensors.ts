@@ -13,7 +13,6 @@ export type Safetensors = {
   readonly metadata: Readonly<Record<string, string>>;
 };
 
-/** A tensor's place in a file. */
 export type TensorPlace = {
   readonly name: string;
   readonly dtype: string;

@@ -35,7 +35,6 @@ const HASHED_BYTES = 2 ** 20;
 /** Contents whose numbers are remembered. A forgotten one gets a new number, and its cached prefix is not found. */
 const MAX_NUMBERS = 65_536;
 
-/** What a model with a projector adds to it. */
 export class MediaModel {
   readonly sees: boolean;
   readonly hears: boolean;

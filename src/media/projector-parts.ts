@@ -115,14 +115,12 @@ export class ProjectorParts {
     return made;
   }
 
-  /** Factors and offsets of a norm. */
   norm(name: string, size: number, isNeeded = false): void {
     for (const part of ['weight', 'bias'])
       if (isNeeded) this.tensor(`${name}.${part}`, [size]);
       else this.optional(`${name}.${part}`, [size]);
   }
 
-  /** All layers of a transformer. */
   layers(rules: LayerRules): void {
     const { sense, width, layers, heads, kvHeads, headSize } = this.encoder;
     if (layers < 1) this.header.refuse(`clip.${sense}.block_count`, 'at least 1', layers);

@@ -20,7 +20,6 @@ type MediaSource = {
 const DECODED_LETTERS = 2 ** 20;
 const PERCENT = 0x25;
 
-/** A media part, and its path in the request. */
 export type MediaPart = {
   readonly path: string;
   readonly part: Extract<ChatContentPart, { type: 'media' }>;

@@ -107,7 +107,6 @@ export async function closeDraft({ handle, loaded, target }: DraftModel): Promis
   loaded.close();
 }
 
-/** Refuses an EAGLE-3 file of another model. */
 function requireEagleOf(target: RunningModel, { embeddingSize, eagle }: ModelShape, file: string): void {
   const other = (what: string, expected: string, found: unknown): OnpolicyError =>
     errorAt(

@@ -54,7 +54,6 @@ export function memoryError(
   });
 }
 
-/** The error of an adapter that does not fit beside what is loaded and used. */
 export function adapterError(
   name: string,
   { host, device }: MemoryNeed,

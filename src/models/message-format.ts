@@ -26,7 +26,6 @@ export type MessageFormat = {
   readonly markerTexts: ReadonlySet<string>;
 };
 
-/** Text without tool calls and reasoning. */
 export const PLAIN_TEXT: MessageFormat = {
   tools: 'none',
   reasoning: null,

@@ -174,7 +174,6 @@ export class Models {
     requireRoom(reference || this.#named.fallbackName, users, limits);
   }
 
-  /** Counts a request for it. */
   arrive(reference: string | null): Disposable {
     return this.#arrivals.add(this.#keyOf(reference));
   }
@@ -206,7 +205,6 @@ export class Models {
     return missingModel(field, reference, this.names());
   }
 
-  /** Whether a reference is one of the names, a file that exists, or a URI. */
   has(reference: string): boolean {
     if (this.names().includes(reference) || reference.startsWith('hf:')) return true;
     return reference !== '' && fs.existsSync(path.resolve(reference));
@@ -357,7 +355,6 @@ export class Models {
   }
 }
 
-/** The error of a model that is of another kind. */
 function unfit(message: string): OnpolicyError {
   return errorAt('model', 'UNSUPPORTED', message);
 }

@@ -100,7 +100,6 @@ export class Residency<Value> {
     return this.#residents;
   }
 
-  /** Begins to load a model. */
   add(name: string, path: string, load: Load<Value>): Resident<Value> {
     const resident = new Resident<Value>(name, path);
     this.#residents.add(resident);

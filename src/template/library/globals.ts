@@ -34,7 +34,6 @@ const makeRange: Callee = (state, args, keywords) => {
   );
 };
 
-/** `dict(...)` of a dict or pairs, and keywords. */
 function makeDict(state: RenderState, args: readonly Value[], keywords: Keywords | null): Dict {
   if (args.length > 1) return typeError(`dict expected at most 1 argument, got ${args.length}`);
   const dict = new Dict();
@@ -68,7 +67,6 @@ const JOINER = signature('joiner', 'sep?');
 const RAISE = signature('raise_exception', 'message');
 const STRFTIME = signature('strftime_now', 'format');
 
-/** Functions, and below them classes. */
 const FUNCTIONS: Readonly<Record<string, Callee>> = {
   range: makeRange,
   lipsum: () => {

@@ -50,7 +50,6 @@ function unsafe(value: Value, name: string): Undefined {
   );
 }
 
-/** The value of a missing attribute or item. */
 function missing(state: RenderState, value: Value, key: Value): Undefined {
   const path = state.pathOf(value);
   if (path !== undefined && (typeof key === 'string' || typeof key === 'number'))
@@ -151,7 +150,6 @@ const FLOAT = new Table<Value, PyFloat>().add('is_integer', '', (_state, { value
   Number.isInteger(value),
 );
 
-/** The method of a value, bound to it. */
 function methodOf<Self extends Value>(
   methods: Table<Value, Self>,
   self: Self,

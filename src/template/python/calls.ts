@@ -62,7 +62,6 @@ export function call(
   return typeError(`'${typeName(value)}' object is not callable`);
 }
 
-/** Positional arguments followed by those of `*value`. */
 export function spreadArguments(state: RenderState, args: readonly Value[], value: Value): Value[] {
   const all = [...args];
   for (const item of iterate(state, value)) {
@@ -72,7 +71,6 @@ export function spreadArguments(state: RenderState, args: readonly Value[], valu
   return all;
 }
 
-/** Keyword arguments followed by those of `**value`. */
 export function spreadKeywords(state: RenderState, keywords: Map<string, Value>, value: Value): Keywords {
   if (value instanceof Undefined) value.fail();
   if (!(value instanceof Dict))

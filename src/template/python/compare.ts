@@ -92,7 +92,6 @@ function equalDicts(state: RenderState, a: Dict, b: Dict): boolean {
 
 type OrderOperator = '<' | '<=' | '>' | '>=';
 
-/** `a < b` and the like. Raises for types without order. */
 export function order(state: RenderState, operator: OrderOperator, a: Value, b: Value): boolean {
   state.step();
   if (isNumber(a) && isNumber(b)) return HOLDS[operator](double(a), double(b));

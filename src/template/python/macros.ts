@@ -5,7 +5,6 @@ import { typeError } from './py-error.ts';
 import type { RenderState } from './render-state.ts';
 import { BuiltinFunction, Dict, type Keywords, PyObject, Tuple, Undefined, type Value } from './values.ts';
 
-/** The static part of a macro or call block. */
 export type MacroShape = {
   /** null for the body of a call block. */
   readonly name: string | null;

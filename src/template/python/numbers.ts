@@ -28,7 +28,6 @@ export function intOf(value: Value): Int | undefined {
   return typeof value === 'boolean' ? Number(value) : undefined;
 }
 
-/** Whether the value is int, bool or float. */
 export function isNumber(value: Value): value is Int | boolean | PyFloat {
   const kind = typeof value;
   return kind === 'number' || kind === 'boolean' || kind === 'bigint' || value instanceof PyFloat;
@@ -181,7 +180,6 @@ function power(state: RenderState, x: Int, y: Int): Value {
   return fromBig(state, base ** BigInt(y));
 }
 
-/** -value, +value for a number. */
 export function negate(state: RenderState, value: Int | boolean | PyFloat): Value {
   if (value instanceof PyFloat) return new PyFloat(-value.value);
   if (typeof value === 'bigint') return fromBig(state, -value);

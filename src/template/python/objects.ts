@@ -48,7 +48,6 @@ export class Range extends PyObject {
   }
 }
 
-/** dict.keys(), dict.values() and dict.items(). */
 export class DictView extends PyObject {
   readonly typeName: 'dict_keys' | 'dict_values' | 'dict_items';
   readonly #dict: Dict;

@@ -47,7 +47,6 @@ export type RenderSettings = {
   readonly growsLists: boolean;
 };
 
-/** One render. */
 export class RenderState {
   readonly limits: TemplateLimits;
   readonly now: RenderSettings['now'];

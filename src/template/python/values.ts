@@ -58,7 +58,6 @@ export class Undefined {
     this.kind = kind;
   }
 
-  /** Raises the error of the missing value. */
   fail(): never {
     const message = this.#message;
     throw new PyError(this.kind, typeof message === 'string' ? message : message());
@@ -72,7 +71,6 @@ export class Undefined {
 export class MissingField extends Undefined {
   readonly #path: string;
 
-  /** @param path of the field in the caller's request */
   constructor(path: string) {
     super(path);
     this.#path = path;

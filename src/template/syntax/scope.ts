@@ -127,7 +127,6 @@ export class Scope {
     return this.#mentioned.has(name) || this.#outer?.isMentioned(name) === true;
   }
 
-  /** The slot of a name that this scope assigns. */
   slotOf(name: string): number {
     return this.#variables.get(name)!.slot;
   }
