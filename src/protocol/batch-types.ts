@@ -36,7 +36,6 @@ export type BatchRow = {
 
 /** What became of a batch. */
 export type BatchSummary = {
-  /** Rows of the input. */
   readonly rows: number;
   /** Rows with an answer. */
   readonly completed: number;

@@ -5,7 +5,6 @@ import type { RoutedExperts } from './generated/request-types.ts';
 export interface ChatCompletion {
   /** `chatcmpl-` and the request's id. */
   id: string;
-  /** Says what this is. */
   object: 'chat.completion';
   /** Seconds since 1970. */
   created: number;
@@ -13,13 +12,11 @@ export interface ChatCompletion {
   model: string;
   /** One per `n`, by index. */
   choices: ChatCompletionChoice[];
-  /** Always null. */
   service_tier: null;
   /** Engine, model and adapter that answered: with the same seed, the same fingerprint gives the same tokens. */
   system_fingerprint: string;
   /** The seed that was drawn because the request had none; null when it had one. */
   seed: number | null;
-  /** Tokens of the request. */
   usage: Usage;
   /** One entry per prompt token, null for the first; null unless `prompt_logprobs` was given. */
   prompt_logprobs: (PromptLogprobs | null)[] | null;
@@ -33,13 +30,10 @@ export interface ChatCompletion {
 
 /** One answer. */
 export interface ChatCompletionChoice {
-  /** Its place among the choices. */
   index: number;
-  /** The answer. */
   message: ResponseMessage;
   /** Null unless `logprobs`. */
   logprobs: ChoiceLogprobs | null;
-  /** Why it ended. */
   finish_reason: FinishReason;
   /** The token id or the text that ended the answer; null for the end-of-sequence token and for `length`. */
   stop_reason: number | string | null;
@@ -68,12 +62,10 @@ export interface ResponseMessage {
   role: 'assistant';
   /** Null when the whole answer is reasoning or tool calls. */
   content: string | null;
-  /** Always null. */
   refusal: null;
   /** Always null. Its type is open because OpenAI's has a list or nothing here. */
   // biome-ignore lint/suspicious/noExplicitAny: null is not in the OpenAI client's type, and any other type would not be true
   annotations: any;
-  /** Always null. */
   audio: null;
   /** The call, when the request had `functions`; else null. */
   function_call: ResponseFunctionCall | null;
@@ -90,32 +82,23 @@ export type ResponseToolCall = ResponseFunctionToolCall | ResponseCustomToolCall
 
 /** A call of a function. */
 export interface ResponseFunctionToolCall {
-  /** Its id. */
   id: string;
-  /** Kind of the tool. */
   type: 'function';
-  /** What is called, and with what. */
   function: ResponseFunctionCall;
 }
 
 /** A call of a custom tool. */
 export interface ResponseCustomToolCall {
-  /** Its id. */
   id: string;
-  /** Kind of the tool. */
   type: 'custom';
-  /** What is called, and with what. */
   custom: {
-    /** Its name. */
     name: string;
-    /** Its input. */
     input: string;
   };
 }
 
 /** A function's name, and what it is called with. */
 export interface ResponseFunctionCall {
-  /** Its name. */
   name: string;
   /** JSON text. */
   arguments: string;
@@ -123,9 +106,7 @@ export interface ResponseFunctionCall {
 
 /** Log-probabilities of an answer or a chunk: one entry per token. */
 export interface ChoiceLogprobs {
-  /** One entry per token. */
   content: TokenLogprob[];
-  /** Always null. */
   refusal: null;
 }
 
@@ -152,7 +133,6 @@ export interface PromptLogprobs {
     logprob: number;
     /** 1 is the best token of the position. */
     rank: number;
-    /** Its text alone. */
     decoded_token: string;
   };
 }
@@ -161,7 +141,6 @@ export interface PromptLogprobs {
 export interface Usage {
   /** Tokens of the prompt, counted once. */
   prompt_tokens: number;
-  /** Prompt and completion together. */
   total_tokens: number;
   /** Summed over choices, ends of sequences included. */
   completion_tokens: number;
@@ -185,13 +164,10 @@ export interface Usage {
 
 /** One event of a stream. */
 export interface ChatCompletionChunk {
-  /** Its id. */
   id: string;
-  /** Says what this is. */
   object: 'chat.completion.chunk';
   /** Seconds since 1970. */
   created: number;
-  /** The model as the caller named it. */
   model: string;
   /** Engine, model and adapter that answered. */
   system_fingerprint?: string;
@@ -209,9 +185,7 @@ export interface ChatCompletionChunk {
 
 /** What is new in one choice. */
 export interface ChunkChoice {
-  /** Which choice. */
   index: number;
-  /** What is new. */
   delta: ChunkDelta;
   /** Of the new tokens; null unless `logprobs`. */
   logprobs: ChoiceLogprobs | null;
@@ -231,13 +205,10 @@ export interface ChunkChoice {
 export interface ChunkDelta {
   /** Only in the first chunk of a choice; see {@link ResponseMessage.role}. */
   role?: 'assistant';
-  /** New text. */
   content?: string | null;
-  /** New thoughts. */
   reasoning?: string | null;
   /** The same as `reasoning`. */
   reasoning_content?: string | null;
-  /** New parts of calls. */
   tool_calls?: ToolCallDelta[];
   /** New parts of the call, when the request had `functions`. */
   function_call?: Partial<ResponseFunctionCall>;
@@ -245,7 +216,6 @@ export interface ChunkDelta {
 
 /** New parts of one tool call. */
 export interface ToolCallDelta {
-  /** Which call of the message. */
   index: number;
   /** Only in the first delta of a call. */
   id?: string;
@@ -254,14 +224,12 @@ export interface ToolCallDelta {
    */
   // biome-ignore lint/suspicious/noExplicitAny: 'custom' is not in the OpenAI client's type
   type?: any;
-  /** New parts of a function's name and arguments. */
   function?: {
     /** Only in the first delta of a call. */
     name?: string;
     /** The next piece of the JSON text. */
     arguments?: string;
   };
-  /** New parts of a custom tool's name and input. */
   custom?: {
     /** Only in the first delta of a call. */
     name?: string;

@@ -2,7 +2,6 @@
 
 /** The vectors of some texts. */
 export interface EmbeddingResponse {
-  /** Says what this is. */
   object: 'list';
   /** One for each text, in order. */
   data: Embedding[];
@@ -13,9 +12,7 @@ export interface EmbeddingResponse {
 
 /** The vector of one text. */
 export interface Embedding {
-  /** Says what this is. */
   object: 'embedding';
-  /** Place of its text. */
   index: number;
   /**
    * Numbers. With `encoding_format: 'base64'` it is a text of their 32-bit floats, little-endian: the type leaves that out, as

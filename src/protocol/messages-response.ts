@@ -4,9 +4,7 @@
 export interface MessageResponse {
   /** `msg_` and the request's id. */
   id: string;
-  /** Says what this is. */
   type: 'message';
-  /** Who speaks. */
   role: 'assistant';
   /** The model as the caller named it. */
   model: string;
@@ -16,13 +14,9 @@ export interface MessageResponse {
   stop_reason: MessageStopReason | null;
   /** The text of `stop_sequences` that ended it. */
   stop_sequence: string | null;
-  /** Always null. */
   stop_details: null;
-  /** Tokens of the request. */
   usage: MessageUsage;
-  /** Always null. */
   container: null;
-  /** Always null. */
   diagnostics: null;
 }
 
@@ -31,19 +25,14 @@ export type MessageResponseBlock = MessageTextOutput | MessageThinkingOutput | M
 
 /** Text. */
 export interface MessageTextOutput {
-  /** Kind of the block. */
   type: 'text';
-  /** The text. */
   text: string;
-  /** Always empty. */
   citations: never[];
 }
 
 /** Thoughts of the model. */
 export interface MessageThinkingOutput {
-  /** Kind of the block. */
   type: 'thinking';
-  /** The thoughts. */
   thinking: string;
   /** Always `unsigned`: clients want a text here to give the block back. */
   signature: string;
@@ -51,15 +40,11 @@ export interface MessageThinkingOutput {
 
 /** A call. */
 export interface MessageToolUseOutput {
-  /** Kind of the block. */
   type: 'tool_use';
-  /** Its id. */
   id: string;
-  /** What is called. */
   name: string;
   /** The arguments; empty for a call that broke off. */
   input: unknown;
-  /** Who calls: always the model itself. */
   caller: { type: 'direct' };
 }
 
@@ -75,23 +60,16 @@ export type MessageStopReason =
 export interface MessageUsage {
   /** Prompt tokens that were computed. */
   input_tokens: number;
-  /** Tokens of the answer. */
   output_tokens: number;
   /** Prompt tokens that the prefix cache saved. They are not in `input_tokens`. */
   cache_read_input_tokens: number;
   /** Always 0. */
   cache_creation_input_tokens: number;
-  /** Always null. */
   cache_creation: null;
-  /** Always null. */
   output_tokens_details: null;
-  /** Always null. */
   server_tool_use: null;
-  /** Always null. */
   service_tier: null;
-  /** Always null. */
   inference_geo: null;
-  /** Always null. */
   speed: null;
 }
 

@@ -4,13 +4,9 @@ import type { JsonObject } from './generated/request-types.ts';
 
 /** A part of an answer to `POST /api/chat`, or all of it. */
 export interface OllamaChatPart extends OllamaPart {
-  /** What is new of the message. */
   message: {
-    /** Who speaks. */
     role: 'assistant';
-    /** The text. */
     content: string;
-    /** Thoughts. */
     thinking?: string;
     /** Whole calls. */
     tool_calls?: OllamaCallOutput[];
@@ -19,9 +15,7 @@ export interface OllamaChatPart extends OllamaPart {
 
 /** A part of an answer to `POST /api/generate`, or all of it. */
 export interface OllamaGeneratePart extends OllamaPart {
-  /** What is new of the text. */
   response: string;
-  /** Thoughts. */
   thinking?: string;
 }
 
@@ -31,7 +25,6 @@ export interface OllamaPart extends Partial<OllamaCounts> {
   model: string;
   /** Time in ISO 8601. */
   created_at: string;
-  /** Whether it is the last part. */
   done: boolean;
   /** Why the answer ended, in the last part. */
   done_reason?: 'stop' | 'length' | 'load' | 'unload';
@@ -45,11 +38,9 @@ export interface OllamaCounts {
   total_duration: number;
   /** Until the model was there. */
   load_duration: number;
-  /** Tokens of the prompt. */
   prompt_eval_count: number;
   /** From then to the first token. */
   prompt_eval_duration: number;
-  /** Tokens of the answer. */
   eval_count: number;
   /** From the first token to the end. */
   eval_duration: number;
@@ -59,20 +50,16 @@ export interface OllamaCounts {
 export interface OllamaCallOutput {
   /** Id that the result refers to. */
   id: string;
-  /** What is called. */
   function: {
     /** Its place among the calls. */
     index: number;
-    /** Its name. */
     name: string;
-    /** The arguments. */
     arguments: JsonObject;
   };
 }
 
 /** The vectors of texts. */
 export interface OllamaEmbedResponse {
-  /** The model as the caller named it. */
   model: string;
   /** One for each text. */
   embeddings: number[][];

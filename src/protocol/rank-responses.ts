@@ -22,10 +22,8 @@ export interface RerankResult {
 /** The scores of some pairs. */
 export interface ScoreResponse {
   id: string;
-  /** Says what this is. */
   object: 'list';
   created: number;
-  /** The model as the caller named it. */
   model: string;
   /** One for each pair, in order. */
   data: PairScore[];
@@ -34,9 +32,7 @@ export interface ScoreResponse {
 
 /** The score of one pair. */
 export interface PairScore {
-  /** Place of the pair. */
   index: number;
-  /** Says what this is. */
   object: 'score';
   score: number;
 }
@@ -44,10 +40,8 @@ export interface PairScore {
 /** The labels of some texts. */
 export interface ClassifyResponse {
   id: string;
-  /** Says what this is. */
   object: 'list';
   created: number;
-  /** The model as the caller named it. */
   model: string;
   /** One for each text, in order. */
   data: Classification[];
@@ -56,7 +50,6 @@ export interface ClassifyResponse {
 
 /** The label of one text. */
 export interface Classification {
-  /** Place of the text. */
   index: number;
   /** The most probable one. */
   label: string;

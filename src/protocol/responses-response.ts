@@ -6,13 +6,11 @@ import type { ResponseRequest } from './generated/request-types.ts';
 export interface ResponseObject extends ResponseSettings {
   /** `resp_` and the request's id. */
   id: string;
-  /** Says what this is. */
   object: 'response';
   /** Seconds since 1970. */
   created_at: number;
   /** Seconds since 1970; null while it runs. */
   completed_at: number | null;
-  /** How far it is. */
   status: 'in_progress' | 'completed' | 'incomplete' | 'failed';
   /** Why it failed; null: it did not. A request that fails before its first event has no response. */
   error: { code: 'server_error'; message: string } | null;
@@ -27,7 +25,6 @@ export interface ResponseObject extends ResponseSettings {
   /** Tokens of the request; null while it runs. Its type is open because OpenAI's has no null here. */
   // biome-ignore lint/suspicious/noExplicitAny: null is not in the OpenAI client's type, and any other type would not be true
   usage: ResponseUsage | any;
-  /** Always false. */
   background: false;
 }
 
@@ -79,15 +76,12 @@ export type ResponseCustomFormat =
 
 /** Tokens of a request. */
 export interface ResponseUsage {
-  /** Prompt tokens. */
   input_tokens: number;
   /** Prompt tokens that the prefix cache saved. */
   input_tokens_details: { cached_tokens: number; cache_write_tokens: number };
-  /** Tokens of the answer. */
   output_tokens: number;
   /** Tokens of thoughts, without their markers. */
   output_tokens_details: { reasoning_tokens: number };
-  /** Both together. */
   total_tokens: number;
 }
 
@@ -100,11 +94,8 @@ export type ResponseOutputItem =
 
 /** Thoughts of the model. */
 export interface ResponseReasoningOutput {
-  /** Its id. */
   id: string;
-  /** Kind of the item. */
   type: 'reasoning';
-  /** How far it is. */
   status: 'in_progress' | 'completed' | 'incomplete';
   /** The thoughts, where `reasoning.summary` asks for them here. */
   summary: { type: 'summary_text'; text: string }[];
@@ -116,13 +107,9 @@ export interface ResponseReasoningOutput {
 
 /** Text of the model. */
 export interface ResponseMessageOutput {
-  /** Its id. */
   id: string;
-  /** Kind of the item. */
   type: 'message';
-  /** Who speaks. */
   role: 'assistant';
-  /** How far it is. */
   status: 'in_progress' | 'completed' | 'incomplete';
   /** One part. */
   content: ResponseTextOutput[];
@@ -130,11 +117,8 @@ export interface ResponseMessageOutput {
 
 /** The text of a message. */
 export interface ResponseTextOutput {
-  /** Kind of the part. */
   type: 'output_text';
-  /** The text. */
   text: string;
-  /** Always empty. */
   annotations: never[];
   /** Of its tokens; empty unless asked for. */
   logprobs: TokenLogprob[];
@@ -142,21 +126,17 @@ export interface ResponseTextOutput {
 
 /** A call of a tool of any kind. */
 interface AnyCallOutput {
-  /** Its id as an item. */
   id: string;
   /** Id that the result refers to. */
   call_id: string;
-  /** What is called. */
   name: string;
   /** The namespace of the tool, where it has one. */
   namespace?: string;
-  /** How far it is. */
   status: 'in_progress' | 'completed' | 'incomplete';
 }
 
 /** A call. */
 export interface ResponseCallOutput extends AnyCallOutput {
-  /** Kind of the item. */
   type: 'function_call';
   /** JSON text of the arguments. */
   arguments: string;
@@ -164,7 +144,6 @@ export interface ResponseCallOutput extends AnyCallOutput {
 
 /** A call of a custom tool. */
 export interface ResponseCustomCallOutput extends AnyCallOutput {
-  /** Kind of the item. */
   type: 'custom_tool_call';
   /** The text that it is called with. */
   input: string;
@@ -172,41 +151,30 @@ export interface ResponseCustomCallOutput extends AnyCallOutput {
 
 /** What became of a stored response. */
 export interface ResponseDeletion {
-  /** Its id. */
   id: string;
-  /** Says what this is. */
   object: 'response';
-  /** It is gone. */
   deleted: true;
 }
 
 /** The input of a stored response. */
 export interface ResponseItemList {
-  /** Says what this is. */
   object: 'list';
   /** Its own items, without those of earlier responses, newest first by default. */
   data: ResponseStoredItem[];
-  /** Whether others come after them. */
   has_more: boolean;
-  /** Id of the first one; null: there is none. */
   first_id: string | null;
-  /** Id of the last one; null: there is none. */
   last_id: string | null;
 }
 
 /** An item of the input as it is stored: messages have a list of parts. */
 export interface ResponseStoredItem {
-  /** Its id. */
   id: string;
-  /** Kind of the item. */
   type: string;
-  /** The fields that items of its kind have. */
   [field: string]: unknown;
 }
 
 /** How many tokens a prompt has. */
 export interface ResponseTokensCount {
-  /** Says what this is. */
   object: 'response.input_tokens';
   /** With those of pictures and sounds. */
   input_tokens: number;
@@ -214,9 +182,7 @@ export interface ResponseTokensCount {
 
 /** What became of a conversation. Its output is the input of the next request. */
 export interface ResponseCompaction {
-  /** Its id. */
   id: string;
-  /** Says what this is. */
   object: 'response.compaction';
   /** Seconds since 1970. */
   created_at: number;
@@ -228,9 +194,7 @@ export interface ResponseCompaction {
 
 /** What stands for the rest of a conversation. */
 export interface ResponseCompactionOutput {
-  /** Its id. */
   id: string;
-  /** Kind of the item. */
   type: 'compaction';
   /** A summary, in Base64. */
   encrypted_content: string;

@@ -5,7 +5,6 @@ import type { DroppedTokens, PromptLogprobs, Usage } from './chat-completion-res
 export interface TextCompletion {
   /** `cmpl-` and the request's id. */
   id: string;
-  /** Says what this is. */
   object: 'text_completion';
   /** Seconds since 1970. */
   created: number;
@@ -27,13 +26,11 @@ export interface TextCompletion {
 
 /** One continuation of one prompt. */
 export interface TextCompletionChoice {
-  /** Its place among the choices. */
   index: number;
   /** The text; with `echo` behind the prompt. */
   text: string;
   /** Null unless `logprobs`. */
   logprobs: TextLogprobs | null;
-  /** Why it ended. */
   finish_reason: 'stop' | 'length';
   /** The token id or the text that ended it; null for the end-of-sequence token and for `length`. */
   stop_reason: number | string | null;
@@ -54,7 +51,6 @@ export interface TextLogprobs {
   /** Of each token; null for the first one of a prompt. Its type is open because OpenAI's has no null here. */
   // biome-ignore lint/suspicious/noExplicitAny: null is not in the OpenAI client's type, and any other type would not be true
   token_logprobs: any[];
-  /** The text of each token. */
   tokens: string[];
   /** The best tokens at each place and the one that stands there; null for the first one of a prompt. */
   // biome-ignore lint/suspicious/noExplicitAny: null is not in the OpenAI client's type, and any other type would not be true
@@ -65,11 +61,9 @@ export interface TextLogprobs {
 export interface TextCompletionChunk {
   /** That of the whole answer. */
   id: string;
-  /** Says what this is. */
   object: 'text_completion';
   /** Seconds since 1970. */
   created: number;
-  /** The model as the caller named it. */
   model: string;
   /** What is new; empty in the chunk with the usage. */
   choices: TextCompletionChunkChoice[];
@@ -79,9 +73,7 @@ export interface TextCompletionChunk {
 
 /** What is new of one choice. */
 export interface TextCompletionChunkChoice {
-  /** Its place among the choices. */
   index: number;
-  /** New text. */
   text: string;
   /** Of the new tokens; null unless `logprobs`. */
   logprobs: TextLogprobs | null;

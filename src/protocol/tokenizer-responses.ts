@@ -2,13 +2,11 @@
 
 /** The prompt that a chat completion request would be answered from. */
 export interface RenderedPrompt {
-  /** Says what this is. */
   object: 'chat.completion.prompt';
   /** The model as the caller named it. */
   model: string;
   /** The messages as the chat template writes them. */
   prompt: string;
-  /** The tokens of its text. */
   prompt_token_ids: number[];
   /** All tokens of the prompt, with those of pictures and sounds. */
   count: number;
@@ -18,7 +16,6 @@ export interface RenderedPrompt {
 
 /** The answer of `POST /tokenize`. */
 export interface TokenizeResponse {
-  /** How many tokens there are. */
   count: number;
   /** Tokens of prompt and answer together at most. */
   max_model_len: number;
@@ -30,6 +27,5 @@ export interface TokenizeResponse {
 
 /** The answer of `POST /detokenize`. */
 export interface DetokenizeResponse {
-  /** The text of the tokens. */
   prompt: string;
 }

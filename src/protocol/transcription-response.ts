@@ -20,7 +20,6 @@ export interface TranscriptionToken {
 
 /** Tokens of a request. */
 export interface TranscriptionUsage {
-  /** Says what is counted. */
   type: 'tokens';
   input_tokens: number;
   output_tokens: number;
