@@ -1,7 +1,6 @@
 /** Requests of vLLM's clients about adapters -> adapters that are loaded by a name, from the folders that the server allows. */
 import { errorAt, OnpolicyError } from '../../errors.ts';
 import { checkRequest, PathTranslation } from '../../protocol/index.ts';
-import { readJson } from './body.ts';
 import { type RequestContext, unsupported } from './context.ts';
 import { requireAdapterFile, requireModel } from './model-access.ts';
 import { text, type WireResponse } from './wire.ts';
@@ -15,9 +14,9 @@ const PATHS = new PathTranslation({
 
 /** `POST /v1/load_lora_adapter`. */
 export async function loadAdapter(context: RequestContext): Promise<WireResponse> {
-  const { request, settings, service, validation, call } = context;
+  const { service, validation, call } = context;
   requireFolders(context);
-  const body = checkRequest('AdapterLoadBody', await readJson(request, settings), validation);
+  const body = checkRequest('AdapterLoadBody', await context.body(), validation);
   const { lora_name: name, lora_path, base_model_name: base, load_inplace: loadInPlace } = body;
   requireModel(context, { model: base });
   const path = await requireAdapterFile(context, lora_path, 'lora_path');
@@ -31,13 +30,9 @@ export async function loadAdapter(context: RequestContext): Promise<WireResponse
 
 /** `POST /v1/unload_lora_adapter`. */
 export async function unloadAdapter(context: RequestContext): Promise<WireResponse> {
-  const { request, settings, service, validation } = context;
+  const { service, validation } = context;
   requireFolders(context);
-  const { lora_name: name } = checkRequest(
-    'AdapterUnloadBody',
-    await readJson(request, settings),
-    validation,
-  );
+  const { lora_name: name } = checkRequest('AdapterUnloadBody', await context.body(), validation);
   if (!service.adapters) throw unsupported('adapters');
   if (!(await service.adapters.unload(name)))
     throw errorAt(

@@ -1,13 +1,13 @@
 /** Files and batches of OpenAI's API. */
 import type { Readable } from 'node:stream';
+import { AnswerStream } from '../../answer/index.ts';
 import type { Asker, BatchStore } from '../../batch-store/index.ts';
 import { errorAt } from '../../errors.ts';
 import { checkRequest } from '../../protocol/index.ts';
 import { allows } from './auth.ts';
-import { readJson } from './body.ts';
-import type { EndpointHandler, RequestContext } from './context.ts';
-import type { EventStream } from './event-stream.ts';
-import { listQuery } from './list-query.ts';
+import { type EndpointHandler, listQuery, type RequestContext } from './context.ts';
+import { BYTES } from './event-stream.ts';
+import { answerResponse } from './stream-response.ts';
 import { readUpload } from './upload.ts';
 import { json, type WireResponse } from './wire.ts';
 
@@ -41,14 +41,15 @@ export const deleteFile = stored(async (store, { id }, asker) => {
 export async function readFileContent(context: RequestContext): Promise<WireResponse> {
   const { files } = await context.openBatches();
   const bytes = await files.content(context.id, askerOf(context));
-  const headers = { 'content-type': 'application/octet-stream' };
-  return { status: 200, headers, body: toBody(bytes, context) };
+  const parts = bytes[Symbol.asyncIterator]();
+  const stream = new AnswerStream(parts, () => void parts.return?.());
+  return answerResponse(stream, { ...context, charge: () => {} }, BYTES);
 }
 
 /** `POST /v1/batches`. */
 export async function createBatch(context: RequestContext): Promise<WireResponse> {
-  const { scopes, validation, request, settings, rowsFor } = context;
-  const checked = checkRequest('BatchRequest', await readJson(request, settings), validation);
+  const { scopes, validation, rowsFor } = context;
+  const checked = checkRequest('BatchRequest', await context.body(), validation);
   const { batches } = await context.openBatches();
   const asker = askerOf(context);
   return json(await batches.create(checked, { owner: asker.owner, scopes }, asker, rowsFor));
@@ -72,42 +73,4 @@ function stored(
 
 function askerOf({ call, scopes }: RequestContext): Asker {
   return { owner: call.clientKey, isAdmin: allows(scopes, ['admin']) };
-}
-
-/** Bytes that are read as fast as they are sent. */
-function toBody(bytes: AsyncIterable<Uint8Array>, { call, beginStream }: RequestContext): EventStream {
-  const parts = bytes[Symbol.asyncIterator]();
-  const end = beginStream();
-  let isOver = false;
-  let cut: (reason: unknown) => void = () => {};
-  const finish = (outcome: Parameters<typeof end>[0]): void => {
-    if (isOver) return;
-    isOver = true;
-    call.signal.removeEventListener('abort', onAbort);
-    end(outcome);
-    void parts.return?.();
-  };
-  const fail = (error: unknown): void => {
-    finish('failed');
-    cut(error);
-  };
-  const onAbort = (): void => fail(call.signal.reason);
-  call.signal.addEventListener('abort', onAbort);
-  return {
-    idle: '',
-    async read() {
-      try {
-        const { done, value } = await parts.next();
-        if (!done && !isOver) return value;
-        finish('complete');
-      } catch (error) {
-        fail(error); // the status is sent: the reader sees a connection that breaks
-      }
-      return null;
-    },
-    leave: () => finish('left'),
-    onCut(callback) {
-      cut = callback;
-    },
-  };
 }

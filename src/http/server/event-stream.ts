@@ -37,10 +37,11 @@ export type EventFormat = {
   readonly type: string;
   /** A sign of life between events, which readers skip. */
   readonly idle: string;
-  readonly event: (part: unknown) => string;
+  readonly event: (part: unknown) => string | Uint8Array;
   /** Follows the last part; empty: nothing does. */
   readonly end: string;
-  readonly failure: (error: OnpolicyError) => string;
+  /** Null: the connection breaks, which tells a reader that parts are missing. */
+  readonly failure: ((error: OnpolicyError) => string) | null;
 };
 
 /** What formats of server-sent events share; readers skip comments. */
@@ -82,16 +83,25 @@ export function responseEvents(): EventFormat {
 }
 
 /** Parts as lines of JSON. */
-export const jsonLines: EventFormat = {
+export const jsonLines = {
   type: 'application/x-ndjson',
   idle: ' ',
-  event: (part) => `${JSON.stringify(part)}\n`,
+  event: (part: unknown) => `${JSON.stringify(part)}\n`,
   end: '',
-  failure: (error) => `${JSON.stringify(toErrorBody(error, 'ollama').body)}\n`,
+  failure: (error: OnpolicyError) => `${JSON.stringify(toErrorBody(error, 'ollama').body)}\n`,
+} satisfies EventFormat;
+
+/** Bytes as they are. */
+export const BYTES: EventFormat = {
+  type: 'application/octet-stream',
+  idle: '',
+  event: (part) => part as Uint8Array,
+  end: '',
+  failure: null,
 };
 
 /** An event, and how the stream has ended with it. */
-type Made = { readonly text: string; readonly outcome: Outcome | null };
+type Made = { readonly event: string | Uint8Array; readonly outcome: Outcome | null };
 
 /** Milliseconds of silence after which a sign of life is sent. */
 const SILENCE_MS = 10_000;
@@ -106,7 +116,7 @@ export function toEventStream(
   let isOver = false;
   let isMaking = false; // the next event
   let made: Made | null = null; // the next event, which came while a sign of life was on its way
-  let give: ((text: string | null) => void) | null = null; // to the reader, while it waits
+  let give: ((event: Made['event'] | null) => void) | null = null; // to the reader, while it waits
   let isCut = false;
   let cut: (reason: unknown) => void = () => {};
   const onSilence = (): void => {
@@ -132,12 +142,12 @@ export function toEventStream(
   };
   signal.addEventListener('abort', onAbort);
   if (signal.aborted) onAbort();
-  const deliver = ({ text, outcome }: Made): void => {
+  const deliver = ({ event, outcome }: Made): void => {
     const to = give!;
     give = null;
     if (isOver) return to(null); // the reader disconnected meanwhile
     if (outcome !== null) finish(outcome);
-    to(text || null);
+    to(event || null);
   };
   const onMade = (event: Made): void => {
     isMaking = false;
@@ -146,12 +156,15 @@ export function toEventStream(
   };
   const onFailure = (error: unknown): void => {
     const shown = toError(error);
-    onMade({ text: format.failure(shown), outcome: outcomeOf(shown) });
+    if (!format.failure) cut(shown);
+    onMade({ event: format.failure?.(shown) ?? '', outcome: outcomeOf(shown) });
   };
   const onPart = ({ done, value }: IteratorResult<unknown>): void => {
     try {
       if (!done) onChunk?.(value);
-      onMade(done ? { text: format.end, outcome: 'complete' } : { text: format.event(value), outcome: null });
+      onMade(
+        done ? { event: format.end, outcome: 'complete' } : { event: format.event(value), outcome: null },
+      );
     } catch (error) {
       onFailure(error);
     }

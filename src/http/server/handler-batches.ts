@@ -9,7 +9,7 @@ import { type RequestContext, unsupported } from './context.ts';
 import type { HandlerSettings, Servable } from './handler-options.ts';
 import type { RequestMetrics } from './metrics.ts';
 import { findEndpoints } from './routes.ts';
-import type { WireRequest } from './wire.ts';
+import { fromRequest } from './web.ts';
 
 /** Opens, resumes and closes. */
 export class HandlerBatches {
@@ -66,7 +66,8 @@ export class HandlerBatches {
   ): RequestContext {
     const never = new AbortController().signal;
     return {
-      request: requestOf(body),
+      request: ROW,
+      body: async () => structuredClone(body), // the endpoint changes it
       validation: { wire: true, dropUnknown: true },
       id: '',
       scopes,
@@ -85,21 +86,5 @@ export class HandlerBatches {
   }
 }
 
-/** A body that is here as a whole. */
-function requestOf(body: object): WireRequest {
-  const bytes = Buffer.from(JSON.stringify(body));
-  return {
-    method: 'POST',
-    url: new URL('http://localhost'),
-    header: () => null,
-    body: {
-      read: async (onPart) => onPart(bytes),
-      parts: async function* () {
-        yield bytes;
-      },
-      stop: () => {},
-    },
-    address: undefined,
-    onLeave: () => () => {},
-  };
-}
+/** A row has no headers and no query. */
+const ROW = fromRequest(new Request('http://localhost', { method: 'POST' }));

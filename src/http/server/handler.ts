@@ -12,6 +12,7 @@ import {
 import { BACKGROUND_HEADER } from '../headers.ts';
 import { limitTime } from '../time-limits.ts';
 import { type Authorizer, allows, type Client, createAuthorizer } from './auth.ts';
+import { readJson } from './body.ts';
 import type { RequestContext } from './context.ts';
 import { corsHeaders, preflight } from './cors.ts';
 import { HandlerBatches } from './handler-batches.ts';
@@ -83,6 +84,7 @@ export class RequestHandler {
     };
     const response = await this.#answer(endpoints, {
       request,
+      body: () => readJson(request, this.#settings),
       validation,
       id,
       setRequestId: (id) => {

@@ -3,8 +3,7 @@ import { AnswerStream } from '../../answer/index.ts';
 import { OnpolicyError } from '../../errors.ts';
 import { jobEvents } from '../../remote-job.ts';
 import type { TrainingJobsResource } from '../../service.ts';
-import type { RequestContext } from './context.ts';
-import { listQuery } from './list-query.ts';
+import { listQuery, type RequestContext } from './context.ts';
 import { answerResponse } from './stream-response.ts';
 import { json, type WireResponse } from './wire.ts';
 

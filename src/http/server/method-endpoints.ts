@@ -2,8 +2,7 @@
 import { innerMethod } from '../../checked-service.ts';
 import type { Checked } from '../../protocol/index.ts';
 import { type AnyRequest, type Inner, METHODS, type Method, type MethodName } from '../../service.ts';
-import { readJson } from './body.ts';
-import { type EndpointHandler, tooMany, unsupported } from './context.ts';
+import { type EndpointHandler, limitList, unsupported } from './context.ts';
 import { requireModel } from './model-access.ts';
 import { json } from './wire.ts';
 
@@ -11,14 +10,9 @@ import { json } from './wire.ts';
 export function methodEndpoint(name: MethodName): EndpointHandler {
   const { check, what, texts = [] }: Method = METHODS[name];
   return async (context) => {
-    const { request, settings, service, validation, call, charge } = context;
-    const body = await readJson(request, settings);
-    for (const field of texts) {
-      const { [field]: list } = (body ?? {}) as { readonly [list: string]: unknown };
-      const isTokens = Array.isArray(list) && typeof list[0] === 'number';
-      if (Array.isArray(list) && !isTokens && list.length > settings.maxInputs)
-        throw tooMany(field, list.length, settings.maxInputs);
-    }
+    const { settings, service, validation, call, charge } = context;
+    const body = await context.body();
+    for (const field of texts) if (!hasTokens(body, field)) limitList(body, field, settings.maxInputs);
     const checked = check(body, validation) as Checked<AnyRequest>;
     requireModel(context, checked);
     const answer = innerMethod(service, name) as Inner<AnyRequest, object> | undefined;
@@ -27,4 +21,10 @@ export function methodEndpoint(name: MethodName): EndpointHandler {
     charge(response.usage?.total_tokens ?? 0);
     return json(response);
   };
+}
+
+/** Whether a field is one text, as tokens. */
+function hasTokens(body: unknown, field: string): boolean {
+  const { [field]: list } = (body ?? {}) as Readonly<Record<string, unknown>>;
+  return Array.isArray(list) && typeof list[0] === 'number';
 }

@@ -2,6 +2,7 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { errorAt } from '../../errors.ts';
+import { isTraceId } from '../../protocol/index.ts';
 import { allows } from './auth.ts';
 import type { RequestContext } from './context.ts';
 
@@ -12,15 +13,20 @@ export function requireModel(context: Access, { model }: { readonly model?: unkn
   requireName(context, model, 'model');
 }
 
-/** The same, and a model that drafts, and adapters that lie outside of the folders of adapters. */
+/** What is read of a request for an answer before it is checked, or after. */
+type Asked = {
+  readonly model?: unknown;
+  readonly adapters?: unknown;
+  readonly speculation?: unknown;
+  readonly request_id?: unknown;
+};
+
+/** The same, and a model that drafts, and adapters outside of the folders of adapters. The request has its id from then on. */
 export async function requireModelAndAdapters(
-  context: Access,
-  {
-    model,
-    adapters,
-    speculation,
-  }: { readonly model?: unknown; readonly adapters?: unknown; readonly speculation?: unknown },
+  context: RequestContext,
+  { model, adapters, speculation, request_id }: Asked,
 ): Promise<void> {
+  if (isTraceId(request_id)) context.setRequestId(request_id);
   requireName(context, model, 'model');
   requireName(context, (speculation as { model?: unknown } | null | undefined)?.model, 'speculation.model');
   if (!Array.isArray(adapters)) return;

@@ -1,8 +1,7 @@
 /** Requests about models, checkpoints, training jobs and the server itself -> the responses of its service. */
 import { innerMethod, innerOf } from '../../checked-service.ts';
 import { type SftRequest, validateLogRequest, validateTrainingJobRequest } from '../../protocol/index.ts';
-import { readJson } from './body.ts';
-import { type EndpointHandler, tooMany, unsupported } from './context.ts';
+import { type EndpointHandler, limit, limitList, unsupported } from './context.ts';
 import type { HandlerSettings } from './handler-options.ts';
 import { listJobEvents } from './job-event-endpoint.ts';
 import { renameOldSettings } from './old-names.ts';
@@ -21,7 +20,7 @@ export const listLoadedModels: EndpointHandler = async ({ service }) => {
 };
 
 export const logTrajectories: EndpointHandler = async (context) => {
-  const body = await readJson(context.request, context.settings);
+  const body = await context.body();
   limitTrajectories(body, context.settings);
   const request = validateLogRequest(body, context.validation);
   resourceOf(context, 'models');
@@ -43,7 +42,7 @@ export const showReport: EndpointHandler = async ({ service, id, request }) => {
 };
 
 export const createTrainingJob: EndpointHandler = async (context) => {
-  const body = await readJson(context.request, context.settings);
+  const body = await context.body();
   limitTrajectories(body, context.settings);
   renameOldSettings(body);
   const request = validateTrainingJobRequest(body, context.validation);
@@ -58,11 +57,9 @@ export const createTrainingJob: EndpointHandler = async (context) => {
 export const listTrainingJobEvents: EndpointHandler = async (context) =>
   listJobEvents(context, resourceOf(context, 'trainingJobs'));
 
-export const createSftJob: EndpointHandler = async ({ request, settings, service, call }) => {
-  const body = await readJson(request, settings);
-  const { data } = (body ?? {}) as { data?: unknown };
-  if (Array.isArray(data) && data.length > settings.maxTrajectories)
-    throw tooMany('data', data.length, settings.maxTrajectories);
+export const createSftJob: EndpointHandler = async ({ body: read, settings, service, call }) => {
+  const body = await read();
+  limitList(body, 'data', settings.maxTrajectories);
   if (!service.sft) throw unsupported('supervised training');
   const job = await service.sft(body as SftRequest, call);
   job.done.catch(() => {}); // the failure is reported by the job's endpoints
@@ -83,5 +80,5 @@ function limitTrajectories(body: unknown, { maxTrajectories }: HandlerSettings):
     const trajectories = (group as { trajectories?: unknown } | null)?.trajectories;
     count += Array.isArray(trajectories) ? trajectories.length : 0;
   }
-  if (count > maxTrajectories) throw tooMany('trajectories', count, maxTrajectories);
+  limit('trajectories', count, maxTrajectories);
 }

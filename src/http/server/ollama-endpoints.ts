@@ -7,8 +7,7 @@ import {
   PathTranslation,
 } from '../../protocol/index.ts';
 import { answerChat, answerPrompt, embedTexts, toSeconds, wholeOf } from '../../wires/index.ts';
-import { readJson } from './body.ts';
-import { type RequestContext, tooMany, unsupported } from './context.ts';
+import { limitList, type RequestContext, unsupported } from './context.ts';
 import { jsonLines } from './event-stream.ts';
 import { namedModels, requireModel } from './model-access.ts';
 import { answerResponse } from './stream-response.ts';
@@ -18,10 +17,9 @@ import { json, type WireResponse } from './wire.ts';
 export async function ollamaChat(context: RequestContext): Promise<WireResponse> {
   const body = checkRequest('OllamaChatRequest', await readBody(context), context.validation);
   const { messages, model, stream } = body;
-  const count = messages?.length ?? 0;
-  const { maxMessages } = context.settings;
-  if (count > maxMessages) throw tooMany('messages', count, maxMessages);
-  if (count === 0) return await loadOnly({ message: { role: 'assistant', content: '' } }, body, context);
+  limitList(body, 'messages', context.settings.maxMessages);
+  if (!messages?.length)
+    return await loadOnly({ message: { role: 'assistant', content: '' } }, body, context);
   const asked = { ...body, model: ownName(model, context) };
   const parts = await answerChat(context.service, asked, model ?? '', context.call);
   return await toAnswer(parts, stream, context);
@@ -40,11 +38,9 @@ export async function ollamaGenerate(context: RequestContext): Promise<WireRespo
 /** `POST /api/embed`. */
 export async function ollamaEmbed(context: RequestContext): Promise<WireResponse> {
   const body = checkRequest('OllamaEmbedRequest', await readBody(context), context.validation);
-  const { input, model } = body;
-  const { maxInputs } = context.settings;
-  if (Array.isArray(input) && input.length > maxInputs) throw tooMany('input', input.length, maxInputs);
-  const asked = { ...body, model: ownName(model, context) };
-  const answer = await embedTexts(context.service, asked, model ?? '', context.call);
+  limitList(body, 'input', context.settings.maxInputs);
+  const asked = { ...body, model: ownName(body.model, context) };
+  const answer = await embedTexts(context.service, asked, body.model ?? '', context.call);
   context.charge(answer.prompt_eval_count);
   return json(answer);
 }
@@ -71,7 +67,7 @@ export function ownName(model: string | null | undefined, context: RequestContex
 
 /** Reads a body, whose model its token must be allowed to use. */
 async function readBody(context: RequestContext): Promise<unknown> {
-  const body = await readJson(context.request, context.settings);
+  const body = await context.body();
   const { model } = (body ?? {}) as { model?: unknown };
   requireModel(context, { model: typeof model === 'string' ? ownName(model, context) : null });
   return body;

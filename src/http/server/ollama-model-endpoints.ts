@@ -4,7 +4,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { AnswerStream } from '../../answer/index.ts';
 import { OnpolicyError } from '../../errors.ts';
 import { checkRequest, fault, throwFaults } from '../../protocol/index.ts';
-import { readJson } from './body.ts';
 import { type RequestContext, unsupported } from './context.ts';
 import { jsonLines } from './event-stream.ts';
 import { requireModel } from './model-access.ts';
@@ -102,8 +101,8 @@ type Named = {
 
 /** The model of a body, and what is known of it. */
 async function readModel(context: RequestContext): Promise<Named> {
-  const body = await readJson(context.request, context.settings);
-  const { model, name, stream } = checkRequest('OllamaModelRequest', body, context.validation);
+  const body = checkRequest('OllamaModelRequest', await context.body(), context.validation);
+  const { model, name, stream } = body;
   const asked = model || name || '';
   if (asked === '') throwFaults([fault(['model'], 'value', 'the name of a model', asked)]);
   const own = ownName(asked, context)!;

@@ -1,18 +1,16 @@
 /** A method of a service's resource -> the endpoint that calls it. */
 import type { Service } from '../../service.ts';
 import type { ResourceName, ResourceRow } from '../resource-rows.ts';
-import { readJson } from './body.ts';
-import { type EndpointHandler, type RequestContext, unsupported } from './context.ts';
-import { queryOf } from './list-query.ts';
+import { type EndpointHandler, queryOf, type RequestContext, unsupported } from './context.ts';
 import { json } from './wire.ts';
 
 /** The endpoint of a row. */
 export function resourceEndpoint([resource, name, method, path, , check]: ResourceRow): EndpointHandler {
   return async (context) => {
-    const { id, call, request, settings, validation } = context;
+    const { id, call, validation } = context;
     const args: unknown[] = path.includes('{id}') ? [id] : [];
     if (check && method === 'GET') args.push(check(queryOf(context), { wire: true }));
-    else if (check) args.push(check(await readJson(request, settings), validation));
+    else if (check) args.push(check(await context.body(), validation));
     const owner = resourceOf(context, resource) as object as Record<string, (...args: unknown[]) => unknown>;
     return json(await owner[name]!(...args, call));
   };

@@ -1,10 +1,9 @@
 /** Requests of the responses API -> responses, events, and what is stored of them. */
 import { fault, throwFaults } from '../../protocol/index.ts';
 import { type OfBody, responsesOf } from '../../wires/index.ts';
-import type { EndpointHandler, RequestContext } from './context.ts';
+import { type EndpointHandler, listQuery, type RequestContext } from './context.ts';
 import { readConversation } from './conversation.ts';
 import { responseEvents } from './event-stream.ts';
-import { listQuery } from './list-query.ts';
 import { answerResponse } from './stream-response.ts';
 import { json, type WireResponse } from './wire.ts';
 

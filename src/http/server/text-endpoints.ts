@@ -1,8 +1,7 @@
 /** A text completion request -> its answer or its stream. */
 import { innerMethod } from '../../checked-service.ts';
-import { checkTextCompletionRequest, isTraceId } from '../../protocol/index.ts';
-import { readJson } from './body.ts';
-import { type RequestContext, tooMany, unsupported } from './context.ts';
+import { checkTextCompletionRequest } from '../../protocol/index.ts';
+import { limit, type RequestContext, unsupported } from './context.ts';
 import { answerCounted } from './counted-answer.ts';
 import { requireModelAndAdapters } from './model-access.ts';
 import { renameOldFields } from './old-names.ts';
@@ -10,17 +9,14 @@ import type { WireResponse } from './wire.ts';
 
 /** `POST /v1/completions`. */
 export async function createTextCompletion(context: RequestContext): Promise<WireResponse> {
-  const { request, settings, service, validation, call } = context;
-  const body = await readJson(request, settings);
+  const { settings, service, validation, call } = context;
+  const body = await context.body();
   renameOldFields(body);
   const { maxLogprobs, maxChoices } = settings;
-  const options = { ...validation, maxLogprobs, maxChoices };
-  const checked = checkTextCompletionRequest(body, options);
-  const { request_id, prompt, n, best_of } = checked;
+  const checked = checkTextCompletionRequest(body, { ...validation, maxLogprobs, maxChoices });
+  const { prompt, n, best_of } = checked;
   const prompts = typeof prompt === 'string' || typeof prompt[0] === 'number' ? 1 : prompt.length;
-  const choices = prompts * (best_of ?? n ?? 1);
-  if (choices > maxChoices) throw tooMany('prompt', choices, maxChoices);
-  if (isTraceId(request_id)) context.setRequestId(request_id);
+  limit('prompt', prompts * (best_of ?? n ?? 1), maxChoices);
   await requireModelAndAdapters(context, checked);
   const text = innerMethod(service, 'text');
   if (!text) throw unsupported('text completions');

@@ -1,7 +1,6 @@
 /** Texts and tokens -> each other, over HTTP with vLLM's names. */
 import { innerMethod } from '../../checked-service.ts';
 import { checkRequest, PathTranslation, type TokenizeResponse } from '../../protocol/index.ts';
-import { readJson } from './body.ts';
 import { checkChatBody } from './chat-endpoints.ts';
 import { type RequestContext, unsupported } from './context.ts';
 import { requireModel } from './model-access.ts';
@@ -12,7 +11,7 @@ const DETOKENIZE_PATHS = new PathTranslation({ ids: 'tokens' });
 
 /** `POST /tokenize`: of a text, or of the messages of a chat. */
 export async function tokenize(context: RequestContext): Promise<WireResponse> {
-  const body = await readJson(context.request, context.settings);
+  const body = await context.body();
   const isChat = typeof body === 'object' && body !== null && 'messages' in body;
   return json(isChat ? await tokenizeChat(body, context) : await tokenizeText(body, context));
 }
@@ -20,8 +19,7 @@ export async function tokenize(context: RequestContext): Promise<WireResponse> {
 /** `POST /detokenize`. */
 export async function detokenize(context: RequestContext): Promise<WireResponse> {
   const { service, validation } = context;
-  const body = await readJson(context.request, context.settings);
-  const { tokens, model } = checkRequest('DetokenizeBody', body, validation);
+  const { tokens, model } = checkRequest('DetokenizeBody', await context.body(), validation);
   requireModel(context, { model });
   if (!service.detokenize) throw unsupported('tokens');
   const options = model ? { model } : {};

@@ -1,8 +1,7 @@
 /** Training runs whose steps a client sends. */
 import { errorAt } from '../../errors.ts';
 import { checkRequest, RUN_OPERATIONS, type RunOperation, type RunRequest } from '../../protocol/index.ts';
-import { readJson } from './body.ts';
-import { type EndpointHandler, tooMany } from './context.ts';
+import { type EndpointHandler, limitList } from './context.ts';
 import { resourceOf } from './resource-endpoints.ts';
 import { json } from './wire.ts';
 
@@ -25,14 +24,12 @@ export const retrieveTrainingResult: EndpointHandler = async (context) => {
 /** `POST /v1/training/runs/{id}/forward_backward` and so on. */
 export function trainingStep(operation: RunOperation): EndpointHandler {
   return async (context) => {
-    const body = await readJson(context.request, context.settings);
+    const body = await context.body();
+    limitList(body, 'data', context.settings.maxTrajectories);
     const request = checkRequest(RUN_OPERATIONS[operation], body, context.validation) as RunRequest;
-    const { maxTrajectories } = context.settings;
-    if (request.data && request.data.length > maxTrajectories)
-      throw tooMany('data', request.data.length, maxTrajectories);
     const key = request.idempotency_key ?? context.request.header('idempotency-key') ?? null;
     const given = { ...request, idempotency_key: key, wait_ms: request.wait_ms ?? WAIT_MS };
     const reply = await resourceOf(context, 'trainingRuns').call(context.id, operation, given, context.call);
-    return { ...json(reply), status: reply.status === 'pending' ? 202 : 200 };
+    return json(reply, reply.status === 'pending' ? 202 : 200);
   };
 }
