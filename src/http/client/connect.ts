@@ -26,9 +26,8 @@ import { BACKGROUND_HEADER } from '../headers.ts';
 import { JOBS } from '../resource-rows.ts';
 import { type ClientSettings, checkConnectOptions } from './connect-options.ts';
 import { fromEventStream } from './event-stream.ts';
-import { textOf } from './http-client.ts';
 import { logTrajectories, type Resources, remoteResources, send } from './resources.ts';
-import { type RemoteCall, RetryingClient } from './retrying-client.ts';
+import { type RemoteCall, RetryingClient, readAll } from './retrying-client.ts';
 import { askTranscription } from './transcriptions.ts';
 
 /**
@@ -55,12 +54,11 @@ class RemoteService extends CheckedTrainingService implements ConnectedService {
     super();
     this.#client = new RetryingClient(settings);
     this.#pollMs = settings.pollMs;
-    ({
-      models: this.models,
-      checkpoints: this.checkpoints,
-      trainingJobs: this.trainingJobs,
-      trainingRuns: this.trainingRuns,
-    } = remoteResources(this.#client));
+    const { models, checkpoints, trainingJobs, trainingRuns } = remoteResources(this.#client);
+    this.models = models;
+    this.checkpoints = checkpoints;
+    this.trainingJobs = trainingJobs;
+    this.trainingRuns = trainingRuns;
     this[INNER] = {
       ...remoteMethods((_, method) => (request, options) => this.#answer(method, request, options)),
       train: (request, options) => this.#train(JOBS, request, options),
@@ -134,12 +132,7 @@ class RemoteService extends CheckedTrainingService implements ConnectedService {
   async #changeAdapters(what: 'load' | 'unload', body: object, { signal }: CallOptions = {}): Promise<void> {
     const path = `/v1/${what}_lora_adapter`;
     const call = { method: 'POST', path, body: JSON.stringify(body), signal, isRepeatable: false } as const;
-    const { response, end } = await this.#client.open(call);
-    try {
-      await textOf(response.body);
-    } finally {
-      end();
-    }
+    await readAll(await this.#client.open(call));
   }
 
   async close(): Promise<void> {

@@ -62,15 +62,11 @@ export class RetryingClient {
 
   /** The parsed JSON of a response. */
   async json<T>(call: RemoteCall): Promise<T> {
-    const { response, toError, end } = await this.open(call);
+    const text = await readAll(await this.open(call));
     try {
-      return JSON.parse(await textOf(response.body)) as T;
+      return JSON.parse(text) as T;
     } catch (error) {
-      throw error instanceof SyntaxError
-        ? new OnpolicyError('NETWORK_FAILED', `the server's answer is not JSON: ${messageOf(error)}`)
-        : toError(error);
-    } finally {
-      end();
+      throw new OnpolicyError('NETWORK_FAILED', `the server's answer is not JSON: ${messageOf(error)}`);
     }
   }
 
@@ -148,6 +144,17 @@ export class RetryingClient {
     } catch {
       throw abortedBy(signal!);
     }
+  }
+}
+
+/** The whole body of a response. */
+export async function readAll({ response, toError, end }: OpenResponse): Promise<string> {
+  try {
+    return await textOf(response.body);
+  } catch (error) {
+    throw toError(error);
+  } finally {
+    end();
   }
 }
 

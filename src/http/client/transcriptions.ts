@@ -11,8 +11,7 @@ import type {
 } from '../../protocol/index.ts';
 import type { CallOptions, TranscriptionAnswer } from '../../service.ts';
 import { fromEventStream } from './event-stream.ts';
-import { textOf } from './http-client.ts';
-import type { OpenResponse, RetryingClient } from './retrying-client.ts';
+import { type OpenResponse, type RetryingClient, readAll } from './retrying-client.ts';
 
 const PATH = '/v1/audio/transcriptions';
 /** Codes of servers that have no such endpoint, or no such model there. With a field at fault the endpoint is there. */
@@ -42,18 +41,10 @@ export async function askTranscription(
   const body = new Uint8Array(await form.arrayBuffer());
   const isStream = request.stream === true;
   const sent = { ...headers, 'content-type': form.headers.get('content-type')! };
-  const call = {
-    method: 'POST',
-    path: PATH,
-    body,
-    headers: sent,
-    signal,
-    isRepeatable: true,
-    isStream,
-  } as const;
+  const how = { headers: sent, signal, isRepeatable: true, isStream };
   let open: OpenResponse;
   try {
-    open = await client.open(call);
+    open = await client.open({ method: 'POST', path: PATH, body, ...how });
   } catch (error) {
     if (error instanceof OnpolicyError && LACKING.includes(error.code) && !error.param) return null;
     throw error;
@@ -62,19 +53,9 @@ export async function askTranscription(
     return new TranscriptionStream(eventsOf(fromEventStream<Sent>(open)), () =>
       open.stop(new OnpolicyError('ABORTED', 'the stream was aborted')),
     );
-  const whole = toTranscription(await textAt(open));
+  const whole = toTranscription(await readAll(open));
   if (isStream) return new TranscriptionStream(eventsOf([whole][Symbol.iterator]()), () => {});
   return request.response_format === 'text' ? whole.text : whole;
-}
-
-async function textAt({ response, toError, end }: OpenResponse): Promise<string> {
-  try {
-    return await textOf(response.body);
-  } catch (error) {
-    throw toError(error);
-  } finally {
-    end();
-  }
 }
 
 /** Fields that were given. The sound's name says what it is: some servers ask the name. */
