@@ -1,4 +1,5 @@
 /** What a command takes, and the words of a command line -> its options and positional arguments, its help, or an error. */
+import fs from 'node:fs/promises';
 import { Command, CommanderError, Option } from 'commander';
 import { OnpolicyError } from '../errors.ts';
 import type { Terminal } from './terminal.ts';
@@ -113,13 +114,25 @@ export function quiet(parser: Command, terminal: Terminal): Command {
   });
 }
 
-/** The options that flags stand for, by their names; flags that are not given are left out. Values are checked where they are used. */
+/**
+ * The options that flags stand for: those of the same name, and by flag those of another one. Flags that are not given are left out. Values
+ * are checked where they are used.
+ */
 export function toOptions(
   flags: Readonly<Record<string, unknown>>,
-  names: Readonly<Record<string, string>>,
+  same: readonly string[],
+  renamed: Readonly<Record<string, string>> = {},
 ): Readonly<Record<string, unknown>> {
-  const given = Object.entries(names).filter(([flag]) => flags[flag] !== undefined);
+  const own = same.map((flag) => [flag, new Option(`--${flag}`).attributeName()] as const);
+  const given = [...own, ...Object.entries(renamed)].filter(([flag]) => flags[flag] !== undefined);
   return Object.fromEntries(given.map(([flag, option]) => [option, flags[flag]]));
+}
+
+/** The bytes of a file that the command line names. `what`: the argument. */
+export async function readFile(what: string, file: string, called?: string): Promise<Buffer> {
+  return await fs.readFile(file).catch((cause: Error) => {
+    throw wrongUsage(`${what}: cannot read ${file}: ${cause.message}`, called);
+  });
 }
 
 /** The error of a wrong command line. `called`: `onpolicy` and the command, if one was called. */

@@ -27,19 +27,9 @@ const FLAGS = {
   token: text('T', 'its token'),
 } as const;
 
-/** Flag -> option of `batch`. */
-const OPTIONS = {
-  endpoint: 'url',
-  errors: 'errors',
-  order: 'order',
-  seed: 'seed',
-  concurrency: 'concurrency',
-  retries: 'retries',
-  'max-failures': 'maxFailures',
-  'row-timeout': 'timeoutMs',
-  resume: 'resume',
-  model: 'model',
-} as const;
+/** Flags that are options of `batch`. */
+const OPTIONS = ['errors', 'order', 'seed', 'concurrency', 'retries', 'max-failures', 'resume', 'model'];
+const RENAMED = { endpoint: 'url', 'row-timeout': 'timeoutMs' };
 
 /** Answers the rows of a file. Ctrl+C ends it, and `--resume` continues it. */
 export const batch = command({
@@ -51,7 +41,7 @@ export const batch = command({
     const [input, output] = names as [string, string];
     await using service = await openService(options, terminal);
     const work = async (signal: AbortSignal): Promise<void> => {
-      const given = { ...toOptions(options, OPTIONS), output, signal } as BatchOptions;
+      const given = { ...toOptions(options, OPTIONS, RENAMED), output, signal } as BatchOptions;
       const onProgress = progressOn(terminal, options.json);
       const started = service.batch(input === '-' ? terminal.input : input, { ...given, onProgress });
       const summary = await started.done;

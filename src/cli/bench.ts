@@ -3,7 +3,7 @@ import type { Runtime } from '../index.ts';
 import { command, flag, text, wrongUsage } from './arguments.ts';
 import { COMMON, MODEL, openRuntime } from './model-arguments.ts';
 import { syntheticModel } from './synthetic.ts';
-import { print, printJson, printTable } from './terminal.ts';
+import { print, printResult } from './terminal.ts';
 
 const TOKENS = 64;
 const MOST_SEQUENCES = 1024;
@@ -41,8 +41,7 @@ export const bench = command({
     const results = [];
     for (const count of counts)
       results.push(await measure(runtime, model, Array.from({ length: count }, question)));
-    if (options.json) return printJson(terminal, results);
-    printTable(terminal, [
+    printResult(terminal, options.json, results, [
       ['at once', 'tokens/s', 'first token'],
       ...results.map(({ sequences, tokens_per_second, first_token_ms }) => [
         String(sequences),
@@ -50,6 +49,7 @@ export const bench = command({
         `${first_token_ms.toFixed(0)} ms`,
       ]),
     ]);
+    if (options.json) return;
     if (model === undefined) print(terminal, EMBEDDED_NOTE);
     if (options.synthetic)
       print(terminal, `The model: ${model}. Another run finds it there; delete it when you are done`);

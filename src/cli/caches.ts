@@ -2,7 +2,7 @@
 import { mib } from '../common/index.ts';
 import { command, flag, wrongUsage } from './arguments.ts';
 import { COMMON, openRuntime } from './model-arguments.ts';
-import { printJson, printTable } from './terminal.ts';
+import { printResult } from './terminal.ts';
 
 /** Lists them, or deletes those of an id or its beginning, or with `--all` all of them. */
 export const caches = command({
@@ -23,8 +23,7 @@ export const caches = command({
       return await runtime.diskCaches.delete(found[0]?.id ?? id);
     }
     if (action !== 'list') throw wrong(`caches: expected list or delete, got ${action}`);
-    if (options.json) return printJson(terminal, records);
-    printTable(terminal, [
+    printResult(terminal, options.json, records, [
       ['id', 'model', 'files', 'size', 'last used'],
       ...records.map(({ id, model, files, bytes, used_at }) => [
         id.slice(0, 12),

@@ -1,7 +1,6 @@
 /** `onpolicy complete`: a prompt -> its answer on the terminal. */
-import fs from 'node:fs/promises';
 import type { ChatCompletionRequest, Service } from '../index.ts';
-import { command, texts, wrongUsage } from './arguments.ts';
+import { command, readFile, texts, wrongUsage } from './arguments.ts';
 import { COMMON, openRuntime, SAMPLING, toRequest } from './model-arguments.ts';
 import { printJson, readAll, type Terminal } from './terminal.ts';
 
@@ -26,9 +25,7 @@ export const complete = command({
 
 /** A file as a part of a message. */
 async function toPicture(file: string) {
-  const bytes = await fs.readFile(file).catch((cause: Error) => {
-    throw wrongUsage(`--image: cannot read ${file}: ${cause.message}`);
-  });
+  const bytes = await readFile('--image', file);
   return { type: 'image_url', image_url: { url: `data:;base64,${bytes.toString('base64')}` } } as const;
 }
 

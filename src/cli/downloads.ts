@@ -5,7 +5,7 @@ import { OnpolicyError } from '../errors.ts';
 import type { OnProgress } from '../index.ts';
 import { command, wrongUsage } from './arguments.ts';
 import { COMMON, openRuntime } from './model-arguments.ts';
-import { print, printJson, printTable, type Terminal, untilInterrupted } from './terminal.ts';
+import { print, printJson, printResult, type Terminal, untilInterrupted } from './terminal.ts';
 
 /** Where nobody watches, a line each time that so much more has come. */
 const LINE_SHARE = 0.1;
@@ -39,17 +39,17 @@ export const downloads = command({
     await using runtime = await openRuntime(options, terminal);
     if (action === 'list') {
       const found = await runtime.downloads.list();
-      if (options.json) return printJson(terminal, found);
       const rows = found.map(({ model, bytes, state }) => [model, mib(bytes), state]);
       const together = mib(found.reduce((sum, { bytes }) => sum + bytes, 0));
-      return printTable(terminal, [['model', 'size', 'state'], ...rows, ['together', together]]);
+      const table = [['model', 'size', 'state'], ...rows, ['together', together]];
+      return printResult(terminal, options.json, found, table);
     }
     if (action === 'verify') {
       const checks = [];
       for (const uri of uris.length === 0 ? [undefined] : uris)
         checks.push(...(await runtime.downloads.verify(uri)));
-      if (options.json) printJson(terminal, checks);
-      else printTable(terminal, [['model', 'state'], ...checks.map(({ model, state }) => [model, state])]);
+      const rows = checks.map(({ model, state }) => [model, state]);
+      printResult(terminal, options.json, checks, [['model', 'state'], ...rows]);
       const damaged = checks.filter(({ state }) => state === 'damaged');
       if (damaged.length === 0) return;
       throw new OnpolicyError('MODEL_INVALID', `damaged: ${damaged.map(({ model }) => model).join(', ')}`);

@@ -3,15 +3,7 @@ import { mib } from '../common/index.ts';
 import { inspectModel } from '../index.ts';
 import { command, number, text, toOptions } from './arguments.ts';
 import { HUB_FLAGS, hubOf, JSON_FLAG } from './model-arguments.ts';
-import { printJson, printTable } from './terminal.ts';
-
-/** Flag -> option of `inspectModel`. */
-const FLAGS = {
-  context: 'contextSize',
-  sequences: 'maxSequences',
-  'cache-type': 'cacheType',
-  'sliding-window': 'slidingWindow',
-} as const;
+import { printResult } from './terminal.ts';
 
 /** Prints facts of a GGUF file, without loading it. */
 export const inspect = command({
@@ -28,11 +20,12 @@ export const inspect = command({
   },
   async run({ options, names }, terminal) {
     const [file] = names as [string];
-    const found = await inspectModel(file, { ...toOptions(options, FLAGS), hub: hubOf(options) });
-    if (options.json) return printJson(terminal, found);
+    const renamed = { context: 'contextSize', sequences: 'maxSequences' };
+    const given = toOptions(options, ['cache-type', 'sliding-window'], renamed);
+    const found = await inspectModel(file, { ...given, hub: hubOf(options) });
     const { memory, fit, placement, devices } = found;
     const gpus = devices.filter(({ kind }) => kind === 'gpu');
-    printTable(terminal, [
+    printResult(terminal, options.json, found, [
       ['model', found.path],
       ['architecture', found.architecture],
       ['name', found.name],

@@ -4,7 +4,7 @@ import { OnpolicyError } from '../errors.ts';
 import type { ResidentModel } from '../index.ts';
 import { command, text, wrongUsage } from './arguments.ts';
 import { JSON_FLAG } from './model-arguments.ts';
-import { printJson, printTable } from './terminal.ts';
+import { printResult } from './terminal.ts';
 
 /** Asks a server what it has loaded. */
 export const ps = command({
@@ -17,9 +17,8 @@ export const ps = command({
   },
   async run({ options }, terminal) {
     const models = await fetchLoaded(options.url ?? 'http://127.0.0.1:8080', options.token);
-    if (options.json) return printJson(terminal, models);
     const size = (bytes: number | undefined): string => (bytes === undefined ? '' : mib(bytes));
-    printTable(terminal, [
+    printResult(terminal, options.json, models, [
       ['model', 'state', 'requests', 'memory', 'weights', 'cache'],
       ...models.map(({ name, state, progress, requests, memory }) => [
         name,

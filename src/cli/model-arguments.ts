@@ -31,12 +31,7 @@ export const MODEL = text('M', "a path, an hf: URI, a registered model's id or n
 export const MMPROJ = text('F', 'the projector of --model (default: that in its folder or repository)');
 
 /** Flag -> option of `hub`. */
-const OF_HUB = {
-  'hub-token': 'token',
-  'hub-folder': 'folder',
-  'hub-endpoint': 'endpoint',
-  offline: 'offline',
-} as const;
+const OF_HUB = { 'hub-token': 'token', 'hub-folder': 'folder', 'hub-endpoint': 'endpoint' };
 
 /** Options of commands that sample. */
 export const SAMPLING = {
@@ -64,22 +59,19 @@ export function toRequest(options: Sampling) {
   return fields satisfies Record<string, string | number | undefined>;
 }
 
-/** A model, and the projector beside it. */
-type ModelFiles = { readonly model?: string | undefined; readonly mmproj?: string | undefined };
-
 /** The values of {@link HUB_FLAGS}. */
 type HubFlags = Given<typeof HUB_FLAGS>['options'];
 
-/** The values of {@link COMMON} that a runtime is opened with. */
-type Opening = HubFlags & { readonly home: string | undefined };
-
 /** The option `hub` that flags stand for. */
 export function hubOf(options: HubFlags): HubOptions {
-  return toOptions({ ...options, offline: options.offline || undefined }, OF_HUB);
+  return toOptions({ ...options, offline: options.offline || undefined }, ['offline'], OF_HUB);
 }
 
-/** What only some commands open a runtime with. */
-type Further = {
+/** What a runtime is opened with: the values of {@link COMMON}, and what only some commands have. */
+type Opening = HubFlags & {
+  readonly home: string | undefined;
+  readonly model?: string | undefined;
+  readonly mmproj?: string | undefined;
   readonly onProgress?: RuntimeOptions['onProgress'];
   /** Further options, which those of the command line win over. */
   readonly runtime?: RuntimeOptions;
@@ -87,33 +79,27 @@ type Further = {
 
 /** Opens the runtime of a command. Damaged files of the home folder are reported on the error stream. */
 export function openRuntime(
-  { home, model, mmproj, onProgress, runtime = {}, ...options }: Opening & ModelFiles & Further,
+  { home, model, mmproj, onProgress, runtime = {}, ...options }: Opening,
   terminal: Terminal,
 ): Promise<Runtime> {
   const hub = hubOf(options);
-  if (mmproj !== undefined && model === undefined)
-    throw new OnpolicyError('INVALID_REQUEST', '--mmproj: expected one --model beside it', {
-      param: 'mmproj',
-    });
   return createRuntime({
     ...runtime,
     ...(Object.keys(hub).length === 0 ? {} : { hub: { ...runtime.hub, ...hub } }),
     home: home ?? runtime.home,
     onProgress: onProgress ?? runtime.onProgress,
-    ...(mmproj === undefined
-      ? {}
-      : {
-          models: {
-            ...runtime.models,
-            [model!]: { ...optionsOf(runtime.models?.[model!]), path: model!, mmproj },
-          },
-        }),
+    ...(mmproj === undefined ? {} : { models: withProjector(runtime.models, model, mmproj) }),
     onStoreProblem: (problem) => terminal.errors.write(`onpolicy: ${problem}\n`),
   });
 }
 
-function optionsOf(model: NonNullable<RuntimeOptions['models']>[string] | undefined): object {
-  return typeof model === 'object' ? model : {};
+function withProjector(models: RuntimeOptions['models'], path: string | undefined, mmproj: string) {
+  if (path === undefined)
+    throw new OnpolicyError('INVALID_REQUEST', '--mmproj: expected one --model beside it', {
+      param: 'mmproj',
+    });
+  const known = models?.[path];
+  return { ...models, [path]: { ...(typeof known === 'object' ? known : {}), path, mmproj } };
 }
 
 /** Finds a registered model by id or name. */

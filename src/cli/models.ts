@@ -1,7 +1,8 @@
 /** `onpolicy models` and `onpolicy checkpoints`: a command -> registered models and checkpoints, listed or changed. */
-import { command, number, text, wrongUsage } from './arguments.ts';
+import type { Page } from '../index.ts';
+import { command, type Given, number, text, wrongUsage } from './arguments.ts';
 import { COMMON, findModel, openRuntime } from './model-arguments.ts';
-import { print, printJson, printTable, type Terminal } from './terminal.ts';
+import { print, printJson, printResult, type Terminal } from './terminal.ts';
 
 const PAGING = {
   after: text('ID', 'the page after this item'),
@@ -20,15 +21,13 @@ export const models = command({
     const [action = 'list', argument] = names;
     if (action === 'list') {
       const page = await runtime.models.list(toQuery(options));
-      if (options.json) return printJson(terminal, page);
-      const rows = page.data.map(({ id, name, step, base_model }) => [
+      const shown = page.data.map(({ id, name, step, base_model }) => [
         id,
         name ?? '',
         String(step),
         base_model,
       ]);
-      printTable(terminal, [['id', 'name', 'step', 'base model'], ...rows]);
-      return sayMore(page, terminal);
+      return printPage(terminal, options.json, page, [['id', 'name', 'step', 'base model'], ...shown]);
     }
     if (argument === undefined) throw wrongUsage(`models ${action}: expected a model, got nothing`);
     if (action === 'create') {
@@ -71,30 +70,20 @@ export const checkpoints = command({
     }
     if (action !== 'list') throw wrongUsage(`checkpoints: expected list, delete or prune, got ${action}`);
     const page = await runtime.checkpoints.list(id, toQuery(options));
-    if (options.json) return printJson(terminal, page);
     const shown = ['train/reward', 'loss/train', 'loss/entropy', 'train/probs_corr'];
     const rows = page.data.map(({ step, metrics }) => [
       String(step),
       ...shown.map((name) => metrics[name]?.toPrecision(4) ?? ''),
     ]);
-    printTable(terminal, [['step', ...shown], ...rows]);
-    sayMore(page, terminal);
+    printPage(terminal, options.json, page, [['step', ...shown], ...rows]);
   },
 });
 
-type Paging = {
-  readonly after: string | undefined;
-  readonly limit: number | undefined;
-  readonly order: string | undefined;
-};
-
-function toQuery({ after, limit, order }: Paging) {
+function toQuery({ after, limit, order }: Given<typeof PAGING>['options']) {
   return { after, limit, order: order as 'asc' | 'desc' | undefined }; // checked by the runtime
 }
 
-function sayMore(
-  page: { readonly has_more: boolean; readonly last_id: string | null },
-  terminal: Terminal,
-): void {
-  if (page.has_more) print(terminal, `more: --after ${page.last_id}`);
+function printPage(terminal: Terminal, isJson: boolean, page: Page<unknown>, rows: string[][]): void {
+  printResult(terminal, isJson, page, rows);
+  if (page.has_more && !isJson) print(terminal, `more: --after ${page.last_id}`);
 }

@@ -1,7 +1,7 @@
 /** `onpolicy rerank`, `score` and `classify`: texts, or the lines of the input -> their scores or labels. */
 import { command, number, text } from './arguments.ts';
 import { COMMON, MODEL, openRuntime } from './model-arguments.ts';
-import { printJson, printTable, readAll, type Terminal } from './terminal.ts';
+import { printResult, readAll, type Terminal } from './terminal.ts';
 
 const FLAGS = { model: MODEL, ...COMMON } as const;
 const PAIR_FLAGS = { instruction: text('TEXT', 'what makes a text fit'), ...FLAGS } as const;
@@ -18,12 +18,11 @@ export const rerank = command({
     await using runtime = await openRuntime(options, terminal);
     const { model, instruction, 'top-n': top_n } = options;
     const response = await runtime.rerank({ model, instruction, query, documents, top_n });
-    if (options.json) printJson(terminal, response);
-    else
-      printTable(
-        terminal,
-        response.results.map(({ relevance_score, document }) => [shown(relevance_score), document!.text]),
-      );
+    const rows = response.results.map(({ relevance_score, document }) => [
+      shown(relevance_score),
+      document!.text,
+    ]);
+    printResult(terminal, options.json, response, rows);
   },
 });
 
@@ -39,12 +38,8 @@ export const score = command({
     await using runtime = await openRuntime(options, terminal);
     const { model, instruction } = options;
     const response = await runtime.score({ model, instruction, text_1, text_2 });
-    if (options.json) printJson(terminal, response);
-    else
-      printTable(
-        terminal,
-        response.data.map((pair) => [shown(pair.score), text_2[pair.index]!]),
-      );
+    const rows = response.data.map((pair) => [shown(pair.score), text_2[pair.index]!]);
+    printResult(terminal, options.json, response, rows);
   },
 });
 
@@ -58,12 +53,12 @@ export const classify = command({
     const input = await textsOr(names, terminal);
     await using runtime = await openRuntime(options, terminal);
     const response = await runtime.classify({ model: options.model, input });
-    if (options.json) printJson(terminal, response);
-    else
-      printTable(
-        terminal,
-        response.data.map(({ index, label, probs }) => [label, shown(Math.max(...probs)), input[index]!]),
-      );
+    const rows = response.data.map(({ index, label, probs }) => [
+      label,
+      shown(Math.max(...probs)),
+      input[index]!,
+    ]);
+    printResult(terminal, options.json, response, rows);
   },
 });
 

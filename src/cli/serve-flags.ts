@@ -23,23 +23,11 @@ type Flags = Given<typeof SERVE_FLAGS>['options'];
 type Named = NonNullable<RuntimeOptions['models']>;
 type Model = Exclude<Named[string], string>;
 
-/** Flag -> option of a runtime. */
-const OF_RUNTIME = {
-  context: 'contextSize',
-  'kv-tokens': 'kvTokens',
-  'max-sequences': 'maxSequences',
-  'max-waiting': 'maxWaiting',
-  'disk-cache': 'diskCacheBytes',
-  threads: 'threads',
-  scheduling: 'scheduling',
-  gpu: 'gpu',
-} as const;
-/** Flag -> option of each model. */
-const OF_MODEL = {
-  'gpu-layers': 'gpuLayers',
-  'cache-type': 'cacheType',
-  'sliding-window': 'slidingWindow',
-} as const;
+/** Flags that are options of a runtime. */
+const OF_RUNTIME = ['kv-tokens', 'max-sequences', 'max-waiting', 'threads', 'scheduling', 'gpu'];
+const RENAMED = { context: 'contextSize', 'disk-cache': 'diskCacheBytes' };
+/** Those that are options of each model. */
+const OF_MODEL = ['gpu-layers', 'cache-type', 'sliding-window'];
 /** The model that ships with the package. */
 const EMBEDDED = 'onpolicy-tiny';
 
@@ -60,7 +48,7 @@ export function withFlags(runtime: RuntimeOptions, flags: Flags, listed: readonl
   const isDefault = listed.length === 0 && Object.keys(of).length > 0;
   return {
     ...runtime,
-    ...toOptions({ ...flags, gpu: gpu === 'off' ? false : gpu }, OF_RUNTIME),
+    ...toOptions({ ...flags, gpu: gpu === 'off' ? false : gpu }, OF_RUNTIME, RENAMED),
     ...(isDefault ? { model: { ...toModel(base), ...of } } : {}),
     ...(Object.keys(named).length === 0 ? {} : { models: named }),
   };

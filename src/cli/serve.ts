@@ -1,10 +1,9 @@
 /** `onpolicy serve`: options -> an HTTP server, until it is interrupted. */
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
-import fs from 'node:fs/promises';
 import { finished } from 'node:stream/promises';
 import { serve as serveRuntime } from '../index.ts';
-import { command, flag, number, text, texts, wrongUsage } from './arguments.ts';
+import { command, flag, number, readFile, text, texts, wrongUsage } from './arguments.ts';
 import { CONFIG, readConfig } from './config-file.ts';
 import { COMMON, MMPROJ, openRuntime } from './model-arguments.ts';
 import { SERVE_FLAGS, withFlags } from './serve-flags.ts';
@@ -79,13 +78,8 @@ async function openLog(file: string | undefined, terminal: Terminal): Promise<Ac
 /** Tokens from a file, one per line. Unlike arguments they are not visible in the process list. */
 async function readTokens(file: string | undefined): Promise<string[]> {
   if (file === undefined) return [];
-  const text = await fs.readFile(file, 'utf8').catch((cause: Error) => {
-    throw wrongUsage(`--token-file: cannot read ${file}: ${cause.message}`);
-  });
-  const tokens = text
-    .split('\n')
-    .map((line) => line.trim())
-    .filter((line) => line !== '');
+  const lines = (await readFile('--token-file', file)).toString().split('\n');
+  const tokens = lines.map((line) => line.trim()).filter((line) => line !== '');
   if (tokens.length === 0)
     throw wrongUsage(`--token-file: expected a token on each line, ${file} holds none`);
   return tokens;

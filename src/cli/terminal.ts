@@ -35,6 +35,17 @@ export function printTable(terminal: Terminal, rows: readonly (readonly string[]
     );
 }
 
+/** Writes a result: as JSON, or as rows in aligned columns. */
+export function printResult(
+  terminal: Terminal,
+  isJson: boolean,
+  value: unknown,
+  rows: readonly (readonly string[])[],
+): void {
+  if (isJson) printJson(terminal, value);
+  else printTable(terminal, rows);
+}
+
 /** The whole input. */
 export async function readAll(input: Readable): Promise<string> {
   const chunks: Buffer[] = [];

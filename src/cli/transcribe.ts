@@ -1,6 +1,5 @@
 /** `onpolicy transcribe`: a sound -> what is said in it, on the terminal. */
-import fs from 'node:fs/promises';
-import { command, text, wrongUsage } from './arguments.ts';
+import { command, readFile, text } from './arguments.ts';
 import { COMMON, openRuntime, SAMPLING, toRequest } from './model-arguments.ts';
 import { printJson } from './terminal.ts';
 
@@ -18,9 +17,7 @@ export const transcribe = command({
     ...COMMON,
   },
   async run({ options, names: [sound] }, terminal) {
-    const file = await fs.readFile(sound!).catch((cause: Error) => {
-      throw wrongUsage(`transcribe: cannot read ${sound}: ${cause.message}`, 'onpolicy transcribe');
-    });
+    const file = await readFile('transcribe', sound!, 'onpolicy transcribe');
     await using runtime = await openRuntime(options, terminal);
     const { language, prompt } = options;
     const request = { ...toRequest(options), file, language, prompt };
