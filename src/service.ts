@@ -17,9 +17,8 @@ import {
   type ClassifyRequest,
   type ClassifyResponse,
   checkChatRequest,
-  checkClassifyRequest,
   checkEmbeddingRequest,
-  checkRerankRequest,
+  checkOf,
   checkScoreRequest,
   checkTextCompletionRequest,
   type EmbeddingRequest,
@@ -328,7 +327,7 @@ export const METHODS = {
   rerank: {
     name: 'rerank',
     what: 'rankings',
-    check: checkRerankRequest,
+    check: checkOf('RerankRequest'),
     path: '/v1/rerank',
     texts: ['documents'],
   },
@@ -342,7 +341,7 @@ export const METHODS = {
   classify: {
     name: 'classify',
     what: 'labels',
-    check: checkClassifyRequest,
+    check: checkOf('ClassifyRequest'),
     path: '/v1/classify',
     texts: ['input'],
   },

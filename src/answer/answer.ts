@@ -175,7 +175,7 @@ export async function answer(
 }
 
 /** The constraint of an answer to messages, and their prompt. */
-async function openChat(
+export async function openChat(
   model: RunningModel,
   request: ValidChatRequest,
 ): Promise<ConstraintPlan & { prompt: Prompt }> {

@@ -43,10 +43,6 @@ export class Batches {
     this.#files = files;
   }
 
-  get folder(): string {
-    return this.#records.folder;
-  }
-
   /** Queues a batch. */
   async create(
     request: BatchRequest,

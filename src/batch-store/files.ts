@@ -23,10 +23,6 @@ export class Files {
     this.#records = new Records(path.join(folder, 'files'), 'file-');
   }
 
-  get folder(): string {
-    return this.#records.folder;
-  }
-
   newId(): string {
     return this.#records.newId();
   }
@@ -61,18 +57,10 @@ export class Files {
   }
 
   /** Makes a record for bytes that are there. */
-  async publish(id: string, { owner, filename, purpose }: Upload): Promise<FileObject> {
-    const { size } = await fs.stat(this.dataOf(id));
+  async publish(id: string, { owner, ...upload }: Upload): Promise<FileObject> {
+    const { size: bytes } = await fs.stat(this.dataOf(id));
     const created_at = Math.floor(Date.now() / 1000);
-    const file = {
-      id,
-      object: 'file',
-      bytes: size,
-      created_at,
-      filename,
-      purpose,
-      status: 'processed',
-    } as const;
+    const file = { id, object: 'file', bytes, created_at, ...upload, status: 'processed' } as const;
     await this.#records.put({ ...file, owner });
     return file;
   }

@@ -65,7 +65,7 @@ export function checkTokenIds(ids: readonly number[], vocabSize: number): void {
 
 /** Checks the token ids of a request that was validated before its model was known. Throws `INVALID_REQUEST`. */
 export function checkVocabulary(request: ValidChatRequest, vocabSize: number): void {
-  throwFaults(vocabularyFaults(request, request.logit_bias.keys(), vocabSize));
+  throwFaults(vocabularyFaults(request, vocabSize));
 }
 
 /** What the schema finds. Throws all of it where that is more than one error lists. */
@@ -90,44 +90,16 @@ export function withRuleFaults(
   const settings = { ...NO_LIMITS, ...options };
   const faulty = new Set(own.map(({ loc }) => loc[0]));
   let faults = own;
-  const isNeeded = neededRules(request);
-  for (let i = 0; i < chatRules.length; i++) {
-    if (isNeeded[i] === 0) continue;
-    const { reads, check } = chatRules[i]!;
+  for (const { reads, check } of chatRules) {
     if (faulty.size > 0 && reads.some((field) => faulty.has(field))) continue;
     const found = check(request, settings);
-    if (found !== null) faults = withFound(faults, found);
+    if (found) faults = faults.concat(found);
   }
   return faults;
 }
 
 /** The rules about what one runtime allows. */
 const limitRules = chatRules.filter(({ isLimit }) => isLimit);
-
-/** Indices of the rules that read a field. */
-const rulesByField = new Map<string, number[]>();
-for (const [index, { reads }] of chatRules.entries())
-  for (const field of reads) rulesByField.set(field, [...(rulesByField.get(field) ?? []), index]);
-
-/** 1 for each rule that can find anything: of its fields at least one is given. */
-function neededRules(request: ChatCompletionRequest): Uint8Array {
-  const isNeeded = new Uint8Array(chatRules.length);
-  for (const field of givenFields(request))
-    for (const index of rulesByField.get(field) ?? []) isNeeded[index] = 1;
-  return isNeeded;
-}
-
-/** Fields that may have a value. An object of a class may have getters: then all fields that a rule reads. */
-function givenFields(request: object): Iterable<string> {
-  return Object.getPrototypeOf(request) === Object.prototype ? Object.keys(request) : rulesByField.keys();
-}
-
-function withFound(
-  faults: readonly ErrorDetail[],
-  found: ErrorDetail | readonly ErrorDetail[],
-): readonly ErrorDetail[] {
-  return Array.isArray(found) && found.length === 0 ? faults : faults.concat(found);
-}
 
 /** Replaces values that JSON does not have by those of the schema: functions by names, a bigint by a number, bytes by a URI. */
 function withoutInProcessValues(input: unknown): unknown {

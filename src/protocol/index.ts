@@ -19,7 +19,6 @@ export {
   type ValidJobListQuery,
   type ValidListQuery,
   type ValidModelCreateRequest,
-  validateCheckpointDeleteRequest,
   validateDetokenizeRequest,
   validateJobListQuery,
   validateListQuery,
@@ -32,8 +31,6 @@ export { CUSTOM_INPUT, givenTools } from './normalize-tools.ts';
 export { PathTranslation } from './path-translation.ts';
 export type * from './public.ts';
 export {
-  checkClassifyRequest,
-  checkRerankRequest,
   checkScoreRequest,
   type GivenText,
   type TextPair,
@@ -67,6 +64,7 @@ export type * from './valid-chat-request.ts';
 export {
   type Complete,
   checkArguments,
+  checkOf,
   checkRequest,
   readingInput,
   type ValidationOptions,

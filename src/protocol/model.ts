@@ -1,11 +1,7 @@
 /** Validation of models and checkpoints: any input -> a valid request with its defaults, or one error that lists every fault. */
 import { fault, throwFaults } from './faults.ts';
 import { fills } from './generated/fills.ts';
-import type {
-  CheckpointDeleteRequest,
-  DetokenizeRequest,
-  TokenizeRequest,
-} from './generated/request-types.ts';
+import type { DetokenizeRequest, TokenizeRequest } from './generated/request-types.ts';
 import { adapterFaults } from './rules/adapters.ts';
 import type { ValidAdapter } from './valid-chat-request.ts';
 import { type Complete, checkRequest, readingInput, type ValidationOptions } from './validate.ts';
@@ -42,14 +38,6 @@ export function validateModelExport(input: unknown): ValidModelExport {
   if (format === 'safetensors' && type !== null && !['f32', 'bf16', 'f16'].includes(type))
     throwFaults([fault(['type'], 'conflict', 'f32, bf16 or f16, as safetensors has them', type)]);
   return { ...request, adapters: (request.adapters ?? []).map(fills.Adapter) };
-}
-
-/** Checks which checkpoints are to be deleted. Throws `INVALID_REQUEST` with all faults. */
-export function validateCheckpointDeleteRequest(
-  input: unknown,
-  options: ValidationOptions = {},
-): CheckpointDeleteRequest {
-  return checkRequest('CheckpointDeleteRequest', input, options);
 }
 
 /** Checks a text for the tokenizer, with its options. Throws `INVALID_REQUEST` with all faults. */

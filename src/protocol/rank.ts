@@ -31,11 +31,6 @@ export type ValidRerankRequest = ValidPairs & { readonly top: number; readonly r
 export type ValidClassifyRequest = Common & { readonly inputs: readonly GivenText[] };
 
 /** Checks a request. Throws `INVALID_REQUEST` with all faults. */
-export function checkRerankRequest(input: unknown, options: ValidationOptions = {}): Checked<RerankRequest> {
-  return checkRequest('RerankRequest', input, options) as Checked<RerankRequest>;
-}
-
-/** Checks a request. Throws `INVALID_REQUEST` with all faults. */
 export function checkScoreRequest(input: unknown, options: ValidationOptions = {}): Checked<ScoreRequest> {
   const request = checkRequest('ScoreRequest', input, options) as Checked<ScoreRequest>;
   const { text_1, text_2 } = request;
@@ -43,14 +38,6 @@ export function checkScoreRequest(input: unknown, options: ValidationOptions = {
   if (first !== 1 && first !== second)
     throwFaults([fault(['text_2'], 'conflict', `${first} texts, as text_1 has`, text_2)]);
   return request;
-}
-
-/** Checks a request. Throws `INVALID_REQUEST` with all faults. */
-export function checkClassifyRequest(
-  input: unknown,
-  options: ValidationOptions = {},
-): Checked<ClassifyRequest> {
-  return checkRequest('ClassifyRequest', input, options) as Checked<ClassifyRequest>;
 }
 
 /** Brings a checked request into its one form. */

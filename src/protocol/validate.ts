@@ -1,6 +1,7 @@
 /** Any input -> the faults that its schema finds. The only file that meets the compiled validators. */
 import { distance } from 'fastest-levenshtein';
 import { messageOf, OnpolicyError } from '../errors.ts';
+import type { Checked } from './checked.ts';
 import { closestName, type Faults, invalidRequest, pathWords, type SchemaError, toFaults } from './faults.ts';
 import type { Arguments } from './generated/argument-types.ts';
 import { fills } from './generated/fills.ts';
@@ -52,6 +53,12 @@ export function checkRequest<Name extends PlainRequest>(
     if (faults.count > 0) throw invalidRequest(faults);
     return input as types.Requests[Name];
   });
+}
+
+/** The same as a function of one kind of inputs. */
+export function checkOf<Name extends PlainRequest>(name: Name) {
+  return (input: unknown, options: ValidationOptions = {}): Checked<types.Requests[Name]> =>
+    checkRequest(name, input, options) as Checked<types.Requests[Name]>;
 }
 
 /**

@@ -4,7 +4,7 @@ import { errorAt } from '../errors.ts';
 import {
   type CheckpointDeletion,
   type PruneRequest,
-  validateCheckpointDeleteRequest,
+  checkRequest,
   validateListQuery,
 } from '../protocol/index.ts';
 import { stepFolder } from '../rl/index.ts';
@@ -31,7 +31,7 @@ export function checkpointsResource(store: () => Store): LocalCheckpointsResourc
   return {
     list: async (modelId, query) => await store().listCheckpoints(modelId, validateListQuery(query)),
     delete: async (modelId, request, { signal }: CallOptions = {}) => {
-      const { steps } = validateCheckpointDeleteRequest(request);
+      const { steps } = checkRequest('CheckpointDeleteRequest', request, {});
       return await store().deleteCheckpoints(modelId, steps, signal);
     },
     prune: async (modelId, request, { signal }: CallOptions = {}) => {

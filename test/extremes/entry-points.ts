@@ -5,10 +5,9 @@ import { checkServeOptions } from '../../src/http/server/serve.ts';
 import {
   checkCallOptions,
   checkChatRequest,
-  checkClassifyRequest,
   checkEmbeddingRequest,
+  checkOf,
   checkRequest,
-  checkRerankRequest,
   checkScoreRequest,
   checkSftRequest,
   checkTextCompletionRequest,
@@ -19,7 +18,6 @@ import {
   toValidScore,
   type ValidationOptions,
   validateChatRequest,
-  validateCheckpointDeleteRequest,
   validateDetokenizeRequest,
   validateListQuery,
   validateLogRequest,
@@ -117,7 +115,7 @@ export const ENTRY_POINTS: readonly EntryPoint[] = [
   {
     name: 'checkpoints.delete',
     form: forms.DELETION,
-    check: (input) => validateCheckpointDeleteRequest(input),
+    check: (input) => checkOf('CheckpointDeleteRequest')(input),
   },
   {
     name: 'tokenize',
@@ -143,7 +141,7 @@ export const ENTRY_POINTS: readonly EntryPoint[] = [
   {
     name: 'a ranking',
     form: forms.RERANK,
-    check: (input) => toValidRerank(checkRerankRequest(input)),
+    check: (input) => toValidRerank(checkOf('RerankRequest')(input)),
   },
   {
     name: 'scores of pairs',
@@ -153,7 +151,7 @@ export const ENTRY_POINTS: readonly EntryPoint[] = [
   {
     name: 'labels',
     form: forms.CLASSIFY,
-    check: (input) => toValidClassify(checkClassifyRequest(input)),
+    check: (input) => toValidClassify(checkOf('ClassifyRequest')(input)),
   },
   {
     name: 'an adapter with a name',

@@ -9,13 +9,13 @@ import {
   type ChatCompletionChunk,
   type ChatCompletionRequest,
   type Checkpoint,
+  checkRequest,
   type Model,
   type Page,
   type TrainingJobEvent,
   type TrainingJobInfo,
   type TrainingResult,
   validateChatRequest,
-  validateCheckpointDeleteRequest,
   validateJobListQuery,
   validateListQuery,
   validateLogRequest,
@@ -295,7 +295,7 @@ export function createMemoryService(options: MemoryServiceOptions = {}): MemoryS
       },
       async delete(id, request) {
         begin('checkpoints.delete');
-        const { steps } = validateCheckpointDeleteRequest(request);
+        const { steps } = checkRequest('CheckpointDeleteRequest', request, {});
         const stored = modelOf(id);
         const not_found_steps = steps.filter((step) => !stored.checkpoints.some((one) => one.step === step));
         const before = stored.checkpoints.length;

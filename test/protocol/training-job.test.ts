@@ -2,8 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import { OnpolicyError } from '../../src/errors.ts';
 import {
+  checkOf,
   type ValidationOptions,
-  validateCheckpointDeleteRequest,
   validateListQuery,
   validateLogRequest,
   validateModelCreateRequest,
@@ -300,7 +300,7 @@ describe('models, checkpoints and pages', () => {
       limit: 100,
       order: 'asc',
     });
-    expect(validateCheckpointDeleteRequest({ steps: [0, 5] })).toEqual({ steps: [0, 5] });
+    expect(checkOf('CheckpointDeleteRequest')({ steps: [0, 5] })).toEqual({ steps: [0, 5] });
   });
 
   it.each<[string, (input: unknown) => unknown, unknown, string]>([
@@ -330,10 +330,10 @@ describe('models, checkpoints and pages', () => {
       'limit: expected an integer from 1 to 100 or null, got "5"',
     ],
     ['another order', validateListQuery, { order: 'up' }, 'order: expected "asc", "desc" or null, got "up"'],
-    ['no steps', validateCheckpointDeleteRequest, {}, 'steps: this field is required, got nothing'],
+    ['no steps', checkOf('CheckpointDeleteRequest'), {}, 'steps: this field is required, got nothing'],
     [
       'a step below 0',
-      validateCheckpointDeleteRequest,
+      checkOf('CheckpointDeleteRequest'),
       { steps: [-1] },
       'steps.0: expected an integer >= 0, got -1',
     ],

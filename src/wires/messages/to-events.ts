@@ -11,7 +11,7 @@ import type {
 } from '../../protocol/index.ts';
 import { splitCalls } from '../split-calls.ts';
 import { translate } from '../translate.ts';
-import { emptyMessage, endOf, toUsage, UNSIGNED } from './to-message.ts';
+import { countsOf, emptyMessage, endOf, toUsage, UNSIGNED } from './to-message.ts';
 
 /** The events of a stream. `isFull`: it may go on to the end of the context only. `idleEvents`: what says nothing new. */
 export function toEvents(
@@ -74,20 +74,9 @@ class EventWriter {
   finish(): MessageStreamEvent[] {
     const events: MessageStreamEvent[] = [];
     this.#close(events);
-    const { input_tokens, output_tokens, ...more } = toUsage(this.#usage);
-    const { cache_read_input_tokens, cache_creation_input_tokens, output_tokens_details, server_tool_use } =
-      more;
-    const usage = {
-      input_tokens,
-      output_tokens,
-      cache_read_input_tokens,
-      cache_creation_input_tokens,
-      output_tokens_details,
-      server_tool_use,
-    };
     const end = this.#end ?? { stop_reason: 'end_turn' as const, stop_sequence: null };
-    events.push({ type: 'message_delta', delta: { ...end, stop_details: null, container: null }, usage });
-    events.push({ type: 'message_stop' });
+    const delta = { ...end, stop_details: null, container: null };
+    events.push({ type: 'message_delta', delta, usage: countsOf(this.#usage) }, { type: 'message_stop' });
     return events;
   }
 

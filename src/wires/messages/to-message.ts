@@ -56,18 +56,20 @@ export function endOf(
 
 /** Tokens, those of the prefix cache apart. */
 export function toUsage(usage: Usage | null): MessageUsage {
+  const unknown = { cache_creation: null, service_tier: null, inference_geo: null, speed: null };
+  return { ...countsOf(usage), ...unknown };
+}
+
+/** The same as the end of a stream has them. */
+export function countsOf(usage: Usage | null) {
   const cached = usage?.prompt_tokens_details?.cached_tokens ?? 0;
   return {
     input_tokens: (usage?.prompt_tokens ?? 0) - cached,
     output_tokens: usage?.completion_tokens ?? 0,
     cache_read_input_tokens: cached,
     cache_creation_input_tokens: 0,
-    cache_creation: null,
     output_tokens_details: null,
     server_tool_use: null,
-    service_tier: null,
-    inference_geo: null,
-    speed: null,
   };
 }
 
