@@ -61,7 +61,6 @@ import type { CallOptions, ChatAnswer, InnerService, TextAnswer } from './servic
 import { detokenize } from './tokenizer/index.ts';
 import { answerText } from './wires/index.ts';
 
-/** What answers are made with. */
 export type AnsweringSettings = {
   readonly models: Models;
   readonly find: FindRegistered;
@@ -74,7 +73,6 @@ export type AnsweringSettings = {
 /** A request to a model of embeddings or scores. */
 type VectorRequest = Pick<ValidEmbeddingRequest, 'model' | 'timeout_ms' | 'keep_alive'>;
 
-/** Answers the requests of one runtime. */
 export class Answering implements Omit<InnerService, 'train' | 'log'> {
   readonly #settings: AnsweringSettings;
   readonly #speculation: ValidSpeculation;
@@ -95,12 +93,10 @@ export class Answering implements Omit<InnerService, 'train' | 'log'> {
     this.#settings.models.requireRoom(typeof model === 'string' ? model : null);
   }
 
-  /** Answers messages. */
   async chat(request: Checked<ChatCompletionRequest>, options: CallOptions): Promise<ChatAnswer> {
     return await this.#run('chat', admitChatRequest(request, this.#settings.options), options, answer);
   }
 
-  /** Continues prompts. */
   async text(request: Checked<TextCompletionRequest>, options: CallOptions): Promise<TextAnswer> {
     const valid = admitTextCompletionRequest(request, this.#settings.options);
     return await valid.paths.run(() =>
@@ -110,7 +106,6 @@ export class Answering implements Omit<InnerService, 'train' | 'log'> {
     );
   }
 
-  /** The vectors of texts. */
   embed(request: Checked<EmbeddingRequest>, options: CallOptions): Promise<EmbeddingResponse> {
     return this.#withVectors(toValidEmbedding(request), options, embed);
   }
@@ -121,13 +116,11 @@ export class Answering implements Omit<InnerService, 'train' | 'log'> {
     return toRerankResponse(valid, await this.#scoresOf(valid, options), options);
   }
 
-  /** The scores of pairs. */
   async score(request: Checked<ScoreRequest>, options: CallOptions): Promise<ScoreResponse> {
     const valid = toValidScore(request);
     return toScoreResponse(valid, await this.#scoresOf(valid, options), options);
   }
 
-  /** The labels of texts. */
   classify(request: Checked<ClassifyRequest>, options: CallOptions): Promise<ClassifyResponse> {
     return this.#withVectors(toValidClassify(request), options, (model, valid, signal) =>
       classify(model, valid, signal, options),
@@ -172,14 +165,12 @@ export class Answering implements Omit<InnerService, 'train' | 'log'> {
     return await renderPrompt(leased.model, valid);
   }
 
-  /** The tokens of a text. */
   async tokenize({ text, model, addSpecialTokens, parseSpecial }: TokenizeRequest): Promise<number[]> {
     using leased = await this.lease(model || null, undefined);
     const special = { addSpecial: addSpecialTokens ?? false, parseSpecial: parseSpecial ?? false };
     return Array.from(await atField('text', () => leased.model.tokenizer.encode(text, special)));
   }
 
-  /** The text of tokens. */
   async detokenize({ ids, model, skipSpecialTokens }: DetokenizeRequest): Promise<string> {
     using leased = await this.lease(model || null, undefined);
     const { tokenizer } = leased.model;
@@ -243,7 +234,6 @@ export class Answering implements Omit<InnerService, 'train' | 'log'> {
     }
   }
 
-  /** Reserves a request's id. */
   #claimId(id: string | null): Disposable | null {
     if (id === null) return null;
     if (this.#requestIds.has(id))

@@ -184,7 +184,6 @@ export function innerMethod<Name extends MethodName>(
   return (isOurs ? (inner[name] as Any)?.bind(inner) : own?.bind(service)) as InnerService[Name];
 }
 
-/** The inner service of a service. */
 export function innerOf(service: Completions & Partial<Service>): InnerService {
   const found = methods.map(([name]) => [name, innerMethod(service, name)]);
   const log =

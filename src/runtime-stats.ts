@@ -21,7 +21,6 @@ export type RuntimeStats = EngineStats & {
   readonly products: RuntimeStats['kernels'];
 };
 
-/** The numbers of now. */
 export function runtimeStats(models: Models): RuntimeStats {
   const loaded = [...models.loaded()];
   const kernels = loaded.map(({ path, loaded: model }) => ({ model: path, kernels: model.kernels }));

@@ -6,7 +6,6 @@ const PROMPT_TAIL = 16;
 /** Tokens before a draft that must match, in every index. */
 const MIN_MATCH = 3;
 
-/** The indexes of one model. */
 export class AnswerIndexes {
   readonly #maxBytes: number;
   readonly #indexes = new Map<string, { readonly handle: Handle; bytes: number }>(); // least recently used first
@@ -17,7 +16,6 @@ export class AnswerIndexes {
     this.#maxBytes = maxBytes;
   }
 
-  /** Bytes that all indexes take. */
   get bytes(): number {
     return this.#bytes;
   }

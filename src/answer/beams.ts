@@ -16,7 +16,6 @@ import type { Choice } from './choice.ts';
 import { EMPTY_TAIL, extendTail, type StopTail } from './stop-tail.ts';
 import type { StopRules } from './text-out.ts';
 
-/** What a search needs. */
 export type BeamRunOptions = {
   readonly engine: Engine;
   readonly tokenizer: Tokenizer;
@@ -43,12 +42,10 @@ type BeamExpansion = Expansion & {
   readonly topLogprobs: Float32Array; // (alternatives)
 };
 
-/** One finished hypothesis. */
 export type BeamHypothesis = Hypothesis<BeamExpansion>;
 
 type Beam = { sequence: Sequence; expansion: BeamExpansion | null };
 
-/** One search while it runs. */
 export class BeamRun {
   readonly #options: BeamRunOptions;
   readonly #search: BeamSearch<BeamExpansion>;
@@ -90,7 +87,6 @@ export class BeamRun {
     return Math.max(0, this.#root.cachedTokens);
   }
 
-  /** Ends the search without a result. */
   stop(): void {
     for (const { sequence } of this.#beams) this.#options.engine.remove(sequence);
     this.#beams = [];

@@ -8,7 +8,6 @@ import type { ThinkingBudget } from './thinking-budget.ts';
 
 /** What may happen to a choice besides getting tokens. */
 export type ChoiceRunOptions = {
-  /** The grammar of the answer. */
   readonly matcher: Handle | null;
   /** The grammar begins with the first token; else behind reasoning, if the answer begins with it. */
   readonly coversReasoning: boolean;

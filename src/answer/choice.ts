@@ -36,7 +36,6 @@ export type ChoiceOptions = {
 /** A grammar that is complete ends its choice like the end of a sequence. */
 const END: Finish = { reason: 'stop', stopReason: null };
 
-/** One choice of a completion. */
 export class Choice implements Listener {
   readonly index: number;
   readonly tokenIds: number[] = [];

@@ -22,7 +22,6 @@ import type { ContextShift } from './context-shift.ts';
 import type { StopRules } from './text-out.ts';
 import type { ThinkingBudget } from './thinking-budget.ts';
 
-/** A request that is ready to run. */
 export type PreparedCompletion = {
   readonly engine: Engine;
   readonly tokenizer: Tokenizer;
@@ -67,7 +66,6 @@ type Run = {
   stop(): void;
 };
 
-/** One request while it runs. */
 export class Completion {
   /** One per choice, by index. With beam search there may be fewer than asked for, known when the first has something. */
   readonly choices: Choice[];

@@ -9,7 +9,6 @@ export class CustomInput {
   #state: 'head' | 'text' | 'json' | 'end' = 'head';
   #rest = ''; // not yet passed on
 
-  /** The next piece of the input. */
   push(json: string): string {
     this.#rest += json;
     if (this.#state === 'head') this.#readHead();

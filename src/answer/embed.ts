@@ -10,7 +10,6 @@ import {
   type ValidEmbeddingRequest,
 } from '../protocol/index.ts';
 
-/** Answers a request. */
 export async function embed(
   model: EmbeddingModel,
   request: ValidEmbeddingRequest,

@@ -5,7 +5,6 @@ import type { EmbeddingModel } from '../models/index.ts';
 import type { TextPair } from '../protocol/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
 
-/** The tokens of two texts. */
 type EncodePair = (query: string, document: string) => Promise<Int32Array>;
 
 /** How long the tokens of a pair may be. */

@@ -167,7 +167,6 @@ function firstPart(parts: readonly (string | MediaPart)[]): MediaPart {
   return parts.find((part) => typeof part !== 'string')!;
 }
 
-/** The tokens of a rendered prompt. */
 async function encode(
   text: string,
   markers: MediaMarkers,

@@ -25,7 +25,6 @@ import { encodeWithin, JUDGE_TEMPLATE, pairEncoder, templateEncoder } from './pa
 export type Scores = {
   readonly scores: readonly number[];
   readonly tokens: number;
-  /** The name of the model. */
   readonly model: string;
 };
 
@@ -146,7 +145,6 @@ async function judgeTokens(tokenizer: Tokenizer, name: string): Promise<[yes: nu
   return [ids[0]!, ids[1]!];
 }
 
-/** The labels of texts. */
 export async function classify(
   model: EmbeddingModel,
   { inputs, use_activation, truncate_prompt_tokens, model: asked }: ValidClassifyRequest,

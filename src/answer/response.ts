@@ -47,7 +47,6 @@ export function warningsOf({ warnings }: AnswerHeader): { warnings?: string[] } 
   return warnings.length === 0 ? {} : { warnings: [...warnings] };
 }
 
-/** The whole answer at once. */
 export function toResponse(
   header: AnswerHeader,
   completion: Completion,

@@ -46,7 +46,6 @@ export class RequestTrace implements Disposable {
     this.#answers.push([header, completion]);
   }
 
-  /** The request has failed. */
   failed(error: OnpolicyError): void {
     this.#error = error;
   }

@@ -19,7 +19,6 @@ export type BatchClient = { readonly owner: string; readonly scopes: readonly Sc
 /** Answers the rows of a client's batch. */
 export type RowsFor = (client: BatchClient) => AnswerRow;
 
-/** A batch as it is stored. */
 type Stored = BatchObject &
   BatchClient & {
     /** Ids of its files while it runs. */
@@ -30,7 +29,6 @@ type Running = { readonly stop: AbortController; counts: BatchObject['request_co
 
 const HAS_ENDED = new Set<BatchObject['status']>(['completed', 'failed', 'cancelled']);
 
-/** The batches of one store. */
 export class Batches {
   readonly #records: Records<Stored>;
   readonly #files: Files;
@@ -43,7 +41,6 @@ export class Batches {
     this.#files = files;
   }
 
-  /** Queues a batch. */
   async create(
     request: BatchRequest,
     client: BatchClient,

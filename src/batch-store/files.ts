@@ -15,7 +15,6 @@ export type Upload = {
   readonly purpose: string;
 };
 
-/** The files of one store. */
 export class Files {
   readonly #records: Records<FileObject>;
 

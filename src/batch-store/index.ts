@@ -11,7 +11,6 @@ import type { Asker } from './records.ts';
 export type { BatchClient, RowsFor } from './batches.ts';
 export type { Asker } from './records.ts';
 
-/** Files and batches. */
 export class BatchStore {
   readonly files: Files;
   readonly batches: Batches;

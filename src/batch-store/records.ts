@@ -15,7 +15,6 @@ export type Owned = {
 /** Who asks: its own records, or all of them. */
 export type Asker = { readonly owner: string; readonly isAdmin: boolean };
 
-/** The records of one kind. */
 export class Records<Value extends { readonly id: string }> {
   readonly folder: string;
   readonly #prefix: string;

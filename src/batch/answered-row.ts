@@ -9,7 +9,6 @@ export function requestIdOf({ hash }: RowPlace): string {
   return `batch_req_${hash}`;
 }
 
-/** The line of an answer. */
 export function answeredRow(row: Row, body: object): BatchRow {
   const id = requestIdOf(row);
   const response = { status_code: 200, request_id: id, body };

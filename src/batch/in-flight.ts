@@ -7,7 +7,6 @@ const LEAST_MS = 500;
 /** How much faster the next level must be to be kept. */
 const WORTH = 1.05;
 
-/** The number of rows in flight. */
 export class InFlight {
   readonly #isFixed: boolean;
   #level: number;

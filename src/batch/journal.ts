@@ -165,7 +165,6 @@ function compareFacts(old: RunFacts, facts: RunFacts): void {
   }
 }
 
-/** Refuses files that are there. */
 async function requireNew({ output, errors }: RunFiles, hasJournal: boolean): Promise<void> {
   for (const [param, file] of Object.entries({ output, errors })) {
     if (!(await fs.stat(file).catch(ifMissing(null)))) continue;

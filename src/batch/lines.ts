@@ -32,7 +32,6 @@ export class Lines {
     if (this.#targets.inOrder) this.#held.set(line, null);
   }
 
-  /** A row is done. */
   add(finished: Finished): void {
     if (!this.#targets.inOrder) this.#waiting.push(finished);
     else {

@@ -10,7 +10,6 @@ export class RowHashes {
   #table = new BigUint64Array(1024); // (lines)
   #last = 0;
 
-  /** The last line with a hash. */
   get lastLine(): number {
     return this.#last;
   }
@@ -29,7 +28,6 @@ export class RowHashes {
     return (this.#table[line] ?? 0n) !== 0n;
   }
 
-  /** Whether the line has this hash. */
   matches(line: number, hash: string): boolean {
     return this.#table[line] === toNumber(hash);
   }

@@ -115,7 +115,6 @@ export function orderOf({ url, body }: Row): RowOrder {
   };
 }
 
-/** A hash of 16 hexadecimal digits. */
 export function hashOf(text: string): string {
   return hash('sha256', text).slice(0, 16);
 }

@@ -58,7 +58,6 @@ type Known = { readonly row: Row; readonly answer: Promise<object> };
 /** A run over the rows, which begins when it is called. `end` ends it; rows in flight have no line, and the first reason stays. */
 export type Run = { readonly run: () => Promise<BatchSummary>; readonly end: (reason: unknown) => void };
 
-/** Makes one. */
 export function createRun(input: RunInput): Run {
   const { options } = input;
   const windowSize = options.window ?? WINDOW[options.order];
@@ -78,7 +77,6 @@ export function createRun(input: RunInput): Run {
     wake?.();
   }
 
-  /** Answers all rows. */
   async function run(): Promise<BatchSummary> {
     const { signal, onProgress } = options;
     using _stopping = onAbort(signal, () => end(abortedBy(signal)));

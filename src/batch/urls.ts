@@ -31,7 +31,6 @@ const WIRES: Readonly<Record<string, Ask>> = {
   '/v1/messages': ({ service }, body, call) => createMessage(service, body, call, VALIDATION),
 };
 
-/** Answers rows by a service. */
 export function answerRows(service: RowService): AnswerRow {
   return async (url, body, call) => await WIRES[url]!(service, body, call);
 }
@@ -41,7 +40,6 @@ export function isSampled(url: BatchUrl): boolean {
   return !methods.some(([, { path, texts }]) => path === url && texts);
 }
 
-/** Whether rows can be sent there. */
 export function isBatchUrl(url: unknown): url is BatchUrl {
   return typeof url === 'string' && Object.hasOwn(WIRES, url);
 }

@@ -18,9 +18,7 @@ export type OptionSpec<K extends Kind = Kind> = {
 /** Options by name, without dashes. */
 export type OptionSpecs = Readonly<Record<string, OptionSpec>>;
 
-/** An option with a text. */
 export const text = (value: string, about: string): OptionSpec<'text'> => ({ kind: 'text', value, about });
-/** An option with a number. */
 export const number = (about: string): OptionSpec<'number'> => ({ kind: 'number', value: 'N', about });
 /** An option that is there or not. */
 export const flag = (about: string): OptionSpec<'flag'> => ({ kind: 'flag', value: '', about });
@@ -35,7 +33,6 @@ type Value<K> = K extends 'flag'
       ? readonly string[]
       : string | undefined;
 
-/** Parsed arguments. */
 export type Given<Specs extends OptionSpecs> = {
   readonly options: { readonly [Name in keyof Specs]: Value<Specs[Name]['kind']> };
   readonly names: readonly string[];

@@ -29,7 +29,6 @@ async function toPicture(file: string) {
   return { type: 'image_url', image_url: { url: `data:;base64,${bytes.toString('base64')}` } } as const;
 }
 
-/** What a conversation begins with. */
 export function systemMessages(text: string | undefined): ChatCompletionRequest['messages'][number][] {
   return text === undefined ? [] : [{ role: 'system', content: text }];
 }

@@ -7,7 +7,6 @@ import { text, wrongUsage } from './arguments.ts';
 
 type Config = { readonly runtime: RuntimeOptions; readonly server: ServeOptions };
 
-/** The option. */
 export const CONFIG = text('FILE', 'options of the runtime and of the server as JSON; flags win over it');
 
 /** Reads it. The options are checked where they are used. */

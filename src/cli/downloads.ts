@@ -28,7 +28,6 @@ export const pull = command({
   },
 });
 
-/** Lists, deletes and checks downloads. */
 export const downloads = command({
   name: 'downloads',
   words: '[action] [uri...]',

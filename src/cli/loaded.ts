@@ -6,7 +6,6 @@ import { command, text, wrongUsage } from './arguments.ts';
 import { JSON_FLAG } from './model-arguments.ts';
 import { printResult } from './terminal.ts';
 
-/** Asks a server what it has loaded. */
 export const ps = command({
   name: 'ps',
   about: 'what a server has loaded',

@@ -10,7 +10,6 @@ const PAGING = {
   order: text('ORDER', 'asc or desc'),
 } as const;
 
-/** Lists, shows, registers and deletes models. */
 export const models = command({
   name: 'models',
   words: '[action] [model]',

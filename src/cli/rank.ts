@@ -6,7 +6,6 @@ import { printResult, readAll, type Terminal } from './terminal.ts';
 const FLAGS = { model: MODEL, ...COMMON } as const;
 const PAIR_FLAGS = { instruction: text('TEXT', 'what makes a text fit'), ...FLAGS } as const;
 
-/** Orders texts by how well they fit a query. */
 export const rerank = command({
   name: 'rerank',
   words: '<query> [text...]',
@@ -26,7 +25,6 @@ export const rerank = command({
   },
 });
 
-/** Compares a text with others. */
 export const score = command({
   name: 'score',
   words: '<text> [others...]',
@@ -43,7 +41,6 @@ export const score = command({
   },
 });
 
-/** Labels texts. */
 export const classify = command({
   name: 'classify',
   words: '[text...]',

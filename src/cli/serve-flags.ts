@@ -2,7 +2,6 @@
 import type { RuntimeOptions } from '../index.ts';
 import { type Given, number, text, texts, toOptions, wrongUsage } from './arguments.ts';
 
-/** The flags. */
 export const SERVE_FLAGS = {
   alias: texts('NAME=MODEL', 'a name of a model; may be repeated'),
   adapter: texts('NAME=FILE', 'a name of an adapter on the one --model; may be repeated'),

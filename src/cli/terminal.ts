@@ -3,24 +3,20 @@ import type { Readable, Writable } from 'node:stream';
 import { onAbort, pending } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 
-/** Streams of a command. */
 export type Terminal = {
   readonly input: Readable;
   readonly output: Writable;
   readonly errors: Writable;
 };
 
-/** Writes a line of text. */
 export function print(terminal: Terminal, text: string): void {
   terminal.output.write(`${text}\n`);
 }
 
-/** Writes a value as JSON. */
 export function printJson(terminal: Terminal, value: unknown): void {
   print(terminal, JSON.stringify(value, null, 2));
 }
 
-/** Writes rows in aligned columns. */
 export function printTable(terminal: Terminal, rows: readonly (readonly string[])[]): void {
   const widths: number[] = [];
   for (const row of rows)
@@ -46,7 +42,6 @@ export function printResult(
   else printTable(terminal, rows);
 }
 
-/** The whole input. */
 export async function readAll(input: Readable): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of input) chunks.push(Buffer.from(chunk as Uint8Array));

@@ -5,7 +5,6 @@ import { printJson } from './terminal.ts';
 
 const { system: _, ...SETTINGS } = SAMPLING;
 
-/** Writes the transcript of one file. */
 export const transcribe = command({
   name: 'transcribe',
   words: '<sound>',

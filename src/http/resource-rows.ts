@@ -8,14 +8,10 @@ import {
   validateModelCreateRequest,
 } from '../protocol/index.ts';
 
-/** Where registered models are. */
 export const MODELS = '/v1/preview/models';
-/** Where training jobs are. */
 export const JOBS = '/v1/preview/training-jobs';
-/** Where training runs are. */
 export const RUNS = '/v1/training/runs';
 
-/** Parts of a service. */
 export type ResourceName = 'models' | 'checkpoints' | 'trainingJobs' | 'trainingRuns';
 
 /** A method gets the id in the path, if there is one, then what `check` gives of the body or of a `GET`'s query, then the call's options. */

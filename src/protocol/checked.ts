@@ -3,7 +3,6 @@ import type { LogRequest } from './generated/request-types.ts';
 
 declare const checked: unique symbol;
 
-/** A request without faults. */
 export type Checked<Request> = Request & { readonly [checked]: true };
 
 /** A checked log request with its split filled in. */

@@ -12,7 +12,6 @@ import { readingInput } from './validate.ts';
 /** A prompt, and the caller's path of it. */
 export type GivenPrompt = { readonly path: string; readonly content: string | readonly number[] };
 
-/** A valid request. */
 export type ValidTextCompletionRequest = {
   /** How each prompt is continued. Its messages are empty; `n` is `best_of`. */
   readonly chat: ValidChatRequest;

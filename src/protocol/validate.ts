@@ -97,7 +97,6 @@ export function withDefaults<Name extends keyof Arguments & keyof Complete>(
   return fills[name]((given ?? {}) as never) as Complete[Name];
 }
 
-/** Checks an input against its schema. */
 export function schemaFaults(
   name: RequestName | keyof Arguments,
   input: unknown,

@@ -7,7 +7,6 @@ import type { Parts } from './report-parts.ts';
 /** Scripts of the page, in order of their imports. */
 const SCRIPTS = ['elements.js', 'charts.js', 'tables.js', 'conversation.js', 'trajectories.js', 'main.js'];
 
-/** The page of a run. */
 export async function toHtml(data: ReportData, { splits, parts }: Parts): Promise<string> {
   const page = new URL('../report/page/', import.meta.url);
   const [html, style, ...scripts] = await Promise.all(

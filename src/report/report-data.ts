@@ -13,7 +13,6 @@ export type Curves = {
   readonly values: Readonly<Record<string, readonly (number | null)[]>>; // name -> (steps)
 };
 
-/** The data of the page. */
 export type ReportData = {
   readonly model: Model;
   readonly run: RunRecord;

@@ -55,7 +55,6 @@ export type ShownGroup = {
   readonly place: number;
 };
 
-/** The trajectories of one split. */
 export type ShownSplit = {
   readonly split: string;
   readonly trajectories: number;
@@ -66,7 +65,6 @@ export type ShownSplit = {
 /** The splits of a run, and the parts with their trajectories: base64 of gzip of JSON, each a list of groups. */
 export type Parts = { readonly splits: readonly ShownSplit[]; readonly parts: readonly string[] };
 
-/** Reads the trajectories of a run. */
 export async function readParts(store: Store, modelId: string): Promise<Parts> {
   const { splits } = await store.runs.readCommitted(modelId);
   const names = Object.keys(splits).sort();

@@ -2,10 +2,8 @@
 import type { AnswerStream } from '../answer/index.ts';
 import { bufferedIterator } from '../common/index.ts';
 
-/** Writes the parts of another API. */
 export type PartWriter<Chunk, Part> = {
   push(chunk: Chunk): Part[];
-  /** The last parts. */
   finish(): Part[];
   /** Parts before the error of an answer that fails. Absent: none. */
   fail?(error: unknown): Part[];

@@ -30,7 +30,6 @@ export type WireError = {
   readonly detail?: readonly ErrorDetail[];
 };
 
-/** The error object of an error. */
 export function toWireError(error: OnpolicyError): WireError {
   const { param, code, status, detail } = error;
   const isOverflow = code === 'CONTEXT_OVERFLOW';

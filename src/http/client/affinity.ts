@@ -40,7 +40,6 @@ export class Affinity<Member> {
     return null;
   }
 
-  /** Assigns a conversation to a member. */
   note(digests: readonly string[], member: Member): void {
     for (const digest of digests) {
       this.#members.delete(digest);

@@ -9,7 +9,6 @@ import {
   withDefaults,
 } from '../../protocol/index.ts';
 
-/** Options of `connect` with all defaults. */
 export type ClientSettings = Complete['ConnectOptions'];
 
 /** Fills defaults in. Throws `INVALID_REQUEST` for an unknown option or a wrong value. */

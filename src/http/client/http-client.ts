@@ -3,7 +3,6 @@ import http from 'node:http';
 import https from 'node:https';
 import { urlToHttpOptions } from 'node:url';
 
-/** A request. */
 export type HttpRequest = {
   /** Below the server's base URL, with its query. */
   readonly path: string;
@@ -14,7 +13,6 @@ export type HttpRequest = {
   readonly headers?: Headers | undefined;
 };
 
-/** A sent request. */
 export type SentRequest = {
   /** Rejects with the network's error, or with the reason of {@link SentRequest.stop}. */
   readonly response: Promise<HttpResponse>;
@@ -168,7 +166,6 @@ function toHttpResponse({ status, headers, body }: Response): HttpResponse {
 
 async function* emptyBody(): AsyncGenerator<Uint8Array> {}
 
-/** A whole body as text. */
 export async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
   const parts: Uint8Array[] = [];
   for await (const part of body) parts.push(part);

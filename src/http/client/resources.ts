@@ -10,7 +10,6 @@ import type { CallOptions, Service, TrainingRunsResource } from '../../service.t
 import { JOBS, MODELS, RESOURCE_ROWS, type ResourceName, type ResourceRow, RUNS } from '../resource-rows.ts';
 import type { RetryingClient } from './retrying-client.ts';
 
-/** The resources of a service. */
 export type Resources = Pick<Service, Exclude<ResourceName, 'trainingRuns'>> & {
   readonly trainingRuns: TrainingRunsResource;
 };
@@ -93,7 +92,6 @@ function withId(path: string, id: string): string {
   return path.replace('{id}', () => encodeURIComponent(id));
 }
 
-/** The query of a URL. */
 function inUrl(query: object | undefined): string {
   const given = Object.entries(query ?? {}).filter(([, value]) => value !== undefined && value !== null);
   const text = new URLSearchParams(given.map(([key, value]): [string, string] => [key, String(value)]));

@@ -15,7 +15,6 @@ import {
   textOf,
 } from './http-client.ts';
 
-/** One call of an endpoint. */
 export type RemoteCall = {
   readonly method: 'GET' | 'POST' | 'DELETE';
   /** Below the base URL, with its query. */
@@ -60,7 +59,6 @@ export class RetryingClient {
     this.#client = fetch ? fetchClient(baseUrl, all, fetch) : nodeClient(baseUrl, all);
   }
 
-  /** The parsed JSON of a response. */
   async json<T>(call: RemoteCall): Promise<T> {
     const text = await readAll(await this.open(call));
     try {
@@ -88,7 +86,6 @@ export class RetryingClient {
     this.#client.close();
   }
 
-  /** Throws `CLOSED` once it is closed. */
   requireOpen(): void {
     if (this.#isClosed) throw closedError();
   }
@@ -147,7 +144,6 @@ export class RetryingClient {
   }
 }
 
-/** The whole body of a response. */
 export async function readAll({ response, toError, end }: OpenResponse): Promise<string> {
   try {
     return await textOf(response.body);

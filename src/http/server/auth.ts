@@ -6,7 +6,6 @@ import type { HandlerSettings } from './handler-options.ts';
 import { ClientLimits } from './token-limits.ts';
 import type { WireRequest } from './wire.ts';
 
-/** Who asks. */
 export type Client = {
   readonly scopes: readonly Scope[];
   /** The same for all requests of one client, also of another server with the same token. */

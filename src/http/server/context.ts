@@ -42,7 +42,6 @@ export type RequestContext = {
   readonly beginStream: () => (outcome: Outcome) => void;
 };
 
-/** Answers the requests of one endpoint. */
 export type EndpointHandler = (context: RequestContext) => Promise<WireResponse>;
 
 /** The error of a service that lacks what an endpoint needs. */

@@ -13,7 +13,6 @@ export function corsHeaders({ header }: WireRequest, origins: readonly string[])
   };
 }
 
-/** The response to a preflight request. */
 export function preflight(
   request: WireRequest,
   methods: readonly string[],

@@ -59,7 +59,6 @@ export function checkHandlerOptions(options: HandlerOptions): HandlerSettings {
   return withTokens(withDefaults('HandlerOptions', checkArguments('HandlerOptions', options)));
 }
 
-/** Brings tokens into their one form. */
 export function withTokens(settings: Complete['HandlerOptions']): HandlerSettings {
   const tokens = settings.tokens.map((entry) =>
     withDefaults('Token', typeof entry === 'string' ? { token: entry } : entry),

@@ -16,7 +16,6 @@ export class RequestMetrics {
   readonly #durations = new Map<string, Histogram>(); // by endpoint
   #active = 0;
 
-  /** Counts the start of a request. */
   begin(): void {
     this.#active += 1;
   }

@@ -66,7 +66,6 @@ export function namedModels({ service, settings }: Pick<RequestContext, 'service
   return [...new Set([...(service.servedModels?.() ?? []), ...settings.models, ...adapters])];
 }
 
-/** Whether it is a path or a download, not the name of a model. */
 function namesFile(model: string): boolean {
   return /[/\\:]|\.gguf$/i.test(model);
 }

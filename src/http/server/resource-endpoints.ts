@@ -4,7 +4,6 @@ import type { ResourceName, ResourceRow } from '../resource-rows.ts';
 import { type EndpointHandler, queryOf, type RequestContext, unsupported } from './context.ts';
 import { json } from './wire.ts';
 
-/** The endpoint of a row. */
 export function resourceEndpoint([resource, name, method, path, , check]: ResourceRow): EndpointHandler {
   return async (context) => {
     const { id, call, validation } = context;

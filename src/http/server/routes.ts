@@ -22,7 +22,6 @@ import * as runs from './training-run-endpoints.ts';
 import { createTranscription } from './transcription-endpoints.ts';
 import { json, text } from './wire.ts';
 
-/** One endpoint. */
 export type Endpoint = {
   readonly method: string;
   /** Path pattern; `{id}` matches any segment. */
@@ -110,7 +109,6 @@ const ROWS: readonly Row[] = [
   ['GET', '/v1/training/requests/{id}', ['train'], runs.retrieveTrainingResult],
 ];
 
-/** All endpoints. */
 export const endpoints: readonly Endpoint[] = ROWS.map(([method, path, scopes, handle]) => ({
   method,
   path,
@@ -119,7 +117,6 @@ export const endpoints: readonly Endpoint[] = ROWS.map(([method, path, scopes, h
   form: formOf(path),
 }));
 
-/** The endpoints at a path. */
 export type Found = {
   /** One per method; empty for an unknown path. */
   readonly endpoints: readonly Endpoint[];

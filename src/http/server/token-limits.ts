@@ -35,7 +35,6 @@ class Bucket {
   }
 }
 
-/** The limits of one client. */
 export class ClientLimits {
   readonly #requests: Bucket | null;
   readonly #tokens: Bucket | null;

@@ -4,7 +4,6 @@ import type { ErrorCode, OnpolicyError } from '../../errors.ts';
 import { CODE_HEADER, type ErrorForm, toErrorBody } from '../../wires/index.ts';
 import type { EventStream } from './event-stream.ts';
 
-/** A request. */
 export type WireRequest = {
   readonly method: string;
   readonly url: URL;
@@ -17,7 +16,6 @@ export type WireRequest = {
   readonly onLeave: (callback: () => void) => () => void;
 };
 
-/** The body of a request. */
 export type WireBody = {
   /** Passes each part to `onPart` as it arrives. Rejects when the body breaks off, and with what `onPart` throws. */
   readonly read: (onPart: (part: Uint8Array) => void) => Promise<void>;
@@ -27,7 +25,6 @@ export type WireBody = {
   readonly stop: () => void;
 };
 
-/** A response. */
 export type WireResponse = {
   readonly status: number;
   /** Names in lower case. */
@@ -35,12 +32,10 @@ export type WireResponse = {
   readonly body: string | EventStream;
 };
 
-/** A response of JSON. */
 export function json(body: unknown, status = 200, headers: Record<string, string> = {}): WireResponse {
   return { status, headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) };
 }
 
-/** A response of plain text. */
 export function text(body: string): WireResponse {
   return { status: 200, headers: { 'content-type': 'text/plain; charset=utf-8' }, body };
 }
@@ -57,7 +52,6 @@ const PASSING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'TIMEOUT',
 ]);
 
-/** The response for an error. */
 export function errorResponse(error: OnpolicyError, form: ErrorForm): WireResponse {
   const { status, body } = toErrorBody(error, form);
   const headers: Record<string, string> = { [CODE_HEADER]: error.code };

@@ -16,7 +16,6 @@ export function adapterFaults(adapters: readonly Adapter[] | null | undefined): 
   );
 }
 
-/** The rules. */
 export const adapterRules: readonly ChatRule[] = [
   {
     name: 'an adapter has a model or a file',

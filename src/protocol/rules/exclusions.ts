@@ -44,7 +44,6 @@ function exclude(mode: Field, what: string, rows: readonly Row[]): ChatRule[] {
   );
 }
 
-/** The rules. */
 export const exclusionRules: readonly ChatRule[] = [
   contradiction(
     'beam search without seed',

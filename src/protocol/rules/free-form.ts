@@ -20,7 +20,6 @@ const FIELDS = [
   'kv_transfer_params',
 ] as const;
 
-/** Rules about free-form data. */
 export const freeFormRules: readonly ChatRule[] = [
   ...FIELDS.map(
     (field): ChatRule => ({

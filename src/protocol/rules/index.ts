@@ -22,7 +22,6 @@ const servingRules: readonly ChatRule[] = [
   },
 ];
 
-/** Every rule. */
 export const chatRules: readonly ChatRule[] = [
   ...samplingRules,
   ...reportingRules,

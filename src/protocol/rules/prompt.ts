@@ -5,7 +5,6 @@ import { fault } from '../faults.ts';
 import { callsOf, oldCallOf } from '../normalize-message.ts';
 import { type ChatRule, conflict, contradiction } from './rule.ts';
 
-/** Rules about the prompt. */
 export const promptRules: readonly ChatRule[] = [
   contradiction(
     'a continued message needs no new one',

@@ -3,7 +3,6 @@ import type { ErrorDetail } from '../../errors.ts';
 import { fault } from '../faults.ts';
 import { type ChatRule, contradiction } from './rule.ts';
 
-/** Rules about reporting. */
 export const reportingRules: readonly ChatRule[] = [
   contradiction(
     'top_logprobs need logprobs',

@@ -7,7 +7,6 @@ import { type ChatRule, conflict, contradiction } from './rule.ts';
 const MAX_TOKEN_ID = 2 ** 31 - 1;
 const TOKEN_ID = /^(0|[1-9]\d{0,9})$/;
 
-/** Rules about sampling. */
 export const samplingRules: readonly ChatRule[] = [
   contradiction(
     'greedy decoding gives one answer',

@@ -7,7 +7,6 @@ import { type ChatRule, contradiction } from './rule.ts';
 
 /** Fields that constrain. */
 const KINDS = ['json', 'regex', 'choice', 'grammar', 'json_object', 'structural_tag'] as const;
-/** One of them. */
 export type ConstraintKind = (typeof KINDS)[number];
 
 /** The fields that constrain; of these at most one may be given. `json_object: false` is not given. */
@@ -30,7 +29,6 @@ const TEXT_CHECKS: readonly (readonly [keyof StructuredOutputs, string, (text: s
   ['whitespace_pattern', 'a regular expression without NUL characters', (text) => !text.includes('\0')],
 ];
 
-/** Rules about constraints on the answer. */
 export const structuredRules: readonly ChatRule[] = [
   {
     name: 'one constraint at a time',

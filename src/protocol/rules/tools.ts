@@ -7,7 +7,6 @@ import { type ChatRule, contradiction } from './rule.ts';
 
 type Named = Parameters<typeof nameOf>[0];
 
-/** Rules about tools. */
 export const toolRules: readonly ChatRule[] = [
   contradiction(
     'tool_choice needs tools',

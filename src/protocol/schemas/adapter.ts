@@ -11,7 +11,6 @@ const inPlace = s.flagOrNull(
   'Replaces an adapter of this name; requests that run finish with that one.',
 );
 
-/** Definitions of adapters. */
 export const adapterDefinitions: s.Definitions = {
   Adapter: s.object('A LoRA adapter of a request.', [], {
     model: s.stringOrNull(

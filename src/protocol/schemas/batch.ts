@@ -20,7 +20,6 @@ export const BATCH_URLS = [
   '/v1/classify',
 ] as const;
 
-/** Definitions of requests. */
 export const batchRequestDefinitions: s.Definitions = {
   BatchRequest: s.object('Asks a server for a batch, as OpenAI does.', ['input_file_id', 'endpoint'], {
     input_file_id: s.string('The file of rows.', { minLength: 1 }),
@@ -35,7 +34,6 @@ export const batchRequestDefinitions: s.Definitions = {
   }),
 };
 
-/** Definitions of these options. */
 export const batchDefinitions: s.Definitions = {
   BatchUrl: s.oneOf('Where a row would be sent to over HTTP.', [...BATCH_URLS]),
   BatchOptions: {

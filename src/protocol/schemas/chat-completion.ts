@@ -235,7 +235,6 @@ export const FIELD_GROUPS: Readonly<Record<string, Fields>> = {
   },
 };
 
-/** Definitions of the chat completion request. */
 export const chatCompletionDefinitions: s.Definitions = {
   ChatCompletionRequest: s.object(
     'A chat completion request, the same in process and over HTTP. `undefined` counts as absent everywhere.',

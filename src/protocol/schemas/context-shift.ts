@@ -1,7 +1,6 @@
 /** Fields of requests whose answers may grow beyond the context. */
 import * as s from './schema.ts';
 
-/** The fields, by name. */
 export const CONTEXT_SHIFT = {
   context_shift: s.booleanOrNull(
     'When the context is full, drops the oldest tokens after the first `n_keep` and continues, both for a prompt that is too long and during an answer. `context_shift` of a choice reports what was dropped.',

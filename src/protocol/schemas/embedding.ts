@@ -2,7 +2,6 @@
 import { chatFields } from './messages.ts';
 import * as s from './schema.ts';
 
-/** Definitions of embeddings. */
 export const embeddingDefinitions: s.Definitions = {
   EmbeddingRequest: s.object('A request for embeddings, the same in process and over HTTP.', ['input'], {
     input: s.textsOrIds('What to embed: a text, token ids, or a list of either. Each gets a vector.'),

@@ -85,7 +85,6 @@ const handlerProperties: Record<string, s.Schema> = {
   ),
 };
 
-/** Definitions of these options. */
 export const httpDefinitions: s.Definitions = {
   Scope: s.oneOf(
     'What a token allows: completions, training, reading what is stored, or everything (`admin`), deletion included.',

@@ -32,7 +32,6 @@ import { transcriptionDefinitions } from './transcription.ts';
 /** Fields of a chat completion request by what they are about. */
 export const fieldGroups = FIELD_GROUPS;
 
-/** Every definition by name. */
 export const definitions: Definitions = {
   ...chatCompletionDefinitions,
   ...logitsProcessorDefinitions,
@@ -58,7 +57,6 @@ export const definitions: Definitions = {
   ...batchRequestDefinitions,
 };
 
-/** Definitions of arguments of functions, which no request has. Their types go into a file of their own. */
 export const argumentDefinitions: Definitions = {
   ...rlDefinitions,
   ...rolloutDefinitions,

@@ -11,7 +11,6 @@ function number(
   return s.numberOrNull(description, { default: byDefault, maximum: LARGEST, ...bounds });
 }
 
-/** Fields by name. */
 export const llamaSamplers: NonNullable<s.Schema['properties']> = {
   typical_p: number(
     'Locally typical sampling: samples only from the tokens whose surprise is closest to the entropy, until their probabilities exceed this. 1 is off.',

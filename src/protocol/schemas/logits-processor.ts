@@ -1,7 +1,6 @@
 /** Logits processors that a request names. */
 import * as s from './schema.ts';
 
-/** Definitions of logits processors. */
 export const logitsProcessorDefinitions: s.Definitions = {
   LogitsProcessorItem: {
     type: ['string', 'object'],

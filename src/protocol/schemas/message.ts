@@ -73,7 +73,6 @@ function urlPart(type: string): s.Schema {
   };
 }
 
-/** Definitions of messages. */
 export const messageDefinitions: s.Definitions = {
   Message: {
     description: 'A message of the chat. Every role is accepted; the chat template decides how it is used.',

@@ -168,7 +168,6 @@ const ownFields: NonNullable<s.Schema['properties']> = {
   ...chatFields(...EXTRA_FIELDS),
 };
 
-/** Definitions of these requests. */
 export const messagesDefinitions: s.Definitions = {
   MessageRequest: s.object(
     'A request of the messages API, the same in process and over HTTP.',

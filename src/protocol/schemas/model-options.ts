@@ -35,7 +35,6 @@ export const PATH = '^[^\\0]+$';
 const above0 = (description: string): s.Schema => s.number(description, { exclusiveMinimum: 0 });
 const text = (description: string): s.Schema => s.string(description);
 
-/** Definitions of these options. */
 export const modelOptionDefinitions: s.Definitions = {
   ServingLimits: s.object("Limits of one model's engine.", [], limits),
   CacheType: s.oneOf(

@@ -10,7 +10,6 @@ const GGUF_TYPES = [
   ...['q4_0', 'iq4_nl', 'iq4_xs', 'q3_k_l', 'q3_k_m', 'q3_k_s', 'q2_k'],
 ];
 
-/** Definitions of these requests. */
 export const modelDefinitions: s.Definitions = {
   ModelCreateRequest: s.object('Registers a model that can be trained.', ['base_model'], {
     base_model: s.string('What it starts from: a path, an `hf:` URI or an alias.', { minLength: 1 }),

@@ -79,7 +79,6 @@ const answer: NonNullable<s.Schema['properties']> = {
   shift: noEffect,
 };
 
-/** Definitions of these requests. */
 export const ollamaDefinitions: s.Definitions = {
   OllamaChatRequest: s.object('The body of `POST /api/chat`.', [], {
     ...answer,

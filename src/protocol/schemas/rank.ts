@@ -31,7 +31,6 @@ const instruction = s.stringOrNull(
   'What makes a document fit, for models whose prompt has an instruction, such as Qwen3-Reranker. Absent: the one they were mostly trained with.',
 );
 
-/** Definitions of these requests. */
 export const rankDefinitions: s.Definitions = {
   RerankRequest: s.object('Documents to order by how well they fit a query.', ['query', 'documents'], {
     query: s.string('The query.'),

@@ -41,7 +41,6 @@ function item(
 
 const callId: s.Schema = s.string('Id that the result refers to.');
 
-/** Their definitions. */
 export const responseHistoryDefinitions: s.Definitions = {
   ResponseHostedCallItem: item(
     'ResponseHostedCallItem',

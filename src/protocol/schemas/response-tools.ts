@@ -7,7 +7,6 @@ export const noEffect = s.acceptedFrom('OpenAI');
 /** Where a tool is found. */
 export const namespace = s.stringOrNull('The namespace of the tool; absent or null: it has none.');
 
-/** Their definitions. */
 export const responseToolDefinitions: s.Definitions = {
   ResponseTool: s.kinds('What the model may call.', {
     function: 'ResponseFunctionTool',

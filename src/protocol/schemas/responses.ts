@@ -166,7 +166,6 @@ const items: s.Definitions = {
   }),
 };
 
-/** Definitions of these requests. */
 export const responsesDefinitions: s.Definitions = {
   ResponseRequest: s.object('A request of the responses API, the same in process and over HTTP.', ['input'], {
     input: {

@@ -77,7 +77,6 @@ const adapterProperties = {
   },
 } satisfies Record<string, s.Schema>;
 
-/** Definitions of these arguments. */
 export const rlDefinitions: s.Definitions = {
   ScoredTrajectory: s.shape(
     'What one trajectory brings: its reward, and how many of its tokens are trained on.',

@@ -42,7 +42,6 @@ function rewardArguments(
 
 const above0 = (description: string): s.Schema => s.number(description, { exclusiveMinimum: 0 });
 
-/** Definitions of these options. */
 export const rolloutDefinitions: s.Definitions = {
   GatherOptions: s.options('Options of `gatherTrajectoryGroups`.', [], gatherProperties),
   JudgeOptions: s.options('Options of `judge`.', ['service'], {

@@ -33,7 +33,6 @@ const gpu: s.Schema = s.ref('Gpu', 'Which device computes. `auto`: the best one 
 const { contextSize, kvTokens, maxSequences, maxBatchTokens } = runtimeLimits;
 const { cacheType, slidingWindow } = modelOptionDefinitions['ModelOptions']!.properties!;
 
-/** Definitions of these options. */
 export const runtimeDefinitions: s.Definitions = {
   Gpu: s.oneOf('Which device computes. `auto`: the best one with its package and driver installed.', [
     'auto',

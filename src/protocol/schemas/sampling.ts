@@ -8,7 +8,6 @@ export const MAX_CHOICES = 16_384;
 const LEAST_FACTOR = 1e-37;
 const LARGEST_FACTOR = 1e38;
 
-/** The fields, by name. */
 export const sampling: NonNullable<s.Schema['properties']> = {
   temperature: s.numberOrNull(
     'Divides the logits before sampling; 0 always takes the best token. Absent: the value in the model, otherwise 1.',

@@ -60,17 +60,14 @@ export function ref(name: string, description?: string, more: More = {}): Schema
   return { $ref: `#/$defs/${name}`, ...(description === undefined ? {} : { description }), ...more };
 }
 
-/** One of some values. */
 export function oneOf(description: string, values: NonNullable<Schema['enum']>, more: More = {}): Schema {
   return { description, enum: values, ...more };
 }
 
-/** A list. */
 export function list(description: string, items: Schema, more: More = {}): Schema {
   return { description, type: 'array', items, ...more };
 }
 
-/** A list, or null. */
 export function listOrNull(description: string, items: Schema, more: More = {}): Schema {
   return { description, type: ['array', 'null'], items, ...more };
 }
@@ -92,7 +89,6 @@ export function objectOrNull(description: string, properties: NonNullable<Schema
   return object(description, [], properties, { type: ['object', 'null'] });
 }
 
-/** Options of a function. */
 export function options(
   description: string,
   required: readonly string[],
@@ -133,17 +129,14 @@ export function variant(
   return branch(description, ['type', ...required], { type: kind, ...properties });
 }
 
-/** A text. */
 export function string(description: string, more: More = {}): Schema {
   return { description, type: 'string', ...more };
 }
 
-/** A number. */
 export function number(description: string, more: More = {}): Schema {
   return { description, type: 'number', ...more };
 }
 
-/** True or false. */
 export function boolean(description: string, more: More = {}): Schema {
   return { description, type: 'boolean', ...more };
 }
@@ -153,22 +146,18 @@ function orNull(type: SchemaType, description: string, more: More = {}): Schema 
   return { description, ...more, type: [type, 'null'] };
 }
 
-/** A text, or null. */
 export function stringOrNull(description: string, more?: More): Schema {
   return orNull('string', description, more);
 }
 
-/** A number, or null. */
 export function numberOrNull(description: string, more?: More): Schema {
   return orNull('number', description, more);
 }
 
-/** An integer, or null. */
 export function integerOrNull(description: string, more?: More): Schema {
   return orNull('integer', description, more);
 }
 
-/** True, false or null. */
 export function booleanOrNull(description: string, more?: More): Schema {
   return orNull('boolean', description, more);
 }
@@ -178,12 +167,10 @@ export function flagOrNull(isOn: boolean, description: string): Schema {
   return orNull('boolean', description, { default: isOn });
 }
 
-/** A single value. */
 export function constant(description: string, value: string): Schema {
   return { description, const: value };
 }
 
-/** Any JSON object, or null. */
 export function jsonObject(description: string): Schema {
   return { description, type: ['object', 'null'], tsType: 'JsonObject | null' };
 }
@@ -224,12 +211,10 @@ export function byField(
   return { ...chain, tsType: names.join(' | ') };
 }
 
-/** An integer from `least` up. */
 export function integer(description: string, least: number, more: Schema = {}): Schema {
   return { description, type: 'integer', minimum: least, maximum: Number.MAX_SAFE_INTEGER, ...more };
 }
 
-/** A boolean with a default. */
 export function flag(isOn: boolean, description: string): Schema {
   return { description, type: 'boolean', default: isOn };
 }

@@ -6,7 +6,6 @@ export const DRAFT_METHODS = ['ngram', 'suffix', 'draft', 'mtp'] as const;
 /** Most drafts of one step, and most tokens that a draft may have to stand behind. */
 export const MAX_DRAFTS = 32;
 
-/** Definitions of speculation. */
 export const speculationDefinitions: s.Definitions = {
   Speculation: {
     ...s.when({ type: 'object' }, s.ref('SpeculationSettings'), {

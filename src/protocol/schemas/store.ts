@@ -1,7 +1,6 @@
 /** Options of what is kept on disk: runs, reports, checkpoints. */
 import * as s from './schema.ts';
 
-/** Definitions of these options. */
 export const storeDefinitions: s.Definitions = {
   PruneRequest: s.object('Which checkpoints to keep.', ['keep'], {
     keep: { description: 'Number of the best to keep.', type: 'integer', minimum: 1 },

@@ -4,7 +4,6 @@ import * as s from './schema.ts';
 /** The name that `structured_outputs._backend` may have. */
 export const STRUCTURED_BACKEND = 'onpolicy';
 
-/** Definitions of constraints. */
 export const structuredDefinitions: s.Definitions = {
   StructuredOutputs: s.objectOrNull(
     'A constraint that every answer fulfils. At most one of json, regex, choice, grammar, json_object and structural_tag.',
@@ -109,7 +108,6 @@ export const structuredDefinitions: s.Definitions = {
 
 const outputs = structuredDefinitions['StructuredOutputs']!.properties!;
 
-/** Definitions of arguments of `onpolicy/structured`. */
 export const specificationDefinitions: s.Definitions = {
   ConstraintSpec: s.object(
     'The `structured_outputs` of a request: exactly one of the first six fields, and options for JSON.',

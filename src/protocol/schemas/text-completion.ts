@@ -24,7 +24,6 @@ const prompt = s.textsOrIds(
   'What to continue: a text, token ids, or a list of either. Each prompt of a list has its own `n` choices, in order. The text of a special token is read as that token.',
 );
 
-/** Definitions of the text completion request. */
 export const textCompletionDefinitions: s.Definitions = {
   TextCompletionRequest: s.object(
     'A text completion request, the same in process and over HTTP. `undefined` counts as absent everywhere.',

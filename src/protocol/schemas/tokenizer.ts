@@ -3,7 +3,6 @@ import * as s from './schema.ts';
 
 const model: s.Schema = s.stringOrNull('Whose tokenizer. Absent, null or empty: the default model.');
 
-/** Definitions of these requests. */
 export const tokenizerDefinitions: s.Definitions = {
   TokenizeBody: s.object(
     'A text to be turned into tokens. A body with `messages` is a chat completion request instead.',

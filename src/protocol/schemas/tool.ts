@@ -153,5 +153,4 @@ const choices: s.Definitions = {
   },
 };
 
-/** Definitions of tools. */
 export const toolDefinitions: s.Definitions = { ...toolKinds, ...calls, ...choices };

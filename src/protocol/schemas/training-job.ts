@@ -18,7 +18,6 @@ export const modelId: s.Schema = s.string('Id of the model.', {
   bounds: 'a UUID',
 });
 
-/** Definitions of the training job request. */
 export const trainingJobDefinitions: s.Definitions = {
   TrainingJobRequest: s.object(
     'Trains a model on groups of trajectories: one step, one new checkpoint.',

@@ -31,7 +31,6 @@ const step = {
   }),
 } satisfies Record<string, s.Schema>;
 
-/** Definitions of these requests. */
 export const trainingRunDefinitions: s.Definitions = {
   TrainingRunRequest: s.object('Opens a training run.', ['model'], {
     model: s.string('A registered model, by id or name, or what a new one starts from.', { minLength: 1 }),

@@ -14,7 +14,6 @@ function tokenIds(description: string): s.Schema {
 
 const policyVersion: s.Schema = { type: ['integer', 'null'], minimum: 0 };
 
-/** Definitions of trajectories. */
 export const trajectoryDefinitions: s.Definitions = {
   TrajectoryGroup: s.object(
     'Attempts at the same task. Advantages compare them with each other.',

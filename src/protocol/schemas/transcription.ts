@@ -5,7 +5,6 @@ import * as s from './schema.ts';
 /** Forms of a transcript that have the times of its words. */
 export const TIMED_FORMATS = ['verbose_json', 'srt', 'vtt', 'diarized_json'] as const;
 
-/** Definitions of transcripts. */
 export const transcriptionDefinitions: s.Definitions = {
   TranscriptionRequest: s.object(
     'A request for a transcript of a sound, the same in process and over HTTP, where it is a form.',

@@ -17,7 +17,6 @@ import {
 
 import { clientTool } from './client-tools.ts';
 
-/** A translated request. */
 export type TranslatedChat = { readonly chat: ChatCompletionRequest; readonly paths: PathTranslation };
 
 /** Translates. An assistant message at the end is left open, so that the answer continues it. */

@@ -25,7 +25,6 @@ export function toMessage({ id, model, choices, usage }: ChatCompletion, isFull:
   };
 }
 
-/** A message without content. */
 export function emptyMessage(chatId: string, model: string): Omit<MessageResponse, 'usage'> {
   return {
     id: `msg_${chatId.replace(/^chatcmpl-/, '')}`,
@@ -41,7 +40,6 @@ export function emptyMessage(chatId: string, model: string): Omit<MessageRespons
   };
 }
 
-/** Why an answer ended. */
 export function endOf(
   finish: FinishReason,
   stop: number | string | null | undefined,

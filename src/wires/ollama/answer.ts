@@ -31,7 +31,6 @@ const asResponse: Form<OllamaGeneratePart> = ({ content, thinking }: Piece) => (
   ...(thinking ? { thinking } : {}),
 });
 
-/** Answers the messages of a chat. */
 export async function answerChat(
   service: Pick<Completions, 'createCompletion'>,
   asked: OllamaChatRequest,
@@ -99,7 +98,6 @@ export async function wholeOf<Whole extends Part>(stream: AnswerStream<Whole>): 
   return { ...last!, ...shown, ...(logprobs.length > 0 ? { logprobs } : {}) };
 }
 
-/** The vectors of texts. */
 export async function embedTexts(
   service: Pick<Completions, 'createEmbeddings'>,
   asked: OllamaEmbedRequest,

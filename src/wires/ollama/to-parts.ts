@@ -13,7 +13,6 @@ import type {
 } from '../../protocol/index.ts';
 import { translate } from '../translate.ts';
 
-/** What is new of an answer. */
 export type Piece = {
   readonly content: string;
   readonly thinking?: string;
@@ -26,7 +25,6 @@ export type Form<Part extends OllamaPart> = (piece: Piece) => Omit<Part, keyof O
 /** Milliseconds of a clock: when the request came, and when its model was there. */
 export type Times = { readonly began: number; readonly loaded: number };
 
-/** The parts of a stream. */
 export function toParts<Part extends OllamaPart>(
   chunks: AnswerStream<ChatCompletionChunk> | AnswerStream<TextCompletionChunk>,
   model: string,
@@ -146,7 +144,6 @@ function toObject(text: string): JsonObject | null {
   return typeof value === 'object' && value !== null ? (value as JsonObject) : null;
 }
 
-/** Milliseconds in nanoseconds. */
 export function nanoseconds(ms: number): number {
   return Math.max(0, Math.round(ms * 1e6));
 }

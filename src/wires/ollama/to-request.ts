@@ -14,12 +14,10 @@ import {
   type ToolCall,
 } from '../../protocol/index.ts';
 
-/** A translated request. */
 export type Translated<Request> = { readonly request: Request; readonly paths: PathTranslation };
 
 type Answered = OllamaChatRequest | OllamaGenerateRequest;
 
-/** The messages of a chat. */
 export function toChat(asked: OllamaChatRequest): Translated<ChatCompletionRequest> {
   const paths = pathsOf(asked);
   const { tools, messages } = asked;

@@ -14,7 +14,6 @@ import { idOf, PREFIXES } from './to-response.ts';
 
 type InputMessage = Extract<ResponseInputItem, { role: unknown }>;
 
-/** The items of an input. */
 export function storedItems(input: ResponseRequest['input']): ResponseStoredItem[] {
   const items = typeof input === 'string' ? [{ role: 'user' as const, content: input }] : input;
   return items.map(toStored);
@@ -27,7 +26,6 @@ export function userItems(messages: readonly Message[]): ResponseStoredItem[] {
   );
 }
 
-/** A page of stored items. */
 export function pageOf(items: readonly ResponseStoredItem[], query: ListQuery): ResponseItemList {
   const { after, limit, order } = validateListQuery(query);
   const sorted = order === 'asc' ? items : items.toReversed();

@@ -23,13 +23,11 @@ export type StoredResponse = {
 const MOST_RESPONSES = 1024;
 const MOST_CHARACTERS = 64 * 2 ** 20;
 
-/** Keeps responses in memory. */
 export class ResponseStore {
   readonly #kept = new Map<string, { readonly stored: StoredResponse; readonly characters: number }>();
   readonly #items = new Map<string, { readonly item: ResponseItem; readonly owner: string }>(); // the newest response with it
   #characters = 0;
 
-  /** Keeps a response. */
   add(stored: StoredResponse): void {
     const { id } = stored.response;
     const characters = JSON.stringify(stored).length;

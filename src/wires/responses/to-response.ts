@@ -138,7 +138,6 @@ export function thoughtsPart(
   return (isSummary ? summary : content)[0]!;
 }
 
-/** The text of thoughts. */
 export function thoughtsOf({ summary, content }: ResponseReasoningOutput): string {
   return [...summary, ...content].map(({ text }) => text).join('');
 }
@@ -152,7 +151,6 @@ export function sealedThoughts(
   return { encrypted_content: seal(thoughtsOf(item)) };
 }
 
-/** The text of a message. */
 export function textPart(
   text: string,
   logprobs: readonly TokenLogprob[],
@@ -160,7 +158,6 @@ export function textPart(
   return { type: 'output_text', text, annotations: [], logprobs: [...logprobs] };
 }
 
-/** A new id. */
 export function idOf(kind: string): string {
   return `${kind}_${randomUUID().replaceAll('-', '')}`;
 }

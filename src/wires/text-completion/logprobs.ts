@@ -6,7 +6,6 @@ export class TextOffsets {
   readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   #characters = 0; // whole ones
 
-  /** Where a token begins. */
   next(bytes: Uint8Array): number {
     const offset = this.#characters;
     for (const _ of this.#decoder.decode(bytes, { stream: true })) this.#characters += 1;
@@ -14,7 +13,6 @@ export class TextOffsets {
   }
 }
 
-/** No tokens. */
 export function noLogprobs(): TextLogprobs {
   return { text_offset: [], token_logprobs: [], tokens: [], top_logprobs: [] };
 }

@@ -1,11 +1,9 @@
 /** Several streams -> one, whose parts come as they come. */
 import { bufferedIterator } from '../../common/index.ts';
 
-/** One of the streams. */
 export type Source<Part> = {
   /** What is new; null at the end. One call at a time. */
   readonly next: () => Promise<readonly Part[] | null>;
-  /** Ends it now. */
   readonly close: () => void;
 };
 

@@ -163,7 +163,6 @@ function toChat(request: TranscriptionRequest, file: string | Uint8Array): ChatC
   };
 }
 
-/** What the model is asked. */
 function instruction(language: string | null, prompt: string | null): string {
   const spoken =
     language === null ? '' : ` in ${new Intl.DisplayNames(['en'], { type: 'language' }).of(language)}`;
