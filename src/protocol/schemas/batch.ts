@@ -3,10 +3,8 @@ import * as s from './schema.ts';
 
 const file = (description: string): s.Schema =>
   s.string(description, { minLength: 1, expected: 'a path of a file' });
-const orNone = (description: string, least: number): s.Schema => ({
-  ...s.integer(description, least),
-  type: ['integer', 'null'],
-});
+const orNone = (description: string, least: number): s.Schema =>
+  s.integer(description, least, { type: ['integer', 'null'] });
 
 /** Paths of requests that a row may have. */
 export const BATCH_URLS = [
@@ -36,71 +34,62 @@ export const batchRequestDefinitions: s.Definitions = {
 
 export const batchDefinitions: s.Definitions = {
   BatchUrl: s.oneOf('Where a row would be sent to over HTTP.', [...BATCH_URLS]),
-  BatchOptions: {
-    description: 'Options of `batch`.',
-    title: 'options',
-    type: 'object',
-    properties: {
-      output: file(
-        'File for the answers, one line of JSON for each. Absent: they go only to the reader of the run.',
-      ),
-      errors: file('File for failed rows. Default: next to the output, `out.errors.jsonl` for `out.jsonl`.'),
-      resume: s.flag(
-        false,
-        'Whether to continue an earlier run with this output, or start one. Without it the output must not exist.',
-      ),
-      order: s.oneOf(
-        'Lines as rows are completed, or in the order of the input. The latter holds back up to a window of answers, which a killed run computes again.',
-        ['completion', 'input'],
-        { default: 'completion' },
-      ),
-      url: {
-        ...s.ref('BatchUrl'),
-        description:
-          'The `url` of rows without one. Default: chat completions for `messages`, text completions for `prompt`.',
-      },
-      model: s.string('The model of rows that name none.', { minLength: 1, expected: 'the name of a model' }),
-      seed: {
-        description:
-          'Derives the seed of each row without one, together with its `custom_id`: the same in a repeated run.',
-        type: ['integer', 'string'],
-        default: 0,
-      },
-      toRequest: s.callback(
-        'Turns a row of any other shape into a request, or `{ custom_id, url, body }`.',
-        '((row: never, index: number) => object | Promise<object>)',
-      ),
-      concurrency: {
-        ...s.integer('Rows in flight. Default: measured, as many as increase throughput.', 1),
-        maximum: 100_000,
-      },
-      window: {
-        ...s.integer(
-          'Rows that are read ahead, so that rows with the same beginning follow each other. Default 4096, with `order: "input"` 512.',
-          1,
-        ),
-        maximum: 1_000_000,
-      },
-      background: s.flag(
-        true,
-        'Whether rows run in the background: from the next step on they wait while other requests of the runtime run.',
-      ),
-      retries: s.integer('How often a row is retried after a failure of the network or the engine.', 0, {
-        default: 3,
-      }),
-      timeoutMs: orNone('Maximum milliseconds of a row. Null: no limit.', 1),
-      maxFailures: orNone('Rows that may fail; one more ends the run. Null: any number.', 0),
-      onProgress: s.callback(
-        'Called with the figures of the run, at most twice a second and at its end.',
-        '((progress: BatchProgress) => void)',
-      ),
-      signal: {
-        description: 'Ends the run: it rejects with `ABORTED`, and `resume` continues it.',
-        kind: 'AbortSignal',
-      },
+  BatchOptions: s.options('Options of `batch`.', [], {
+    output: file(
+      'File for the answers, one line of JSON for each. Absent: they go only to the reader of the run.',
+    ),
+    errors: file('File for failed rows. Default: next to the output, `out.errors.jsonl` for `out.jsonl`.'),
+    resume: s.flag(
+      false,
+      'Whether to continue an earlier run with this output, or start one. Without it the output must not exist.',
+    ),
+    order: s.oneOf(
+      'Lines as rows are completed, or in the order of the input. The latter holds back up to a window of answers, which a killed run computes again.',
+      ['completion', 'input'],
+      { default: 'completion' },
+    ),
+    url: {
+      ...s.ref('BatchUrl'),
+      description:
+        'The `url` of rows without one. Default: chat completions for `messages`, text completions for `prompt`.',
     },
-    additionalProperties: false,
-  },
+    model: s.string('The model of rows that name none.', { minLength: 1, expected: 'the name of a model' }),
+    seed: {
+      description:
+        'Derives the seed of each row without one, together with its `custom_id`: the same in a repeated run.',
+      type: ['integer', 'string'],
+      default: 0,
+    },
+    toRequest: s.callback(
+      'Turns a row of any other shape into a request, or `{ custom_id, url, body }`.',
+      '((row: never, index: number) => object | Promise<object>)',
+    ),
+    concurrency: s.integer('Rows in flight. Default: measured, as many as increase throughput.', 1, {
+      maximum: 100_000,
+    }),
+    window: s.integer(
+      'Rows that are read ahead, so that rows with the same beginning follow each other. Default 4096, with `order: "input"` 512.',
+      1,
+      { maximum: 1_000_000 },
+    ),
+    background: s.flag(
+      true,
+      'Whether rows run in the background: from the next step on they wait while other requests of the runtime run.',
+    ),
+    retries: s.integer('How often a row is retried after a failure of the network or the engine.', 0, {
+      default: 3,
+    }),
+    timeoutMs: orNone('Maximum milliseconds of a row. Null: no limit.', 1),
+    maxFailures: orNone('Rows that may fail; one more ends the run. Null: any number.', 0),
+    onProgress: s.callback(
+      'Called with the figures of the run, at most twice a second and at its end.',
+      '((progress: BatchProgress) => void)',
+    ),
+    signal: {
+      description: 'Ends the run: it rejects with `ABORTED`, and `resume` continues it.',
+      kind: 'AbortSignal',
+    },
+  }),
   BatchProgress: {
     description: 'How far a batch is.',
     tsType: `{

@@ -7,6 +7,15 @@ export const noEffect = s.acceptedFrom('OpenAI');
 /** Where a tool is found. */
 export const namespace = s.stringOrNull('The namespace of the tool; absent or null: it has none.');
 
+/** What tools of both kinds have. */
+const shared = {
+  name: s.string('Name that the model calls it by.', { minLength: 1 }),
+  description: s.stringOrNull('What it does, for the model.'),
+  allowed_callers: noEffect,
+  defer_loading: noEffect,
+};
+const chosen = { name: s.string('Its name.', { minLength: 1 }), namespace };
+
 export const responseToolDefinitions: s.Definitions = {
   ResponseTool: s.kinds('What the model may call.', {
     function: 'ResponseFunctionTool',
@@ -28,20 +37,14 @@ export const responseToolDefinitions: s.Definitions = {
     },
   ),
   ResponseFunctionTool: s.variant('function', 'tool', 'A function that the model may call.', ['name'], {
-    name: s.string('Name that the model calls it by.', { minLength: 1 }),
-    description: s.stringOrNull('What it does, for the model.'),
+    ...shared,
     parameters: s.jsonObject('JSON Schema of its arguments.'),
     strict: s.booleanOrNull('Whether calls that the model makes by itself must follow the schema.'),
-    allowed_callers: noEffect,
-    defer_loading: noEffect,
     output_schema: noEffect,
   }),
   ResponseCustomTool: s.variant('custom', 'tool', 'A tool whose input is one text.', ['name'], {
-    name: s.string('Name that the model calls it by.', { minLength: 1 }),
-    description: s.stringOrNull('What it does, for the model.'),
-    format: s.ref('ResponseInputFormat', 'Format of its input. Absent or null: any text.'),
-    allowed_callers: noEffect,
-    defer_loading: noEffect,
+    ...shared,
+    format: s.ref('ResponseInputFormat', 'What its input may be. Absent or null: any text.'),
   }),
   ResponseInputFormat: {
     description: 'What the input of a custom tool may be.',
@@ -71,12 +74,6 @@ export const responseToolDefinitions: s.Definitions = {
       { minItems: 1 },
     ),
   }),
-  ResponseFunctionChoice: s.variant('function', 'tool', 'One function.', ['name'], {
-    name: s.string('Its name.', { minLength: 1 }),
-    namespace,
-  }),
-  ResponseCustomChoice: s.variant('custom', 'tool', 'One custom tool.', ['name'], {
-    name: s.string('Its name.', { minLength: 1 }),
-    namespace,
-  }),
+  ResponseFunctionChoice: s.variant('function', 'tool', 'One function.', ['name'], chosen),
+  ResponseCustomChoice: s.variant('custom', 'tool', 'One custom tool.', ['name'], chosen),
 };

@@ -29,6 +29,17 @@ function item(
   return s.variant(type, 'item', description, required, { id, status, ...more });
 }
 
+/** `given`: what it is called with. */
+function callItem(type: string, description: string, given: NonNullable<s.Schema['properties']>): s.Schema {
+  return item(type, description, ['call_id', 'name', ...Object.keys(given)], {
+    call_id: s.string('Id that the result refers to.'),
+    name: s.string('What was called.', { minLength: 1 }),
+    ...given,
+    caller: noEffect,
+    namespace,
+  });
+}
+
 function resultItem(type: string, description: string): s.Schema {
   return item(type, description, ['call_id', 'output'], {
     call_id: s.string('Id of the call.'),
@@ -120,31 +131,13 @@ const items: s.Definitions = {
       prompt_cache_breakpoint: noEffect,
     },
   ),
-  ResponseFunctionCallItem: item(
-    'function_call',
-    'A call that the model made.',
-    ['call_id', 'name', 'arguments'],
-    {
-      call_id: s.string('Id that the result refers to.'),
-      name: s.string('Name of the called tool.', { minLength: 1 }),
-      arguments: s.string('JSON text of the arguments.'),
-      caller: noEffect,
-      namespace,
-    },
-  ),
+  ResponseFunctionCallItem: callItem('function_call', 'A call that the model made.', {
+    arguments: s.string('JSON text of the arguments.'),
+  }),
   ResponseFunctionResultItem: resultItem('function_call_output', 'The result of a call.'),
-  ResponseCustomCallItem: item(
-    'custom_tool_call',
-    'A call of a custom tool that the model made.',
-    ['call_id', 'name', 'input'],
-    {
-      call_id: s.string('Id that the result refers to.'),
-      name: s.string('Name of the called tool.', { minLength: 1 }),
-      input: s.string('The text that it was called with.'),
-      caller: noEffect,
-      namespace,
-    },
-  ),
+  ResponseCustomCallItem: callItem('custom_tool_call', 'A call of a custom tool that the model made.', {
+    input: s.string('The text that it was called with.'),
+  }),
   ResponseCustomResultItem: resultItem('custom_tool_call_output', 'The result of a call of a custom tool.'),
   ResponseReasoningInput: item('reasoning', 'Thoughts of an earlier answer.', [], {
     content: s.listOrNull('The reasoning.', s.ref('ResponseReasoningText')),

@@ -20,20 +20,16 @@ const optionalPerToken = (description: string): s.Schema => ({
 });
 
 const model: s.Schema = s.string('Path of the GGUF file.', { minLength: 1 });
-const threads: s.Schema = {
-  description:
-    'Maximum number of CPU threads: fewer run while other programs use cores. Default: one per core, without efficiency cores.',
-  type: 'integer',
-  minimum: 1,
-  maximum: 512,
-};
-const contextSize: s.Schema = {
-  description:
-    "With LongRoPE: cells that one sequence of the sampling engine may use, `stats().kvTokens` if sequences share them. If these exceed the model's original context, the engine uses the factors for long texts, and so does the trainer. Default: those for short texts.",
-  type: 'integer',
-  minimum: 1,
-  maximum: 2 ** 31 - 1,
-};
+const threads = s.integer(
+  'Maximum number of CPU threads: fewer run while other programs use cores. Default: one per core, without efficiency cores.',
+  1,
+  { maximum: 512 },
+);
+const contextSize = s.integer(
+  "With LongRoPE: cells that one sequence of the sampling engine may use, `stats().kvTokens` if sequences share them. If these exceed the model's original context, the engine uses the factors for long texts, and so does the trainer. Default: those for short texts.",
+  1,
+  { maximum: 2 ** 31 - 1 },
+);
 const path: s.Schema = s.string('Where it is written or read.', { minLength: 1 });
 const tokens = column('Int32Array', '(sequence)');
 const unit: s.Schema = { description: 'Sequences of one unit are in one row.', type: 'integer' };
@@ -53,7 +49,7 @@ const tools: s.Schema = { description: 'Tools that the template shows.', type: [
 
 /** What is trained beside the weights, also as an option of a runtime. */
 const adapterProperties = {
-  rank: { description: 'Inner size of the adapter.', type: 'integer', default: 8, minimum: 1, maximum: 1024 },
+  rank: s.integer('Inner size of the adapter.', 1, { default: 8, maximum: 1024 }),
   alpha: s.number("The adapter's output is scaled by alpha / rank.", {
     default: 16,
     exclusiveMinimum: 0,
@@ -68,13 +64,11 @@ const adapterProperties = {
     { type: 'string', minLength: 1 },
     { minItems: 1 },
   ),
-  memoryBudget: {
-    description:
-      'Bytes that training may take in addition to the weights; activations that do not fit are computed twice. Default: 2 GiB of activations are kept. A row that still does not fit is refused before training starts.',
-    type: 'integer',
-    minimum: 1,
-    maximum: 2 ** 50,
-  },
+  memoryBudget: s.integer(
+    'Bytes that training may take in addition to the weights; activations that do not fit are computed twice. Default: 2 GiB of activations are kept. A row that still does not fit is refused before training starts.',
+    1,
+    { maximum: 2 ** 50 },
+  ),
 } satisfies Record<string, s.Schema>;
 
 export const rlDefinitions: s.Definitions = {
@@ -228,26 +222,18 @@ export const rlDefinitions: s.Definitions = {
       ['engine', 'exact'],
       { default: 'engine' },
     ),
-    seed: {
-      description: "Seed of the adapter's random start.",
-      type: 'integer',
-      default: 0,
-      minimum: -(2 ** 53) + 1,
-      maximum: 2 ** 53 - 1,
-    },
+    seed: s.integer("Seed of the adapter's random start.", Number.MIN_SAFE_INTEGER, { default: 0 }),
   }),
   TrainingOptions: s.object(
     "What is trained of a model, and how much memory that may take. A model's next checkpoints must have the same rank and scale.",
     [],
     {
       ...adapterProperties,
-      trajectoryBytes: {
-        description:
-          "Bytes of trajectories that training keeps in a model's run, as the split `train`: about this many of the newest. 0 keeps none.",
-        type: 'integer',
-        default: 2 ** 28,
-        minimum: 0,
-      },
+      trajectoryBytes: s.integer(
+        "Bytes of trajectories that training keeps in a model's run, as the split `train`: about this many of the newest. 0 keeps none.",
+        0,
+        { default: 2 ** 28 },
+      ),
     },
   ),
   FullTrainerOptions: s.options('Options of `openFullTrainer`.', ['model'], {

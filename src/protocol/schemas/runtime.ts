@@ -3,13 +3,8 @@ import { limits, modelOptionDefinitions, PATH } from './model-options.ts';
 import * as s from './schema.ts';
 import { DRAFT_METHODS, MAX_DRAFTS } from './speculation.ts';
 
-const path = (description: string, more?: s.Schema): s.Schema => ({
-  description,
-  type: 'string',
-  pattern: PATH,
-  expected: 'a path of a folder',
-  ...more,
-});
+const path = (description: string, more?: s.Schema): s.Schema =>
+  s.string(description, { pattern: PATH, expected: 'a path of a folder', ...more });
 const drafts = (description: string, least = 1): s.Schema =>
   s.integer(description, least, { maximum: MAX_DRAFTS });
 
@@ -78,14 +73,11 @@ export const runtimeDefinitions: s.Definitions = {
       'Bytes of weights, caches and buffers of all loaded models together. Default: what the system has free.',
       1,
     ),
-    idleMs: {
-      ...s.integer(
-        'A model that was not used for this many milliseconds is unloaded. Null: it stays until its memory is needed.',
-        0,
-        { default: null },
-      ),
-      type: ['integer', 'null'],
-    },
+    idleMs: s.integer(
+      'A model that was not used for this many milliseconds is unloaded. Null: it stays until its memory is needed.',
+      0,
+      { type: ['integer', 'null'], default: null },
+    ),
   }),
   SpeculativeConfig: s.object("How tokens are drafted, in the form of vLLM's `speculative_config`.", [], {
     method: s.oneOf('Default with `model`: `draft_model`.', [...DRAFT_METHODS, 'draft_model']),
@@ -145,12 +137,10 @@ export const runtimeDefinitions: s.Definitions = {
       ['raw', 'processed'],
       { default: 'raw' },
     ),
-    maxLogprobs: {
-      ...s.integer('Maximum of `top_logprobs`; null: the vocabulary.', 0, {
-        default: null,
-      }),
+    maxLogprobs: s.integer('Maximum of `top_logprobs`; null: the vocabulary.', 0, {
       type: ['integer', 'null'],
-    },
+      default: null,
+    }),
     allowRequestTemplate: s.flag(true, 'Whether a request may bring its own `chat_template`.'),
     kvTransferFolder: path(
       "Folder for prompts that `kv_transfer_params` hand from one process to another, the same for all of them. Default: a folder of the user in the system's temporary one. It must belong to the user, and nobody else may write to it. Saved prompts that are not fetched within an hour are deleted; other files stay.",
@@ -196,13 +186,10 @@ export const runtimeDefinitions: s.Definitions = {
     maxBatchTokens,
     cacheType: cacheType!,
     slidingWindow: slidingWindow!,
-    trainingTokens: {
-      description: 'Tokens of the row that `training.bytes` is computed for.',
-      type: 'integer',
+    trainingTokens: s.integer('Tokens of the row that `training.bytes` is computed for.', 1, {
       default: 2048,
-      minimum: 1,
       maximum: 32_768,
-    },
+    }),
     trainingModules: s.list(
       'Layers whose adapter `training.bytes` includes, as `modules` of `training`. Default: all but those of experts.',
       { type: 'string', minLength: 1 },

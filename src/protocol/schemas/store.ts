@@ -15,13 +15,10 @@ export const storeDefinitions: s.Definitions = {
       'The model that answers all requests, whatever model they name: an id or name, at a step with `name@3`.',
       { minLength: 1, expected: 'the id or name of a model' },
     ),
-    seed: {
-      description:
-        'Gives each request without a `seed` one of its own, the same in a repeated run. Absent: none.',
-      type: 'integer',
-      minimum: -(2 ** 53) + 1,
-      maximum: 2 ** 53 - 1,
-    },
+    seed: s.integer(
+      'Gives each request without a `seed` one of its own, the same in a repeated run. Absent: none.',
+      Number.MIN_SAFE_INTEGER,
+    ),
     routedExperts: s.flag(
       false,
       'Whether choices keep the experts of their tokens, for `routing: "replay"`.',

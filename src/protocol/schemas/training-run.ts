@@ -1,11 +1,10 @@
 /** Requests of training runs whose steps a client sends one by one, in the shapes that services of such runs share. */
 import * as s from './schema.ts';
+import { FLOAT_MAX } from './training-job.ts';
 
-const FLOAT_MAX = 3e38;
-const STATE_NAME = '^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}$';
-const numbers = (description: string): s.Schema => ({ ...s.ref('Tensor', description) });
+const numbers = (description: string): s.Schema => s.ref('Tensor', description);
 const stateName = s.string('Its name.', {
-  pattern: STATE_NAME,
+  pattern: '^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}$',
   expected: 'a name of letters, digits, ".", "_" and "-"',
   bounds: 'letters, digits, `.`, `_`, `-`',
 });
