@@ -52,7 +52,6 @@ export abstract class CheckedService implements Completions {
   /** @internal */
   abstract readonly [INNER]: InnerService;
 
-  /** Writes down what is said in a sound, by a model that hears. */
   readonly transcribe = ((request, options) => transcribe(this, request, options)) as Transcribe;
 
   /** Throws if the service is closed or full, before a request is read. */
@@ -63,10 +62,8 @@ export abstract class CheckedService implements Completions {
     return {};
   }
 
-  /** Ends running requests and frees all resources. Can be called twice. */
   abstract close(): Promise<void>;
 
-  /** The same as {@link close}, for `await using`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
@@ -141,10 +138,6 @@ export abstract class CheckedTrainingService extends CheckedService implements S
   abstract readonly trainingJobs: Service['trainingJobs'];
   abstract readonly trainingRuns: Service['trainingRuns'];
 
-  /**
-   * Opens a training run whose steps the caller makes: on a model, or again by its id.
-   * @throws OnpolicyError `UNSUPPORTED` if the model cannot be trained, `NOT_FOUND` for an unknown run
-   */
   async openTraining(
     target: TrainingRunRequest | { readonly run: string },
     options: CallOptions = {},

@@ -215,10 +215,7 @@ export interface ConnectedService extends Service, AdapterLoader {
   /** Starts a supervised training job on a registered model. Calls `POST /v1/preview/sft-training-jobs`. */
   sft(request: SftRequest, options?: CallOptions): Promise<TrainingJob>;
   /** Opens a training run whose steps the caller makes: on a model, or again by its id. */
-  openTraining(
-    target: TrainingRunRequest | { readonly run: string },
-    options?: CallOptions,
-  ): Promise<TrainingRun>;
+  openTraining: NonNullable<Service['openTraining']>;
 }
 
 /**

@@ -141,10 +141,7 @@ async function streamed(runtime: Runtime, question: string): Promise<void> {
 async function together(runtime: Runtime): Promise<void> {
   const startMs = performance.now();
   const ask = async (question: string): Promise<number> => {
-    const answer = await runtime.createCompletion({
-      messages: [{ role: 'user', content: question }],
-      temperature: 0,
-    });
+    const answer = await answerTo(runtime, question);
     print(
       `${dim(ms(performance.now() - startMs).padStart(7))}  ${question.padEnd(LONGEST)}  ${green(textOf(answer))}`,
     );
@@ -162,12 +159,7 @@ async function together(runtime: Runtime): Promise<void> {
 
 async function withProbabilities(runtime: Runtime): Promise<void> {
   printQuestion(UNSURE);
-  const answer = await runtime.createCompletion({
-    messages: [{ role: 'user', content: UNSURE }],
-    temperature: 0,
-    logprobs: true,
-    top_logprobs: 4,
-  });
+  const answer = await answerTo(runtime, UNSURE, { logprobs: true, top_logprobs: 4 });
   print(`  ${green(textOf(answer))}`);
   print(dim(`  ${'token'.padEnd(14)}${'probability'.padStart(11)}   best alternatives`));
   for (const { token, logprob, top_logprobs } of answer.choices[0]?.logprobs?.content ?? []) {
@@ -202,9 +194,7 @@ async function conversation(runtime: Runtime): Promise<void> {
 async function structured(runtime: Runtime): Promise<void> {
   const question = STREAMED[1]!;
   printQuestion(question);
-  const answer = await runtime.createCompletion({
-    messages: [{ role: 'user', content: question }],
-    temperature: 0,
+  const answer = await answerTo(runtime, question, {
     response_format: { type: 'json_schema', json_schema: { name: 'person', schema: PERSON, strict: true } },
   });
   print(`  ${green(textOf(answer))}`);
@@ -227,18 +217,8 @@ async function seeing(): Promise<void> {
     model: fileURLToPath(new URL('onpolicy-seeing.gguf', folder)),
   });
   for (const text of SEEN) {
-    const answer = await runtime.createCompletion({
-      messages: [
-        {
-          role: 'user',
-          content: [
-            { type: 'image_url', image_url: { url } },
-            { type: 'text', text },
-          ],
-        },
-      ],
-      temperature: 0,
-    });
+    const picture = { type: 'image_url', image_url: { url } } as const;
+    const answer = await answerTo(runtime, [picture, { type: 'text', text }]);
     printQuestion(text);
     print(`  ${green(textOf(answer))}`);
   }
@@ -265,6 +245,15 @@ async function learning(): Promise<void> {
     fs.rmSync(home, { recursive: true, force: true });
   }
   print(dim(`  ${ms(performance.now() - startMs)} for ${LEARNING_ROUNDS} rounds`));
+}
+
+function answerTo(
+  runtime: Runtime,
+  content: Extract<Messages[number], { role: 'user' }>['content'],
+  more: Partial<ChatCompletionRequest> = {},
+): Promise<ChatCompletion> {
+  const messages = [{ role: 'user' as const, content }];
+  return runtime.createCompletion({ messages, temperature: 0, ...more, stream: false });
 }
 
 function textOf(answer: ChatCompletion): string {

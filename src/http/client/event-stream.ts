@@ -2,12 +2,8 @@
 import { createParser } from 'eventsource-parser';
 import { bufferedIterator } from '../../common/index.ts';
 import { messageOf, OnpolicyError } from '../../errors.ts';
-import { decodeWhole, NO_BYTES } from '../../tokenizer/index.ts';
 import { fromWireError, STREAM_END } from '../../wires/index.ts';
 import type { OpenResponse } from './retrying-client.ts';
-
-/** Allowed before the first event and not part of it. */
-const BYTE_ORDER_MARK = /^\uFEFF/;
 
 /** Most milliseconds that a server may take to end a body after its last event. */
 const REST_MS = 1000;
@@ -16,8 +12,7 @@ const REST_MS = 1000;
 export function fromEventStream<Chunk>({ response, stop, toError, end }: OpenResponse): AsyncIterator<Chunk> {
   const ready: string[] = [];
   const parser = createParser({ onEvent: ({ data }) => ready.push(data) });
-  let open = NO_BYTES; // bytes of an incomplete character
-  let hasBegun = false;
+  const decoder = new TextDecoder(); // drops a byte order mark
   const parts = response.body[Symbol.asyncIterator]();
   let isOver = false;
   let failure: OnpolicyError | null = null;
@@ -34,10 +29,7 @@ export function fromEventStream<Chunk>({ response, stop, toError, end }: OpenRes
       try {
         const { done, value } = await parts.next();
         if (done) throw new OnpolicyError('NETWORK_FAILED', 'the stream broke off before its end');
-        const decoded = decodeWhole(open, value);
-        open = decoded.open;
-        parser.feed(hasBegun ? decoded.text : decoded.text.replace(BYTE_ORDER_MARK, ''));
-        hasBegun ||= decoded.text !== '';
+        parser.feed(decoder.decode(value, { stream: true }));
         for (const data of ready.splice(0)) {
           if (data === STREAM_END) {
             finish(readRest(parts, stop));

@@ -73,7 +73,7 @@ export class RetryingClient {
     for (let attempt = 0; ; attempt++) {
       this.requireOpen();
       const failure = await this.#try(call);
-      if (!(failure instanceof Failure)) return failure;
+      if ('response' in failure) return failure;
       if (attempt >= this.#options.maxRetries || !mayRetry(call, failure)) throw failure.error;
       await this.#pause(call, attempt, failure.error.retryAfterMs);
     }
@@ -129,7 +129,7 @@ export class RetryingClient {
       return failure;
     } catch (error) {
       end();
-      return new Failure(toError(error), { wasSent: !neverSent(error) });
+      return { error: toError(error), wasSent: !neverSent(error), isBusy: false };
     }
   }
 
@@ -155,18 +155,12 @@ export async function readAll({ response, toError, end }: OpenResponse): Promise
 }
 
 /** Why an attempt failed. */
-class Failure {
+type Failure = {
   readonly error: OnpolicyError;
   /** Whether the server may have received the request. */
   readonly wasSent: boolean;
   readonly isBusy: boolean;
-
-  constructor(error: OnpolicyError, { wasSent = true, isBusy = false }) {
-    this.error = error;
-    this.wasSent = wasSent;
-    this.isBusy = isBusy;
-  }
-}
+};
 
 /** A server that asks for a longer wait is not asked again. */
 export const LONGEST_WAIT_MS = 30_000;
@@ -190,10 +184,8 @@ async function failureOf({ status, header, body: content }: HttpResponse, path: 
     seconds >= 0
       ? new OnpolicyError(said.code, said.message, { ...said, retryAfterMs: seconds * 1000 })
       : said;
-  return new Failure(error, {
-    isBusy:
-      status === 429 || (status === 503 && (error.code === 'NETWORK_FAILED' || error.code === 'CLOSED')),
-  });
+  const isClosing = status === 503 && (error.code === 'NETWORK_FAILED' || error.code === 'CLOSED');
+  return { error, wasSent: true, isBusy: status === 429 || isClosing };
 }
 
 /** Whether a server without preview endpoints answered, as for any unknown path. */

@@ -124,32 +124,18 @@ export type Found = {
   readonly id: string;
 };
 
-const NO_ENDPOINT: Found = { endpoints: [], id: '' };
-
 /** Each path pattern with its endpoints. */
 const PATTERNS = [...new Set(ROWS.map(([, path]) => path))].map((path) => ({
   pattern: path.split('/'),
   endpoints: endpoints.filter((endpoint) => endpoint.path === path),
 }));
 
-/** The patterns without `{id}`, found by one look-up. */
-const FIXED = new Map<string, Found>(
-  PATTERNS.filter(({ pattern }) => !pattern.includes('{id}')).map(({ pattern, endpoints }) => [
-    pattern.join('/'),
-    { endpoints, id: '' },
-  ]),
-);
-
 /** Finds the endpoints at a path, with or without a trailing slash. */
 export function findEndpoints(path: string): Found {
-  const fixed = FIXED.get(path);
-  if (fixed) return fixed;
-  const segments = path.replace(/\/$/, '').split('/');
+  const segments = path.replace(/(?<=.)\/$/, '').split('/');
   const found = PATTERNS.find(({ pattern }) => matches(pattern, segments));
-  if (!found) return NO_ENDPOINT;
-  const position = found.pattern.indexOf('{id}');
-  const id = position < 0 ? '' : decoded(segments[position]!);
-  return id === null ? NO_ENDPOINT : { endpoints: found.endpoints, id };
+  const id = decoded(segments[found?.pattern.indexOf('{id}') ?? -1] ?? '');
+  return found && id !== null ? { endpoints: found.endpoints, id } : { endpoints: [], id: '' };
 }
 
 /** The form of errors at a path, unknown paths included. */

@@ -8,12 +8,11 @@ export const noEffect = s.acceptedFrom('OpenAI');
 export const namespace = s.stringOrNull('The namespace of the tool; absent or null: it has none.');
 
 /** What tools of both kinds have. */
-const shared = {
+const described = {
   name: s.string('Name that the model calls it by.', { minLength: 1 }),
   description: s.stringOrNull('What it does, for the model.'),
-  allowed_callers: noEffect,
-  defer_loading: noEffect,
 };
+const ignored = { allowed_callers: noEffect, defer_loading: noEffect };
 const chosen = { name: s.string('Its name.', { minLength: 1 }), namespace };
 
 export const responseToolDefinitions: s.Definitions = {
@@ -37,14 +36,16 @@ export const responseToolDefinitions: s.Definitions = {
     },
   ),
   ResponseFunctionTool: s.variant('function', 'tool', 'A function that the model may call.', ['name'], {
-    ...shared,
+    ...described,
     parameters: s.jsonObject('JSON Schema of its arguments.'),
     strict: s.booleanOrNull('Whether calls that the model makes by itself must follow the schema.'),
+    ...ignored,
     output_schema: noEffect,
   }),
   ResponseCustomTool: s.variant('custom', 'tool', 'A tool whose input is one text.', ['name'], {
-    ...shared,
+    ...described,
     format: s.ref('ResponseInputFormat', 'What its input may be. Absent or null: any text.'),
+    ...ignored,
   }),
   ResponseInputFormat: {
     description: 'What the input of a custom tool may be.',

@@ -15,7 +15,7 @@ import {
   type ValidationOptions,
 } from '../../protocol/index.ts';
 import type { CallOptions, Completions, TranscriptionAnswer } from '../../service.ts';
-import { type Heard, hearWindows } from './windows.ts';
+import { joint } from './join-texts.ts';
 
 /** A service whose models hear. */
 export type HearingService = Pick<Completions, 'createCompletion'> & {
@@ -66,10 +66,9 @@ async function inWindows(
     refuse('include', 'not for a sound that is processed in windows');
   const stop = new AbortController();
   const call = { ...options, signal: signal ? AbortSignal.any([signal, stop.signal]) : stop.signal };
-  const heard = hearWindows(windows, (window) =>
+  const events = hearWindows(windows, (window) =>
     PATHS.run(() => service.createCompletion(toChat({ ...request, stream: false }, window) as Whole, call)),
   );
-  const events = joined(heard);
   if (request.stream) return new TranscriptionStream(events, () => stop.abort());
   for await (const event of events) {
     if (event.type !== 'transcript.text.done') continue;
@@ -79,11 +78,23 @@ async function inWindows(
   throw new OnpolicyError('BACKEND_FAILED', 'the transcript has no end');
 }
 
-async function* joined(heard: AsyncIterable<Heard>): AsyncGenerator<TranscriptionEvent> {
+/** Asks for one window after the other. The end of its text is told when the next one has shown where it was cut. */
+async function* hearWindows(
+  windows: readonly Uint8Array[],
+  ask: (window: Uint8Array) => Promise<ChatCompletion>,
+): AsyncGenerator<TranscriptionEvent> {
   let text = '';
+  let open = ''; // not yet told
   let reason: Transcription['finish_reason'] = 'stop';
   const usage = toUsage(NO_USAGE);
-  for await (const { delta, answer } of heard) {
+  for (const [i, window] of windows.entries()) {
+    const answer = await ask(window);
+    const heard = textOf(answer);
+    const { end, start } = joint(open, heard);
+    const told = open.slice(0, end);
+    const rest = heard.slice(start);
+    open = told === '' || start > 0 || rest === '' ? rest : ` ${rest}`;
+    const delta = i === windows.length - 1 ? told + open : told;
     const { input_tokens, output_tokens, total_tokens, input_token_details } = toUsage(answer.usage);
     usage.input_tokens += input_tokens;
     usage.output_tokens += output_tokens;
