@@ -21,7 +21,7 @@ import { HashSet } from './row-hashes.ts';
 import { openSource, type Source } from './source.ts';
 import { type Tokens, Totals, tokensOf } from './totals.ts';
 import type { AnswerRow } from './urls.ts';
-import { RowWindow } from './window.ts';
+import { inWindows } from './window.ts';
 
 /** Rows read ahead, by the order of the output. */
 const WINDOW = { completion: 4096, input: 512 } as const;
@@ -104,7 +104,7 @@ export function createRun(input: RunInput): Run {
       onFailure: (error) => end(fromNative(error)),
     });
     try {
-      await answerAll(new RowWindow(rowsOf(source, journal), windowSize));
+      await answerAll(inWindows(rowsOf(source, journal), windowSize));
     } catch (error) {
       end(error);
     } finally {
@@ -142,12 +142,10 @@ export function createRun(input: RunInput): Run {
     if (done && done.lastLine > last) throw changed(`it had a line ${done.lastLine}`);
   }
 
-  async function answerAll(window: RowWindow): Promise<void> {
-    for (;;) {
+  async function answerAll(rows: AsyncIterable<Row | FaultyRow>): Promise<void> {
+    for await (const row of rows) {
       while (isFull() && !stop.signal.aborted) await change();
       stop.signal.throwIfAborted();
-      const row = await window.next();
-      if (!row) break;
       if ('error' in row) fail(row, faultyRow(row, row.error), row.error);
       else void answerRow(row);
     }

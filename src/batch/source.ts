@@ -64,67 +64,52 @@ async function* rowsOf(rows: AsyncIterable<unknown>): AsyncGenerator<readonly So
 
 /** The lines of a stream of bytes, as many at once as a part of it has. Blank ones are left out. */
 async function* linesOf(stream: AsyncIterable<unknown>, what: string): AsyncGenerator<readonly SourceItem[]> {
-  const reader = new LineReader();
+  let open: Uint8Array[] = []; // parts of a line whose end has not come
+  let openBytes = 0;
+  let line = 0;
+  /** Of a line that is too long only the length is kept. */
+  const keep = (part: Uint8Array): void => {
+    openBytes += part.length;
+    if (openBytes > MOST_LINE_BYTES) open = [];
+    else if (part.length > 0) open.push(part);
+  };
+  const finish = (newline: number): SourceItem[] => {
+    line += 1;
+    const item = toItem(line, open, openBytes, newline);
+    open = [];
+    openBytes = 0;
+    return item ? [item] : [];
+  };
   try {
     for await (const part of stream) {
-      const items = reader.push(typeof part === 'string' ? Buffer.from(part) : (part as Uint8Array));
+      const bytes = typeof part === 'string' ? Buffer.from(part) : (part as Uint8Array);
+      const items: SourceItem[] = [];
+      let from = 0;
+      for (let to = bytes.indexOf(NEWLINE); to >= 0; to = bytes.indexOf(NEWLINE, from)) {
+        keep(bytes.subarray(from, to));
+        items.push(...finish(1));
+        from = to + 1;
+      }
+      keep(bytes.subarray(from));
       if (items.length > 0) yield items;
     }
   } catch (cause) {
     throw storeFailed(`cannot read ${what}`, cause);
   }
-  const last = reader.end();
-  if (last.length > 0) yield last;
+  if (openBytes > 0) yield finish(0);
 }
 
-/** Bytes -> the lines that they complete. */
-class LineReader {
-  #open: Uint8Array[] = []; // parts of a line whose end has not come
-  #openBytes = 0;
-  #line = 0;
-
-  push(bytes: Uint8Array): SourceItem[] {
-    const items: SourceItem[] = [];
-    let from = 0;
-    for (let to = bytes.indexOf(NEWLINE); to >= 0; to = bytes.indexOf(NEWLINE, from)) {
-      this.#keep(bytes.subarray(from, to));
-      this.#finish(items, 1);
-      from = to + 1;
-    }
-    this.#keep(bytes.subarray(from));
-    return items;
+/** `parts`: the bytes of a line without its newline. Null: the line is blank. */
+function toItem(line: number, parts: Uint8Array[], length: number, newline: number): SourceItem | null {
+  const item = { line, bytes: length + newline };
+  if (length > MOST_LINE_BYTES) {
+    const problem = `expected a line of at most ${MOST_LINE_BYTES} bytes, got ${item.bytes}`;
+    return { ...item, value: '', problem };
   }
-
-  end(): SourceItem[] {
-    const items: SourceItem[] = [];
-    if (this.#openBytes > 0) this.#finish(items, 0);
-    return items;
-  }
-
-  /** Of a line that is too long only the length is kept. */
-  #keep(part: Uint8Array): void {
-    this.#openBytes += part.length;
-    if (this.#openBytes > MOST_LINE_BYTES) this.#open = [];
-    else if (part.length > 0) this.#open.push(part);
-  }
-
-  #finish(items: SourceItem[], newline: number): void {
-    const bytes = this.#openBytes + newline;
-    const parts = this.#open;
-    this.#line += 1;
-    this.#open = [];
-    this.#openBytes = 0;
-    const item = { line: this.#line, bytes };
-    if (bytes > MOST_LINE_BYTES + newline) {
-      const problem = `expected a line of at most ${MOST_LINE_BYTES} bytes, got ${bytes}`;
-      items.push({ ...item, value: '', problem });
-      return;
-    }
-    try {
-      const value = UTF8.decode(parts.length === 1 ? parts[0] : Buffer.concat(parts));
-      if (!/^\s*$/.test(value)) items.push({ ...item, value, problem: null });
-    } catch {
-      items.push({ ...item, value: '', problem: 'expected UTF-8 text' });
-    }
+  try {
+    const value = UTF8.decode(parts.length === 1 ? parts[0] : Buffer.concat(parts));
+    return /^\s*$/.test(value) ? null : { ...item, value, problem: null };
+  } catch {
+    return { ...item, value: '', problem: 'expected UTF-8 text' };
   }
 }

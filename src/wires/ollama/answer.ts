@@ -1,5 +1,5 @@
 /** Requests of Ollama's API -> their answers as parts or as a whole, of any service that answers completions. */
-import { AnswerStream, type ChatCompletionStream } from '../../answer/index.ts';
+import { AnswerStream, type ChatCompletionStream, type TextCompletionStream } from '../../answer/index.ts';
 import { OnpolicyError } from '../../errors.ts';
 import type {
   ChatCompletionRequest,
@@ -38,10 +38,7 @@ export async function answerChat(
   options: CallOptions,
 ): Promise<AnswerStream<OllamaChatPart>> {
   const { request, paths } = toChat(asked);
-  const began = performance.now();
-  const chunks = await paths.run(() => streamChat(service, request, options));
-  const parts = toParts(chunks, model, asMessage, { began, loaded: performance.now() });
-  return new AnswerStream(parts, () => chunks.abort());
+  return await answered(() => paths.run(() => streamChat(service, request, options)), model, asMessage);
 }
 
 /** Answers a prompt: with a chat template around it, or, `raw` or with a suffix, by going on with it. */
@@ -51,20 +48,26 @@ export async function answerPrompt(
   model: string,
   options: CallOptions,
 ): Promise<AnswerStream<OllamaGeneratePart>> {
-  const isText = asked.raw || asked.suffix;
+  if (!asked.raw && !asked.suffix) {
+    const { request, paths } = toPromptChat(asked);
+    return await answered(() => paths.run(() => streamChat(service, request, options)), model, asResponse);
+  }
+  if (!service.createTextCompletion)
+    throw new OnpolicyError('UNSUPPORTED', 'this service has no text completions');
+  const { request, paths } = toText(asked);
+  const ask = () => service.createTextCompletion!({ ...request, stream: true }, options);
+  return await answered(() => paths.run(ask), model, asResponse);
+}
+
+/** The parts of an answer, with the time that it took until its stream was there. */
+async function answered<Shown extends Part>(
+  ask: () => Promise<ChatCompletionStream | TextCompletionStream>,
+  model: string,
+  form: Form<Shown>,
+): Promise<AnswerStream<Shown>> {
   const began = performance.now();
-  const ask = async () => {
-    if (!isText) {
-      const { request, paths } = toPromptChat(asked);
-      return await paths.run(() => streamChat(service, request, options));
-    }
-    if (!service.createTextCompletion)
-      throw new OnpolicyError('UNSUPPORTED', 'this service has no text completions');
-    const { request, paths } = toText(asked);
-    return await paths.run(() => service.createTextCompletion!({ ...request, stream: true }, options));
-  };
   const chunks = await ask();
-  const parts = toParts(chunks, model, asResponse, { began, loaded: performance.now() });
+  const parts = toParts(chunks, model, form, { began, loaded: performance.now() });
   return new AnswerStream(parts, () => chunks.abort());
 }
 

@@ -29,82 +29,63 @@ export function toParts<Part extends OllamaPart>(
   chunks: AnswerStream<ChatCompletionChunk> | AnswerStream<TextCompletionChunk>,
   model: string,
   form: Form<Part>,
-  times: Times,
+  { began, loaded }: Times,
 ): AsyncIterableIterator<Part> {
-  const source = chunks as AnswerStream<ChatCompletionChunk | TextCompletionChunk>;
-  return translate(source, new OllamaWriter(model, form, times));
-}
-
-class OllamaWriter<Part extends OllamaPart> {
-  readonly #model: string;
-  readonly #form: Form<Part>;
-  readonly #times: Times;
-  #first: number | null = null; // when the first token came
-  #open: { id: string; index: number; name: string; text: string } | null = null; // the call that is being written
-  #reason: 'stop' | 'length' = 'stop';
-  #usage: Usage | null = null;
-
-  constructor(model: string, form: Form<Part>, times: Times) {
-    this.#model = model;
-    this.#form = form;
-    this.#times = times;
-  }
-
-  push(chunk: ChatCompletionChunk | TextCompletionChunk): Part[] {
-    this.#usage = chunk.usage ?? this.#usage;
-    const [choice] = chunk.choices;
-    if (!choice) return [];
-    const { content, thinking, deltas, logprobs } = 'delta' in choice ? fromDelta(choice) : fromText(choice);
-    const calls = deltas.flatMap((delta) => this.#addToCall(delta));
-    if (choice.finish_reason) this.#reason = choice.finish_reason === 'length' ? 'length' : 'stop';
-    if (content || thinking || deltas.length > 0) this.#first ??= performance.now();
-    if (!content && !thinking && calls.length === 0 && logprobs.length === 0) return [];
-    const piece = { content, ...(thinking ? { thinking } : {}), ...(calls.length > 0 ? { calls } : {}) };
-    return [this.#part(piece, { done: false, ...(logprobs.length > 0 ? { logprobs } : {}) })];
-  }
-
-  finish(): Part[] {
-    const calls = this.#closeCall();
-    const { began, loaded } = this.#times;
-    const end = performance.now();
-    const first = this.#first ?? end;
-    const last = this.#part(
-      { content: '' },
-      {
-        done: true,
-        done_reason: this.#reason,
-        total_duration: nanoseconds(end - began),
-        load_duration: nanoseconds(loaded - began),
-        prompt_eval_count: this.#usage?.prompt_tokens ?? 0,
-        prompt_eval_duration: nanoseconds(first - loaded),
-        eval_count: this.#usage?.completion_tokens ?? 0,
-        eval_duration: nanoseconds(end - first),
-      },
-    );
-    return calls.length > 0 ? [this.#part({ content: '', calls }, { done: false }), last] : [last];
-  }
-
-  #part(piece: Piece, more: Omit<OllamaPart, 'model' | 'created_at'>): Part {
-    const head = { model: this.#model, created_at: new Date().toISOString() };
-    return { ...head, ...this.#form(piece), ...more } as Part;
-  }
-
-  /** The call before, if this one begins. */
-  #addToCall({ index, id, function: called }: ToolCallDelta): OllamaCallOutput[] {
-    const before = this.#open?.index === index ? [] : this.#closeCall();
-    this.#open ??= { id: id ?? '', index, name: called?.name ?? '', text: '' };
-    this.#open.text += called?.arguments ?? '';
-    return before;
-  }
-
+  let first: number | null = null; // when the first token came
+  let open: { id: string; index: number; name: string; text: string } | null = null; // the call that is being written
+  let reason: 'stop' | 'length' = 'stop';
+  let usage: Usage | null = null;
+  const part = (piece: Piece, more: Omit<OllamaPart, 'model' | 'created_at'>): Part =>
+    ({ model, created_at: new Date().toISOString(), ...form(piece), ...more }) as object as Part;
   /** A call whose arguments broke off is none. */
-  #closeCall(): OllamaCallOutput[] {
-    if (!this.#open) return [];
-    const { id, index, name, text } = this.#open;
-    this.#open = null;
+  const closeCall = (): OllamaCallOutput[] => {
+    if (!open) return [];
+    const { id, index, name, text } = open;
+    open = null;
     const args = toObject(text || '{}');
     return args ? [{ id, function: { index, name, arguments: args } }] : [];
-  }
+  };
+  /** The call before, if this one begins. */
+  const addToCall = ({ index, id, function: called }: ToolCallDelta): OllamaCallOutput[] => {
+    const before = open?.index === index ? [] : closeCall();
+    open ??= { id: id ?? '', index, name: called?.name ?? '', text: '' };
+    open.text += called?.arguments ?? '';
+    return before;
+  };
+  return translate(chunks as AnswerStream<ChatCompletionChunk | TextCompletionChunk>, {
+    push(chunk) {
+      usage = chunk.usage ?? usage;
+      const [choice] = chunk.choices;
+      if (!choice) return [];
+      const { content, thinking, deltas, logprobs } =
+        'delta' in choice ? fromDelta(choice) : fromText(choice);
+      const calls = deltas.flatMap(addToCall);
+      if (choice.finish_reason) reason = choice.finish_reason === 'length' ? 'length' : 'stop';
+      if (content || thinking || deltas.length > 0) first ??= performance.now();
+      if (!content && !thinking && calls.length === 0 && logprobs.length === 0) return [];
+      const piece = { content, ...(thinking ? { thinking } : {}), ...(calls.length > 0 ? { calls } : {}) };
+      return [part(piece, { done: false, ...(logprobs.length > 0 ? { logprobs } : {}) })];
+    },
+    finish() {
+      const calls = closeCall();
+      const end = performance.now();
+      const begun = first ?? end;
+      const last = part(
+        { content: '' },
+        {
+          done: true,
+          done_reason: reason,
+          total_duration: nanoseconds(end - began),
+          load_duration: nanoseconds(loaded - began),
+          prompt_eval_count: usage?.prompt_tokens ?? 0,
+          prompt_eval_duration: nanoseconds(begun - loaded),
+          eval_count: usage?.completion_tokens ?? 0,
+          eval_duration: nanoseconds(end - begun),
+        },
+      );
+      return calls.length > 0 ? [part({ content: '', calls }, { done: false }), last] : [last];
+    },
+  });
 }
 
 type Read = {
