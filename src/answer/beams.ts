@@ -1,7 +1,6 @@
 /** A request with beam search -> its hypotheses, each handed to a choice. Moves the beams' sequences through the engine. */
 
-import type { Engine, Listener } from '../engine/index.ts';
-import { type Group, Sequence } from '../engine/index.ts';
+import { type Listener, Sequence } from '../engine/index.ts';
 import { errorAt, OnpolicyError } from '../errors.ts';
 import {
   grammarAddon,
@@ -11,20 +10,16 @@ import {
   type SamplerHandle,
 } from '../native/index.ts';
 import { BeamSearch, type Expansion, type Hypothesis, type Path, stepsOf } from '../sampling/index.ts';
-import type { Tokenizer } from '../tokenizer/index.ts';
 import type { Choice } from './choice.ts';
+import type { PreparedCompletion } from './completion.ts';
 import { EMPTY_TAIL, extendTail, type StopTail } from './stop-tail.ts';
 import type { StopRules } from './text-out.ts';
 
-export type BeamRunOptions = {
-  readonly engine: Engine;
-  readonly tokenizer: Tokenizer;
-  readonly group: Group;
+export type BeamRunOptions = Pick<PreparedCompletion, 'engine' | 'tokenizer' | 'group' | 'rules'> & {
   /** Made with `candidates`: of the prompt alone. */
   readonly sampler: SamplerHandle;
   /** A copy of a sampler in its current state. */
   readonly forkSampler: (sampler: SamplerHandle) => SamplerHandle;
-  readonly rules: StopRules;
   /** The grammar that constrains every beam, or null. */
   readonly matcher: Handle | null;
   readonly width: number;

@@ -1,5 +1,5 @@
 /** A prepared request -> its choices, sampled together; taken whole, or as events while they come. */
-
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type Engine,
   ExpertRows,
@@ -106,12 +106,7 @@ export class Completion {
       return;
     }
     if (this.isEnded) return;
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, waitMs);
-    });
-    await Promise.race([placed, this.#changed(), late]);
-    clearTimeout(timer);
+    await Promise.race([placed, this.#changed(), sleep(waitMs, undefined, { ref: false })]);
   }
 
   /** Prompt tokens that the prefix cache saved. */

@@ -42,81 +42,77 @@ export type Done = {
 };
 
 /** The files of a run. One process writes to them. */
-export class Journal {
+export type Journal = {
   readonly done: Done;
-  readonly #files: readonly [output: string, errors: string];
-  readonly #folder: string;
-  readonly #lock: WriterLock;
-  readonly #ends: [output: number, errors: number];
-  readonly #writers: [output: LineWriter | null, errors: LineWriter | null] = [null, null];
-  readonly #journal: LineWriter;
-
-  private constructor(
-    { output, errors }: RunFiles,
-    folder: string,
-    lock: WriterLock,
-    journal: LineWriter,
-    { ends, ...done }: Found,
-  ) {
-    this.#files = [output, errors];
-    this.#folder = folder;
-    this.#lock = lock;
-    this.#journal = journal;
-    this.#ends = [...ends];
-    this.done = done;
-  }
-
-  /**
-   * Opens the files of a new run, or of one to resume.
-   * @throws OnpolicyError `CONFLICT` for an output that is there or of another run, or if a fact has changed; `STORE_FAILED` if another
-   *   process writes to it or the disk fails
-   */
-  static async open(files: RunFiles, facts: RunFacts, resume: boolean): Promise<Journal> {
-    const folder = `${files.output}.journal`;
-    const file = path.join(folder, 'rows.jsonl');
-    const begun = await fs.stat(file).catch(ifMissing(null));
-    const isNew = !begun || !resume;
-    if (isNew) await requireNew(files, begun !== null);
-    if (!begun) await writing(folder, () => makeFolder(folder));
-    const lock = await lockForWriting('the journal', folder, randomUUID());
-    try {
-      if (isNew) await replaceFile(file, `${JSON.stringify({ format: FORMAT, ...facts })}\n`);
-      const found = await readJournal(file, facts);
-      await requireOwn(files, found.ends);
-      const journal = await writing(file, () => LineWriter.open(file, found.bytes));
-      return new Journal(files, folder, lock, journal, found);
-    } catch (error) {
-      await lock.release();
-      throw error;
-    }
-  }
-
   /** Writes lines. They are on the disk when it resolves. */
-  async write(rows: readonly Finished[]): Promise<void> {
-    const entries: Entry[] = [];
-    for (const { place, kind, row } of rows) {
-      this.#writers[kind] ??= await this.#open(kind);
-      const writer = this.#writers[kind];
-      await writing(this.#files[kind], () => writer.write(row));
-      entries.push([place.line, place.hash, kind, writer.bytes]);
-    }
-    for (const kind of [0, 1] as const)
-      await writing(this.#files[kind], async () => await this.#writers[kind]?.flush());
-    await writing(this.#folder, async () => {
-      if (!this.#lock.isHeld()) throw new Error('another process has taken it over');
-      for (const entry of entries) await this.#journal.write(entry);
-      await this.#journal.flush();
-    });
-  }
+  write(rows: readonly Finished[]): Promise<void>;
+  close(): Promise<void>;
+};
 
-  async close(): Promise<void> {
-    for (const writer of [...this.#writers, this.#journal]) await writer?.close();
-    await this.#lock.release();
+/**
+ * Opens the files of a new run, or of one to resume.
+ * @throws OnpolicyError `CONFLICT` for an output that is there or of another run, or if a fact has changed; `STORE_FAILED` if another
+ *   process writes to it or the disk fails
+ */
+export async function openJournal(files: RunFiles, facts: RunFacts, resume: boolean): Promise<Journal> {
+  const folder = `${files.output}.journal`;
+  const file = path.join(folder, 'rows.jsonl');
+  const begun = await fs.stat(file).catch(ifMissing(null));
+  const isNew = !begun || !resume;
+  if (isNew) await requireNew(files, begun !== null);
+  if (!begun) await writing(folder, () => makeFolder(folder));
+  const lock = await lockForWriting('the journal', folder, randomUUID());
+  try {
+    if (isNew) await replaceFile(file, `${JSON.stringify({ format: FORMAT, ...facts })}\n`);
+    const found = await readJournal(file, facts);
+    await requireOwn(files, found.ends);
+    return toJournal(
+      files,
+      folder,
+      lock,
+      found,
+      await writing(file, () => LineWriter.open(file, found.bytes)),
+    );
+  } catch (error) {
+    await lock.release();
+    throw error;
   }
+}
 
-  #open(kind: Kind): Promise<LineWriter> {
-    return writing(this.#files[kind], () => LineWriter.open(this.#files[kind], this.#ends[kind]));
-  }
+function toJournal(
+  { output, errors }: RunFiles,
+  folder: string,
+  lock: WriterLock,
+  { ends, ...done }: Found,
+  journal: LineWriter,
+): Journal {
+  const files = [output, errors] as const;
+  const writers: [output: LineWriter | null, errors: LineWriter | null] = [null, null];
+  const open = (kind: Kind): Promise<LineWriter> =>
+    writing(files[kind], () => LineWriter.open(files[kind], ends[kind]));
+  return {
+    done,
+    async write(rows) {
+      const entries: Entry[] = [];
+      for (const { place, kind, row } of rows) {
+        writers[kind] ??= await open(kind);
+        const writer = writers[kind];
+        await writing(files[kind], () => writer.write(row));
+        entries.push([place.line, place.hash, kind, writer.bytes]);
+      }
+      for (const kind of [0, 1] as const)
+        await writing(files[kind], async () => await writers[kind]?.flush());
+      await writing(folder, async () => {
+        if (!lock.isHeld()) throw new Error('another process has taken it over');
+        for (const entry of entries) await journal.write(entry);
+        await journal.flush();
+      });
+    },
+    async close() {
+      for (const writer of [...writers, journal]) await writer?.close();
+      await lock.release();
+    },
+  };
 }
 
 /** Not with its parents: where these are missing, the output has no place either. */

@@ -14,7 +14,7 @@ import {
 } from '../protocol/index.ts';
 import { answeredRow, failedRow, faultyRow, requestIdOf, sharedBody } from './answered-row.ts';
 import { InFlight } from './in-flight.ts';
-import { Journal, type RunFacts, type RunFiles } from './journal.ts';
+import { type Journal, openJournal, type RunFacts, type RunFiles } from './journal.ts';
 import { Lines } from './lines.ts';
 import { type FaultyRow, hashOf, type Row, toRow } from './row.ts';
 import { HashSet } from './row-hashes.ts';
@@ -92,7 +92,7 @@ export function createRun(input: RunInput): Run {
 
   async function runOver(source: Source): Promise<void> {
     const files = filesOf(options);
-    const journal = files ? await Journal.open(files, factsOf(input, source), options.resume) : null;
+    const journal = files ? await openJournal(files, factsOf(input, source), options.resume) : null;
     totals.totalBytes = source.bytes;
     if (journal) [totals.completed, totals.failed] = journal.done.counts;
     totals.resumed = totals.completed + totals.failed;

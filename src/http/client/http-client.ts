@@ -53,21 +53,17 @@ export function nodeClient(baseUrl: string, { 'content-length': _ours, ...header
   const { protocol, hostname, port, auth } = urlToHttpOptions(url);
   const { Agent, request: open } = protocol === 'https:' ? https : http;
   const agent = new Agent({ keepAlive: true, timeout: IDLE_MS });
-  const ownHeaders = {
-    host: url.host,
-    ...(auth ? { authorization: `Basic ${Buffer.from(auth).toString('base64')}` } : {}),
-  };
-  // Flat lists: Node copies them as they are, which is faster than an object.
-  const bareHeaders = Object.entries({ ...ownHeaders, ...headers }).flat();
-  const bodyHeaders = Object.entries({ ...ownHeaders, ...JSON_BODY, ...headers }).flat();
   const basePath = url.pathname.replace(/\/$/, '');
   return {
-    send: ({ path, method, body, headers: own = {} }) => {
-      const list = (typeof body === 'string' ? bodyHeaders : bareHeaders).slice();
-      if (body !== undefined || method === 'POST')
-        list.push('content-length', `${Buffer.byteLength(body ?? '')}`);
-      list.push(...Object.entries(own).flat());
-      const request = open({ hostname, port, agent, path: basePath + path, method, headers: list });
+    send: ({ path, method, body, headers: own }) => {
+      const hasLength = body !== undefined || method === 'POST';
+      const sent = {
+        ...(typeof body === 'string' ? JSON_BODY : {}),
+        ...headers,
+        ...own,
+        ...(hasLength ? { 'content-length': Buffer.byteLength(body ?? '') } : {}),
+      };
+      const request = open({ hostname, port, auth, agent, path: basePath + path, method, headers: sent });
       let running: http.ClientRequest | http.IncomingMessage = request;
       const response = new Promise<HttpResponse>((resolve, reject) => {
         request.on('error', reject);

@@ -90,6 +90,7 @@ function draw(holder, curves, { title, names, others, spread }) {
   const data = [curves.steps, ...columns];
   const colors = COLORS.map(color);
   const isSparse = curves.steps.length < 40;
+  const shownAs = (/** @type {any} */ _, /** @type {any} */ value) => short(value);
   /** @type {any[]} */
   const series = drawn.map(({ name, label, dash }) => ({
     label,
@@ -98,7 +99,7 @@ function draw(holder, curves, { title, names, others, spread }) {
     width: 1.5,
     spanGaps: true,
     points: { show: isSparse, size: 4 },
-    value: (/** @type {any} */ _, /** @type {any} */ value) => short(value),
+    value: shownAs,
   }));
   const bands = [];
   if (spread in curves.values && names[0] === 'train/reward') {
@@ -108,12 +109,8 @@ function draw(holder, curves, { title, names, others, spread }) {
         value === null || deviation[i] === null ? null : value + sign * deviation[i],
       );
     data.push(around(1), around(-1));
-    const edge = { stroke: 'transparent', points: { show: false }, spanGaps: true };
-    const shownAs = (/** @type {any} */ _, /** @type {any} */ value) => short(value);
-    series.push(
-      { ...edge, label: '+ spread', value: shownAs },
-      { ...edge, label: '- spread', value: shownAs },
-    );
+    const edge = { stroke: 'transparent', points: { show: false }, spanGaps: true, value: shownAs };
+    series.push({ ...edge, label: '+ spread' }, { ...edge, label: '- spread' });
     bands.push({ series: [data.length - 2, data.length - 1], fill: `${colors[0]}33` });
   }
   const axis = {

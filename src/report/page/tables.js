@@ -25,24 +25,11 @@ export function drawTables(data) {
     ...(data.has_more_checkpoints ? [make('p', { className: 'hint' }, 'Older ones are left out.')] : []),
   );
   const facts = { id: model.id, 'base model': model.base_model, ...run.system, ...run.config };
-  byId('run').replaceChildren(
-    make(
-      'table',
-      { className: 'plain' },
-      ...Object.entries(facts).map(([name, value]) =>
-        make(
-          'tr',
-          {},
-          make('th', { scope: 'row' }, name),
-          make(
-            'td',
-            { className: 'long' },
-            typeof value === 'object' ? JSON.stringify(value) : String(value),
-          ),
-        ),
-      ),
-    ),
-  );
+  const rows = Object.entries(facts).map(([name, value]) => {
+    const shown = typeof value === 'object' ? JSON.stringify(value) : String(value);
+    return make('tr', {}, make('th', { scope: 'row' }, name), make('td', { className: 'long' }, shown));
+  });
+  byId('run').replaceChildren(make('table', { className: 'plain' }, ...rows));
 }
 
 /** @param {any[]} checkpoints */
@@ -53,13 +40,9 @@ function checkpointTable(checkpoints) {
     ...[...present].filter((name) => !FIRST.includes(name)).sort(),
   ];
   const head = make('tr', {}, ...['step', ...columns].map((name) => make('th', { scope: 'col' }, name)));
-  const rows = checkpoints.map(({ step, metrics }) =>
-    make(
-      'tr',
-      {},
-      make('td', {}, String(step)),
-      ...columns.map((name) => make('td', {}, short(metrics[name]))),
-    ),
-  );
+  const rows = checkpoints.map(({ step, metrics }) => {
+    const cells = columns.map((name) => make('td', {}, short(metrics[name])));
+    return make('tr', {}, make('td', {}, String(step)), ...cells);
+  });
   return make('table', { className: 'plain' }, make('thead', {}, head), make('tbody', {}, ...rows));
 }

@@ -137,12 +137,11 @@ function drawGroups(split) {
   });
   list.replaceChildren(...options);
   byId('group').replaceChildren();
+  const current = () => groups.findIndex((/** @type {any} */ { group }) => group === chosen.group);
   const choose = (/** @type {number} */ i) => {
     const group = groups[i];
     if (!group) return;
-    options[
-      groups.indexOf(groups.find((/** @type {any} */ one) => one.group === chosen.group))
-    ]?.setAttribute('aria-selected', 'false');
+    options[current()]?.setAttribute('aria-selected', 'false');
     chosen.group = group.group;
     options[i].setAttribute('aria-selected', 'true');
     list.setAttribute('aria-activedescendant', `option-${i}`);
@@ -150,7 +149,7 @@ function drawGroups(split) {
     showGroup(group, inRange).catch((error) => byId('group').replaceChildren(String(error)));
   };
   list.onkeydown = (/** @type {KeyboardEvent} */ event) => {
-    const at = groups.findIndex((/** @type {any} */ { group }) => group === chosen.group);
+    const at = current();
     const target = {
       ArrowDown: at + 1,
       ArrowUp: Math.max(0, at - 1),
@@ -163,8 +162,7 @@ function drawGroups(split) {
     event.preventDefault();
     choose(target);
   };
-  const known = groups.findIndex((/** @type {any} */ { group }) => group === chosen.group);
-  choose(Math.max(0, known));
+  choose(Math.max(0, current()));
 }
 
 /** Scrolls the list alone, not the page. @param {any} list @param {any} option */
@@ -182,15 +180,10 @@ async function showGroup(group, inRange) {
   if (chosen.group !== group.group) return; // the choice has changed
   const shared = sharedEntries(trajectories);
   const draw = () => {
-    const cards = trajectories
-      .map((/** @type {any} */ trajectory, /** @type {number} */ i) => ({
-        trajectory,
-        title: `trajectory ${i + 1}`,
-      }))
-      .filter((/** @type {any} */ { trajectory }) => inRange(trajectory.reward))
-      .map((/** @type {any} */ { trajectory, title }) =>
-        conversationCard(trajectory, { coloring: chosen.coloring, from: shared.length, title }),
-      );
+    const cards = trajectories.flatMap((/** @type {any} */ trajectory, /** @type {number} */ i) => {
+      const options = { coloring: chosen.coloring, from: shared.length, title: `trajectory ${i + 1}` };
+      return inRange(trajectory.reward) ? [conversationCard(trajectory, options)] : [];
+    });
     const start = make(
       'details',
       { className: 'card shared', open: true },

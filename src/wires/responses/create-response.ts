@@ -22,7 +22,7 @@ import type { Answer, CallOptions, Completions, StreamFlag } from '../../service
 import { answerWithin } from '../answer-within.ts';
 import { countPrompt } from '../count-prompt.ts';
 import { compact } from './compact.ts';
-import { pageOf, storedItems } from './input-items.ts';
+import { itemPage, storedItems } from './input-items.ts';
 import { ResponseStore } from './response-store.ts';
 import { outputMessages, type ResolvedRequest, type TranslatedResponse, toChat } from './to-chat.ts';
 import { replayEvents, toEvents, toResponse } from './to-events.ts';
@@ -131,7 +131,7 @@ function makeResponses(service: Asked): Responses {
       store.delete(id);
       return { id, object: 'response', deleted: true };
     },
-    inputItems: async (id, query = {}) => pageOf(store.get(id, 'id').input, query),
+    inputItems: async (id, query = {}) => await itemPage(store.get(id, 'id').input, query),
     replay: (id, first) => {
       const events = replayEvents(store.get(id, 'id').response);
       const rest = (async function* () {

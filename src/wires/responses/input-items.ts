@@ -1,4 +1,5 @@
 /** Items of a request -> the same as they are stored: each with a type and an id, messages with a list of parts. */
+import { pageOf } from '../../common/index.ts';
 import type {
   ContentPart,
   ListQuery,
@@ -26,20 +27,14 @@ export function userItems(messages: readonly Message[]): ResponseStoredItem[] {
   );
 }
 
-export function pageOf(items: readonly ResponseStoredItem[], query: ListQuery): ResponseItemList {
+export async function itemPage(
+  items: readonly ResponseStoredItem[],
+  query: ListQuery,
+): Promise<ResponseItemList> {
   const { after, limit, order } = validateListQuery(query);
-  const sorted = order === 'asc' ? items : items.toReversed();
-  const start = after === null ? 0 : sorted.findIndex(({ id }) => id === after) + 1;
-  if (after !== null && start === 0)
-    throwFaults([fault(['after'], 'value', 'the id of an item of this list', after)]);
-  const data = sorted.slice(start, start + limit);
-  return {
-    object: 'list',
-    data,
-    has_more: start + limit < sorted.length,
-    first_id: data[0]?.id ?? null,
-    last_id: data.at(-1)?.id ?? null,
-  };
+  const place = after === null ? null : items.findIndex(({ id }) => id === after);
+  if (place === -1) throwFaults([fault(['after'], 'value', 'the id of an item of this list', after)]);
+  return await pageOf([...items.keys()], { after: place, limit, order }, async (i) => items[i]!);
 }
 
 function toStored(item: ResponseInputItem): ResponseStoredItem {

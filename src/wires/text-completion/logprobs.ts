@@ -1,5 +1,6 @@
 /** Log-probabilities of chats and of prompts -> those of text completions, with the place of each token in the text. */
 import type { PromptLogprobs, TextLogprobs, TokenLogprob } from '../../protocol/index.ts';
+import { NO_BYTES } from '../../tokenizer/index.ts';
 
 /** Counts characters of a text by the bytes of its tokens. A token inside a character begins where that begins. */
 export class TextOffsets {
@@ -76,8 +77,6 @@ export function fewerScores(
 ): (PromptLogprobs | null)[] {
   return scores.map((score, i) => score && fewer(score, ids[i], most));
 }
-
-const NO_BYTES = new Uint8Array(0);
 
 /** By text; of tokens with the same text the first one counts. */
 function best(

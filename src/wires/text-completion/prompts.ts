@@ -8,7 +8,7 @@ import {
   tokenIdFaults,
   type ValidTextCompletionRequest,
 } from '../../protocol/index.ts';
-import type { Tokenizer } from '../../tokenizer/index.ts';
+import { NO_BYTES, type Tokenizer } from '../../tokenizer/index.ts';
 import { fillInMiddle } from './fill-in-middle.ts';
 
 const NONE = new Int32Array(0);
@@ -38,8 +38,6 @@ export type Echo = {
   /** Of each token the bytes in the text: none of what the tokenizer has added. */
   readonly bytes: readonly Uint8Array[];
 };
-
-const NO_BYTES = new Uint8Array(0);
 
 /** The text of a prompt as it was given, as far as it was not cut. */
 export function echoOf(
