@@ -15,6 +15,9 @@ const ROWS: Readonly<Record<string, readonly (readonly [template: string, text: 
     ['{{ missing }}|{{ missing is defined }}', '|False'],
     ['{{ "x" ~ 1 ~ none }}{{ ("<"|safe) + "<" }}', 'x1None<&lt;'],
   ],
+  hidden: [
+    ['{{ {"__kind__": 1}.__kind__ }}{{ {}.__kind__ is defined }}{{ "a".__class__ is defined }}', '1FalseFalse'],
+  ],
   precedence: [
     ['{{ 2 ** 3 ** 2 }} {{ -2 ** 2 }} {{ 2 ~ 3 * 4 }}', '64 4 212'],
     ['{{ not 1 == 2 and 3 }} {{ 1 < 2 < 3 }} {{ 1 < 3 < 2 }} {{ 1 if 0 }}|', '3 True False |'],

@@ -27,8 +27,19 @@ import {
   type Value,
 } from './values.ts';
 
-/** Names of what Python objects have inside. The sandbox hides them, whether an object has them or not. */
-const HIDDEN = /^__\w+__$/;
+/** Attributes of every Python object, hidden by the sandbox. */
+const OBJECT_DUNDERS = new Set(
+  (
+    '__class__ __delattr__ __dir__ __doc__ __eq__ __format__ __ge__ __getattribute__ __getstate__ __gt__ __hash__ ' +
+    '__init__ __init_subclass__ __le__ __lt__ __ne__ __new__ __reduce__ __reduce_ex__ __repr__ __setattr__ ' +
+    '__sizeof__ __str__ __subclasshook__'
+  ).split(' '),
+);
+/** Further hidden attributes of the built-in containers and of text. */
+const CONTAINER_DUNDERS = new Set(
+  '__add__ __contains__ __getitem__ __iter__ __len__ __mul__ __rmul__'.split(' '),
+);
+
 const UNDERSCORE = 95;
 /** Every attribute of a dict that does not start with an underscore. */
 const DICT_METHODS = new Set(
@@ -63,7 +74,7 @@ function missing(state: RenderState, value: Value, key: Value): Undefined {
 
 /** The Python attribute of a value, or undefined if its type has none of that name. */
 function attributeOf(state: RenderState, value: Value, name: string): Value | undefined {
-  if (name.charCodeAt(0) === UNDERSCORE && HIDDEN.test(name)) return unsafe(value, name);
+  if (name.charCodeAt(0) === UNDERSCORE && hasDunder(value, name)) return unsafe(value, name);
   if (typeof value === 'string') return methodOf(STR_METHODS, value, name);
   if (value instanceof Markup) return methodOf(MARKUP, value, name);
   if (value instanceof Dict)
@@ -84,6 +95,12 @@ function attributeOf(state: RenderState, value: Value, name: string): Value | un
   const int = intOf(value);
   if (int === undefined) return undefined;
   return name === 'real' ? int : methodOf(INT, int, name);
+}
+
+function hasDunder(value: Value, name: string): boolean {
+  if (OBJECT_DUNDERS.has(name)) return true;
+  if (!CONTAINER_DUNDERS.has(name)) return false;
+  return textOf(value) !== undefined || isList(value) || value instanceof Dict || value instanceof Tuple;
 }
 
 const MARKUP = new Table<Value, string | Markup>(STR_METHODS)
@@ -169,7 +186,7 @@ export function getAttribute(state: RenderState, value: Value, name: string): Va
     const found = value.attribute?.(name, state);
     if (found !== undefined) return found;
   }
-  if (value instanceof Undefined) return value.fail();
+  if (value instanceof Undefined) return OBJECT_DUNDERS.has(name) ? unsafe(value, name) : value.fail();
   const attribute = attributeOf(state, value, name);
   if (attribute !== undefined) return attribute;
   const item = itemOf(state, value, name);
