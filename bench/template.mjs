@@ -4,8 +4,7 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
-import { compileChatTemplate } from '../dist/template/index.js';
-import { JinjaTemplate } from '../dist/template/template.js';
+import { ChatTemplate, compileChatTemplate } from '../dist/template/index.js';
 
 const GOLDEN = new URL('../../shared/data/templates/golden-dev.jsonl', import.meta.url);
 const CHATML =
@@ -74,7 +73,7 @@ export async function run({ repeats = 15 } = {}) {
   const long = [];
   const ratios = [];
   for (const text of templates().values()) {
-    compile.push(timeOf(() => new JinjaTemplate(text), repeats));
+    compile.push(timeOf(() => new ChatTemplate(text), repeats));
     const template = compileChatTemplate(text);
     const tokens = { bosToken: '<s>', eosToken: '</s>' };
     const input = { messages: chat(20, 300), addGenerationPrompt: false, ...tokens };

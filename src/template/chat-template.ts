@@ -1,11 +1,17 @@
 /** A chat and its template -> prompt text. */
 import { errorAt, OnpolicyError } from '../errors.ts';
+import { type Root, TemplateCompiler } from './compiler.ts';
 import { cutAtTag, markFinalMessage } from './continue-final.ts';
 import { toValue } from './convert.ts';
-import { DEFAULT_LIMITS, type TemplateLimits } from './python/render-state.ts';
+import { locate } from './python/py-error.ts';
+import { DEFAULT_LIMITS, RenderState, type TemplateLimits } from './python/render-state.ts';
 import { Dict, isList, type Value } from './python/values.ts';
 import { type AssistantSpan, chooseMarks, splitMarked } from './spans.ts';
-import { cachedTemplate, type JinjaTemplate } from './template.ts';
+import { loopsOverContent } from './syntax/content-format.ts';
+import { normaliseSource } from './syntax/lexer.ts';
+import type { NodeOf } from './syntax/nodes.ts';
+import { parse } from './syntax/parser.ts';
+import { toTemplateError } from './template-error.ts';
 import { parseToolArguments } from './tool-arguments.ts';
 
 /** Input of a chat template. */
@@ -65,31 +71,39 @@ export type ContentFormat = 'string' | 'openai';
 
 /** A compiled chat template. Renders share no state. */
 export class ChatTemplate {
-  readonly #template: JinjaTemplate;
+  /** Names that the template reads from its input: messages, tools, bos_token, kwargs. */
+  readonly variables: ReadonlySet<string>;
+  /** Whether the template marks the assistant's text with generation blocks, as `renderWithMask` needs. */
+  readonly hasGeneration: boolean;
+  /** Normalised; offsets refer to it. */
+  readonly #source: string;
+  readonly #tree: NodeOf<'Root'>;
+  readonly #root: Root;
+  #contentFormat: ContentFormat | null = null;
 
   /** @internal Use {@link compileChatTemplate}. */
-  constructor(template: JinjaTemplate) {
-    this.#template = template;
-  }
-
-  /** Names that the template reads from its input: messages, tools, bos_token, kwargs. */
-  get variables(): ReadonlySet<string> {
-    return this.#template.variables;
+  constructor(text: string) {
+    this.#source = normaliseSource(text);
+    const compiler = new TemplateCompiler();
+    try {
+      this.#tree = parse(this.#source);
+      this.#root = compiler.root(this.#tree);
+    } catch (error) {
+      throw toTemplateError(error, this.#source);
+    }
+    this.variables = compiler.variables;
+    this.hasGeneration = compiler.hasGeneration;
   }
 
   /** Whether the template's source holds a text. */
   mentions(text: string): boolean {
-    return this.#template.source.includes(text);
+    return this.#source.includes(text);
   }
 
   /** `openai` if the template loops over the parts of a message's content, else `string`. */
   get contentFormat(): ContentFormat {
-    return this.#template.loopsOverContent ? 'openai' : 'string';
-  }
-
-  /** Whether the template marks the assistant's text with generation blocks, as `renderWithMask` needs. */
-  get hasGeneration(): boolean {
-    return this.#template.hasGeneration;
+    this.#contentFormat ??= loopsOverContent(this.#tree) ? 'openai' : 'string';
+    return this.#contentFormat;
   }
 
   /** Renders a chat. */
@@ -118,14 +132,20 @@ export class ChatTemplate {
   #render(input: RenderInput, options: RenderOptions, spanMarks: readonly [string, string] | null): string {
     const final = input.continueFinalMessage === true ? markFinalMessage(input.messages) : null;
     const variables = variablesOf(final === null ? input : { ...input, messages: final.messages });
-    const text = this.#template.run(variables, {
+    const state = new RenderState({
       paths: options.requireDocumentFields ? pathsIn(variables.get('documents')!, 'documents') : NO_PATHS,
       limits: options.limits ? { ...DEFAULT_LIMITS, ...definedOnly(options.limits) } : DEFAULT_LIMITS,
       now: options.now ?? (() => new Date()),
       spanMarks,
       growsLists: options.growsLists ?? false,
     });
-    return final === null ? text : cutAtTag(text, final.text);
+    try {
+      const text = this.#root(state, variables);
+      state.checkOutput(text);
+      return final === null ? text : cutAtTag(text, final.text);
+    } catch (error) {
+      throw toTemplateError(locate(error, state.at), this.#source);
+    }
   }
 
   #withToolArguments<T>(input: RenderInput, options: RenderOptions, render: (input: RenderInput) => T): T {
@@ -180,11 +200,31 @@ function pathsIn(value: Value, path: string, paths = new Map<Value, string>()): 
   return paths;
 }
 
-/** Parses a chat template, or returns it from the cache. The first render generates the code. */
+const MAX_TEMPLATES = 64;
+const MAX_CHARACTERS = 4_000_000;
+
+const templates = new Map<string, ChatTemplate>();
+let characters = 0;
+
+/** Compiles a chat template, or returns it from the cache, which has two bounds. Errors are not cached. */
 export function compileChatTemplate(source: string): ChatTemplate {
   if (typeof source !== 'string')
     throw new OnpolicyError('INVALID_REQUEST', `template: expected a string, got ${typeof source}`);
-  return new ChatTemplate(cachedTemplate(source));
+  const known = templates.get(source);
+  if (known !== undefined) {
+    templates.delete(source); // a Map is in order of insertion: moves the entry to the end
+    templates.set(source, known);
+    return known;
+  }
+  const template = new ChatTemplate(source);
+  templates.set(source, template);
+  characters += source.length;
+  for (const oldest of templates.keys()) {
+    if (templates.size <= MAX_TEMPLATES && characters <= MAX_CHARACTERS) break;
+    templates.delete(oldest);
+    characters -= oldest.length;
+  }
+  return template;
 }
 
 /** Renders a chat with a template given as text. Templates are cached by content. */

@@ -2,7 +2,7 @@
 /**
  * A chat template in Jinja2 and a chat -> prompt text: byte-exact, and safe with untrusted templates.
  *
- * Reading order: `chat-template` (the public calls), `template`, `syntax/` (lexer, parser, then `scope`, which gives each variable
+ * Reading order: `chat-template` (the public calls), `syntax/` (lexer, parser, then `scope`, which gives each variable
  * a slot), `compile-expression` and `compiler` (a tree becomes a function), `python/` (values with Python's semantics), `library/`
  * (filters, tests, globals).
  */
