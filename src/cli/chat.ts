@@ -25,6 +25,13 @@ export const chat = command({
   },
 });
 
+/** Writes an answer as a line of JSON; returns its text. */
+const printAnswer: typeof streamAnswer = async (service, request, terminal, signal) => {
+  const whole = await service.createCompletion({ ...request, stream: false }, signal ? { signal } : {});
+  print(terminal, JSON.stringify(whole));
+  return whole.choices[0]?.message.content ?? '';
+};
+
 /** `service` answers. A line that begins with `/` is a command; `//` begins a message with one. */
 export async function converse(
   service: Pick<Service, 'createCompletion'>,
@@ -66,17 +73,9 @@ export async function converse(
     const request = { ...toRequest(options), messages: [...messages, { role: 'user' as const, content }] };
     answering = new AbortController();
     try {
-      if (options.json) {
-        const whole = await service.createCompletion(request, { signal: answering.signal });
-        print(terminal, JSON.stringify(whole));
-        messages = [
-          ...request.messages,
-          { role: 'assistant', content: whole.choices[0]?.message.content ?? '' },
-        ];
-      } else {
-        const text = await streamAnswer(service, request, terminal, answering.signal);
-        messages = [...request.messages, { role: 'assistant', content: text }];
-      }
+      const ask = options.json ? printAnswer : streamAnswer;
+      const text = await ask(service, request, terminal, answering.signal);
+      messages = [...request.messages, { role: 'assistant', content: text }];
     } catch (error) {
       if (!lines.terminal) throw error; // of a script
       terminal.errors.write(`${messageOf(error)}\n`);

@@ -94,17 +94,12 @@ function toFile(part: FilePart): ChatContentPart {
 }
 
 function toToolCall(call: ToolCall): ChatToolCall {
-  const id = call.id ?? null;
-  if (call.type !== 'custom')
-    return {
-      id,
-      type: 'function',
-      function: { name: call.function.name, arguments: call.function.arguments || '{}' },
-    };
-  const { name, input } = call.custom;
-  return {
-    id,
-    type: 'function',
-    function: { name, arguments: `{"${CUSTOM_INPUT}": ${JSON.stringify(input ?? '')}}` },
-  };
+  const called =
+    call.type === 'custom'
+      ? {
+          name: call.custom.name,
+          arguments: `{"${CUSTOM_INPUT}": ${JSON.stringify(call.custom.input ?? '')}}`,
+        }
+      : { name: call.function.name, arguments: call.function.arguments || '{}' };
+  return { id: call.id ?? null, type: 'function', function: called };
 }

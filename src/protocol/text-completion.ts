@@ -33,9 +33,6 @@ export type ValidTextCompletionRequest = {
   readonly paths: PathTranslation;
 };
 
-/** Fields that a chat completion request calls by another name. */
-const PATHS = { max_completion_tokens: 'max_tokens', top_logprobs: 'logprobs' };
-
 const DEFAULT_MAX_TOKENS = 16;
 
 /** Checks a request. Throws `INVALID_REQUEST` with all faults. */
@@ -57,18 +54,34 @@ export function admitTextCompletionRequest(
   request: Checked<TextCompletionRequest>,
   limits: ChatRequestOptions,
 ): ValidTextCompletionRequest {
-  const chat = toChat(request) as Checked<ChatCompletionRequest>;
+  const asChat = toChat(request) as Checked<ChatCompletionRequest>;
   const paths = pathsOf(request);
-  return toValid(
-    request,
+  const chat = paths.runNow(() => admitChatRequest(asChat, limits));
+  const { suffix, echo, logprobs, n, max_tokens } = request;
+  const ofPrompt = echo && (logprobs ?? null) !== null ? logprobs! : null;
+  return {
+    chat: {
+      ...chat,
+      prompt_logprobs: morePrompt(chat.prompt_logprobs, ofPrompt),
+      return_token_ids: true,
+    },
+    prompts: toPrompts('prompt', request.prompt),
+    suffix: suffix ?? null,
+    echo: echo ?? false,
+    logprobs: logprobs ?? null,
+    promptLogprobs: chat.prompt_logprobs,
+    n: n ?? 1,
+    isEmpty: max_tokens === 0,
+    addSpecial: chat.add_special_tokens,
+    returnTokenIds: chat.return_token_ids,
     paths,
-    paths.runNow(() => admitChatRequest(chat, limits)),
-  );
+  };
 }
 
 function pathsOf({ best_of, prompt_logprobs }: TextCompletionRequest): PathTranslation {
   return new PathTranslation({
-    ...PATHS,
+    max_completion_tokens: 'max_tokens',
+    top_logprobs: 'logprobs',
     ...((best_of ?? null) === null ? {} : { n: 'best_of' }),
     ...((prompt_logprobs ?? null) === null ? { prompt_logprobs: 'logprobs' } : {}),
   });
@@ -119,32 +132,6 @@ function toChat(request: TextCompletionRequest): ChatCompletionRequest {
     max_completion_tokens: max_tokens === undefined ? DEFAULT_MAX_TOKENS : max_tokens === 0 ? 1 : max_tokens,
     add_special_tokens: add_special_tokens ?? true,
     ...((logprobs ?? null) === null ? { logprobs: isRanked } : { logprobs: true, top_logprobs: logprobs }),
-  };
-}
-
-function toValid(
-  request: TextCompletionRequest,
-  paths: PathTranslation,
-  chat: ValidChatRequest,
-): ValidTextCompletionRequest {
-  const { suffix, echo, logprobs, n, max_tokens } = request;
-  const ofPrompt = echo && (logprobs ?? null) !== null ? logprobs! : null;
-  return {
-    chat: {
-      ...chat,
-      prompt_logprobs: morePrompt(chat.prompt_logprobs, ofPrompt),
-      return_token_ids: true,
-    },
-    prompts: toPrompts('prompt', request.prompt),
-    suffix: suffix ?? null,
-    echo: echo ?? false,
-    logprobs: logprobs ?? null,
-    promptLogprobs: chat.prompt_logprobs,
-    n: n ?? 1,
-    isEmpty: max_tokens === 0,
-    addSpecial: chat.add_special_tokens,
-    returnTokenIds: chat.return_token_ids,
-    paths,
   };
 }
 

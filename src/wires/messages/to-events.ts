@@ -37,103 +37,103 @@ class EventWriter {
   #end: ReturnType<typeof endOf> | null = null;
   #usage: Usage | null = null;
   #pings = 0; // since the last event
+  #events: MessageStreamEvent[] = []; // not yet taken
 
   constructor(isFull: boolean) {
     this.#isFull = isFull;
   }
 
   push(chunk: ChatCompletionChunk): MessageStreamEvent[] {
-    const events: MessageStreamEvent[] = [];
     this.#usage = chunk.usage ?? this.#usage;
     this.#pings = 0;
     if (!this.#hasBegun) {
       this.#hasBegun = true;
       const message = { ...emptyMessage(chunk.id, chunk.model), usage: toUsage(chunk.usage ?? null) };
-      events.push({ type: 'message_start', message }, { type: 'ping' });
+      this.#events.push({ type: 'message_start', message }, { type: 'ping' });
     }
     const [choice] = chunk.choices;
-    if (!choice) return events;
-    this.#readDelta(choice.delta, events);
+    if (!choice) return this.#take();
+    this.#readDelta(choice.delta);
     if (choice.finish_reason)
       this.#end = endOf(choice.finish_reason, choice.stop_reason, this.#hasCalls, this.#isFull);
-    return events;
+    return this.#take();
   }
 
   /** A ping; after some, nothing added to the open block, which is a text where none is. */
   idle(): MessageStreamEvent[] {
     this.#pings += 1;
     if (!this.#hasBegun || this.#pings % PINGS !== 0) return [{ type: 'ping' }];
-    const events: MessageStreamEvent[] = [];
-    if (this.#open === null) this.#begin('text', EMPTY_TEXT, events);
-    if (this.#open === 'thinking') this.#add({ type: 'thinking_delta', thinking: '' }, events);
-    else if (this.#open === 'text') this.#add({ type: 'text_delta', text: '' }, events);
-    else this.#add({ type: 'input_json_delta', partial_json: '' }, events);
-    return events;
+    if (this.#open === null) this.#begin('text', EMPTY_TEXT);
+    if (this.#open === 'thinking') this.#add({ type: 'thinking_delta', thinking: '' });
+    else if (this.#open === 'text') this.#add({ type: 'text_delta', text: '' });
+    else this.#add({ type: 'input_json_delta', partial_json: '' });
+    return this.#take();
   }
 
   finish(): MessageStreamEvent[] {
-    const events: MessageStreamEvent[] = [];
-    this.#close(events);
+    this.#close();
     const end = this.#end ?? { stop_reason: 'end_turn' as const, stop_sequence: null };
     const delta = { ...end, stop_details: null, container: null };
-    events.push({ type: 'message_delta', delta, usage: countsOf(this.#usage) }, { type: 'message_stop' });
+    this.#events.push(
+      { type: 'message_delta', delta, usage: countsOf(this.#usage) },
+      { type: 'message_stop' },
+    );
+    return this.#take();
+  }
+
+  #take(): MessageStreamEvent[] {
+    const events = this.#events;
+    this.#events = [];
     return events;
   }
 
-  #readDelta(
-    { reasoning, reasoning_content, content, tool_calls }: ChunkDelta,
-    events: MessageStreamEvent[],
-  ): void {
+  #readDelta({ reasoning, reasoning_content, content, tool_calls }: ChunkDelta): void {
     const [continued, begun] = splitCalls(tool_calls ?? [], this.#open);
-    for (const call of continued) this.#addToCall(call, events);
+    for (const call of continued) this.#addToCall(call);
     const thinking = reasoning ?? reasoning_content;
     if (thinking) {
-      this.#begin('thinking', { type: 'thinking', thinking: '', signature: '' }, events);
-      this.#add({ type: 'thinking_delta', thinking }, events);
+      this.#begin('thinking', { type: 'thinking', thinking: '', signature: '' });
+      this.#add({ type: 'thinking_delta', thinking });
     }
     if (content) {
-      this.#begin('text', EMPTY_TEXT, events);
-      this.#add({ type: 'text_delta', text: content }, events);
+      this.#begin('text', EMPTY_TEXT);
+      this.#add({ type: 'text_delta', text: content });
     }
     for (const call of begun) {
-      if (call.id !== undefined) this.#beginCall(call.id, call, events);
-      this.#addToCall(call, events);
+      if (call.id !== undefined) this.#beginCall(call.id, call);
+      this.#addToCall(call);
     }
   }
 
-  #beginCall(id: string, { index, function: called }: ToolCallDelta, events: MessageStreamEvent[]): void {
+  #beginCall(id: string, { index, function: called }: ToolCallDelta): void {
     this.#hasCalls = true;
     const name = called?.name ?? '';
     const block = { type: 'tool_use' as const, id, name, input: {}, caller: { type: 'direct' as const } };
-    this.#begin(index, block, events);
+    this.#begin(index, block);
   }
 
-  #addToCall({ function: called }: ToolCallDelta, events: MessageStreamEvent[]): void {
+  #addToCall({ function: called }: ToolCallDelta): void {
     const partial_json = called?.arguments;
-    if (partial_json) this.#add({ type: 'input_json_delta', partial_json }, events);
+    if (partial_json) this.#add({ type: 'input_json_delta', partial_json });
   }
 
   /** Opens a block, unless it is the open one. */
-  #begin(
-    kind: 'thinking' | 'text' | number,
-    content_block: MessageResponseBlock,
-    events: MessageStreamEvent[],
-  ): void {
+  #begin(kind: 'thinking' | 'text' | number, content_block: MessageResponseBlock): void {
     if (this.#open === kind) return;
-    this.#close(events);
+    this.#close();
     this.#open = kind;
     this.#index += 1;
-    events.push({ type: 'content_block_start', index: this.#index, content_block });
+    this.#events.push({ type: 'content_block_start', index: this.#index, content_block });
   }
 
-  #add(delta: MessageBlockDelta, events: MessageStreamEvent[]): void {
-    events.push({ type: 'content_block_delta', index: this.#index, delta });
+  #add(delta: MessageBlockDelta): void {
+    this.#events.push({ type: 'content_block_delta', index: this.#index, delta });
   }
 
-  #close(events: MessageStreamEvent[]): void {
+  #close(): void {
     if (this.#open === null) return;
-    if (this.#open === 'thinking') this.#add({ type: 'signature_delta', signature: UNSIGNED }, events);
+    if (this.#open === 'thinking') this.#add({ type: 'signature_delta', signature: UNSIGNED });
     this.#open = null;
-    events.push({ type: 'content_block_stop', index: this.#index });
+    this.#events.push({ type: 'content_block_stop', index: this.#index });
   }
 }
