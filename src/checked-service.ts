@@ -64,6 +64,7 @@ export abstract class CheckedService implements Completions {
 
   abstract close(): Promise<void>;
 
+  /** The same as {@link close}, for `await using`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
