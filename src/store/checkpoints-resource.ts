@@ -3,8 +3,8 @@ import path from 'node:path';
 import { errorAt } from '../errors.ts';
 import {
   type CheckpointDeletion,
-  type PruneRequest,
   checkRequest,
+  type PruneRequest,
   validateListQuery,
 } from '../protocol/index.ts';
 import { stepFolder } from '../rl/index.ts';
