@@ -2,7 +2,7 @@
 import { randomInt } from 'node:crypto';
 import type { MessagePlan } from '../models/index.ts';
 import type { ResponseToolCall, ToolCallDelta } from '../protocol/index.ts';
-import { createReasoningParser, endMarker, type ReasoningParser } from '../reasoning/index.ts';
+import { createReasoningParser, type ReasoningParser } from '../reasoning/index.ts';
 import {
   createToolCallIds,
   createToolCallParser,
@@ -47,7 +47,7 @@ export class MessageOut {
       });
     this.#reasoning =
       reasoning && createReasoningParser(reasoning.format, { startsInside: reasoning.startsInside });
-    this.reasoningEndLength = reasoning ? endMarker(reasoning.format).length : 0;
+    this.reasoningEndLength = reasoning?.format.end.length ?? 0;
     this.#custom = tools?.custom ?? new Set();
     this.#isForced = tools?.isForced ?? false;
     this.#includeReasoning = includeReasoning;

@@ -1,6 +1,6 @@
 /** `reasoning.max_tokens` of a request -> how much a choice may reason, and the tokens that then end it. */
 import type { MessagePlan } from '../models/index.ts';
-import { endMarker, reasoningEnd } from '../reasoning/index.ts';
+import { reasoningEnd } from '../reasoning/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
 
 /** How much a choice may reason. */
@@ -19,7 +19,7 @@ export async function planThinkingBudget(
   coversReasoning: boolean,
 ): Promise<ThinkingBudget | null> {
   if (maxTokens === null || reasoning === null) return null;
-  const text = coversReasoning ? endMarker(reasoning.format) : reasoningEnd(reasoning.format);
+  const text = coversReasoning ? reasoning.format.end : reasoningEnd(reasoning.format);
   const end = await tokenizer.encode(text, {
     addSpecial: false,
     parseSpecial: true,

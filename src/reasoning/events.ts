@@ -14,9 +14,7 @@ export class ReasoningSink {
   emit(kind: ReasoningEvent['kind'], text: string): void {
     if (text === '') return;
     this.phase = kind;
-    const last = this.#events.at(-1);
-    if (last?.kind === kind) this.#events[this.#events.length - 1] = { kind, text: last.text + text };
-    else this.#events.push({ kind, text });
+    this.#events.push({ kind, text });
   }
 
   takeEvents(): ReasoningEvent[] {

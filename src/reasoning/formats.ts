@@ -3,28 +3,38 @@
 import { HARMONY, withoutComments } from '../tool-calls/index.ts';
 
 /** The markers of reasoning. */
-export type ReasoningFormat =
-  | {
-      readonly kind: 'tags';
-      readonly name: string;
-      readonly begin: string;
-      readonly end: string;
-      /** Markers around the answer, not part of it. */
-      readonly answerMarkers?: readonly string[];
-      /** Whether reasoning may follow content. Only for markers that no answer contains. */
-      readonly isRepeatable?: boolean;
-    }
-  | { readonly kind: 'harmony'; readonly name: 'harmony' };
+export type ReasoningFormat = {
+  readonly kind: 'tags' | 'harmony';
+  readonly name: string;
+  readonly begin: string;
+  /** The text that ends a section of reasoning. */
+  readonly end: string;
+  /** What begins the answer behind it. */
+  readonly answerBegin?: string;
+  /** Markers around the answer, not part of it. */
+  readonly answerMarkers?: readonly string[];
+  /** Whether reasoning may follow content. Only for markers that no answer contains. */
+  readonly isRepeatable?: boolean;
+};
 
-type TagFormat = Extract<ReasoningFormat, { kind: 'tags' }>;
-
-/** A format with tags, without its name. `signs`: what a template with it holds; default: both markers. */
-type TagRow = Omit<TagFormat, 'kind' | 'name'> & { readonly signs?: readonly (string | RegExp)[] };
+/** A format without its name. `signs`: what a template with it holds; default: both markers. */
+type FormatRow = Omit<ReasoningFormat, 'kind' | 'name'> & {
+  readonly kind?: 'harmony';
+  readonly signs?: readonly (string | RegExp)[];
+};
 
 const THINK = { begin: '<think>', end: '</think>' };
 
-/** Formats with tags by name; specific ones before general ones. */
-const TAGS = {
+/** Formats by name; specific ones before general ones. */
+const FORMATS = {
+  harmony: {
+    kind: 'harmony',
+    begin: `${HARMONY.channel}analysis${HARMONY.message}`,
+    end: HARMONY.end,
+    answerBegin: `${HARMONY.start}assistant${HARMONY.channel}final${HARMONY.message}`,
+    answerMarkers: Object.values(HARMONY),
+    signs: [HARMONY.channel, HARMONY.message],
+  },
   gemma4: {
     begin: '<|channel>thought\n',
     end: '<channel|>',
@@ -65,17 +75,15 @@ const TAGS = {
     signs: ['<think></think>', '<response></response>'], // some templates only describe the tags
   },
   think: { ...THINK, signs: [/<\/?think>/] }, // some templates only remove old reasoning
-} as const satisfies Readonly<Record<string, TagRow>>;
+} as const satisfies Readonly<Record<string, FormatRow>>;
 
 /** The names of the known formats. */
-export type ReasoningFormatName = 'harmony' | keyof typeof TAGS;
+export type ReasoningFormatName = keyof typeof FORMATS;
 
-const HARMONY_SIGNS = [HARMONY.channel, HARMONY.message];
-const ROWS = Object.entries<TagRow>(TAGS).map(([name, { signs, ...tags }]) => ({
-  signs: signs ?? [tags.begin, tags.end],
-  format: { kind: 'tags', name, ...tags } as ReasoningFormat,
+const ROWS = Object.entries<FormatRow>(FORMATS).map(([name, { signs, kind = 'tags', ...markers }]) => ({
+  signs: signs ?? [markers.begin, markers.end],
+  format: { kind, name, ...markers } as ReasoningFormat,
 }));
-ROWS.unshift({ signs: HARMONY_SIGNS, format: { kind: 'harmony', name: 'harmony' } });
 
 /** All known formats by name. */
 export const REASONING_FORMATS = Object.fromEntries(
@@ -107,23 +115,16 @@ export function detectReasoning(template: string, promptTail = ''): ReasoningFor
 
 /** Whether the generation prompt has opened the reasoning, so that the answer begins inside it. */
 export function isReasoningOpen(format: ReasoningFormat, promptTail: string): boolean {
-  const begin = format.kind === 'harmony' ? '<|channel|>analysis<|message|>' : format.begin;
-  return promptTail.trimEnd().endsWith(begin.trimEnd());
-}
-
-/** The text that ends a section of reasoning. */
-export function endMarker(format: ReasoningFormat): string {
-  return format.kind === 'harmony' ? '<|end|>' : format.end;
+  return promptTail.trimEnd().endsWith(format.begin.trimEnd());
 }
 
 /** What the model has to write so that its reasoning ends and its answer begins. */
 export function reasoningEnd(format: ReasoningFormat): string {
-  return format.kind === 'harmony' ? '<|end|><|start|>assistant<|channel|>final<|message|>' : format.end;
+  return format.end + (format.answerBegin ?? '');
 }
 
 /** The texts with a meaning. Special tokens with such a text must stay in the parser's input. */
 export function reasoningMarkers(format: ReasoningFormat): readonly string[] {
-  if (format.kind === 'harmony') return Object.values(HARMONY);
   return [format.begin, format.end, ...(format.answerMarkers ?? [])];
 }
 

@@ -3,7 +3,6 @@
 export type { ReasoningEvent, ReasoningPhase } from './events.ts';
 export {
   detectReasoning,
-  endMarker,
   isReasoningOpen,
   REASONING_FORMATS,
   type ReasoningFormat,

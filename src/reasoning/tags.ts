@@ -3,8 +3,6 @@ import type { Reading, TextReader } from '../common/index.ts';
 import type { ReasoningSink } from './events.ts';
 import type { ReasoningFormat } from './formats.ts';
 
-type TagFormat = Extract<ReasoningFormat, { kind: 'tags' }>;
-
 /**
  * Parses the whole text. Reasoning is at the beginning, and elsewhere only if the format allows it. Without an end marker it
  * continues to the end.
@@ -12,7 +10,7 @@ type TagFormat = Extract<ReasoningFormat, { kind: 'tags' }>;
 export function* readTagged(
   reader: TextReader,
   sink: ReasoningSink,
-  format: TagFormat,
+  format: ReasoningFormat,
   startsInside: boolean,
 ): Reading {
   const space = yield* reader.space();
@@ -27,7 +25,12 @@ export function* readTagged(
   }
 }
 
-function* readReasoning(reader: TextReader, sink: ReasoningSink, format: TagFormat, space: string): Reading {
+function* readReasoning(
+  reader: TextReader,
+  sink: ReasoningSink,
+  format: ReasoningFormat,
+  space: string,
+): Reading {
   sink.phase = 'reasoning';
   sink.emit('reasoning', space);
   const end = yield* reader.until([format.end], (text) => sink.emit('reasoning', text));

@@ -10,6 +10,8 @@ import {
 import type { StructuredOutputs } from './types.ts';
 
 const AT = ['structured_outputs'];
+/** The engine's kinds of specifications. */
+const NATIVE_KIND = { json: 0, json_object: 0, regex: 1, choice: 2, grammar: 3, structural_tag: 4 } as const;
 
 /** Checks a specification. Throws `INVALID_REQUEST` with all faults. */
 export function validateStructuredOutputs(spec: StructuredOutputs): void {
@@ -50,20 +52,9 @@ export function toNativeSpec(spec: StructuredOutputs): NativeSpec {
 }
 
 function mainOf(spec: StructuredOutputs): Pick<NativeSpec, 'kind' | 'text' | 'choices'> {
-  const text = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
   const kind = kindOf(spec);
-  switch (kind) {
-    case 'json':
-      return { kind: 0, text: text(spec.json), choices: [] };
-    case 'json_object':
-      return { kind: 0, text: '{"type":"object"}', choices: [] };
-    case 'regex':
-      return { kind: 1, text: text(spec.regex), choices: [] };
-    case 'choice':
-      return { kind: 2, text: '', choices: spec.choice! };
-    case 'grammar':
-      return { kind: 3, text: text(spec.grammar), choices: [] };
-    case 'structural_tag':
-      return { kind: 4, text: text(spec.structural_tag), choices: [] };
-  }
+  if (kind === 'choice') return { kind: NATIVE_KIND.choice, text: '', choices: spec.choice! };
+  const value = kind === 'json_object' ? { type: 'object' } : spec[kind];
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return { kind: NATIVE_KIND[kind], text, choices: [] };
 }

@@ -20,8 +20,6 @@ const LOOSE_TYPES: Readonly<Record<string, string>> = {
   list: 'array',
 };
 
-type Schema = Readonly<Record<string, unknown>>;
-
 /** A schema in the schema of a tool's parameters, where its references lead. */
 export type Typed = { readonly schema: unknown; readonly root: unknown };
 
@@ -32,9 +30,9 @@ export function parameterTypes(parameters: unknown, name: string): ParameterType
 
 /** The schema of a property, or with null that of the items. */
 export function inside({ schema, root }: Typed, name: string | null): Typed {
-  for (let left = MAX_SCHEMAS; left > 0 && isSchema(schema) && typeof schema['$ref'] === 'string'; left--)
+  for (let left = MAX_SCHEMAS; left > 0 && isObject(schema) && typeof schema['$ref'] === 'string'; left--)
     schema = resolve(schema['$ref'], root);
-  if (!isSchema(schema)) return { schema: null, root };
+  if (!isObject(schema)) return { schema: null, root };
   const { items, properties, additionalProperties } = schema;
   return { schema: name === null ? items : (ownValue(properties, name) ?? additionalProperties), root };
 }
@@ -60,7 +58,7 @@ export function valueToJson(text: string, types: ParameterTypes): string {
 }
 
 function collectTypes(schema: unknown, root: unknown, budget: { left: number }): ParameterTypes {
-  if (!isSchema(schema) || budget.left-- <= 0) return null;
+  if (!isObject(schema) || budget.left-- <= 0) return null;
   const { $ref, type, anyOf, oneOf, allOf } = schema;
   if (typeof $ref === 'string') return collectTypes(resolve($ref, root), root, budget);
   if (typeof type === 'string') return new Set([LOOSE_TYPES[type.toLowerCase()] ?? type.toLowerCase()]);
@@ -89,7 +87,7 @@ function resolve(reference: string, root: unknown): unknown {
 }
 
 function ownValue(object: unknown, key: string): unknown {
-  return isSchema(object) && Object.hasOwn(object, key) ? object[key] : undefined;
+  return isObject(object) && Object.hasOwn(object, key) ? object[key] : undefined;
 }
 
 function literalToJson(text: string): string | null {
@@ -118,8 +116,4 @@ function typeOfJson(json: string): string {
   if (json === 'true' || json === 'false') return 'boolean';
   if (json === 'null') return 'null';
   return Number.isInteger(Number(json)) ? 'integer' : 'number';
-}
-
-function isSchema(value: unknown): value is Schema {
-  return isObject(value);
 }
