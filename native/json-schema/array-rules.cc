@@ -31,7 +31,7 @@ uint32_t ArrayRules::SpecOf(const Shape& shape, bool tagged) {
   for (uint32_t atom : shape.some) spec.demands.push_back(context_.formulas.atom(atom));
   if (shape.unique && spec.prefix < kCountedValues) {
     // No more items than there are different values.
-    const uint64_t values = spec.prefix + context_.shapes.CountValues(context_.parts.ItemFormula(shape, spec.prefix), kCountedValues);
+    const uint64_t values = spec.prefix + context_.shapes.count().Count(context_.parts.ItemFormula(shape, spec.prefix));
     if (values < kCountedValues) spec.max = std::min(spec.max, values);
   }
   // An item that cannot exist ends the array before it.
@@ -91,7 +91,7 @@ bool ArrayRules::CanDiffer(const ArrayState& state) {
   const uint64_t excluded = context_.seen.Size(state.excluded) + context_.seen.Size(state.seen);
   if (state.index < spec.max) {
     const FormulaId item = context_.parts.ItemFormula(spec.shape, static_cast<size_t>(state.index));
-    if (context_.shapes.CountSureValues(item, excluded + 1) > excluded) return true;
+    if (context_.shapes.count().CountSure(item) > excluded) return true;
   }
   return !context_.grammar.IsEmptyRule(Array(state));
 }
@@ -247,7 +247,7 @@ bool ArrayRules::HasPlentyOf(FormulaId formula, uint64_t least) {
   const auto is_free = [](const Shape& shape) {
     return (shape.type == kStringType || shape.type == kNumberType) && shape.text == kAnyText;
   };
-  return std::any_of(shapes.begin(), shapes.end(), is_free) || context_.shapes.CountSureValues(formula, kCountedValues) >= least;
+  return std::any_of(shapes.begin(), shapes.end(), is_free) || context_.shapes.count().CountSure(formula) >= least;
 }
 
 // True if the opening characters of an item (a bracket, a quotation mark or both) leave more values than were seen, so

@@ -6,30 +6,30 @@
 
 namespace onpolicy::grammar {
 
-bool Emptiness::IsEmpty(FormulaId formula) {
-  auto known = known_.find(formula);
-  if (known != known_.end()) return known->second;
+bool ShapeTable::IsEmpty(FormulaId formula) {
+  auto known = empty_.find(formula);
+  if (known != empty_.end()) return known->second;
   if (!checking_.insert(formula).second) {
     assumptions_.Add({.checking = true});
     return true;
   }
   const InProgress checking{checking_, formula};
-  const ScopedValue<bool> plain = shapes_.WithoutEvaluation();
+  const ScopedValue<bool> plain = WithoutEvaluation();
   const auto [empty, assumed] = assumptions_.AskApart([&] {
-    const std::vector<Shape> shapes = shapes_.Of(formula);
+    const std::vector<Shape> shapes = Of(formula);
     return std::all_of(shapes.begin(), shapes.end(), [&](const Shape& shape) { return IsShapeEmpty(shape); });
   });
-  if (!assumed.running && (!empty || !assumed.checking || checking_.size() == 1)) known_[formula] = empty;
+  if (!assumed.running && (!empty || !assumed.checking || checking_.size() == 1)) empty_[formula] = empty;
   assumptions_.Add({.running = assumed.running, .checking = assumed.checking && empty});
   return empty;
 }
 
-bool Emptiness::IsShapeEmpty(const Shape& shape) {
-  return !shapes_.IsPossible(shape) || (shape.type == kObjectType && IsObjectEmpty(shape)) ||
+bool ShapeTable::IsShapeEmpty(const Shape& shape) {
+  return !IsPossible(shape) || (shape.type == kObjectType && IsObjectEmpty(shape)) ||
          (shape.type == kArrayType && IsArrayEmpty(shape));
 }
 
-bool Emptiness::IsObjectEmpty(const Shape& shape) {
+bool ShapeTable::IsObjectEmpty(const Shape& shape) {
   if (LacksRequired(shape)) return true;
   for (uint32_t some : shape.some)
     if (shape.max == 0 || !CanMeet(shape, Atom(formulas_.atom(some)))) return true;
@@ -37,7 +37,7 @@ bool Emptiness::IsObjectEmpty(const Shape& shape) {
 }
 
 // Whether a required key can have no value. One for which that is sure settles it, whatever the others assume.
-bool Emptiness::LacksRequired(const Shape& shape) {
+bool ShapeTable::LacksRequired(const Shape& shape) {
   bool lacks = false;
   Assumed all;
   for (const std::string& key : shape.required) {
@@ -52,7 +52,7 @@ bool Emptiness::LacksRequired(const Shape& shape) {
 }
 
 // Whether there are fewer keys than the shape demands members.
-bool Emptiness::LacksKeys(const Shape& shape) {
+bool ShapeTable::LacksKeys(const Shape& shape) {
   const bool has_rest = std::all_of(shape.members.begin(), shape.members.end(), [&](uint32_t index) {
     const Atom& atom = formulas_.atom(index);
     return atom.rest != kFalseFormula || !atom.patterns.empty();
@@ -66,7 +66,7 @@ bool Emptiness::LacksKeys(const Shape& shape) {
 }
 
 // Whether some member can have a key and a value of the demand.
-bool Emptiness::CanMeet(const Shape& shape, const Atom& demand) {
+bool ShapeTable::CanMeet(const Shape& shape, const Atom& demand) {
   for (const std::string& key : parts_.KnownKeys(shape))
     if (pool_.IsLive(pool_.And({demand.node, parts_.KeyNode(key)})) && parts_.AllowsName(shape, key) &&
         !IsEmpty(formulas_.And({parts_.MemberFormula(shape, key), demand.formula})))
@@ -80,10 +80,10 @@ bool Emptiness::CanMeet(const Shape& shape, const Atom& demand) {
   return can_meet;
 }
 
-bool Emptiness::IsArrayEmpty(const Shape& shape) {
+bool ShapeTable::IsArrayEmpty(const Shape& shape) {
   const size_t prefix = parts_.PrefixLength(shape);
   if (shape.unique && shape.min > prefix && shape.min < kCountedValues &&
-      shapes_.CountValues(parts_.ItemFormula(shape, prefix), kCountedValues) + prefix < shape.min)
+      count_.Count(parts_.ItemFormula(shape, prefix)) + prefix < shape.min)
     return true;
   for (size_t i = 0; i < std::min<uint64_t>(shape.min, prefix + 1); i++)
     if (IsEmpty(parts_.ItemFormula(shape, i))) return true;

@@ -95,12 +95,6 @@ Symbol ObjectRules::AfterTaggedKey(FormulaId formula, const ObjectState& next) {
   });
 }
 
-NodeId ObjectRules::KeyBetween(NodeId before, NodeId key, NodeId after) {
-  const auto [known, is_new] = keys_.try_emplace({before, key, after}, kNothing);
-  if (is_new) known->second = context_.pool.Concat({before, key, after});
-  return known->second;
-}
-
 bool ObjectRules::IsOpen(const ObjectState& state, size_t index) const {
   const KnownKey& key = specs_[state.spec].known[index];
   if (key.formula == kFalseFormula || state.seen[index]) return false;
@@ -212,7 +206,7 @@ bool ObjectRules::CanDiffer(const ObjectState& state) {
   const ObjectSpec& spec = specs_[state.spec];
   for (size_t i = 0; i < spec.known.size(); i++)
     if (IsOpen(state, i) && CanFinish(Taken(state, i)) &&
-        context_.shapes.CountSureValues(spec.known[i].formula, excluded + 1) > excluded)
+        context_.shapes.count().CountSure(spec.known[i].formula) > excluded)
       return true;
   return !context_.grammar.IsEmptyRule(Object(state));
 }
@@ -277,7 +271,7 @@ class MemberProductions {
     const bool is_open = further && further->open, is_any = is_open && text == further->keys;
     // Any key in one terminal for all objects: the ones that are named are refused at its end.
     const NodeId inside = is_any ? context_.values.strict_text().AnyText() : text;
-    const NodeId key = rules_.KeyBetween(before_, inside, is_open ? context_.marks.quote : context_.marks.key_end);
+    const NodeId key = context_.pool.Concat({before_, inside, is_open ? context_.marks.quote : context_.marks.key_end});
     if (is_any) context_.grammar.SharedTerminal(key);
     const auto is_empty = [&] { return excluded != 0 && context_.grammar.IsEmptyRule(rules_.rules_.Value(formula, excluded)); };
     if (!context_.pool.IsLive(key) || is_empty() || !rules_.CanDiffer(next)) return;

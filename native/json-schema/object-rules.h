@@ -1,10 +1,7 @@
 // Shapes of objects -> rules: which keys may come next, and what the object still owes. A rule's state is what a
 // grammar cannot count: which keys were seen, how many members, which demands are met.
 #pragma once
-#include <array>
 #include <compare>
-#include <map>
-#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -50,13 +47,9 @@ class ObjectRules {
   bool CanDiffer(const ObjectState& state);
   uint64_t LeastMembers(const ObjectState& state);
 
-  // A key with what is before and behind it.
-  NodeId KeyBetween(NodeId before, NodeId key, NodeId after);
-
   RuleContext& context_;
   SchemaRules& rules_;
   ObjectSpecs specs_;
-  std::map<std::array<NodeId, 3>, NodeId> keys_;
   SymbolMemo<ObjectState> objects_, members_, after_further_;
   SymbolMemo<std::tuple<FormulaId, SeenSet, ObjectState>> after_open_key_;
   SymbolMemo<std::pair<FormulaId, ObjectState>> after_tagged_key_, tagged_members_;

@@ -111,11 +111,8 @@ FormulaId SeenValues::WithoutScalars(FormulaId formula, SeenSet number) {
 }
 
 NodeId SeenValues::WithoutKeys(NodeId keys, SeenSet set) {
-  if (set == 0) return keys;
-  const auto [known, is_new] = without_keys_.emplace(std::make_pair(keys, set), kNothing);
   RegexPool& pool = values_.pool();
-  if (is_new) known->second = pool.And({keys, pool.Not(pool.Alternate(sets_[set].texts))});
-  return known->second;
+  return set == 0 ? keys : pool.And({keys, pool.Not(pool.Alternate(sets_[set].texts))});
 }
 
 namespace {

@@ -51,7 +51,6 @@ class SeenValues {
   ValueFormulas& values_;
   std::vector<Set> sets_{{}};
   std::map<std::vector<std::string>, SeenSet> index_{{{}, 0}};  // by keys
-  std::map<std::pair<NodeId, SeenSet>, NodeId> without_keys_;
 };
 
 // Values that must differ from given arrays and objects: at each item or member either the difference is made, or what

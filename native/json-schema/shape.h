@@ -64,41 +64,16 @@ struct InProgress {
   ~InProgress() { all.erase(formula); }
 };
 
-// Formulas and shapes -> whether any value satisfies them.
-class Emptiness {
- public:
-  Emptiness(ShapeTable& shapes, ValueFormulas& values, ShapeParts& parts, Assumptions& assumptions)
-      : shapes_(shapes), formulas_(values.formulas()), pool_(values.pool()), parts_(parts), assumptions_(assumptions) {}
-
-  bool IsEmpty(FormulaId formula);
-  bool IsShapeEmpty(const Shape& shape);
-
- private:
-  bool IsObjectEmpty(const Shape& shape);
-  bool IsArrayEmpty(const Shape& shape);
-  bool LacksRequired(const Shape& shape);
-  bool LacksKeys(const Shape& shape);
-  bool CanMeet(const Shape& shape, const Atom& demand);
-
-  ShapeTable& shapes_;
-  FormulaTable& formulas_;
-  RegexPool& pool_;
-  ShapeParts& parts_;
-  Assumptions& assumptions_;
-  std::unordered_map<FormulaId, bool> known_;
-  std::set<FormulaId> checking_;
-};
-
 // A formula -> how many different values satisfy it.
 class ValueCount {
  public:
   ValueCount(ShapeTable& shapes, ValueFormulas& values, ShapeParts& parts)
-      : shapes_(shapes), formulas_(values.formulas()), values_(values), pool_(values.pool()), parts_(parts) {}
+      : shapes_(shapes), values_(values), pool_(values.pool()), parts_(parts) {}
 
-  // At most `cap`, which is at most kCountedValues; what cannot be told counts as many.
-  uint64_t Count(FormulaId formula, uint64_t cap);
+  // At most kCountedValues; what cannot be told counts as many.
+  uint64_t Count(FormulaId formula);
   // The same, where what cannot be told counts as none.
-  uint64_t CountSure(FormulaId formula, uint64_t cap);
+  uint64_t CountSure(FormulaId formula);
 
  private:
   uint64_t OfShape(const Shape& shape);
@@ -110,7 +85,6 @@ class ValueCount {
   NodeId PlainSpellings();
 
   ShapeTable& shapes_;
-  FormulaTable& formulas_;
   ValueFormulas& values_;
   RegexPool& pool_;
   ShapeParts& parts_;
@@ -129,19 +103,18 @@ class ShapeTable {
  public:
   explicit ShapeTable(SchemaCompiler& compiler)
       : compiler_(compiler), formulas_(compiler.formulas()), pool_(compiler.values().pool()), parts_(compiler.values()),
-        emptiness_(*this, compiler.values(), parts_, assumptions_), count_(*this, compiler.values(), parts_) {}
+        count_(*this, compiler.values(), parts_) {}
 
   const std::vector<Shape>& Of(FormulaId formula);
   // Normalizes what documents of the formula can reach, up to a limit, so that what is too much shows now.
   void Explore(FormulaId root);
   // True when no value satisfies the formula, or the shape.
-  bool IsEmpty(FormulaId formula) { return emptiness_.IsEmpty(formula); }
-  bool IsShapeEmpty(const Shape& shape) { return emptiness_.IsShapeEmpty(shape); }
+  bool IsEmpty(FormulaId formula);
+  bool IsShapeEmpty(const Shape& shape);
   // The same without a look at children: false is sure.
   bool IsPossible(const Shape& shape);
-  // How many different values satisfy the formula: see ValueCount.
-  uint64_t CountValues(FormulaId formula, uint64_t cap) { return count_.Count(formula, cap); }
-  uint64_t CountSureValues(FormulaId formula, uint64_t cap) { return count_.CountSure(formula, cap); }
+  // How many different values satisfy a formula.
+  ValueCount& count() { return count_; }
   ShapeParts& parts() { return parts_; }
   // While this lasts, what counts as evaluated plays no part.
   ScopedValue<bool> WithoutEvaluation() { return {evaluating_, false}; }
@@ -164,16 +137,22 @@ class ShapeTable {
   NodeId Names(uint32_t atom);
   bool IsSurelyEmpty(FormulaId formula);
   void Spend();
+  // emptiness.cc
+  bool IsObjectEmpty(const Shape& shape);
+  bool IsArrayEmpty(const Shape& shape);
+  bool LacksRequired(const Shape& shape);
+  bool LacksKeys(const Shape& shape);
+  bool CanMeet(const Shape& shape, const Atom& demand);
 
   SchemaCompiler& compiler_;
   FormulaTable& formulas_;
   RegexPool& pool_;
   ShapeParts parts_;
   Assumptions assumptions_;  // of the answer that is being found
-  Emptiness emptiness_;
   ValueCount count_;
   std::unordered_map<FormulaId, std::vector<Shape>> memo_, evaluating_memo_;
-  std::set<FormulaId> running_;
+  std::unordered_map<FormulaId, bool> empty_;
+  std::set<FormulaId> running_, checking_;  // whose shapes, or whose emptiness, are being found
   std::deque<std::vector<Shape>> provisional_;
   bool evaluating_ = false;  // inside a schema that looks at what its parts evaluated
   std::unordered_map<uint32_t, NodeId> names_memo_;

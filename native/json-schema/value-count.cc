@@ -7,11 +7,11 @@
 
 namespace onpolicy::grammar {
 
-uint64_t ValueCount::Count(FormulaId formula, uint64_t cap) {
+uint64_t ValueCount::Count(FormulaId formula) {
   auto& memo = is_sure_ ? sure_counts_ : counts_;
   auto known = memo.find(formula);
-  if (known != memo.end()) return std::min(known->second, cap);
-  if (depth_ > limits::kCountDepth) return is_sure_ ? 0 : cap;
+  if (known != memo.end()) return known->second;
+  if (depth_ > limits::kCountDepth) return is_sure_ ? 0 : kCountedValues;
   const ScopedValue<int> deeper(depth_, depth_ + 1);
   // Shapes of one type may share values: only those of one of them are sure.
   std::map<unsigned, uint64_t> counts;
@@ -23,13 +23,13 @@ uint64_t ValueCount::Count(FormulaId formula, uint64_t cap) {
   for (const auto& [type, of_type] : counts) count = std::min(kCountedValues, count + of_type);
   // Deeper down, "many" (or few that are sure) may only mean that the depth was reached.
   if (depth_ == 1 || (count < kCountedValues) != is_sure_) memo[formula] = count;
-  return std::min(count, cap);
+  return count;
 }
 
-uint64_t ValueCount::CountSure(FormulaId formula, uint64_t cap) {
+uint64_t ValueCount::CountSure(FormulaId formula) {
   const ScopedValue<bool> surely(is_sure_, true);
   const ScopedValue<int> depth(depth_, 0);
-  return Count(formula, cap);
+  return Count(formula);
 }
 
 uint64_t ValueCount::OfShape(const Shape& shape) {
@@ -83,7 +83,7 @@ uint64_t ValueCount::Arrays(const Shape& shape) {
   for (size_t length = 0; length <= shape.max && count < kCountedValues; length++) {
     if (length >= shape.min) count += ways;
     if (length == shape.max) break;
-    const uint64_t items = Count(parts_.ItemFormula(shape, length), kCountedValues);
+    const uint64_t items = Count(parts_.ItemFormula(shape, length));
     // Those before it are not there again.
     const uint64_t taken = shape.unique && !has_places && (items < kCountedValues || is_sure_) ? length : 0;
     ways = items > taken ? std::min(kCountedValues, ways * (items - taken)) : 0;
@@ -112,7 +112,7 @@ uint64_t ValueCount::Objects(const Shape& shape) {
   uint64_t count = 1;
   for (const std::string& key : keys) {
     if (count >= kCountedValues) break;
-    const uint64_t ways = Count(parts_.MemberFormula(shape, key), kCountedValues) + (shape.required.contains(key) ? 0 : 1);
+    const uint64_t ways = Count(parts_.MemberFormula(shape, key)) + (shape.required.contains(key) ? 0 : 1);
     count = std::min(kCountedValues, count * ways);
   }
   return count;
