@@ -38,8 +38,6 @@ NodeId CountClamp::Make(NodeId node) {
       for (NodeId& child : children) child = Of(child);
       return pool_.Alternate(std::move(children));
     }
-    case NodeKind::kAnd:
-      return OfAnd(node);
     default:
       return node;
   }
@@ -129,42 +127,6 @@ ByteSet CountClamp::BytesOf(NodeId node, Allowance* steps) {
     default:
       return ByteSet::All();
   }
-}
-
-// Where two languages must both go on, what one forbids ends the other. "At most so many characters" forbids nothing as long as
-// the other can end within what is left.
-NodeId CountClamp::OfAnd(NodeId node) {
-  const std::vector<NodeId> parts = pool_.ChildrenOf(node);
-  if (parts.size() != 2) return node;
-  for (const bool swapped : {false, true}) {
-    const NodeId count = parts[swapped], other = parts[!swapped];
-    const Node limit = pool_.node(count);
-    if (limit.kind != NodeKind::kRepeat || limit.min > 0 || limit.max == kUnlimited) continue;
-    if (limit.searches || pool_.node(other).searches || limit.max < 2 * length_ + Rest(other)) continue;
-    return pool_.And({pool_.Repeat(limit.a, 0, kUnlimited), Of(other)});
-  }
-  return node;
-}
-
-uint64_t CountClamp::Rest(NodeId node) {
-  const Node given = pool_.node(node);
-  if (given.kind == NodeKind::kBytes) return 1;
-  if (const uint64_t known = rests_.Reach(node)) return known - 1;
-  uint64_t rest = 0;
-  if (given.kind == NodeKind::kConcat) {
-    for (NodeId at = node;; at = pool_.node(at).b) {
-      const bool is_list = pool_.node(at).kind == NodeKind::kConcat;
-      rest += Rest(is_list ? pool_.node(at).a : at);
-      if (!is_list) break;
-    }
-  } else if (given.kind == NodeKind::kAlternate) {
-    for (NodeId child : pool_.ChildrenOf(node)) rest = std::max(rest, Rest(child));
-  } else if (given.kind == NodeKind::kRepeat) {
-    rest = std::min<uint64_t>(Rest(given.a), kUnlimited) * std::max(given.min, 1u);
-  }
-  rest = std::min<uint64_t>(rest, kUnlimited);
-  rests_.Reach(node) = rest + 1;
-  return rest;
 }
 
 }  // namespace onpolicy::grammar

@@ -16,20 +16,16 @@ class CountClamp {
   NodeId Make(NodeId node);
   NodeId OfList(NodeId node);
   NodeId OfRepetitions(NodeId node);
-  NodeId OfAnd(NodeId node);
   // Whether each repetition of a list ends where a part begins with none of its bytes: then a text is at one place of the list.
   bool IsApart(NodeId node);
   // All bytes that an expression may contain, or more.
   ByteSet BytesOf(NodeId node, Allowance* steps);
   // Whether a repetition with a limit is inside.
   bool HasCount(NodeId node);
-  // No shorter than the shortest text that ends the expression, from any of its live states.
-  uint64_t Rest(NodeId node);
 
   Expressions& pool_;
   size_t length_;
   PagedList<NodeId> known_;     // by node, kNothing until made
-  PagedList<uint64_t> rests_;   // by node, plus one
   enum class Known : uint8_t { kUnasked, kNo, kYes };
   PagedList<Known> has_count_;  // by node
   int depth_ = 0;               // of expressions in progress; deeper ones stay as they are

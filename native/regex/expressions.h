@@ -67,7 +67,6 @@ class Expressions : public NodeTable {
   uint64_t FindTextStates(const Node& node, unsigned from);
   bool IsSubset(NodeId part, NodeId whole, unsigned depth);
   NodeId JoinRanges(NodeId one, NodeId two);
-  bool HaveUniqueTags(const std::vector<NodeId>& parts) const;
   void DropSubsets(std::vector<NodeId>* parts);
 
   static constexpr uint64_t kNoText = ~uint64_t{0};

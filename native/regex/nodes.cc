@@ -74,17 +74,7 @@ NodeTable::Split NodeTable::SplitHead(NodeId node) const {
   return {node, kEpsilon};
 }
 
-ByteSet NodeTable::FirstOfOptions(NodeId id) {
-  const Node& node = nodes_[id];
-  const bool is_large = node.max - node.min > kManyOptions;
-  if (const auto known = is_large ? firsts_.find(id) : firsts_.end(); known != firsts_.end()) return known->second;
-  ByteSet first;
-  for (uint32_t i = node.min; i < node.max; i++) first = first | FirstOf(children_[i]);
-  if (is_large) firsts_.emplace(id, first);
-  return first;
-}
-
-ByteSet NodeTable::FirstOf(NodeId id) {
+ByteSet NodeTable::FirstOf(NodeId id) const {
   ByteSet first;
   for (;; id = nodes_[id].b) {
     const Node& node = nodes_[id];
@@ -98,7 +88,8 @@ ByteSet NodeTable::FirstOf(NodeId id) {
       case NodeKind::kRepeat:
         return first | FirstOf(node.a);
       case NodeKind::kAlternate:
-        return first | FirstOfOptions(id);
+        for (uint32_t i = node.min; i < node.max; i++) first = first | FirstOf(children_[i]);
+        return first;
       case NodeKind::kConcat:
         first = first | FirstOf(node.a);
         if (!nodes_[node.a].nullable) return first;

@@ -50,7 +50,7 @@ class NodeTable {
   // The first part of a concatenation, and the rest.
   Split SplitHead(NodeId id) const;
   // The bytes that texts of a language begin with, from its expression alone: where a search is needed, more of them.
-  ByteSet FirstOf(NodeId id);
+  ByteSet FirstOf(NodeId id) const;
   // Equal for equal expressions of all pools.
   const Form& FormOf(NodeId id) const { return forms_[id]; }
   bool IsNullable(NodeId id) const { return nodes_[id].nullable; }
@@ -69,9 +69,6 @@ class NodeTable {
   PagedList<StateRow*> row_of_;  // by node, null until the pool makes it
 
  private:
-  static constexpr uint32_t kManyOptions = 16;  // of an alternation whose first bytes are cached
-
-  ByteSet FirstOfOptions(NodeId alternation);
   Form MakeForm(NodeId id) const;
   static Form FormOfAutomaton(const Automaton& automaton);
 
@@ -83,7 +80,6 @@ class NodeTable {
   std::vector<Automaton*> leaves_;
   std::vector<Form> leaf_forms_;
   std::unordered_map<Automaton*, uint32_t> leaf_index_;
-  std::unordered_map<NodeId, ByteSet> firsts_;  // of alternations with many options
 };
 
 }  // namespace onpolicy::grammar

@@ -55,23 +55,11 @@ StateRow* RegexPool::MakeRow(NodeId state) {
 
 NodeId RegexPool::Compute(NodeId state, uint8_t byte) {
   budget_.Spend(20);
-  const uint64_t key = uint64_t{state} << 8 | byte;
   ByteSet same = ByteSet::All();
-  NodeId target = kNothing;
-  if (const auto skipped = skipped_.find(key); skipped != skipped_.end()) {
-    target = skipped->second;
-    same = {};
-    same.Add(byte);
-  } else {
-    target = derivatives_.Of(state, byte, &same);
-  }
-  // A spent step does not search. What it skips is searched the next time, from the same derivative.
+  const NodeId target = derivatives_.Of(state, byte, &same);
+  // A spent step does not search. What it skips is searched the next time.
   const Node& reached = node(target);
-  if (budget_.IsSpent(Phase::kStep) && reached.searches && !reached.nullable && !search_.IsKnown(target)) {
-    if (skipped_.size() > limits::kSkippedBytes) skipped_.clear();
-    same.ForEach([&](unsigned like) { skipped_[uint64_t{state} << 8 | like] = target; });
-    return kNothing;
-  }
+  if (budget_.IsSpent(Phase::kStep) && reached.searches && !reached.nullable && !search_.IsKnown(target)) return kNothing;
   const bool is_live = search_.IsLive(target);
   const NodeId entry = !is_live ? kNothing : target | (IsAccepting(target) ? kAcceptBit : 0);
   StateRow& row = *row_of_[state];

@@ -4,7 +4,6 @@
 #pragma once
 #include <memory>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "regex/derivatives.h"
@@ -77,7 +76,6 @@ class RegexPool : public Expressions {
   static constexpr size_t kRowsPerBlock = 16;
   std::vector<std::unique_ptr<StateRow[]>> rows_;  // blocks of them
   size_t row_count_ = 0;
-  std::unordered_map<uint64_t, NodeId> skipped_;  // state and byte -> the derivative that a spent step did not search
 };
 
 }  // namespace onpolicy::grammar

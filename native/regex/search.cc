@@ -1,7 +1,8 @@
-// Breadth-first and depth-first searches over derivatives.
+// Searches over derivatives, breadth first and depth first.
 #include "regex/search.h"
 
 #include <algorithm>
+#include <deque>
 #include <unordered_set>
 
 #include "base/scoped-value.h"
@@ -11,8 +12,6 @@ namespace onpolicy::grammar {
 
 // Bytes of a text that is tried before a search.
 static constexpr size_t kTriedText = 200;
-
-LanguageSearch::LanguageSearch(RegexPool& pool, EdgeTable& edges) : pool_(pool), edges_(edges), lengths_(pool) {}
 
 bool LanguageSearch::IsLive(NodeId node) {
   if (node == kNothing) return false;
@@ -34,12 +33,8 @@ bool LanguageSearch::IsLive(NodeId node) {
       }
       break;
     case NodeKind::kAlternate: {
-      // One that needs no search spares those of the others.
       const std::vector<NodeId> options = pool_.ChildrenOf(node);
-      const auto is_plain = [&](NodeId option) {
-        return !pool_.node(option).searches || pool_.node(option).nullable || (IsKnown(option) ? live_[option] == kLive : HasTextOfParts(option));
-      };
-      live = std::any_of(options.begin(), options.end(), is_plain) || std::any_of(options.begin(), options.end(), ask);
+      live = std::any_of(options.begin(), options.end(), ask);
       break;
     }
     case NodeKind::kRepeat:
@@ -160,13 +155,13 @@ bool LanguageSearch::Search(NodeId start) {
   if (is_step) end = std::max(end, pool_.budget().EndOf(limits::kLeastSearchWork));
   if (is_patient) end = std::min(patient_end_, pool_.budget().EndOf(limits::kStuckSearchWork));
   const auto is_over = [&] { return !is_step && (searched_ > limits::kCompileStates || pool_.budget().IsSpent(phase)); };
-  Finding finding = is_over() ? Finding::kUnknown : BreadthFirst(start, limits::kNearStates, end);
+  Finding finding = is_over() ? Finding::kUnknown : Explore(start, false, limits::kNearStates, end);
   if (finding == Finding::kUnknown && !is_over())
-    finding = DepthFirst(start, is_step ? limits::kLongSearch : limits::kShortSearch, end);
+    finding = Explore(start, true, is_step ? limits::kLongSearch : limits::kShortSearch, end);
   if (finding == Finding::kUnknown && !is_step && !is_over()) {
     const NodeId relaxed = Relaxed(start);
-    finding = relaxed == start ? Finding::kUnknown : DepthFirst(relaxed, limits::kLongSearch, end);
-    if (finding != Finding::kNothing) finding = DepthFirst(start, limits::kLongSearch, end);
+    finding = relaxed == start ? Finding::kUnknown : Explore(relaxed, true, limits::kLongSearch, end);
+    if (finding != Finding::kNothing) finding = Explore(start, true, limits::kLongSearch, end);
   }
   if (finding == Finding::kUnknown) pool_.budget().Cut(phase);
   if (finding == Finding::kUnknown && is_step) {
@@ -179,34 +174,36 @@ bool LanguageSearch::Search(NodeId start) {
 }
 
 bool LanguageSearch::IsGoal(NodeId id) {
-  if (pool_.node(id).nullable || live_.Reach(id) == kLive || !pool_.node(id).searches) return true;
-  if (live_[id] != kUnknown) return false;
-  const TextLengths::Answer answer = lengths_.HasText(id);
-  if (answer != TextLengths::Answer::kUnknown) live_[id] = answer == TextLengths::Answer::kText ? kLive : kDead;
-  return answer == TextLengths::Answer::kText;
+  return pool_.node(id).nullable || live_.Reach(id) == kLive || !pool_.node(id).searches;
 }
 
-// Searches for the shortest text.
-LanguageSearch::Finding LanguageSearch::BreadthFirst(NodeId start, size_t limit, uint64_t end) {
+// Searches for a text in at most `limit` states, until all work passes `end`: for the shortest one, or for any, depth first.
+LanguageSearch::Finding LanguageSearch::Explore(NodeId start, bool is_deep, size_t limit, uint64_t end) {
   struct Step {
     NodeId node;
     size_t from;
   };
   std::vector<Step> steps{{start, 0}};
+  std::deque<size_t> open{0};
   std::unordered_set<NodeId> seen{start};
-  for (size_t at = 0; at < steps.size(); at++) {
+  for (size_t states = 0; !open.empty();) {
+    const size_t at = is_deep ? open.back() : open.front();
+    is_deep ? open.pop_back() : open.pop_front();
     const NodeId node = steps[at].node;
     if (IsGoal(node)) {
-      for (size_t step = at; ; step = steps[step].from) {
+      for (size_t step = at;; step = steps[step].from) {
         live_.Reach(steps[step].node) = kLive;
         if (step == 0) return Finding::kText;
       }
     }
     if (live_.Reach(node) == kDead) continue;
-    if (at > limit || pool_.budget().spent() > end) return Finding::kUnknown;
+    if (++states > limit || pool_.budget().spent() > end) return Finding::kUnknown;
     CountState();
-    for (const Edge& edge : edges_.Of(node))
-      if (seen.insert(edge.target).second) steps.push_back({edge.target, at});
+    for (const Edge& edge : edges_.Of(node)) {
+      if (!seen.insert(edge.target).second) continue;
+      open.push_back(steps.size());
+      steps.push_back({edge.target, at});
+    }
   }
   for (const Step& step : steps) live_.Reach(step.node) = kDead;
   return Finding::kNothing;
@@ -215,37 +212,6 @@ LanguageSearch::Finding LanguageSearch::BreadthFirst(NodeId start, size_t limit,
 void LanguageSearch::CountState() {
   searched_++;
   pool_.budget().Spend(30);
-}
-
-// Searches for any text in at most `limit` states, until all work passes `end`.
-LanguageSearch::Finding LanguageSearch::DepthFirst(NodeId start, size_t limit, uint64_t end) {
-  std::unordered_set<NodeId> seen{start};
-  struct Step {
-    NodeId node;
-    size_t edge;
-  };
-  std::vector<Step> path{{start, 0}};
-  while (!path.empty()) {
-    Step& step = path.back();
-    const NodeId node = step.node;
-    if (IsGoal(node)) {
-      for (const Step& on_path : path) live_.Reach(on_path.node) = kLive;
-      return Finding::kText;
-    }
-    const std::vector<Edge>& edges = edges_.Of(node);
-    if (live_.Reach(node) == kDead || step.edge == edges.size()) {
-      path.pop_back();
-      continue;
-    }
-    const NodeId target = edges[step.edge++].target;
-    if (seen.insert(target).second) {
-      CountState();
-      path.push_back({target, 0});
-    }
-    if (seen.size() > limit || pool_.budget().spent() > end) return Finding::kUnknown;
-  }
-  for (NodeId node : seen) live_.Reach(node) = kDead;
-  return Finding::kNothing;
 }
 
 // A superset of the language, with "any number" in place of large counts: intersections of those have few states.

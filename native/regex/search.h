@@ -7,7 +7,6 @@
 #include <unordered_set>
 
 #include "regex/edges.h"
-#include "regex/text-lengths.h"
 
 namespace onpolicy::grammar {
 
@@ -15,7 +14,7 @@ class RegexPool;
 
 class LanguageSearch {
  public:
-  LanguageSearch(RegexPool& pool, EdgeTable& edges);
+  LanguageSearch(RegexPool& pool, EdgeTable& edges) : pool_(pool), edges_(edges) {}
   // False when the language is empty. Searches only below And, Not and leaves.
   bool IsLive(NodeId id);
   // The same in a step, once more where no search could decide: with kStuckSearchWork for each, as long as all work is below `end`.
@@ -41,14 +40,12 @@ class LanguageSearch {
   bool Search(NodeId start);
   // Whether a search may stop at a node: some text is known to follow.
   bool IsGoal(NodeId id);
-  Finding BreadthFirst(NodeId start, size_t limit, uint64_t end);
-  Finding DepthFirst(NodeId start, size_t limit, uint64_t end);
+  Finding Explore(NodeId start, bool is_deep, size_t limit, uint64_t end);
   void CountState();
   NodeId Relaxed(NodeId id);
 
   RegexPool& pool_;
   EdgeTable& edges_;
-  TextLengths lengths_;
   PagedList<uint8_t> live_;  // by node
   std::unordered_map<NodeId, std::optional<std::string>> short_texts_;
   std::unordered_map<NodeId, NodeId> relaxed_;

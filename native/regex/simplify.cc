@@ -140,33 +140,12 @@ bool Expressions::MeetCounts(NodeId one, NodeId two, NodeId* met) {
   return false;
 }
 
-// Whether each part ends in tags that no other one has: then none is a subset of another.
-bool Expressions::HaveUniqueTags(const std::vector<NodeId>& parts) const {
-  std::vector<uint32_t> tags;
-  std::vector<NodeId> open = parts;
-  while (!open.empty()) {
-    NodeId part = open.back();
-    open.pop_back();
-    while (node(part).kind == NodeKind::kConcat) part = node(part).b;
-    if (node(part).kind == NodeKind::kAlternate && node(part).tagged) {
-      for (uint32_t i = node(part).min; i < node(part).max; i++) open.push_back(child(i));
-    } else if (node(part).kind == NodeKind::kTag) {
-      tags.push_back(node(part).a);
-    } else {
-      return false;
-    }
-  }
-  std::sort(tags.begin(), tags.end());
-  return std::adjacent_find(tags.begin(), tags.end()) == tags.end();
-}
-
 // Drops the parts of an alternation that are subsets of others, and joins counts.
 void Expressions::DropSubsets(std::vector<NodeId>* parts) {
   const auto repeats = [&](NodeId part) { return node(part).repeats; };
   size_t loops = static_cast<size_t>(std::count_if(parts->begin(), parts->end(), repeats));
   if (loops == 0 || parts->size() < 2 || loops * parts->size() > limits::kAlternationPairs) return;
   budget_.Spend(parts->size());
-  if (HaveUniqueTags(*parts)) return;
   const uint64_t end = std::min(budget_.EndOf(limits::kAlternationWork), budget_.end(Phase::kDerivative));
   for (size_t i = 0; i < parts->size(); i++) {
     if (!repeats((*parts)[i])) continue;
