@@ -43,7 +43,6 @@ constexpr size_t kCountedStates = 5'000;         // states that texts of one len
 constexpr size_t kAlternatives = 48;             // alternatives of a derivative
 constexpr size_t kAlternationPairs = 4096;       // pairs of an alternation that are compared
 constexpr int kClampDepth = 100;                 // nested expressions whose counts are clamped
-constexpr size_t kSkippedBytes = 50'000;         // derivatives that spent steps did not search
 constexpr unsigned kSubsetDepth = 24;            // nested expressions of one comparison
 constexpr unsigned kSubsetSteps = 100;           // steps of one comparison
 
@@ -64,13 +63,11 @@ constexpr size_t kSubsumptionAnswers = 1u << 17;  // answers in one generation o
 constexpr size_t kMaskWords = 8u << 20;          // 32-bit words of the masks that a constraint caches
 constexpr size_t kWarmMasks = 64;                // masks that are computed before they are asked for
 constexpr size_t kTerminalMaskWords = 8u << 20;  // words of the terminal masks that a vocabulary caches
-constexpr size_t kStateTables = 4096;            // states of several configurations that have a table of 1 KB
 constexpr size_t kExits = 16;                    // accepting states of a terminal mask
 constexpr size_t kExitPlaces = 4'000;            // trie nodes of one accepting state
 constexpr size_t kReachStates = 300;             // states of a look ahead
 constexpr size_t kReachLevelStates = 60;         // states of a look ahead at one distance
 constexpr size_t kReachLength = 31;              // code points of a look ahead
-constexpr size_t kStringStates = 16;             // states of an automaton that is known to be inside a string
 constexpr size_t kForcedBytes = 256;             // bytes of forced text
 
 // JSON Schema: beyond these a schema is refused, unless something else is said.

@@ -112,10 +112,10 @@ bool Constraint::AllowNamedTokens(StateId state, uint32_t* mask) const {
   return has_named;
 }
 
-bool Constraint::FillMask(StateId state, std::string& text, SeenStrings* seen, uint32_t* mask, bool* is_cut) {
+bool Constraint::FillMask(StateId state, std::string& text, uint32_t* mask, bool* is_cut) {
   is_asked_ = true;
   std::lock_guard<std::mutex> lock(mutex_);
-  *is_cut = !masks_.Write(state, text, seen, mask);
+  *is_cut = !masks_.Write(state, text, mask);
   cut_masks += *is_cut;
   const bool complete = state == ended_ || MayEnd(states_.Configs(state));
   const bool has_named = AllowNamedTokens(state, mask);

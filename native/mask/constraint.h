@@ -30,9 +30,9 @@ class Constraint {
   StateId start() const { return start_; }
   // A state's number among those of all constraints, never 0.
   uint64_t NumberOf(StateId state) const { return uint64_t{serial_} << 32 | state; }
-  // Writes the allowed tokens of a state; `text` is what was matched so far, and `seen` reads it.
+  // Writes the allowed tokens of a state; `text` is what was matched so far.
   // Returns whether every token of the vocabulary is allowed. `is_cut`: some are missing, because the work was spent.
-  bool FillMask(StateId state, std::string& text, SeenStrings* seen, uint32_t* mask, bool* is_cut);
+  bool FillMask(StateId state, std::string& text, uint32_t* mask, bool* is_cut);
   // The state after a token, or no change and false. Appends the token's bytes to `text`.
   bool Accept(StateId state, uint32_t token, std::string& text, StateId* next);
   // Computes the masks that texts meet first: of the start, behind each declared key, and so on. For a thread that has nothing

@@ -23,7 +23,7 @@ void MaskCache::Compute(StateId state, std::string& text, CachedMask* mask) {
       continue;
     }
     for (const auto& terminal : masks) {
-      walk_.WalkExits(*terminal, config.node, config.stack, text, &tokens_, &mask->terminals, &mask->uncertain);
+      walk_.WalkExits(*terminal, config.node, config.stack, text, &tokens_, &mask->uncertain);
       mask->terminals.push_back(terminal);
     }
   }
@@ -49,14 +49,12 @@ void MaskCache::WalkSlices(StateId state, std::string& text, CachedMask* mask) {
     nodes.push_back(config.node);
     first = first | grammar_.regex().FirstBytes(config.node);
   }
-  const auto is_inside = [&](NodeId node) { return reach_.IsInsideString(node); };
   const std::vector<Slice>& slices = vocabulary_.slices();
   for (uint32_t i = 0; i < slices.size(); i++) {
     const Slice& slice = slices[i];
     if (slice.trie.empty() || (slice.first_bytes & first).IsEmpty()) continue;
-    if (slice.kind == SliceClass::kBroken && std::all_of(nodes.begin(), nodes.end(), is_inside)) continue;
     const auto accepts_all = [&](NodeId node) { return reach_.Reach(node, slice.kind) >= slice.max_length; };
-    if (slice.kind < SliceClass::kBroken && (slice.first_bytes & ~first).IsEmpty() &&
+    if (slice.kind < SliceClass::kOther && (slice.first_bytes & ~first).IsEmpty() &&
         std::any_of(nodes.begin(), nodes.end(), accepts_all)) {
       mask->slices |= 1u << i;
       continue;
@@ -118,7 +116,7 @@ void MaskCache::CacheBits(const uint32_t* bits, CachedMask* mask) {
   mask->terminals = {};
 }
 
-bool MaskCache::Write(StateId state, std::string& text, SeenStrings* seen, uint32_t* mask) {
+bool MaskCache::Write(StateId state, std::string& text, uint32_t* mask) {
   const Budget& budget = grammar_.regex().budget();
   const uint64_t cuts = SearchCuts();
   walk_.Begin(limits::kMaskWork);
@@ -133,7 +131,7 @@ bool MaskCache::Write(StateId state, std::string& text, SeenStrings* seen, uint3
   const bool is_cut = walk_.IsSpent() || found->is_cut || SearchCuts() != cuts;
   // Tokens that are checked must not count as dead because the mask has spent its work.
   grammar_.regex().BeginStep(Budget::kUnbounded);
-  if (!found->assumed.IsEmpty()) repeats_.Remove(found->assumed, seen, {state, text, mask});
+  if (!found->assumed.IsEmpty()) repeats_.Remove(found->assumed, {state, text, mask});
   return !is_cut;
 }
 

@@ -24,8 +24,8 @@ class MaskCache {
       : vocabulary_(vocabulary), grammar_(grammar), states_(states), reach_(grammar.regex()),
         walk_(vocabulary, grammar, states, reach_), repeats_(vocabulary, states) {}
   // Writes the tokens of a state, apart from those that a format names. Returns false when tokens are missing, because the
-  // work was spent. `seen` reads `text`.
-  bool Write(StateId state, std::string& text, SeenStrings* seen, uint32_t* mask);
+  // work was spent.
+  bool Write(StateId state, std::string& text, uint32_t* mask);
 
  private:
   CachedMask* Find(StateId state, std::string& text);

@@ -74,23 +74,11 @@ void MaskWalk::WalkSubtree(const TriePlace& place, StateId state, std::string& t
 }
 
 Ending MaskWalk::EndingOf(NodeId node, StackId stack, size_t depth, std::string& text) {
-  if (node == asked_node_ && stack == asked_stack_) return asked_;
   const size_t base = text.size();
   text.append(path_, 0, depth);
-  const Grammar::Assumptions before = grammar_.assumptions();
   const Ending ending = states_.EndingAt(node, stack, text);
   text.resize(base);
-  if (!ending.on_text && before == grammar_.assumptions()) {
-    asked_node_ = node;
-    asked_stack_ = stack;
-    asked_ = ending;
-  }
   return ending;
-}
-
-// Cheap precheck: most bytes beyond ASCII loop.
-bool MaskWalk::MayLoop(NodeId node, uint8_t byte) {
-  return byte >= 0x80 || grammar_.regex().Next(node, byte) == node;
 }
 
 // Whether an item that begins like this could turn out to be the one before it: bytes that only open one are left out,
@@ -148,21 +136,6 @@ void MaskWalk::RunBelow(const TokenTrie& by_bytes, uint32_t at, std::string& tex
   });
 }
 
-void MaskWalk::RunBelowIn(StateId state, const TokenTrie& by_bytes, uint32_t at, std::string& text, std::vector<uint32_t>* tokens,
-                          std::vector<uint32_t>* uncertain) {
-  const size_t depth = by_bytes.trie[at].depth;
-  if (!states_.AreApart(state)) {
-    levels_[depth] = LevelOf(state);
-    return RunBelow(by_bytes, at, text, tokens, uncertain);
-  }
-  for (size_t i = 0; i < states_.Configs(state).size(); i++) {
-    const Config config = states_.Configs(state)[i];
-    if ((config.node & kTokenSetBit) || config.node == kEpsilon) continue;
-    levels_[depth] = LevelOf(config);
-    RunBelow(by_bytes, at, text, tokens, uncertain);
-  }
-}
-
 void MaskWalk::Run(const TokenTrie& by_bytes, uint32_t at, uint32_t end, std::string& text, std::vector<uint32_t>* tokens,
                    std::vector<uint32_t>* uncertain) {
   RegexPool& regex = grammar_.regex();
@@ -192,12 +165,6 @@ void MaskWalk::Run(const TokenTrie& by_bytes, uint32_t at, uint32_t end, std::st
       if (entry != next && !level.completes) ending = EndingOf(next, level.stack, node.depth, text);
       if (entry == next || level.completes || ending.completes) {
         // The terminal does not end here, or only with the whole text: there is still one parse.
-        if (node.end - at >= kWorthAsking && !IsSpent() && MayLoop(next, trie[at + 1].byte) &&
-            reach_.Loops(next, node.below)) {
-          add(at, node.end);
-          at = node.end;
-          continue;
-        }
         add(at, at + 1);
         if (++at == node.end) continue;
         if (!IsSpent()) {
@@ -228,7 +195,10 @@ void MaskWalk::Run(const TokenTrie& by_bytes, uint32_t at, uint32_t end, std::st
       NoteAssumptions(before, by_bytes, at, after_quote_ || std::memchr(path_.data(), '"', node.depth - 1u));
     add(at, at + 1);
     if (++at == node.end) continue;
-    if (!IsSpent()) RunBelowIn(next_state, by_bytes, at - 1, text, tokens, uncertain);
+    if (!IsSpent()) {
+      levels_[node.depth] = LevelOf(next_state);
+      RunBelow(by_bytes, at - 1, text, tokens, uncertain);
+    }
     at = node.end;
   }
 }

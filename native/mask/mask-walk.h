@@ -41,9 +41,9 @@ class MaskWalk {
   // The tokens inside of the terminal of `node`, independent of what follows it: in one mask, or with large counts in one for
   // short tokens and one for long ones.
   std::vector<std::shared_ptr<const TerminalMask>> WalkTerminal(NodeId node);
-  // Adds the tokens that continue behind the exits of a terminal: as tokens, and as masks of terminals that follow.
+  // Adds the tokens that continue behind the exits of a terminal.
   void WalkExits(const TerminalMask& mask, NodeId node, StackId stack, std::string& text, std::vector<uint32_t>* tokens,
-                 std::vector<std::shared_ptr<const TerminalMask>>* terminals, std::vector<TriePlace>* uncertain);
+                 std::vector<TriePlace>* uncertain);
   // Tokens found since `Begin` that may contain whole keys which were assumed to be new.
   const std::vector<uint32_t>& key_tokens() const { return key_tokens_; }
   // Whether a key that began before the token was assumed to be new.
@@ -54,8 +54,6 @@ class MaskWalk {
   const std::vector<ItemToken>& item_tokens() const { return item_tokens_; }
 
  private:
-  // For subtrees of so many nodes it is checked whether they can be added whole.
-  static constexpr uint32_t kWorthAsking = 3;
   // Where the walk stands at one depth. A state of one parse is stepped by its automaton's row alone.
   struct Level {
     const NodeId* row;  // null for several parses
@@ -79,9 +77,6 @@ class MaskWalk {
   }
   Level LevelOf(StateId state);
   Level LevelOf(const Config& parse);
-  // Walks what follows a node in a state: parses that begin with different bytes each by itself.
-  void RunBelowIn(StateId state, const TokenTrie& tokens_by_bytes, uint32_t node, std::string& text, std::vector<uint32_t>* tokens,
-                  std::vector<uint32_t>* uncertain);
   // Walks what follows a node, whose level is known.
   void RunBelow(const TokenTrie& tokens_by_bytes, uint32_t node, std::string& text, std::vector<uint32_t>* tokens,
                 std::vector<uint32_t>* uncertain);
@@ -112,8 +107,6 @@ class MaskWalk {
   bool TakeUpToLimit(NodeId node, TerminalMask* mask);
   // The part for tokens of a length.
   std::shared_ptr<const TerminalMask> WalkPart(NodeId node, Length length);
-  // The same for the tokens behind an exit with one path, which continue at `node`.
-  std::shared_ptr<const TerminalMask> WalkTerminalBehind(const TerminalExit& exit, NodeId node);
   // The mask of a form: cached for all pools, or made by `fill`, which returns false where the mask is not worth caching.
   template <typename Fill>
   std::shared_ptr<const TerminalMask> Cached(const Form& form, Fill fill);
@@ -122,7 +115,6 @@ class MaskWalk {
   void NoteAssumptions(const Grammar::Assumptions& before, const TokenTrie& trie, uint32_t at, bool after_quote);
   // Writes the bytes of a place to `path_`.
   void SetPath(const TriePlace& place);
-  bool MayLoop(NodeId node, uint8_t byte);
   // The ending of a parse whose automaton has reached `node` at `depth`.
   Ending EndingOf(NodeId node, StackId stack, size_t depth, std::string& text);
 
@@ -142,11 +134,6 @@ class MaskWalk {
   std::vector<ItemToken> item_tokens_;
   std::vector<NodeId> exit_nodes_;         // of the terminal mask in the making
   std::vector<uint32_t> uncertain_nodes_;  // of one walk
-
-  // The latest ending: free text needs the same one at every node.
-  NodeId asked_node_ = kNothing;
-  StackId asked_stack_ = 0;
-  Ending asked_;
 };
 
 }  // namespace onpolicy::grammar

@@ -13,7 +13,7 @@ Matcher::Matcher(std::shared_ptr<Constraint> constraint) : constraint_(std::move
 
 bool Matcher::FillMask(uint32_t* mask) noexcept {
   try {
-    return constraint_->FillMask(states_.back(), text_, &seen_, mask, &is_mask_cut_);
+    return constraint_->FillMask(states_.back(), text_, mask, &is_mask_cut_);
   } catch (...) {  // out of memory: nothing is allowed, and the caller ends the sequence
     std::memset(mask, 0, mask_words() * 4);
     text_.resize(text_sizes_.back());
@@ -69,7 +69,6 @@ bool Matcher::Rollback(size_t count) noexcept {
   states_.resize(states_.size() - count);
   text_sizes_.resize(text_sizes_.size() - count);
   text_.resize(text_sizes_.back());
-  seen_.Cut(text_.size());
   return true;
 }
 

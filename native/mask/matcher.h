@@ -35,7 +35,6 @@ class Matcher final : public TokenMatcher {
   std::vector<StateId> states_;       // (tokens + 1)
   std::vector<uint32_t> text_sizes_;  // (tokens + 1)
   std::string text_;
-  SeenStrings seen_;
   std::vector<uint32_t> forced_;      // what ForcedTokens returned
   bool is_mask_cut_ = false;
 };

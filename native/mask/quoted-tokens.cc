@@ -6,32 +6,23 @@
 namespace onpolicy::grammar {
 
 void QuotedTokens::Add(uint32_t token, std::string_view bytes) {
-  ends_.emplace_back(HashOf(bytes.substr(0, bytes.find('"'))), token);
-  if (bytes.find('\\') < bytes.rfind('"')) escaped_.push_back(token);
-  std::vector<size_t> hashes;
-  ForEachQuoted(bytes, [&](std::string_view string) { hashes.push_back(HashOf(string)); });
+  const size_t open = bytes.find('"'), close = bytes.rfind('"');
+  const auto quotes = std::count(bytes.begin(), bytes.end(), '"');
+  ends_.emplace_back(HashOf(bytes.substr(0, open)), token);
+  if (bytes.find('\\') < close) escaped_.push_back(token);
   // Backslashes occur in strings only.
-  if (bytes.find('\\') < bytes.find('"') && hashes.size() < 2) {
+  if (bytes.find('\\') < open && quotes < 3) {
     kinds_[token] = QuotedKind::kEnd;
     return;
   }
   // With two quotation marks, the key is between them and belongs to the object that the text is in.
-  if (hashes.size() == 1 && bytes.find_first_of("{}[]\\") == std::string_view::npos) {
-    kinds_[token] = QuotedKind::kKey;
-    keys_.emplace_back(hashes[0], token);
-    return;
-  }
-  // A repeated key is between quotation marks in the text, or twice in the token, if both spell it without escapes.
-  std::sort(hashes.begin(), hashes.end());
-  const bool is_unsure = hashes.empty() || bytes.find('\\') != std::string_view::npos ||
-                         std::adjacent_find(hashes.begin(), hashes.end()) != hashes.end();
-  kinds_[token] = is_unsure ? QuotedKind::kUnsure : QuotedKind::kStrings;
-  if (is_unsure) return;
-  for (size_t hash : hashes) strings_.emplace_back(hash, token);
+  const bool is_key = quotes == 2 && bytes.find_first_of("{}[]\\") == std::string_view::npos;
+  kinds_[token] = is_key ? QuotedKind::kKey : QuotedKind::kUnsure;
+  if (is_key) keys_.emplace_back(HashOf(bytes.substr(open + 1, close - open - 1)), token);
 }
 
 void QuotedTokens::Finish() {
-  for (std::vector<Entry>* entries : {&keys_, &strings_, &ends_}) {
+  for (std::vector<Entry>* entries : {&keys_, &ends_}) {
     std::sort(entries->begin(), entries->end());
     entries->shrink_to_fit();
   }

@@ -14,30 +14,6 @@ static constexpr const char* kBlanks = " \t\n\r";
 static bool IsIn(const uint32_t* mask, uint32_t token) { return (mask[token >> 5] >> (token & 31)) & 1; }
 static void RemoveToken(const RepeatCheck::Place& place, uint32_t token) { place.mask[token >> 5] &= ~(1u << (token & 31)); }
 
-void SeenStrings::Read(std::string_view text, const QuotedTokens& quoted) {
-  // The last quotation mark that was read may open a string, and the last byte an escape.
-  const size_t open = read_ == 0 ? std::string_view::npos : text.rfind('"', read_ - 1);
-  const size_t from = open == std::string_view::npos ? 0 : open;
-  ForEachQuoted(text.substr(from), [&](std::string_view string) {
-    const size_t hash = QuotedTokens::HashOf(string);
-    if (quoted.WithString(hash).empty() || std::find(hashes_.begin(), hashes_.end(), hash) != hashes_.end()) return;
-    hashes_.push_back(hash);
-    ends_.push_back(static_cast<size_t>(string.data() - text.data()) + string.size() + 1);
-  });
-  for (size_t at = read_ == 0 ? 0 : read_ - 1; escape_end_ == 0 && at + 1 < text.size(); at++)
-    if (text[at] == '\\' && (text[at + 1] == 'u' || text[at + 1] == '/')) escape_end_ = at + 2;
-  read_ = text.size();
-}
-
-void SeenStrings::Cut(size_t size) {
-  read_ = std::min(read_, size);
-  if (escape_end_ > size) escape_end_ = 0;
-  while (!ends_.empty() && ends_.back() > size) {
-    ends_.pop_back();
-    hashes_.pop_back();
-  }
-}
-
 RepeatCheck::Tokens RepeatCheck::Sort(const MaskWalk& walk) const {
   Tokens result;
   result.end_open_key = walk.took_open_key();
@@ -46,13 +22,10 @@ RepeatCheck::Tokens RepeatCheck::Sort(const MaskWalk& walk) const {
     const QuotedKind kind = vocabulary_.quoted_tokens().KindOf(token);
     result.has_keys |= kind == QuotedKind::kKey;
     result.end_open_key |= kind == QuotedKind::kEnd;
-    if (kind == QuotedKind::kStrings) result.strings.push_back(token);
     if (kind == QuotedKind::kUnsure) result.unsure.push_back(token);
   }
-  for (std::vector<uint32_t>* list : {&result.strings, &result.unsure}) {
-    std::sort(list->begin(), list->end());
-    list->erase(std::unique(list->begin(), list->end()), list->end());
-  }
+  std::sort(result.unsure.begin(), result.unsure.end());
+  result.unsure.erase(std::unique(result.unsure.begin(), result.unsure.end()), result.unsure.end());
   std::vector<ItemToken> items = walk.item_tokens();
   std::sort(items.begin(), items.end());
   for (const ItemToken& entry : items) {
@@ -82,9 +55,9 @@ void RepeatCheck::RemoveIfDead(uint32_t token, const Place& place) {
   if (IsIn(place.mask, token) && Follow(place.state, vocabulary_.Bytes(token), place.text) == kDeadState) RemoveToken(place, token);
 }
 
-void RepeatCheck::Remove(const Tokens& tokens, SeenStrings* seen, const Place& place) {
+void RepeatCheck::Remove(const Tokens& tokens, const Place& place) {
   if (!tokens.items.empty()) RemoveItems(tokens.items, place);
-  RemoveKeys(tokens, seen, place);
+  RemoveKeys(tokens, place);
 }
 
 // Whether an item that begins like this, or the whole of it, could be the value.
@@ -113,16 +86,6 @@ void RepeatCheck::RemoveItems(const std::vector<ItemToken>& items, const Place& 
     if (IsIn(place.mask, token) && may_repeat(vocabulary_.Bytes(token), rest)) RemoveIfDead(token, place);
 }
 
-// Whether a token that ends a string contains the whole of it, too.
-static bool ContainsItsEnd(std::string_view written, std::string_view bytes) {
-  const std::string_view end = bytes.substr(0, bytes.find('"'));
-  bool contains = false;
-  ForEachQuoted(bytes, [&](std::string_view string) {
-    contains |= string.size() == written.size() + end.size() && string.starts_with(written) && string.ends_with(end);
-  });
-  return contains;
-}
-
 static bool HasSeveralSpellings(const std::string& key) {
   return std::any_of(key.begin(), key.end(), [](char c) { return c < 0x20 || c > 0x7E || c == '"' || c == '\\' || c == '/'; });
 }
@@ -134,43 +97,22 @@ const RepeatCheck::NameTokens& RepeatCheck::TokensOf(const KeyNames* names) {
   const QuotedTokens& quoted = vocabulary_.quoted_tokens();
   for (const std::string& name : *names) {
     for (const auto& [hash, token] : quoted.WithKey(name)) tokens.keys.push_back(token);
-    for (const auto& [hash, token] : quoted.WithString(QuotedTokens::HashOf(name))) tokens.strings.push_back(token);
     if (HasSeveralSpellings(name)) tokens.escaped.push_back(name);
   }
   return tokens;
 }
 
 // Tokens that would close a key which the object names or has already.
-void RepeatCheck::RemoveKeys(const Tokens& keys, SeenStrings* seen, const Place& place) {
-  const QuotedTokens& quoted = vocabulary_.quoted_tokens();
-  for (const KeyNames* names : keys.names) {
-    const NameTokens& tokens = TokensOf(names);
-    if (keys.has_keys)
-      for (uint32_t token : tokens.keys) RemoveIfDead(token, place);
-    if (!keys.strings.empty())
-      for (uint32_t token : tokens.strings) RemoveIfDead(token, place);
-  }
-  if (keys.has_keys)
+void RepeatCheck::RemoveKeys(const Tokens& keys, const Place& place) {
+  if (keys.has_keys) {
+    for (const KeyNames* names : keys.names)
+      for (uint32_t token : TokensOf(names).keys) RemoveIfDead(token, place);
     for (const std::string& key : KeysSoFar(place.text))
-      for (const auto& [hash, token] : quoted.WithKey(key)) RemoveIfDead(token, place);
-  for (uint32_t token : keys.unsure) RemoveIfDead(token, place);
-  if (!keys.strings.empty()) {
-    seen->Read(place.text, quoted);
-    if (seen->is_plain()) {
-      for (const size_t string : seen->hashes())
-        for (const auto& [hash, token] : quoted.WithString(string)) RemoveIfDead(token, place);
-    } else {
-      for (uint32_t token : keys.strings) RemoveIfDead(token, place);
-    }
+      for (const auto& [hash, token] : vocabulary_.quoted_tokens().WithKey(key)) RemoveIfDead(token, place);
   }
+  for (uint32_t token : keys.unsure) RemoveIfDead(token, place);
   if (!keys.end_open_key) return;
-  const size_t open = FindOpenString(place.text);
-  if (open == std::string::npos) return;
-  RemoveEndsOfKey(keys.names, open, place);
-  // A token may end the key and contain it again.
-  const std::string written = place.text.substr(open + 1);
-  for (uint32_t token : keys.strings)
-    if (ContainsItsEnd(written, vocabulary_.Bytes(token))) RemoveIfDead(token, place);
+  if (const size_t open = FindOpenString(place.text); open != std::string::npos) RemoveEndsOfKey(keys.names, open, place);
 }
 
 // The same for the key that is being written, whose quotation mark is at `open`.

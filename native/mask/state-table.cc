@@ -12,10 +12,10 @@ StateId StateTable::Intern(std::vector<Config>* configs) {
   });
   uint64_t hash = configs->size();
   for (const Config& config : *configs) hash = MixBits(hash ^ PairKey(config.node, config.stack));
-  const StateId known = state_index_.FindHash(hash, [&](StateId id) { return states_[id].configs == *configs; });
+  const StateId known = state_index_.FindHash(hash, [&](StateId id) { return states_[id] == *configs; });
   if (known != HashIndex::kNone) return known;
   const StateId id = static_cast<StateId>(states_.size());
-  states_.push_back({*configs});
+  states_.push_back(*configs);
   state_index_.AddHash(hash, id);
   return id;
 }
@@ -25,7 +25,7 @@ StateId StateTable::Intern(const Config& only) {
   const StateId known = single_index_.Find(key);
   if (known != HashIndex::kNone) return known;
   const StateId id = static_cast<StateId>(states_.size());
-  states_.push_back({{only}});
+  states_.push_back({only});
   single_index_.Add(key, id);
   return id;
 }
@@ -79,7 +79,7 @@ StateId StateTable::Follow(StateId state, uint8_t byte, std::string& text, bool*
   NodeId entry = kNothing;
   StackId stack = 0;
   unsigned alive = 0;
-  for (const Config& config : states_[state].configs) {
+  for (const Config& config : states_[state]) {
     if (config.node & kTokenSetBit) continue;
     const NodeId next = grammar_.regex().Entry(config.node, byte);
     if (next == kNothing) continue;
@@ -96,24 +96,13 @@ StateId StateTable::Follow(StateId state, uint8_t byte, std::string& text, bool*
     *on_text = ending.on_text;
     return ending.state;
   }
-  if (states_[state].next && (*states_[state].next)[byte] != kUnknownState) return (*states_[state].next)[byte];
   const uint64_t reads = grammar_.text_reads();
-  const Grammar::Assumptions before = grammar_.assumptions();
   after_.clear();
   text.push_back(static_cast<char>(byte));
-  Step(states_[state].configs, byte, text, &after_);
+  Step(states_[state], byte, text, &after_);
   text.pop_back();
-  const StateId next = after_.empty() ? kDeadState : Intern(&after_);
   *on_text = reads != grammar_.text_reads();
-  if (*on_text || before != grammar_.assumptions()) return next;
-  State& from = states_[state];
-  if (!from.next && tables_ < limits::kStateTables) {
-    tables_++;
-    from.next = std::make_unique<std::array<StateId, 256>>();
-    from.next->fill(kUnknownState);
-  }
-  if (from.next) (*from.next)[byte] = next;
-  return next;
+  return after_.empty() ? kDeadState : Intern(&after_);
 }
 
 Ending StateTable::EndingAt(NodeId node, StackId stack, std::string_view text) {
@@ -149,22 +138,6 @@ Ending StateTable::EndingAt(NodeId node, StackId stack, std::string_view text) {
   }
   index.Add(key, static_cast<uint32_t>(endings_.size()));
   return endings_.emplace_back(std::move(ending));
-}
-
-bool StateTable::AreApart(StateId state) {
-  State& asked = states_[state];
-  if (asked.apart != Apart::kUnasked) return asked.apart == Apart::kYes;
-  RegexPool& regex = grammar_.regex();
-  ByteSet taken;
-  bool is_apart = true;
-  for (const Config& config : asked.configs) {
-    if ((config.node & kTokenSetBit) || config.node == kEpsilon) continue;
-    const ByteSet& first = regex.FirstBytes(config.node);
-    is_apart = is_apart && (first & taken).IsEmpty();
-    taken = taken | first;
-  }
-  if (!regex.budget().IsSpent(Phase::kStep)) asked.apart = is_apart ? Apart::kYes : Apart::kNo;
-  return is_apart;
 }
 
 }  // namespace onpolicy::grammar

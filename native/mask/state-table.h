@@ -1,7 +1,5 @@
 // Sets of live parses -> numbered states; a state and a byte -> the next state. Caches what does not depend on the text.
 #pragma once
-#include <array>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -28,7 +26,7 @@ class StateTable {
   // Sorts the list.
   StateId Intern(std::vector<Config>* configs);
   StateId Intern(const Config& only);
-  const std::vector<Config>& Configs(StateId state) const { return states_[state].configs; }
+  const std::vector<Config>& Configs(StateId state) const { return states_[state]; }
   // Appends to `out` what `configs` become after `byte`; `text` ends with that byte.
   void Step(const std::vector<Config>& configs, uint8_t byte, std::string_view text, std::vector<Config>* out);
   // Appends what `configs` become after a token of a token set; `text` ends with the token.
@@ -37,18 +35,8 @@ class StateTable {
   StateId Follow(StateId state, uint8_t byte, std::string& text, bool* on_text);
   // The ending of `node` under `stack`; `text` ends with the byte that led there. One that rests on an assumption notes it each time.
   Ending EndingAt(NodeId node, StackId stack, std::string_view text);
-  // Whether the parses of a state go on with different bytes.
-  bool AreApart(StateId state);
 
  private:
-  static constexpr StateId kUnknownState = 0xFFFFFFFF;
-  enum class Apart : uint8_t { kUnasked, kNo, kYes };
-  struct State {
-    std::vector<Config> configs;
-    std::unique_ptr<std::array<StateId, 256>> next = nullptr;  // by byte, where the text plays no part
-    Apart apart = Apart::kUnasked;
-  };
-
   struct KnownEnding : Ending {
     Grammar::Assumptions assumptions;    // that it rests on
     std::vector<const KeyNames*> names;  // assumed to differ from the keys
@@ -59,14 +47,13 @@ class StateTable {
   void Leave(std::string_view text, size_t from, std::vector<Config>* out);
 
   Grammar& grammar_;
-  std::vector<State> states_;
+  std::vector<std::vector<Config>> states_;
   HashIndex state_index_;    // by the hash of the parses
   HashIndex single_index_;   // by the one parse
   std::vector<KnownEnding> endings_;
   HashIndex ending_index_[2];  // by whether keys and items are assumed to be new, node and stack
   std::vector<Config> after_;  // one state, while it is made
   std::vector<Exit> exits_;    // of one step
-  size_t tables_ = 0;
 };
 
 }  // namespace onpolicy::grammar

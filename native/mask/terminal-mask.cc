@@ -57,9 +57,9 @@ void TerminalMaskTable::AddRest(const Form& places, const std::shared_ptr<const 
 }
 
 void MergePlaces(const Vocabulary& vocabulary, TerminalExit* exit) {
-  for (const TriePlace& place : exit->places)
-    exit->nodes += vocabulary.slices()[place.slice].trie[place.node].end - place.node - 1;
-  if (exit->places.size() < kManyPlaces || exit->nodes > kManyNodes) return;
+  size_t nodes = 0;  // below the places
+  for (const TriePlace& place : exit->places) nodes += vocabulary.slices()[place.slice].trie[place.node].end - place.node - 1;
+  if (exit->places.size() < kManyPlaces || nodes > kManyNodes) return;
   Form form = Form::Seed();
   for (const TriePlace& place : exit->places) form = form.With(PairKey(place.slice, place.node));
   exit->rest = vocabulary.terminal_masks().FindRest(form);

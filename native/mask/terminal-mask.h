@@ -21,11 +21,8 @@ struct TriePlace {
 // The places whose bytes bring the automaton to one and the same accepting state.
 struct TerminalExit {
   std::string path;                // bytes of one of the places
-  size_t start = 0;                // bytes of the path before the terminal
   bool ends = false;               // the terminal cannot go on there
-  bool is_one_path = true;         // all places have the same bytes
   std::vector<TriePlace> places;
-  size_t nodes = 0;                // below the places
   std::shared_ptr<const TokenTrie> rest;  // of many places: what may follow them, under a root; its tokens are whole ones
 };
 
@@ -39,7 +36,7 @@ struct TerminalMask {
   size_t words() const;
 };
 
-// Counts what follows the places, and merges it into the exit's `rest` where that makes less to walk.
+// Merges what follows the places into the exit's `rest` where that makes less to walk.
 void MergePlaces(const Vocabulary& vocabulary, TerminalExit* exit);
 
 // Cached masks by the form of their state's expression, and what follows places by their form. The oldest are dropped. Locks.

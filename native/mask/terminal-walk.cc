@@ -7,8 +7,6 @@
 
 namespace onpolicy::grammar {
 
-// Subtrees of more nodes behind one path are cached.
-static constexpr size_t kLargeSubtree = 200;
 // Longer tokens count as so long.
 static constexpr size_t kMaxLength = 255;
 // So many tokens are walked one by one where their like bytes must be told apart.
@@ -25,7 +23,6 @@ bool MaskWalk::AddExit(NodeId node, const TriePlace& place, size_t depth, Termin
   }
   TerminalExit& exit = mask->exits[index];
   exit.places.push_back(place);
-  exit.is_one_path = exit.is_one_path && exit.path == std::string_view(path_).substr(0, depth);
   return exit.places.size() <= limits::kExitPlaces;
 }
 
@@ -48,9 +45,6 @@ bool MaskWalk::RunInside(uint32_t index, uint32_t at, uint32_t end, TerminalMask
       at = node.end;
     } else if (IsSpent()) {
       add(at, at + 1);
-      at = node.end;
-    } else if (node.end - at >= kWorthAsking && MayLoop(next, trie[at + 1].byte) && reach_.Loops(next, node.below)) {
-      add(at, node.end);
       at = node.end;
     } else {
       add(at, at + 1);
@@ -185,11 +179,10 @@ std::shared_ptr<const TerminalMask> MaskWalk::WalkPart(NodeId node, Length lengt
     bool is_worth = true;
     for (uint32_t i = 0; i < slices.size() && is_worth; i++) {
       const Slice& slice = slices[i];
-      if (has_alphabets && slice.kind < SliceClass::kBroken) continue;
+      if (has_alphabets && slice.kind < SliceClass::kOther) continue;
       if (slice.trie.empty() || (slice.first_bytes & first).IsEmpty()) continue;
       if (length != Length::kAny && slice.is_long != (length == Length::kLong)) continue;
-      if (slice.kind == SliceClass::kBroken && reach_.IsInsideString(node)) continue;
-      if (slice.kind < SliceClass::kBroken && length != Length::kLong && (slice.first_bytes & ~first).IsEmpty() &&
+      if (slice.kind < SliceClass::kOther && length != Length::kLong && (slice.first_bytes & ~first).IsEmpty() &&
           reach_.Reach(node, slice.kind) >= slice.max_length) {
         mask->slices |= 1u << i;
         continue;
@@ -209,30 +202,13 @@ std::shared_ptr<const TerminalMask> MaskWalk::WalkPart(NodeId node, Length lengt
   });
 }
 
-std::shared_ptr<const TerminalMask> MaskWalk::WalkTerminalBehind(const TerminalExit& from, NodeId node) {
-  uint32_t slices = 0;  // in which the walk continues: others are allowed whole, or have no such tokens
-  for (const TriePlace& place : from.places) slices |= 1u << place.slice;
-  const Form form = grammar_.regex().FormOf(node).With(std::string_view(from.path)).With(slices);
-  return Cached(form, [&](TerminalMask* mask) {
-    from.path.copy(path_.data(), from.path.size());
-    for (const TriePlace& place : from.places) {
-      const TrieNode& root = vocabulary_.slices()[place.slice].trie[place.node];
-      SetInside(root.depth, node);
-      if (!RunInsideBelow(place.slice, place.node, mask)) return false;
-    }
-    for (TerminalExit& exit : mask->exits) exit.start = from.path.size();
-    return true;
-  });
-}
-
 void MaskWalk::WalkExits(const TerminalMask& mask, NodeId start, StackId stack, std::string& text,
-                         std::vector<uint32_t>* tokens, std::vector<std::shared_ptr<const TerminalMask>>* terminals,
-                         std::vector<TriePlace>* uncertain) {
+                         std::vector<uint32_t>* tokens, std::vector<TriePlace>* uncertain) {
   const std::vector<Slice>& slices = vocabulary_.slices();
   for (const TerminalExit& exit : mask.exits) {
     if (IsBeyond(Phase::kStep, *tokens)) return;
     NodeId node = exit.ends ? kEpsilon : start;
-    for (size_t i = exit.start; !exit.ends && i < exit.path.size(); i++)
+    for (size_t i = 0; !exit.ends && i < exit.path.size(); i++)
       node = grammar_.regex().Next(node, static_cast<uint8_t>(exit.path[i]));
     exit.path.copy(path_.data(), exit.path.size());
     const Grammar::Assumptions before = grammar_.assumptions();
@@ -265,15 +241,6 @@ void MaskWalk::WalkExits(const TerminalMask& mask, NodeId start, StackId stack, 
       key_tokens_.resize(known_keys);
       item_tokens_.resize(known_items);
     }
-    // Parses whose terminals have cached masks behind the path; the others are walked.
-    if (exit.is_one_path && exit.nodes > kLargeSubtree)
-      std::erase_if(parses, [&](const Config& config) {
-        std::shared_ptr<const TerminalMask> behind = WalkTerminalBehind(exit, config.node);
-        if (!behind->is_worth) return false;
-        WalkExits(*behind, config.node, config.stack, text, tokens, terminals, uncertain);
-        terminals->push_back(std::move(behind));
-        return true;
-      });
     for (const TriePlace& place : exit.places) {
       const Slice& slice = slices[place.slice];
       const TrieNode& here = slice.trie[place.node];

@@ -67,7 +67,6 @@ void GrowingTrie::AddSubtree(const TokenTrie& from, uint32_t root) {
       here = Child(path_.back(), node.byte);
       path_.push_back(here);
     }
-    nodes_[here].below |= node.below;
     nodes_[here].tokens.insert(nodes_[here].tokens.end(), from.tokens.begin() + from.tokens_before[at],
                                from.tokens.begin() + from.tokens_before[at + 1]);
   }
@@ -82,7 +81,6 @@ TokenTrie GrowingTrie::Flat() const {
   for (uint32_t next = 0; next != kNone;) {
     TrieNode node;
     node.byte = nodes_[next].byte;
-    node.below = nodes_[next].below;
     node.depth = static_cast<uint16_t>(open.size());
     result.tokens_before.push_back(static_cast<uint32_t>(result.tokens.size()));
     result.tokens.insert(result.tokens.end(), nodes_[next].tokens.begin(), nodes_[next].tokens.end());

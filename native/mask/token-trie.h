@@ -5,7 +5,6 @@
 #include <string_view>
 #include <vector>
 
-#include "mask/text-class.h"
 #include "regex/byte-set.h"
 
 namespace onpolicy::grammar {
@@ -13,7 +12,6 @@ namespace onpolicy::grammar {
 // One node: the subtree of node i is [i, end).
 struct TrieNode {
   uint32_t end = 0;
-  TextClasses below = 0;  // of what follows this node down to the leaves
   uint16_t depth = 0;     // number of bytes from the root, >= 1
   uint8_t byte = 0;
   bool is_wide = false;   // its children are listed
@@ -56,7 +54,6 @@ class GrowingTrie {
   struct Node {
     uint32_t child = kNone, next = kNone;
     uint32_t recent = kNone;  // the child that was used last
-    TextClasses below = 0;
     uint8_t byte = 0;
     std::vector<uint32_t> tokens;
   };

@@ -21,20 +21,35 @@ static uint64_t HeadOf(std::string_view text) {
   return head;
 }
 
-static bool IsControl(char c) { return static_cast<uint8_t>(c) < 0x20; }
+static uint8_t AlikeByte(uint8_t byte) {
+  for (size_t i = 0; i < std::size(kAlikeFirst); i++)
+    if (byte >= kAlikeFirst[i] && byte <= kAlikeLast[i]) return kAlikeFirst[i];
+  return byte;
+}
+
+// Bytes of the code point at `at`, fewer where the text ends inside it; 0 when it is broken.
+static size_t CodePointLength(std::string_view text, size_t at) {
+  const uint8_t lead = static_cast<uint8_t>(text[at]);
+  if (lead < 0xC2 || lead > 0xF4) return 0;
+  const size_t length = std::min<size_t>(lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2, text.size() - at);
+  for (size_t i = 1; i < length; i++)
+    if ((static_cast<uint8_t>(text[at + i]) & 0xC0) != 0x80) return 0;
+  if (length == 1) return 1;
+  const uint8_t second = static_cast<uint8_t>(text[at + 1]);
+  const bool is_broken = (lead == 0xE0 && second < 0xA0) || (lead == 0xED && second > 0x9F) ||
+                         (lead == 0xF0 && second < 0x90) || (lead == 0xF4 && second > 0x8F);
+  return is_broken ? 0 : length;
+}
 
 // Class and code points of a text; kOther when it contains what a JSON string must escape, or a broken code point.
 static SliceClass Classify(std::string_view text, unsigned* code_points) {
-  if (std::any_of(text.begin(), text.end(), IsControl))
-    return IsControl(text[0]) || text.find_first_of("\"\\") != std::string_view::npos ? SliceClass::kOther
-                                                                                     : SliceClass::kBroken;
   bool lowercase = true, identifier = true, ascii = true;
   unsigned count = 0;
   for (size_t i = 0; i < text.size();) {
     const uint8_t byte = static_cast<uint8_t>(text[i]);
     count++;
     if (byte < 0x80) {
-      if (byte == '"' || byte == '\\' || byte == 0x7F) return SliceClass::kOther;
+      if (byte < 0x20 || byte == '"' || byte == '\\' || byte == 0x7F) return SliceClass::kOther;
       const bool lower = byte >= 'a' && byte <= 'z';
       lowercase = lowercase && lower;
       identifier = identifier && (lower || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') || byte == '_');
@@ -73,36 +88,13 @@ Vocabulary::Vocabulary(std::vector<std::string> tokens, std::vector<uint32_t> eo
   BuildSlices();
 }
 
-// Tells the nodes of a token's path what follows them. `path` are the nodes of its bytes.
-static void DescribePath(std::string_view text, const std::vector<uint32_t>& path, std::vector<TrieNode>* trie) {
-  std::array<TextClasses, 64> kinds;  // of the code point that begins at a byte; of those in the middle of one, broken
-  if (text.size() > kinds.size()) {
-    for (uint32_t node : path) (*trie)[node].below |= kBrokenText;
-    return;
-  }
-  kinds.fill(kBrokenText);
-  std::array<bool, 64> begins{};
-  for (size_t at = 0; at < text.size();) {
-    begins[at] = true;
-    kinds[at] = ClassOfCodePoint(text, at);
-    at += std::max<size_t>(1, CodePointLength(text, at));
-  }
-  TextClasses below = 0;
-  for (size_t at = text.size(); at-- > 0;) {
-    // Node `at` is followed by what begins at the next byte.
-    const bool is_boundary = at + 1 == text.size() || begins[at + 1];
-    (*trie)[path[at]].below |= is_boundary ? below : kBrokenText;
-    if (begins[at]) below |= kinds[at];
-  }
-}
-
 // Completes a slice; `open` are the nodes of its last token.
 static void Close(const std::vector<uint32_t>& open, uint32_t mask_words, Slice* slice) {
   for (uint32_t node : open) slice->trie[node].end = static_cast<uint32_t>(slice->trie.size());
   slice->trie.shrink_to_fit();
   slice->tokens_before.push_back(static_cast<uint32_t>(slice->tokens.size()));
   slice->ListChildren();
-  if (slice->kind >= SliceClass::kBroken) return;
+  if (slice->kind == SliceClass::kOther) return;
   slice->mask.assign(mask_words, 0);
   for (uint32_t token : slice->tokens) slice->mask[token >> 5] |= 1u << (token & 31);
 }
@@ -123,12 +115,11 @@ void Vocabulary::BuildSlices() {
     const int order = Bytes(a.token).compare(Bytes(b.token));
     return order != 0 ? order < 0 : a.token < b.token;
   });
-  // Behind those of the alphabets: short and long tokens of kBroken, and of kOther.
-  constexpr size_t kFirstBroken = kSliceClasses * std::size(kSliceLengths), kFirstOther = kFirstBroken + 2;
+  // Behind those of the alphabets: short and long tokens of kOther.
+  constexpr size_t kFirstOther = kSliceClasses * std::size(kSliceLengths);
   slices_.resize(kFirstOther + 2);
-  slices_[kFirstBroken].kind = slices_[kFirstBroken + 1].kind = SliceClass::kBroken;
-  slices_[kFirstBroken + 1].is_long = slices_[kFirstOther + 1].is_long = true;
-  for (size_t i = 0; i < kFirstBroken; i++) {
+  slices_[kFirstOther + 1].is_long = true;
+  for (size_t i = 0; i < kFirstOther; i++) {
     slices_[i].kind = static_cast<SliceClass>(i / std::size(kSliceLengths));
     slices_[i].max_length = kSliceLengths[i % std::size(kSliceLengths)];
     slices_[i].is_long = (i + 1) % std::size(kSliceLengths) == 0;
@@ -152,8 +143,8 @@ void Vocabulary::BuildSlices() {
     unsigned code_points = 0;
     const SliceClass kind = Classify(text, &code_points);
     const bool is_long = text.size() > kShortBytes;
-    size_t index = (kind == SliceClass::kBroken ? kFirstBroken : kFirstOther) + is_long;
-    if (kind < SliceClass::kBroken) {
+    size_t index = kFirstOther + is_long;
+    if (kind < SliceClass::kOther) {
       size_t length = is_long ? std::size(kSliceLengths) - 1 : 0;
       while (code_points > kSliceLengths[length]) length++;
       index = static_cast<size_t>(kind) * std::size(kSliceLengths) + length;
@@ -182,9 +173,8 @@ void Vocabulary::BuildSlices() {
       slice.tokens_before.push_back(static_cast<uint32_t>(slice.tokens.size()));
     }
     slice.tokens.push_back(entry.token);
-    if (kind < SliceClass::kBroken) slice.lengths.push_back(static_cast<uint8_t>(std::min(code_points, 255u)));
+    if (kind < SliceClass::kOther) slice.lengths.push_back(static_cast<uint8_t>(std::min(code_points, 255u)));
     builder.text = text;
-    DescribePath(text, builder.path, &slice.trie);
   }
   quoted_tokens_.Finish();
   for (size_t kind = 0; kind < kAsciiClasses; kind++) alike_tokens_[kind] = alike[kind].Flat();

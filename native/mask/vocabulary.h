@@ -15,11 +15,13 @@
 
 namespace onpolicy::grammar {
 
-// Alphabets of the slices. A text may end inside a code point, which then is kUnicode. kBroken: text without quote or
-// backslash and then a control character, as at the end of a line; no string continues there. kOther: anything else.
-enum class SliceClass : uint8_t { kLowercase, kIdentifier, kPrintable, kUnicode, kBroken, kOther };
+// Alphabets of the slices. A text may end inside a code point, which then is kUnicode. kOther: what a JSON string must
+// escape, or a broken code point.
+enum class SliceClass : uint8_t { kLowercase, kIdentifier, kPrintable, kUnicode, kOther };
 constexpr unsigned kSliceClasses = 4;
 constexpr unsigned kAsciiClasses = 3;
+// Bytes that patterns rarely tell apart; the first of them stands for all.
+constexpr uint8_t kAlikeFirst[] = {'a', 'A', '0'}, kAlikeLast[] = {'z', 'Z', '9'};
 // A mask of more single tokens is stored as bits.
 constexpr size_t kDenseTokens = 250;
 constexpr unsigned kSliceLengths[] = {4, 10, 30, 0xFFFF};  // greatest number of code points
@@ -54,7 +56,7 @@ class Vocabulary {
   bool IsEos(uint32_t token) const;
   const std::vector<uint32_t>& eos_tokens() const { return eos_tokens_; }
   const std::vector<Slice>& slices() const { return slices_; }
-  // The short tokens of an ASCII alphabet, each byte as the one that stands for it (AlikeByte): some thousands of nodes. Root 0.
+  // The short tokens of an ASCII alphabet, each byte as the one that stands for it (kAlikeFirst): some thousands of nodes. Root 0.
   const TokenTrie& AlikeTokens(SliceClass kind) const { return alike_tokens_[static_cast<size_t>(kind)]; }
   // The special token with exactly this text, or -1.
   int64_t FindSpecial(std::string_view text) const;

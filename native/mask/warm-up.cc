@@ -31,8 +31,7 @@ size_t Constraint::WarmUp() {
     if (end == 0) end = budget.EndOf(limits::kWarmWork);
     if (budget.spent() > end || masks == limits::kWarmMasks) break;
     if (place.text.empty() || kMilestones.find(place.text.back()) != std::string_view::npos) {
-      SeenStrings seen;
-      masks_.Write(place.state, place.text, &seen, mask.data());
+      masks_.Write(place.state, place.text, mask.data());
       masks++;
     }
     ByteSet next;
