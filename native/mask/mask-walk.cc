@@ -149,7 +149,7 @@ void MaskWalk::Run(const TokenTrie& by_bytes, uint32_t at, uint32_t end, std::st
     const Level& level = levels_[node.depth - 1u];
     path_[node.depth - 1u] = static_cast<char>(node.byte);
     budget_.Spend(node.depth & 1);
-    if (IsBeyond(Phase::kStep, *tokens) || (root_depth_ + node.depth > 1 && IsSpent())) return;
+    if (IsBeyond(*tokens) || (root_depth_ + node.depth > 1 && IsSpent())) return;
     StateId next_state;
     bool on_text = false;
     const Grammar::Assumptions before = grammar_.assumptions();

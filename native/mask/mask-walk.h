@@ -64,7 +64,7 @@ class MaskWalk {
   };
 
   // Whether the work for single bytes is spent; at least one token is always found.
-  bool IsBeyond(Phase phase, const std::vector<uint32_t>& tokens) const { return budget_.IsSpent(phase) && !tokens.empty(); }
+  bool IsBeyond(const std::vector<uint32_t>& tokens) const { return budget_.IsSpent(Phase::kStep) && !tokens.empty(); }
   // Puts the walk inside of a terminal at a depth.
   void SetInside(size_t depth, NodeId node) {
     levels_[depth].row = grammar_.regex().Row(node);

@@ -206,7 +206,7 @@ void MaskWalk::WalkExits(const TerminalMask& mask, NodeId start, StackId stack, 
                          std::vector<uint32_t>* tokens, std::vector<TriePlace>* uncertain) {
   const std::vector<Slice>& slices = vocabulary_.slices();
   for (const TerminalExit& exit : mask.exits) {
-    if (IsBeyond(Phase::kStep, *tokens)) return;
+    if (IsBeyond(*tokens)) return;
     NodeId node = exit.ends ? kEpsilon : start;
     for (size_t i = 0; !exit.ends && i < exit.path.size(); i++)
       node = grammar_.regex().Next(node, static_cast<uint8_t>(exit.path[i]));

@@ -2,8 +2,6 @@
 #include "mask/vocabulary.h"
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
 #include <functional>
 #include <queue>
 #include <tuple>
