@@ -104,7 +104,7 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
   // writeRow(index, row: Float32Array): copies it back, edited.
   void WriteRow(const Napi::CallbackInfo& info) { CopyIn(IdleContext().rows(), info); }
 
-  // finish(indices: Int32Array) -> Promise<samples>: samples these hooked rows of the last step.
+  // finish(indices: Int32Array) -> Promise<samples>: samples these hooked rows of the last step; all its samples.
   Napi::Value Finish(const Napi::CallbackInfo& info) {
     return Thread().Push(env_, [indices = ReadIndices(info[0])](Context& context) { return context.rows().Finish(indices); }, ToRows);
   }

@@ -144,7 +144,7 @@ class JsRowSampler : public Napi::ObjectWrap<JsRowSampler> {
     CopyIn(*rows_, info);
   }
 
-  // finish(indices: Int32Array) -> Promise<samples>: samples these hooked rows of the last call.
+  // finish(indices: Int32Array) -> Promise<samples>: samples these hooked rows of the last call; all its samples.
   Napi::Value Finish(const Napi::CallbackInfo& info) {
     CheckIdle(info.Env());
     return Run(info, [sampler = rows_, indices = ReadIndices(info[0])] { return sampler->Finish(indices); }, ToRows);

@@ -35,6 +35,7 @@ void RowSampler::Run(const RowsInput& input, const std::vector<const float*>& lo
       ScoreRow(values, vocab_size_, asked[1], asked[2], scratch, output->scores[score]);
     } else if (hook_of[at] >= 0) {
       HookedRow& hooked = hooked_[static_cast<size_t>(hook_of[at])];
+      hooked.sample = at;
       hooked.raw = values;
       hooked.sampler = input.samplers[at];
       hooked.prepared.resize(static_cast<size_t>(vocab_size_));
@@ -46,6 +47,7 @@ void RowSampler::Run(const RowsInput& input, const std::vector<const float*>& lo
     }
   });
   DraftWithModels(input, output);
+  if (!hooked_.empty()) samples_ = output->samples;
 }
 
 void RowSampler::DraftWithModels(const RowsInput& input, RowsOutput* output) {
@@ -124,10 +126,9 @@ std::vector<RowResult> RowSampler::Finish(const std::vector<int32_t>& indices) {
   for (int32_t index : indices)
     if (!PreparedRow(static_cast<size_t>(index)))
       throw Failure("BACKEND_FAILED", "no such row waits to be finished");
-  std::vector<RowResult> results(indices.size());
   rows_.Run(static_cast<int>(indices.size()), [&](int at, int worker) {
     HookedRow& hooked = hooked_[static_cast<size_t>(indices[static_cast<size_t>(at)])];
-    RowResult& result = results[static_cast<size_t>(at)];
+    RowResult& result = samples_[hooked.sample];
     hooked.sampler->SampleEdited(hooked.raw, hooked.prepared.data(), scratch_[static_cast<size_t>(worker)], result);
     if (result.status == RowStatus::kSampled) {
       hooked.sampler->AcceptDrawn(result);
@@ -140,7 +141,7 @@ std::vector<RowResult> RowSampler::Finish(const std::vector<int32_t>& indices) {
     hooked_[static_cast<size_t>(index)].raw = nullptr;
     hooked_[static_cast<size_t>(index)].matcher = nullptr;
   }
-  return results;
+  return samples_;
 }
 
 }  // namespace onpolicy

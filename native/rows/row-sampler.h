@@ -72,7 +72,7 @@ class RowSampler {
     return index < hooked_.size() && hooked_[index].raw ? hooked_[index].prepared.data() : nullptr;
   }
 
-  // Samples rows of the last run that were edited, by index into RowsInput::hooked.
+  // Samples rows of the last run that were edited, by index into RowsInput::hooked. Returns all samples of that run, with theirs.
   std::vector<RowResult> Finish(const std::vector<int32_t>& indices);
 
  private:
@@ -94,12 +94,14 @@ class RowSampler {
   std::vector<SamplerScratch> scratch_;  // one per worker
   // Rows of the last run that wait for JavaScript. Their memory is kept for the next ones.
   struct HookedRow {
+    size_t sample = 0;           // index into RowsInput::samplers
     const float* raw = nullptr;  // (vocab) in the engine's output, until the next pass
     std::shared_ptr<Sampler> sampler;
     std::shared_ptr<TokenMatcher> matcher;
     std::vector<float> prepared;  // (vocab)
   };
   std::vector<HookedRow> hooked_;
+  std::vector<RowResult> samples_;  // of the last run, where some of its rows are hooked
 };
 
 }  // namespace onpolicy

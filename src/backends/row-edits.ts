@@ -1,7 +1,6 @@
 /** The rows of a step that JavaScript edits -> sampled rows. The same for every backend. */
 import type { HookedRows } from '../native/index.ts';
 import type { RowEdit, StepResult } from './backend.ts';
-import { replaceRows } from './replace-rows.ts';
 
 /** Runs every edit, then samples the rows of those that succeeded. */
 export async function finishEdits(
@@ -17,9 +16,7 @@ export async function finishEdits(
     rows.writeRow(index, edit.row());
     edited.push(index);
   }
-  const finished = await rows.finish(Int32Array.from(edited));
-  const places = edited.map((index) => rowEdits[index]!.sample);
-  return { ...result, samples: replaceRows(result.samples, places, finished) };
+  return { ...result, samples: await rows.finish(Int32Array.from(edited)) };
 }
 
 /** The option of a step that names its hooked samples. */
