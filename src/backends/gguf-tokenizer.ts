@@ -1,6 +1,5 @@
 /** The vocabulary of a loaded GGUF file -> its tokenizer. */
-import { fromNative } from '../errors.ts';
-import type { NativeModel } from '../native/index.ts';
+import { knowingErrors, type NativeModel } from '../native/index.ts';
 import type { Tokenizer } from '../tokenizer/index.ts';
 
 /** Texts up to this length are tokenized in place: handing them to another thread would take longer. */
@@ -22,12 +21,10 @@ export function createTokenizer(model: NativeModel): Tokenizer {
     bosText: textOf(model.bosId),
     eosText: textOf(model.eosId),
     async encode(text, { addSpecial, parseSpecial }) {
-      try {
-        const isShort = text.length <= SHORT_TEXT;
-        return await model[isShort ? 'tokenize' : 'tokenizeLong'](text, addSpecial, parseSpecial);
-      } catch (error) {
-        throw fromNative(error);
-      }
+      const isShort = text.length <= SHORT_TEXT;
+      return await knowingErrors(async () =>
+        model[isShort ? 'tokenize' : 'tokenizeLong'](text, addSpecial, parseSpecial),
+      );
     },
     bytesOf,
     isSpecial: (id) => model.isSpecial[id] === 1,

@@ -7,7 +7,6 @@ import {
   type ContextOptions,
   type EmbedderOptions,
   type Handle,
-  type Kernels,
   loadAddon,
   type NativeEmbedder,
   type NativeModel,
@@ -19,13 +18,12 @@ import {
 import type { CacheType, Gpu, RopeOptions } from '../protocol/index.ts';
 import type { SamplingDefaults } from '../sampling/index.ts';
 import { modelVocabulary, type Vocabulary } from '../structured/index.ts';
-import type { Tokenizer } from '../tokenizer/index.ts';
 import type { Backend } from './backend.ts';
-import { GgufBackend } from './gguf-backend.ts';
+import { ggufBackend } from './gguf-backend.ts';
 import { describeGguf } from './gguf-headers.ts';
 import { createTokenizer } from './gguf-tokenizer.ts';
 import { estimateMemory, kvBytesPerToken, type ModelShape, stateFacts, weightBytes } from './memory.ts';
-import type { ContextLimits, ExpertFacts, LoadedModel, ScoreHead, StateFacts } from './model.ts';
+import type { ContextLimits, LoadedModel, ScoreHead } from './model.ts';
 import { fitsOwnAttention } from './own-attention.ts';
 
 const SINGLE_THREAD_PARAMETERS = 10_000_000;
@@ -81,191 +79,24 @@ export type ProjectorOptions = {
 };
 
 /** A loaded GGUF model. */
-export class GgufModel implements LoadedModel {
-  readonly native: NativeModel;
-  readonly path: string;
-  readonly tokenizer: Tokenizer;
-  readonly supportsUnifiedKv = true;
-  readonly kvBytesPerToken: number;
-  readonly state: StateFacts;
-  readonly cacheType: CacheType;
-  /** Null: as the file says. */
-  readonly rope: RopeOptions | null;
-  readonly shape: ModelShape;
-  readonly #fusedAttention: boolean;
-  readonly #cacheOnGpu: boolean;
-  readonly #usesGpu: boolean;
-  readonly #files: string[];
-  readonly #notice: Notice | undefined;
-  #vocabulary: Promise<Vocabulary> | null = null;
+export type GgufModel = ReturnType<typeof ggufModel>;
 
-  constructor(
-    native: NativeModel,
-    shape: ModelShape,
-    { path, gpu, gpuLayers, cacheOnGpu = true, fusedAttention = true, cacheType, rope, notice }: GgufOptions,
-  ) {
-    this.cacheType = cacheType ?? (native.hasF32Weights ? 'f32' : 'f16');
-    this.kvBytesPerToken = kvBytesPerToken(shape, this.cacheType);
-    this.state = stateFacts(shape, this.cacheType);
-    this.rope = rope ?? null;
-    this.shape = shape;
-    this.#fusedAttention = fusedAttention;
-    this.#cacheOnGpu = cacheOnGpu;
-    this.#usesGpu = usesGpu(gpu) && gpuLayers !== 0;
-    this.native = native;
-    this.path = path;
-    this.#files = [path];
-    this.#notice = notice;
-    this.tokenizer = createTokenizer(native);
-  }
+/** Whether a model was loaded from a GGUF file. */
+export function isGguf(model: LoadedModel): model is GgufModel {
+  return 'native' in model;
+}
 
-  get fingerprint(): string {
-    return `onpolicy-gguf-${this.native.metadata['general.name'] ?? path.basename(this.path)}`;
-  }
+function ggufModel(native: NativeModel, shape: ModelShape, options: GgufOptions) {
+  const { path: file, gpu, gpuLayers, cacheOnGpu = true, fusedAttention = true, notice } = options;
+  const cacheType = options.cacheType ?? (native.hasF32Weights ? 'f32' : 'f16');
+  const rope = options.rope ?? null;
+  const onGpu = usesGpu(gpu) && gpuLayers !== 0;
+  const hasSlidingWindow = native.slidingWindow > 0;
+  const files = [file];
+  let vocabulary: Promise<Vocabulary> | null = null;
 
-  get files(): readonly string[] {
-    return this.#files;
-  }
-
-  get contextLength(): number {
-    return scaledContext(this.native.contextLength, this.rope);
-  }
-
-  get chatTemplate(): string {
-    return this.native.chatTemplate;
-  }
-
-  get toolTemplate(): string {
-    return this.native.toolTemplate;
-  }
-
-  /** What makes scores of its states; null: nothing does. */
-  get head(): ScoreHead | null {
-    if (this.shape.pooling !== 'rank') return null;
-    const { native } = this;
-    const { bosId, eosId, sepId, addsBos, addsEos, addsSep, labels, pairTemplate } = native;
-    const end = addsEos ? [eosId < 0 ? sepId : eosId] : [];
-    return {
-      labels,
-      hasSoftmax: SOFTMAX_HEADS.test(native.metadata['general.architecture'] ?? ''),
-      template: pairTemplate,
-      before: addsBos ? [bosId] : [],
-      between: [...end, ...(addsSep ? [sepId] : [])],
-      after: end,
-    };
-  }
-
-  get experts(): ExpertFacts | null {
-    return this.shape.experts;
-  }
-
-  get defaults(): SamplingDefaults {
-    const read = (name: string): number | null => {
-      const value = this.native.metadata[`general.sampling.${name}`];
-      return value === undefined ? null : Number(value);
-    };
-    return {
-      temperature: read('temp'),
-      top_p: read('top_p'),
-      top_k: read('top_k'),
-      min_p: read('min_p'),
-      repetition_penalty: read('penalty_repeat'),
-    };
-  }
-
-  get kernels(): Kernels {
-    return this.native.kernels;
-  }
-
-  /** Threads wait for each other after every operation, which costs a tiny model more than they save. */
-  get isTiny(): boolean {
-    return this.native.parameters < SINGLE_THREAD_PARAMETERS;
-  }
-
-  async vocabulary(): Promise<Vocabulary> {
-    this.#vocabulary ??= modelVocabulary(this.native, this.#notice).catch((error: unknown) => {
-      this.#vocabulary = null;
-      throw error;
-    });
-    return await this.#vocabulary;
-  }
-
-  get supportsSmallWindow(): boolean {
-    return !this.native.hasRecurrentState && this.native.slidingWindow > 0;
-  }
-
-  /** Not with sliding windows or recurrent state, whose caches differ. */
-  get supportsNonUnifiedKv(): boolean {
-    return !this.native.hasRecurrentState && this.native.slidingWindow === 0;
-  }
-
-  /** Not with cells of 32 bits: where each sequence has its own, log-probabilities are those of the trainer to the last bit. */
-  get prefersUnifiedKv(): boolean {
-    if (this.#usesGpu || !this.#fusedAttention || this.kernels === 'plain') return false;
-    return this.cacheType !== 'f32' && fitsOwnAttention(this.shape, this.cacheType);
-  }
-
-  /** Loads a projector for this model. Fails with `MODEL_INVALID`. */
-  async openProjector(options: ProjectorOptions): Promise<NativeProjector> {
-    const { path: file, gpu, threads, min, max } = options;
-    try {
-      const projector = await loadAddon().openProjector(this.native, {
-        path: onDisk(file),
-        useGpu: gpu !== false && this.#usesGpu,
-        threads,
-        minImageTokens: min,
-        maxImageTokens: max,
-      });
-      this.#files.push(file);
-      return projector;
-    } catch (cause) {
-      const { code, message } = fromNative(cause);
-      throw errorAt('model.mmproj', code, `${file}: ${message}`, cause);
-    }
-  }
-
-  /** Makes a context on this model. Fails with `OUT_OF_MEMORY` when its cache cannot fit. */
-  async createBackend(limits: ContextLimits): Promise<Backend> {
-    try {
-      const context = await loadAddon().createContext(this.native, this.#contextOptions(limits));
-      return new GgufBackend(this.native, context, limits, {
-        fusedAttention: this.#fusedAttention,
-        cacheType: this.cacheType,
-        rope: this.rope,
-        usesGpu: this.#usesGpu,
-      });
-    } catch (error) {
-      throw fromNative(error);
-    }
-  }
-
-  /** Makes what computes embeddings on this model. `isLast`: they are those of the last token of a causal model. */
-  async createEmbedder(options: Omit<EmbedderOptions, 'fusedAttention'>): Promise<NativeEmbedder> {
-    // It rounds on CPUs: embeddings in 32 bits do without it, while scores are to be those of llama.cpp's own programs.
-    const isRounded = !this.#usesGpu && this.native.hasF32Weights && !options.hasHead;
-    const fusedAttention = this.#fusedAttention && !isRounded;
-    const embedder = loadAddon().createEmbedder(this.native, { ...options, fusedAttention });
-    return await embedder.catch((error: unknown) => Promise.reject(fromNative(error)));
-  }
-
-  /**
-   * Makes a context in which this model drafts for another one with `sampledTokens` token ids, sequences of `longest` tokens at most.
-   * Fails with `OUT_OF_MEMORY` when its cache cannot fit.
-   */
-  async createDraftModel(
-    limits: ContextLimits,
-    task: { readonly sampledTokens: number; readonly longest: number },
-  ): Promise<Handle> {
-    try {
-      return await loadAddon().createDraftModel(this.native, { ...this.#contextOptions(limits), ...task });
-    } catch (error) {
-      throw fromNative(error);
-    }
-  }
-
-  #contextOptions(limits: ContextLimits): ContextOptions {
-    const [fusedAttention, cacheType] = [this.#fusedAttention, this.cacheType];
-    const { cache: bytes } = estimateMemory(this.shape, limits, { cacheType, fusedAttention });
+  function contextOptions(limits: ContextLimits): ContextOptions {
+    const { cache: bytes } = estimateMemory(shape, limits, { cacheType, fusedAttention });
     if (bytes > os.totalmem())
       throw errorAt(
         'kvTokens',
@@ -273,13 +104,131 @@ export class GgufModel implements LoadedModel {
         `a cache of ${limits.kvTokens} tokens takes ${mib(bytes)}; this machine has ${mib(os.totalmem())}`,
       );
     const { slotCount: maxSequences, ...others } = limits;
-    const [cacheOnGpu, rope] = [this.#cacheOnGpu, this.rope];
     return { isWindowCacheFull: true, ...others, maxSequences, fusedAttention, cacheOnGpu, cacheType, rope };
   }
 
-  close(): void {
-    this.native.close();
-  }
+  return {
+    native,
+    path: file,
+    shape,
+    cacheType,
+    /** Null: as the file says. */
+    rope,
+    tokenizer: createTokenizer(native),
+    fingerprint: `onpolicy-gguf-${native.metadata['general.name'] ?? path.basename(file)}`,
+    files,
+    contextLength: scaledContext(native.contextLength, rope),
+    chatTemplate: native.chatTemplate,
+    toolTemplate: native.toolTemplate,
+    /** What makes scores of its states; null: nothing does. */
+    head: shape.pooling === 'rank' ? scoreHead(native) : null,
+    kvBytesPerToken: kvBytesPerToken(shape, cacheType),
+    state: stateFacts(shape, cacheType),
+    experts: shape.experts,
+    defaults: samplingDefaults(native),
+    get kernels() {
+      return native.kernels;
+    },
+    /** Threads wait for each other after every operation, which costs a tiny model more than they save. */
+    isTiny: native.parameters < SINGLE_THREAD_PARAMETERS,
+    supportsUnifiedKv: true,
+    supportsSmallWindow: !native.hasRecurrentState && hasSlidingWindow,
+    /** Not with sliding windows or recurrent state, whose caches differ. */
+    supportsNonUnifiedKv: !native.hasRecurrentState && !hasSlidingWindow,
+    /** Not with cells of 32 bits: where each sequence has its own, log-probabilities are those of the trainer to the last bit. */
+    get prefersUnifiedKv() {
+      if (onGpu || !fusedAttention || native.kernels === 'plain') return false;
+      return cacheType !== 'f32' && fitsOwnAttention(shape, cacheType);
+    },
+
+    async vocabulary(): Promise<Vocabulary> {
+      vocabulary ??= modelVocabulary(native, notice).catch((error: unknown) => {
+        vocabulary = null;
+        throw error;
+      });
+      return await vocabulary;
+    },
+
+    /** Loads a projector for this model. Fails with `MODEL_INVALID`. */
+    async openProjector({
+      path: projector,
+      gpu,
+      threads,
+      min,
+      max,
+    }: ProjectorOptions): Promise<NativeProjector> {
+      try {
+        const opened = await loadAddon().openProjector(native, {
+          path: onDisk(projector),
+          useGpu: gpu !== false && onGpu,
+          threads,
+          minImageTokens: min,
+          maxImageTokens: max,
+        });
+        files.push(projector);
+        return opened;
+      } catch (cause) {
+        const { code, message } = fromNative(cause);
+        throw errorAt('model.mmproj', code, `${projector}: ${message}`, cause);
+      }
+    },
+
+    /** Makes a context on this model. Fails with `OUT_OF_MEMORY` when its cache cannot fit. */
+    async createBackend(limits: ContextLimits): Promise<Backend> {
+      const context = await loadAddon().createContext(native, contextOptions(limits));
+      return ggufBackend(native, context, limits, { fusedAttention, cacheType, rope, usesGpu: onGpu });
+    },
+
+    /** Makes what computes embeddings on this model. `isLast`: they are those of the last token of a causal model. */
+    async createEmbedder(given: Omit<EmbedderOptions, 'fusedAttention'>): Promise<NativeEmbedder> {
+      // It rounds on CPUs: embeddings in 32 bits do without it, while scores are to be those of llama.cpp's own programs.
+      const isRounded = !onGpu && native.hasF32Weights && !given.hasHead;
+      return await loadAddon().createEmbedder(native, {
+        ...given,
+        fusedAttention: fusedAttention && !isRounded,
+      });
+    },
+
+    /**
+     * Makes a context in which this model drafts for another one with `sampledTokens` token ids, sequences of `longest` tokens at most.
+     * Fails with `OUT_OF_MEMORY` when its cache cannot fit.
+     */
+    async createDraftModel(
+      limits: ContextLimits,
+      task: { readonly sampledTokens: number; readonly longest: number },
+    ): Promise<Handle> {
+      return await loadAddon().createDraftModel(native, { ...contextOptions(limits), ...task });
+    },
+
+    close: () => native.close(),
+  } satisfies LoadedModel & Record<string, unknown>;
+}
+
+function scoreHead(native: NativeModel): ScoreHead {
+  const { bosId, eosId, sepId, addsBos, addsEos, addsSep, labels, pairTemplate } = native;
+  const end = addsEos ? [eosId < 0 ? sepId : eosId] : [];
+  return {
+    labels,
+    hasSoftmax: SOFTMAX_HEADS.test(native.metadata['general.architecture'] ?? ''),
+    template: pairTemplate,
+    before: addsBos ? [bosId] : [],
+    between: [...end, ...(addsSep ? [sepId] : [])],
+    after: end,
+  };
+}
+
+function samplingDefaults({ metadata }: NativeModel): SamplingDefaults {
+  const read = (name: string): number | null => {
+    const value = metadata[`general.sampling.${name}`];
+    return value === undefined ? null : Number(value);
+  };
+  return {
+    temperature: read('temp'),
+    top_p: read('top_p'),
+    top_k: read('top_k'),
+    min_p: read('min_p'),
+    repetition_penalty: read('penalty_repeat'),
+  };
 }
 
 /** Whether weights are packed: a private copy, which the system cannot drop as it can drop pages of the file. */
@@ -311,9 +260,7 @@ export async function loadGguf(options: GgufOptions, described?: ModelShape): Pr
       onProgress: options.onProgress,
       cancelled,
     });
-    return new GgufModel(native, shape, options);
-  } catch (error) {
-    throw fromNative(error);
+    return ggufModel(native, shape, options);
   } finally {
     options.signal?.removeEventListener('abort', cancel);
   }

@@ -14,7 +14,7 @@ export {
   type Step,
   type StepResult,
 } from './backend.ts';
-export { GgufModel, type GgufOptions, loadGguf, scaledContext } from './gguf.ts';
+export { type GgufModel, type GgufOptions, isGguf, loadGguf, scaledContext } from './gguf.ts';
 export { describeGguf, readHeaders, readModel } from './gguf-headers.ts';
 export type { LayerMemory } from './layer-memory.ts';
 export {

@@ -1,7 +1,7 @@
 /** A smaller model beside one that answers -> what drafts for it: the same vocabulary, a cache of its own. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { GgufModel, isOnnxModel, type ModelShape } from '../backends/index.ts';
+import { type GgufModel, isGguf, isOnnxModel, type ModelShape } from '../backends/index.ts';
 import { atField } from '../common/index.ts';
 import { errorAt, type OnpolicyError } from '../errors.ts';
 import { type Handle, loadAddon } from '../native/index.ts';
@@ -28,7 +28,7 @@ export type DraftModel = {
  * itself.
  */
 export function eagleBeside({ path: file, loaded, engine }: RunningModel): string | null {
-  if (!(loaded instanceof GgufModel) || engine.draftHead?.kind === 'own') return null;
+  if (!isGguf(loaded) || engine.draftHead?.kind === 'own') return null;
   const folder = path.dirname(file);
   const found = namesIn(folder).filter((name) => /eagle-?3.*\.gguf$/i.test(name));
   return found.length === 1 && found[0] !== path.basename(file) ? path.join(folder, found[0]!) : null;
@@ -114,7 +114,7 @@ function requireEagleOf(target: RunningModel, { embeddingSize, eagle }: ModelSha
       'INVALID_REQUEST',
       `expected an EAGLE-3 file of the large model, with ${what} ${expected}, got ${file} with ${found}`,
     );
-  if (!(target.loaded instanceof GgufModel)) throw unsupported('an EAGLE-3 file drafts for GGUF models only');
+  if (!isGguf(target.loaded)) throw unsupported('an EAGLE-3 file drafts for GGUF models only');
   const { shape } = target.loaded;
   const width = shape.embeddingSize;
   if (eagle!.embeddingSize !== width) throw other('target_hidden_size', `${width}`, eagle!.embeddingSize);

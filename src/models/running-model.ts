@@ -1,5 +1,5 @@
 /** A model that is loaded, with its engine, templates and adapters; what only GGUF models can do. */
-import { GgufModel, type LoadedModel } from '../backends/index.ts';
+import { type GgufModel, isGguf, type LoadedModel } from '../backends/index.ts';
 import type { DiskCache } from '../disk-cache/index.ts';
 import type { Engine } from '../engine/index.ts';
 import { errorAt } from '../errors.ts';
@@ -40,7 +40,7 @@ export type RunningModel = {
 
 /** What only GGUF models can do needs one. Fails with `UNSUPPORTED` for others, naming the field that asked for it. */
 export function requireGguf(model: RunningModel, field: string): GgufModel {
-  if (model.loaded instanceof GgufModel) return model.loaded;
+  if (isGguf(model.loaded)) return model.loaded;
   throw errorAt(
     field,
     'UNSUPPORTED',

@@ -1,7 +1,6 @@
 /** The decoder of pictures and sounds -> opened, after it is built where it is not: llama.cpp's `mtmd` in a library of its own. */
 import fs from 'node:fs';
 import { packageFile } from '../common/index.ts';
-import { fromNative } from '../errors.ts';
 import { loadAddon } from './addon.ts';
 import { buildPart, canBuildPart, type LatePart, type Notice } from './late-part.ts';
 import { onDisk } from './on-disk.ts';
@@ -34,7 +33,7 @@ export function hasDecoder(): boolean {
 export async function openDecoder(notice: Notice): Promise<void> {
   opened ??= open(notice).catch((error: unknown) => {
     opened = undefined;
-    throw fromNative(error);
+    throw error;
   });
   await opened;
 }

@@ -203,11 +203,11 @@ export type HookedRows = {
   readRow(index: number, row: Float32Array): void;
   /** Copies it back. */
   writeRow(index: number, row: Float32Array): void;
-  /** Samples these rows, ascending. */
+  /** Samples these rows, ascending. Gives all samples of the step, with theirs. */
   finish(indices: Int32Array): Promise<SampledRows>;
 };
 
-/** The cache and the step thread on one model. */
+/** The cache and the step thread on one model. Its calls are those of a backend. */
 export type NativeContext = HookedRows & {
   readonly rollbackTokens: number;
   readonly windowTokens: number; // last tokens of a sequence whose cells it keeps; 0: all
@@ -215,22 +215,15 @@ export type NativeContext = HookedRows & {
   readonly threads: number; // of the last pass; 0 when it is closed
   readonly mostDrafts: number; // of that head in one step; 0: any number
   step(step: NativeStepInput): Promise<StepRows>;
-  /** Keeps what of a sequence's cache cannot be cut. Returns its bytes; 0: the engine cannot. */
   saveCheckpoint(sequence: number, number: number): Promise<number>;
-  /** Does the edits, then copies the whole cache of a sequence. */
   saveSequence(memoryEdits: Int32Array, sequence: number): Promise<Uint8Array>;
-  /** Does the edits, then fills an empty sequence. */
   loadSequence(memoryEdits: Int32Array, sequence: number, state: Uint8Array): Promise<void>;
-  /** Loads a LoRA file beside the weights. */
   loadAdapter(path: string): Promise<number>;
-  /** Several loaded adapters as one, each with a factor of its output. */
   mixAdapters(adapters: Uint32Array, scales: Float32Array): Promise<number>;
-  /** Frees an adapter or a mix. */
   freeAdapter(adapter: number): Promise<void>;
-  /** An EAGLE-3 file drafts from now on, which reads the inputs of these layers. It takes the place of a head of the model's own. */
+  /** `layers`: whose inputs the file reads. It takes the place of a head of the model's own. */
   attachHead(model: NativeModel, layers: Uint32Array): Promise<void>;
   detachHead(): Promise<void>;
-  /** Ends the running step early, or the run-ahead step. */
   abort(): void;
   close(): Promise<void>;
 };

@@ -22,6 +22,7 @@ export type {
 export { NO_EXPERT } from './engine.ts';
 export type { Handle, NativeSpec } from './grammar.ts';
 export { grammarAddon, openGrammar } from './grammar-addon.ts';
+export { knowingErrors } from './known-errors.ts';
 export type { Notice } from './late-part.ts';
 export { devices, engineBuild, freeGpuBytes, openLibraries, usesGpu } from './libraries.ts';
 export type { NativeChunk, NativeMedia, NativeProjector } from './media.ts';

@@ -4,7 +4,7 @@ import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { errorAt, fromNative, OnpolicyError } from '../errors.ts';
+import { errorAt, OnpolicyError } from '../errors.ts';
 import type { Gpu } from '../protocol/index.ts';
 import { addonFolder, loadAddon } from './addon.ts';
 import type { Device, EngineAddon } from './engine.ts';
@@ -101,11 +101,7 @@ export async function openLibrariesOf(addon: EngineAddon, gpu: Gpu): Promise<voi
     }
     const found = await Promise.all(variant.packages.map(findPackage));
     const folders = found.flatMap((part) => part?.folder ?? []);
-    await addon
-      .openLibrary(folders[0]!, ENGINE_VERSION, folders.flatMap(fallbackBackends), LARGEST_BUFFER)
-      .catch((error: unknown) => {
-        throw fromNative(error);
-      });
+    await addon.openLibrary(folders[0]!, ENGINE_VERSION, folders.flatMap(fallbackBackends), LARGEST_BUFFER);
     // Someone with an NVIDIA card expects it to compute, and its packages are too large to install unasked.
     if (install?.[0]?.includes('cuda'))
       process.emitWarning(

@@ -1,4 +1,5 @@
 /** Types of the trainer's part of the addon. */
+import type { PackedRow } from '../protocol/index.ts';
 
 /** One linear layer's LoRA factors: its output gains (alpha / rank) b (a x). Those of experts lie one after the other. */
 export type LoraFactors = {
@@ -10,17 +11,6 @@ export type LoraFactors = {
 
 /** LoRA factors by the layer's name in the GGUF file, for example `blk.0.attn_q`. */
 export type AdapterWeights = Readonly<Record<string, LoraFactors>>;
-
-/** A packed row as the addon takes it. */
-export type NativeRow = {
-  readonly tokens: Int32Array;
-  readonly positions: Int32Array;
-  readonly groupIds: Int32Array;
-  readonly parentIds: Int32Array;
-  readonly logitRows: Int32Array;
-  readonly targetTokens: Int32Array;
-  readonly routedExperts?: Int32Array | undefined;
-};
 
 /** One matrix per factor: its values, or the optimizer's state about them. */
 export type NativeColumn = 'value' | 'gradient' | 'firstMoment' | 'secondMoment';
@@ -60,9 +50,9 @@ export type NativeStep = {
 /** An opened trainer. Calls are made one after the other. */
 export type NativeTrainer = {
   readonly info: ModelFacts;
-  checkMemory(row: NativeRow): Promise<void>;
+  checkMemory(row: PackedRow): Promise<void>;
   forward(
-    row: NativeRow,
+    row: PackedRow,
     gradients: boolean,
     adapterOff: boolean,
   ): Promise<{ logprobs: Float32Array; entropies: Float32Array }>;
@@ -96,9 +86,9 @@ export type NativeFullTrainer = {
   readonly vocabularySize: number;
   readonly contextSize: number;
   /** Log-probability of each target. */
-  score(row: NativeRow): Promise<Float32Array>;
+  score(row: PackedRow): Promise<Float32Array>;
   /** The same, and gathers the gradient of the sum of -weight x log-probability. */
-  addGradients(row: NativeRow, targetWeights: Float32Array): Promise<Float32Array>;
+  addGradients(row: PackedRow, targetWeights: Float32Array): Promise<Float32Array>;
   step(options: NativeStep): Promise<{ gradNorm: number; isApplied: boolean }>;
   read(column: 'value' | 'gradient', name: string): Float32Array;
   write(values: Readonly<Record<string, Float32Array>>): void;

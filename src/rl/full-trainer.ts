@@ -3,7 +3,6 @@ import fs from 'node:fs/promises';
 import { replaceFile } from '../common/index.ts';
 import { fromNative } from '../errors.ts';
 import { checkTensorTypes, readHeader } from '../gguf/index.ts';
-import type { NativeFullTrainer, NativeParameter } from '../native/index.ts';
 import { defaultThreads, loadAddon, onDisk, openLibraries } from '../native/index.ts';
 import {
   checkArguments,
@@ -12,7 +11,7 @@ import {
   type StepOptions,
 } from '../protocol/index.ts';
 import { FULL_ADAMW } from './optimizer.ts';
-import { SerialTrainer } from './serial-trainer.ts';
+import { serialTrainer } from './serial-trainer.ts';
 
 /** One trained tensor: `out` rows of `in` numbers. A norm or a bias has one row. */
 export type FullParameter = {
@@ -57,80 +56,52 @@ export async function openFullTrainer(options: FullTrainerOptions): Promise<Full
   checkArguments('FullTrainerOptions', options);
   checkTensorTypes(await readHeader(options.model)); // the trainer reads sizes itself
   await openLibraries(false);
-  const native = await loadAddon()
-    .openFullTrainer({
-      model: onDisk(options.model),
-      threads: options.threads ?? defaultThreads(),
-      contextSize: options.contextSize ?? 0,
-      isNarrow: options.arithmetic === 'fast',
-    })
-    .catch((error: unknown) => {
-      throw fromNative(error);
-    });
-  return new GgufFullTrainer(native, options.model);
-}
-
-class GgufFullTrainer extends SerialTrainer<NativeFullTrainer> implements FullTrainer {
-  readonly parameters: readonly NativeParameter[];
-  readonly vocabularySize: number;
-  readonly contextSize: number;
-  readonly #model: string;
-
-  constructor(native: NativeFullTrainer, model: string) {
-    super(native, FULL_ADAMW);
-    this.#model = model;
-    this.parameters = native.parameters;
-    this.vocabularySize = native.vocabularySize;
-    this.contextSize = native.contextSize;
-  }
-
-  forward(row: PackedRow): Promise<Float32Array> {
-    return this.run(() => {
-      checkArguments('PackedRow', row);
-      return this.native.score(row);
-    });
-  }
-
-  addGradients(row: PackedRow, targetWeights: Float32Array): Promise<Float32Array> {
-    return this.run(() => {
-      checkArguments('PackedRow', row);
-      checkArguments('TargetWeights', targetWeights);
-      if (!this.takeGradients(targetWeights)) return this.native.score(row);
-      return this.native.addGradients(row, targetWeights);
-    });
-  }
-
-  weight(name: string): Float32Array {
-    return this.#read('value', name);
-  }
-
-  gradient(name: string): Float32Array {
-    return this.#read('gradient', name);
-  }
-
-  #read(column: 'value' | 'gradient', name: string): Float32Array {
+  const native = await loadAddon().openFullTrainer({
+    model: onDisk(options.model),
+    threads: options.threads ?? defaultThreads(),
+    contextSize: options.contextSize ?? 0,
+    isNarrow: options.arithmetic === 'fast',
+  });
+  const { run, takeGradients, calls } = serialTrainer(native, FULL_ADAMW);
+  const read = (column: 'value' | 'gradient', name: string): Float32Array => {
     checkArguments('TensorName', name);
     try {
-      return this.native.read(column, name);
+      return native.read(column, name);
     } catch (error) {
       throw fromNative(error);
     }
-  }
-
-  setWeights(weights: Readonly<Record<string, Float32Array>>): Promise<void> {
-    return this.run(() => {
-      checkArguments('TensorWeights', weights);
-      this.native.write(weights);
-    });
-  }
-
-  save(file: string): Promise<void> {
-    return this.run(async () => {
-      checkArguments('TrainerFile', file);
-      const bytes = await fs.readFile(this.#model); // header, vocabulary and template stay as they are
-      for (const { name, type, in: size, offset } of this.parameters)
-        bytes.set(loadAddon().quantizeRows(type, this.native.read('value', name), size), offset);
-      await replaceFile(file, bytes);
-    });
-  }
+  };
+  return {
+    ...calls,
+    parameters: native.parameters,
+    vocabularySize: native.vocabularySize,
+    contextSize: native.contextSize,
+    forward: (row) =>
+      run(() => {
+        checkArguments('PackedRow', row);
+        return native.score(row);
+      }),
+    addGradients: (row, targetWeights) =>
+      run(() => {
+        checkArguments('PackedRow', row);
+        checkArguments('TargetWeights', targetWeights);
+        if (!takeGradients(targetWeights)) return native.score(row);
+        return native.addGradients(row, targetWeights);
+      }),
+    weight: (name) => read('value', name),
+    gradient: (name) => read('gradient', name),
+    setWeights: (weights) =>
+      run(() => {
+        checkArguments('TensorWeights', weights);
+        native.write(weights);
+      }),
+    save: (file) =>
+      run(async () => {
+        checkArguments('TrainerFile', file);
+        const bytes = await fs.readFile(options.model); // header, vocabulary and template stay as they are
+        for (const { name, type, in: size, offset } of native.parameters)
+          bytes.set(loadAddon().quantizeRows(type, native.read('value', name), size), offset);
+        await replaceFile(file, bytes);
+      }),
+  };
 }

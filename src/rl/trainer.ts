@@ -1,7 +1,7 @@
 /** A GGUF model and packed rows -> log-probabilities, gradients, new adapter weights. The native trainer behind one interface. */
 import { setImmediate } from 'node:timers/promises';
 import { makeFolder, writing } from '../common/index.ts';
-import { fromNative, OnpolicyError } from '../errors.ts';
+import { OnpolicyError } from '../errors.ts';
 import { checkTensorTypes, readHeader } from '../gguf/index.ts';
 import { LINEAR_MODULES, plainAlpha } from '../lora/index.ts';
 import type {
@@ -23,7 +23,7 @@ import {
 } from '../protocol/index.ts';
 import { readAdapter, readOptimizer, saveCheckpoint } from './checkpoint-files.ts';
 import { ADAPTER_ADAMW } from './optimizer.ts';
-import { SerialTrainer } from './serial-trainer.ts';
+import { serialTrainer } from './serial-trainer.ts';
 
 /** Properties of an opened trainer. */
 export type TrainerInfo = ModelFacts & {
@@ -84,8 +84,8 @@ export async function openTrainer(options: TrainerOptions): Promise<Trainer> {
   const { model, rank, alpha, rslora } = settings;
   checkTensorTypes(await readHeader(model)); // the trainer reads sizes itself
   await openLibraries(settings.gpu ?? 'auto');
-  const native = await loadAddon().openTrainer(nativeOptions(settings)).catch(throwNative);
-  const trainer = new GgufTrainer(native, { rank, alpha, rslora }, settings.seed);
+  const native = await loadAddon().openTrainer(nativeOptions(settings));
+  const trainer = adapterTrainer(native, { ...native.info, rank, alpha, rslora }, settings.seed);
   await trainer.reset();
   return trainer;
 }
@@ -100,11 +100,7 @@ export async function trainingBytes(
   modules?: readonly string[],
 ): Promise<number> {
   const settings = withDefaults('TrainerOptions', { model, gpu: false, ...(modules ? { modules } : {}) });
-  return await loadAddon().trainingBytes(nativeOptions(settings), tokens).catch(throwNative);
-}
-
-function throwNative(error: unknown): never {
-  throw fromNative(error);
+  return await loadAddon().trainingBytes(nativeOptions(settings), tokens);
 }
 
 function nativeOptions(settings: ReturnType<typeof withDefaults<'TrainerOptions'>>): NativeTrainerOptions {
@@ -122,132 +118,105 @@ function nativeOptions(settings: ReturnType<typeof withDefaults<'TrainerOptions'
   };
 }
 
-class GgufTrainer extends SerialTrainer<NativeTrainer> implements Trainer {
-  readonly info: TrainerInfo;
-  readonly #seed: number;
+function adapterTrainer(native: NativeTrainer, info: TrainerInfo, usualSeed: number): Trainer {
+  const { run, takeGradients, clearGradients, calls } = serialTrainer(native, ADAPTER_ADAMW);
 
-  constructor(native: NativeTrainer, adapter: Pick<TrainerInfo, 'rank' | 'alpha' | 'rslora'>, seed: number) {
-    super(native, ADAPTER_ADAMW);
-    this.#seed = seed;
-    this.info = { ...native.info, ...adapter };
-  }
-
-  async loadAdapter(source: AdapterWeights | string): Promise<void> {
-    checkArguments('AdapterSource', source);
-    const weights = typeof source === 'string' ? await readAdapter(source, this.info) : source;
-    const known = new Set(this.info.modules.map(({ name }) => name));
-    const unknown = Object.keys(weights).find((name) => !known.has(name));
-    if (unknown !== undefined)
-      throw new OnpolicyError('INVALID_REQUEST', `${unknown} is not a trained module of this model`);
-    await this.run(() => this.#writeInPieces('value', weights));
-  }
-
-  adapter(): AdapterWeights {
-    return this.native.read('value');
-  }
-
-  checkMemory(row: PackedRow): Promise<void> {
-    return this.run(() => {
-      checkArguments('PackedRow', row);
-      return this.native.checkMemory(row);
-    });
-  }
-
-  forward(row: PackedRow, options: ForwardOptions = {}) {
-    return this.run(() => {
-      checkArguments('PackedRow', row);
-      const { gradients, adapterOff } = withDefaults(
-        'ForwardOptions',
-        checkArguments('ForwardOptions', options),
-      );
-      return this.native.forward(row, gradients, adapterOff);
-    });
-  }
-
-  backward(gradLogprobs: Float32Array): Promise<void> {
-    return this.run(async () => {
-      checkArguments('LogprobGradient', gradLogprobs);
-      if (this.takeGradients(gradLogprobs)) await this.native.backward(gradLogprobs);
-    });
-  }
-
-  gradients(): AdapterWeights {
-    return this.native.read('gradient');
-  }
-
-  async reset(seed = this.#seed): Promise<void> {
-    const weights = await freshAdapter(this.info, seed);
-    await this.run(async () => {
-      await this.#writeInPieces('value', weights);
-      this.native.resetOptimizer();
-      this.clearGradients();
-    });
-  }
-
-  state(): Promise<TrainerState> {
-    return this.run(async () => ({
-      value: await this.#readInPieces('value'),
-      gradient: await this.#readInPieces('gradient'),
-      firstMoment: await this.#readInPieces('firstMoment'),
-      secondMoment: await this.#readInPieces('secondMoment'),
-      stepCount: this.native.stepCount(),
-    }));
-  }
-
-  restore(state: Partial<TrainerState>): Promise<void> {
-    return this.run(() => this.#put(state));
-  }
-
-  async #put({ stepCount, ...columns }: Partial<TrainerState>): Promise<void> {
-    for (const [column, weights] of Object.entries(columns))
-      await this.#writeInPieces(column as NativeColumn, weights);
-    if (stepCount !== undefined) this.native.stepCount(stepCount);
-  }
-
-  /** All modules' numbers, copied without holding up the caller's thread for long. Only from within the queue. */
-  async #readInPieces(column: NativeColumn): Promise<AdapterWeights> {
+  /** All modules' numbers, copied without holding up the caller's thread for long. Only from within a call. */
+  async function readInPieces(column: NativeColumn): Promise<AdapterWeights> {
     const weights: Record<string, LoraFactors> = {};
-    for (const { name } of this.info.modules) {
-      Object.assign(weights, this.native.read(column, name));
+    for (const { name } of info.modules) {
+      Object.assign(weights, native.read(column, name));
       await setImmediate();
     }
     return weights;
   }
 
   /** The same the other way round. */
-  async #writeInPieces(column: NativeColumn, weights: AdapterWeights): Promise<void> {
+  async function writeInPieces(column: NativeColumn, weights: AdapterWeights): Promise<void> {
     for (const [name, factors] of Object.entries(weights)) {
-      this.native.write(column, { [name]: factors });
+      native.write(column, { [name]: factors });
       await setImmediate();
     }
   }
 
-  save(folder: string): Promise<void> {
-    return this.run(async () => {
+  async function put({ stepCount, ...columns }: Partial<TrainerState>): Promise<void> {
+    for (const [column, weights] of Object.entries(columns))
+      await writeInPieces(column as NativeColumn, weights);
+    if (stepCount !== undefined) native.stepCount(stepCount);
+  }
+
+  return {
+    ...calls,
+    info,
+    async loadAdapter(source) {
+      checkArguments('AdapterSource', source);
+      const weights = typeof source === 'string' ? await readAdapter(source, info) : source;
+      const known = new Set(info.modules.map(({ name }) => name));
+      const unknown = Object.keys(weights).find((name) => !known.has(name));
+      if (unknown !== undefined)
+        throw new OnpolicyError('INVALID_REQUEST', `${unknown} is not a trained module of this model`);
+      await run(() => writeInPieces('value', weights));
+    },
+    adapter: () => native.read('value'),
+    checkMemory: (row) =>
+      run(() => {
+        checkArguments('PackedRow', row);
+        return native.checkMemory(row);
+      }),
+    forward: (row, options = {}) =>
+      run(() => {
+        checkArguments('PackedRow', row);
+        const { gradients, adapterOff } = withDefaults(
+          'ForwardOptions',
+          checkArguments('ForwardOptions', options),
+        );
+        return native.forward(row, gradients, adapterOff);
+      }),
+    backward: (gradLogprobs) =>
+      run(async () => {
+        checkArguments('LogprobGradient', gradLogprobs);
+        if (takeGradients(gradLogprobs)) await native.backward(gradLogprobs);
+      }),
+    gradients: () => native.read('gradient'),
+    async reset(seed = usualSeed) {
+      const weights = await freshAdapter(info, seed);
+      await run(async () => {
+        await writeInPieces('value', weights);
+        native.resetOptimizer();
+        clearGradients();
+      });
+    },
+    state: () =>
+      run(async () => ({
+        value: await readInPieces('value'),
+        gradient: await readInPieces('gradient'),
+        firstMoment: await readInPieces('firstMoment'),
+        secondMoment: await readInPieces('secondMoment'),
+        stepCount: native.stepCount(),
+      })),
+    restore: (state) => run(() => put(state)),
+    save: (folder) =>
+      run(async () => {
+        checkArguments('TrainerFolder', folder);
+        const optimizer = {
+          stepCount: native.stepCount(),
+          firstMoment: await readInPieces('firstMoment'),
+          secondMoment: await readInPieces('secondMoment'),
+        };
+        await writing(folder, () => makeFolder(folder));
+        await saveCheckpoint(folder, info, await readInPieces('value'), optimizer);
+      }),
+    async load(folder) {
       checkArguments('TrainerFolder', folder);
-      const optimizer = {
-        stepCount: this.native.stepCount(),
-        firstMoment: await this.#readInPieces('firstMoment'),
-        secondMoment: await this.#readInPieces('secondMoment'),
-      };
-      await writing(folder, () => makeFolder(folder));
-      await saveCheckpoint(folder, this.info, await this.#readInPieces('value'), optimizer);
-    });
-  }
-
-  async load(folder: string): Promise<void> {
-    checkArguments('TrainerFolder', folder);
-    const value = await readAdapter(folder, this.info);
-    const optimizer = await readOptimizer(folder);
-    await this.run(async () => {
-      await this.#put({ value, ...optimizer });
-      this.clearGradients();
-    });
-  }
-
-  memory() {
-    return this.native.memory();
-  }
+      const value = await readAdapter(folder, info);
+      const optimizer = await readOptimizer(folder);
+      await run(async () => {
+        await put({ value, ...optimizer });
+        clearGradients();
+      });
+    },
+    memory: () => native.memory(),
+  };
 }
 
 /**

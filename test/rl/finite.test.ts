@@ -1,13 +1,7 @@
 /** Gradients that are not finite reach no native code, and cost one step. */
 import { expect, it, vi } from 'vitest';
 import { ADAPTER_ADAMW } from '../../src/rl/optimizer.ts';
-import { SerialTrainer } from '../../src/rl/serial-trainer.ts';
-
-class Gathering extends SerialTrainer<typeof native> {
-  take(numbers: readonly number[]): boolean {
-    return this.takeGradients(Float32Array.from(numbers));
-  }
-}
+import { serialTrainer } from '../../src/rl/serial-trainer.ts';
 
 const native = {
   step: vi.fn(async () => ({ gradNorm: 1, isApplied: true })),
@@ -23,10 +17,10 @@ it.each([
   ['infinity in the last of several', [[1], [0, Number.NEGATIVE_INFINITY]], false],
 ])('after %s a step is applied or not, and the next one is', async (_, numbers, isApplied) => {
   native.zeroGradients.mockClear();
-  const gradients = new Gathering(native, ADAPTER_ADAMW);
-  const taken = numbers.map((row) => gradients.take(row));
+  const { takeGradients, calls } = serialTrainer(native, ADAPTER_ADAMW);
+  const taken = numbers.map((row) => takeGradients(Float32Array.from(row)));
   expect(taken.every(Boolean)).toBe(isApplied);
-  expect((await gradients.step({ learningRate: 1 })).isApplied).toBe(isApplied);
+  expect((await calls.step({ learningRate: 1 })).isApplied).toBe(isApplied);
   expect(native.zeroGradients).toHaveBeenCalledTimes(isApplied ? 0 : 1);
-  expect((await gradients.step({ learningRate: 1 })).isApplied).toBe(true);
+  expect((await calls.step({ learningRate: 1 })).isApplied).toBe(true);
 });
