@@ -1,12 +1,6 @@
 /** The program of a process with isolated models: messages of the host -> a runtime -> messages back. It ends with its host. */
-import {
-  findMethod,
-  METHODS,
-  type Message,
-  type OpenArguments,
-  Peer,
-  type RuntimeState,
-} from './isolation/index.ts';
+import { type Message, Peer } from './common/index.ts';
+import { findMethod, METHODS, type OpenArguments, type RuntimeState } from './isolation/index.ts';
 import { Runtime } from './runtime.ts';
 import type { TrainingJob } from './service.ts';
 

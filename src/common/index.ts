@@ -24,6 +24,7 @@ export { LineWriter } from './line-writer.ts';
 export { mib } from './mib.ts';
 export { packageFile, packageVersion, requirePackage } from './package-files.ts';
 export { allOf, pageOf } from './page.ts';
+export { type Message, Peer, RemoteStream } from './peer.ts';
 export { isDead, type ProcessIdentity, processWord, runsHere, thisProcess } from './process-identity.ts';
 export { Queue } from './queue.ts';
 export { seedOf, shuffled } from './seeds.ts';

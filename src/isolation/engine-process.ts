@@ -2,13 +2,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
 import { createInterface } from 'node:readline';
-import { packageFile } from '../common/index.ts';
+import { type Message, Peer, packageFile } from '../common/index.ts';
 import { messageOf, OnpolicyError } from '../errors.ts';
 import type { MediaStats } from '../media/index.ts';
 import type { ResidentModel } from '../models/index.ts';
 import type { CheckedOptions } from '../runtime-options.ts';
 import type { RuntimeStats } from '../runtime-stats.ts';
-import { type Message, Peer } from './peer.ts';
 
 /** What the process says of its runtime: at the end of each answer, and some times a second while it works. */
 export type RuntimeState = {

@@ -1,6 +1,7 @@
 /** A runtime and its options -> the same runtime, whose isolated models are asked in processes of their own. */
 import path from 'node:path';
 import type { CheckedService } from '../checked-service.ts';
+import { RemoteStream } from '../common/index.ts';
 import { errorAt, failIfAborted, messageOf, OnpolicyError } from '../errors.ts';
 import { type MediaStats, sumMediaStats } from '../media/index.ts';
 import {
@@ -24,7 +25,6 @@ import {
 import { type OpenStore, openStore } from '../store/index.ts';
 import { EngineProcess } from './engine-process.ts';
 import { findMethod, type IsolatedMethod, METHODS } from './methods.ts';
-import { RemoteStream } from './peer.ts';
 
 /** What of a runtime changes beside `METHODS`. */
 type Isolated = CheckedService &

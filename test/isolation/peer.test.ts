@@ -1,9 +1,8 @@
 /** Calls between two peers whose messages are cloned, as between processes: values, errors, streams, aborts, and an end. */
 import v8 from 'node:v8';
 import { describe, expect, it } from 'vitest';
+import { type Message, Peer, RemoteStream } from '../../src/common/index.ts';
 import { OnpolicyError } from '../../src/errors.ts';
-import { type Message, Peer } from '../../src/isolation/index.ts';
-import { RemoteStream } from '../../src/isolation/peer.ts';
 
 /** A peer that calls, one that serves, and what went between them. */
 function connected(serve: (method: string, args: unknown[], signal: AbortSignal) => unknown) {

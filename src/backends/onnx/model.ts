@@ -1,9 +1,10 @@
 /** A folder with ONNX graphs -> a model and a backend. Graphs run on a worker thread; the addon samples the rows. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { fromNative, OnpolicyError } from '../../errors.ts';
+import { OnpolicyError } from '../../errors.ts';
 import {
   defaultThreads,
+  knowingErrors,
   loadAddon,
   type Notice,
   openDecoder,
@@ -18,11 +19,11 @@ import type { ContextLimits, LoadedModel } from '../model.ts';
 import { finishEdits, hookedSamples } from '../row-edits.ts';
 import { ComputeThread } from './compute-thread.ts';
 import { type ModelFolder, readFolder } from './folder.ts';
-import type { Decoder, SessionSettings } from './messages.ts';
+import type { Decoder } from './messages.ts';
 import { unsupported } from './model-errors.ts';
 import { chooseProviders } from './providers.ts';
 import { createTokenizer } from './tokenizer.ts';
-import { featuresOf, OnnxProjector } from './vision.ts';
+import { featuresOf, openProjector } from './vision.ts';
 import type { DecoderMethods } from './worker.ts';
 
 /** Weights below this many bytes: threads would wait for each other longer than they compute. */
@@ -50,7 +51,7 @@ export async function loadOnnx(options: OnnxOptions): Promise<LoadedModel> {
   const settings = { threads: options.threads ?? defaultThreads(isTiny), providers };
   const thread: Thread = new ComputeThread('worker');
   try {
-    const { file, sizes, vision } = folder;
+    const { file, sizes, vision, contextLength, chatTemplate, toolTemplate, defaults } = folder;
     const decoder = await thread.call(
       'open',
       { file, sizes, embeddings: vision?.embeddings ?? null },
@@ -58,7 +59,42 @@ export async function loadOnnx(options: OnnxOptions): Promise<LoadedModel> {
     );
     if (options.signal?.aborted) throw new OnpolicyError('ABORTED', `loading ${options.path} was aborted`);
     const tokenizer = await createTokenizer(folder, decoder.vocabSize);
-    return toModel({ folder, decoder, tokenizer, thread, isTiny, settings, notice: options.notice });
+    const numbers = decoder.cache.reduce((sum, { heads, size }) => sum + heads * size, 0);
+    let vocabulary: Vocabulary | null = null;
+    return {
+      fingerprint: `onpolicy-onnx-${folder.name}-${path.basename(file, '.onnx')}`,
+      files: folder.weightFiles,
+      tokenizer,
+      contextLength,
+      chatTemplate,
+      toolTemplate,
+      defaults,
+      kvBytesPerToken: numbers * (decoder.cacheType === 'float16' ? 2 : 4) * (decoder.fresh ? 1 : 2),
+      state: { stateBytes: 0, takesBack: false, checkpointSize: 0 },
+      experts: null,
+      supportsNonUnifiedKv: true,
+      supportsUnifiedKv: false,
+      prefersUnifiedKv: false,
+      supportsSmallWindow: false,
+      kernels: 'plain',
+      isTiny,
+      async vocabulary() {
+        await openGrammar(options.notice);
+        vocabulary ??= toVocabulary(tokenizer);
+        return vocabulary;
+      },
+      async openVision(notice) {
+        if (!vision) return null;
+        await openLibraries(false); // the decoder of picture files needs them
+        await openDecoder(notice);
+        return await openProjector(folder.folder, vision, tokenizer, settings);
+      },
+      createBackend: (limits) => openBackend(thread, decoder, limits),
+      async close() {
+        await thread.close();
+        await loadAddon().returnMemory();
+      },
+    };
   } catch (error) {
     await thread.close();
     throw error;
@@ -86,57 +122,6 @@ function toVocabulary({ vocabSize, endIds, bytesOf, isSpecial }: Tokenizer): Voc
     eosTokenIds: [...endIds],
     specialTokenIds: ids.filter(isSpecial),
   });
-}
-
-/** What a model is made of. */
-type Parts = {
-  readonly folder: ModelFolder;
-  readonly decoder: Decoder;
-  readonly tokenizer: Tokenizer;
-  readonly thread: Thread;
-  readonly isTiny: boolean;
-  readonly settings: SessionSettings;
-  readonly notice: Notice | undefined;
-};
-
-function toModel({ folder, decoder, tokenizer, thread, isTiny, settings, notice }: Parts): LoadedModel {
-  const { contextLength, chatTemplate, toolTemplate, defaults, vision } = folder;
-  const numbers = decoder.cache.reduce((sum, { heads, size }) => sum + heads * size, 0);
-  let vocabulary: Vocabulary | null = null;
-  return {
-    fingerprint: `onpolicy-onnx-${folder.name}-${path.basename(folder.file, '.onnx')}`,
-    files: folder.weightFiles,
-    tokenizer,
-    contextLength,
-    chatTemplate,
-    toolTemplate,
-    defaults,
-    kvBytesPerToken: numbers * (decoder.cacheType === 'float16' ? 2 : 4) * (decoder.fresh ? 1 : 2),
-    state: { stateBytes: 0, takesBack: false, checkpointSize: 0 },
-    experts: null,
-    supportsNonUnifiedKv: true,
-    supportsUnifiedKv: false,
-    prefersUnifiedKv: false,
-    supportsSmallWindow: false,
-    kernels: 'plain',
-    isTiny,
-    async vocabulary() {
-      await openGrammar(notice);
-      vocabulary ??= toVocabulary(tokenizer);
-      return vocabulary;
-    },
-    async openVision(visionNotice) {
-      if (!vision) return null;
-      await openLibraries(false); // the decoder of picture files needs them
-      await openDecoder(visionNotice);
-      return await OnnxProjector.open(folder.folder, vision, tokenizer, settings);
-    },
-    createBackend: (limits) => openBackend(thread, decoder, limits),
-    async close() {
-      await thread.close();
-      await loadAddon().returnMemory();
-    },
-  };
 }
 
 async function openBackend(thread: Thread, decoder: Decoder, limits: ContextLimits): Promise<Backend> {
@@ -181,7 +166,7 @@ async function openBackend(thread: Thread, decoder: Decoder, limits: ContextLimi
       });
       const rows = Int32Array.from(rowOf.keys());
       await thread.call('step', { memoryEdits, tokens, positions, sequences, rows, media });
-      try {
+      return await knowingErrors(async () => {
         const result = await sampler.sample({
           logits,
           sampleRows,
@@ -192,9 +177,7 @@ async function openBackend(thread: Thread, decoder: Decoder, limits: ContextLimi
           scoreRows,
         });
         return await finishEdits(sampler, step.rowEdits, result);
-      } catch (error) {
-        throw fromNative(error);
-      }
+      });
     },
     loadAdapter: (file) => refuse(`the adapter ${file}`),
     mixAdapters: () => refuse('a mix of adapters'),
@@ -204,7 +187,10 @@ async function openBackend(thread: Thread, decoder: Decoder, limits: ContextLimi
     abortStep: () => void Atomics.store(abort, 0, 1),
     saveCheckpoint: async () => 0, // its caches can be cut everywhere
     saveSlot: (memoryEdits, slot) => thread.call('save', memoryEdits, slot),
-    loadSlot: (memoryEdits, slot, state) => thread.call('load', memoryEdits, slot, state),
+    async loadSlot(memoryEdits, slot, state) {
+      if (!(await thread.call('load', memoryEdits, slot, state)))
+        throw Object.assign(new Error('the saved cache does not fit into this context'), { code: 'KV_FULL' });
+    },
     close: () => thread.close(),
   };
 }

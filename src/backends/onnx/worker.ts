@@ -5,7 +5,7 @@ import { fuseAttention, giveFresh, readGraphFile, writeGraph } from './graph/ind
 import type { Decoder, DecoderSizes, GraphStep, SessionSettings, StartOptions } from './messages.ts';
 import { unsupported } from './model-errors.ts';
 import { loadRuntime } from './packages.ts';
-import { Runner } from './runner.ts';
+import { createRunner } from './runner.ts';
 import { serve } from './serve.ts';
 import { openSession } from './session.ts';
 
@@ -24,7 +24,7 @@ type Opened = {
 };
 
 let opened: Opened | null = null;
-let runner: Runner | null = null;
+let runner: ReturnType<typeof createRunner> | null = null;
 
 async function open({ file, sizes, embeddings }: DecoderFiles, settings: SessionSettings): Promise<Decoder> {
   const graph = readGraphFile(file);
@@ -60,11 +60,11 @@ async function openEmbeddings(file: string, settings: SessionSettings): Promise<
 const methods = {
   open,
   async start(options: StartOptions): Promise<void> {
-    runner = new Runner(opened!, (await loadRuntime()).Tensor, options);
+    runner = createRunner(opened!, (await loadRuntime()).Tensor, options);
   },
   step: (step: GraphStep): Promise<void> => runner!.step(step),
   save: (edits: Int32Array, slot: number): Uint8Array => runner!.save(edits, slot),
-  load: (edits: Int32Array, slot: number, state: Uint8Array): void => runner!.load(edits, slot, state),
+  load: (edits: Int32Array, slot: number, state: Uint8Array): boolean => runner!.load(edits, slot, state),
   async close(): Promise<void> {
     await opened?.session.release();
     await opened?.embeddings?.release();

@@ -1,6 +1,6 @@
-/** Calls of methods <-> messages between two processes, each of which may call the other. */
-import { bufferedIterator } from '../common/index.ts';
+/** Calls of methods <-> messages between two processes or threads, each of which may call the other. */
 import { abortedBy, type ErrorCode, type ErrorDetail, fromNative, OnpolicyError } from '../errors.ts';
+import { bufferedIterator } from './buffered-iterator.ts';
 
 /** An error as plain data. */
 type PlainError = {
