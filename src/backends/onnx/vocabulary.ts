@@ -9,7 +9,6 @@ export type TokenizerFile = {
   readonly model?: {
     readonly type?: string;
     readonly vocab?: Readonly<Record<string, number>> | readonly (readonly [string, number])[];
-    readonly byte_fallback?: boolean;
     readonly continuing_subword_prefix?: string | null;
   };
 };

@@ -19,28 +19,6 @@ export type GraphNode = {
 /** Of a weight: the number of its elements' type, and its sizes. */
 export type WeightShape = { readonly type: number; readonly sizes: readonly number[] };
 
-/** What stands in a file, without the weights. */
-export type GraphFile = {
-  readonly file: string;
-  /** All operators, those of branches too. */
-  readonly operators: ReadonlySet<string>;
-  /** Version of the standard operators. */
-  readonly opset: number;
-  readonly nodes: readonly GraphNode[];
-  /** Whether operators stand in branches, whose nodes are not among `nodes`. */
-  readonly hasBranches: boolean;
-  /** The graph's inputs and the numbers of their types. */
-  readonly inputs: ReadonlyMap<string, number>;
-  /** The graph's outputs: names, and their declarations as they stand in the file. */
-  readonly outputs: ReadonlyMap<string, Buffer>;
-  /** Values of constants that are one 32-bit float. */
-  readonly floats: ReadonlyMap<string, number>;
-  /** Weights that no input can take the place of. */
-  readonly weights: ReadonlyMap<string, WeightShape>;
-  /** Everything else, as it is written again. */
-  readonly rest: { readonly model: readonly Buffer[]; readonly graph: readonly Buffer[] };
-};
-
 /** Field numbers of the format's messages. */
 const MODEL = { graph: 7, opset: 8 };
 const OPSET = { domain: 1, version: 2 };
@@ -65,7 +43,7 @@ export function readGraphFile(file: string): GraphFile {
   const descriptor = fs.openSync(file, 'r');
   try {
     const reader = new Reader(descriptor, fs.fstatSync(descriptor).size);
-    const parts = new Parts(file);
+    const parts = new GraphFile(file);
     const domains = new Set<string>();
     for (const field of reader.fields(0, reader.size))
       if (field.number === MODEL.graph) parts.readGraph(reader, field);
@@ -140,19 +118,27 @@ export function makeNode(
   return { opType, domain, inputs, outputs, attributes: written };
 }
 
-/** What is found while a file is read. */
-class Parts implements GraphFile {
+/** What stands in a file, without the weights. */
+export class GraphFile {
   readonly file: string;
+  /** All operators, those of branches too. */
   readonly operators = new Set<string>();
-  readonly nodes: GraphNode[] = [];
-  readonly inputs = new Map<string, number>();
-  readonly floats = new Map<string, number>();
-  readonly weights = new Map<string, WeightShape>();
-  readonly outputs = new Map<string, Buffer>();
-  readonly rest: { model: Buffer[]; graph: Buffer[] } = { model: [], graph: [] };
+  /** Version of the standard operators. */
   opset = 0;
   graphs = 0;
+  readonly nodes: GraphNode[] = [];
+  /** Whether operators stand in branches, whose nodes are not among `nodes`. */
   hasBranches = false;
+  /** The graph's inputs and the numbers of their types. */
+  readonly inputs = new Map<string, number>();
+  /** The graph's outputs: names, and their declarations as they stand in the file. */
+  readonly outputs = new Map<string, Buffer>();
+  /** Values of constants that are one 32-bit float. */
+  readonly floats = new Map<string, number>();
+  /** Weights that no input can take the place of. */
+  readonly weights = new Map<string, WeightShape>();
+  /** Everything else, as it is written again. */
+  readonly rest: { readonly model: Buffer[]; readonly graph: Buffer[] } = { model: [], graph: [] };
 
   constructor(file: string) {
     this.file = file;

@@ -12,7 +12,7 @@ export function simplify(
   flat: string,
 ): GraphNode[] {
   const matmuls = joinMatmuls(fuseMatmuls(nodes), weights);
-  return dropReshapes(fuseSums(fuseNorms(matmuls, floats)), flat);
+  return dropReshapes(fuseNorms(matmuls, floats), flat);
 }
 
 /** Products of bytes, scaled: four operators -> one. */
@@ -32,27 +32,6 @@ function fuseMatmuls(nodes: readonly GraphNode[]): GraphNode[] {
     }
     return node;
   });
-}
-
-/** A sum and its norm: two operators -> one that gives both. */
-function fuseSums(nodes: readonly GraphNode[]): GraphNode[] {
-  const links = new Links(nodes);
-  const rankOf = ranksOf(nodes);
-  const fused = new Set<GraphNode>();
-  const made = nodes.map((node) => {
-    const sum = node.opType === 'SimplifiedLayerNormalization' ? links.maker(node.inputs[0], 'Add') : null;
-    if (!sum || fused.has(sum) || sum.inputs.some((name) => rankOf(name) !== HIDDEN_RANK)) return node;
-    fused.add(sum);
-    return {
-      ...node,
-      opType: 'SkipSimplifiedLayerNormalization',
-      domain: MICROSOFT,
-      inputs: [...sum.inputs, node.inputs[1]!],
-      outputs: [node.outputs[0]!, '', '', sum.outputs[0]!],
-      attributes: node.attributes.filter(({ name }) => name === 'epsilon'),
-    };
-  });
-  return made.filter((node) => !fused.has(node));
 }
 
 /** A tensor that is split into heads and put together again is left as it is. */
