@@ -128,7 +128,7 @@ export class BeamRun {
       beam.expansion = null;
       beam.sequence.matcher = this.#matchers.get(path) ?? null;
       beam.sequence.sampler.accept(token);
-      engine.advance(beam.sequence, token);
+      beam.sequence.append(token);
     }
   }
 

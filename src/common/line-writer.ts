@@ -17,14 +17,8 @@ export class LineWriter {
 
   /** Opens a file to continue after its first `bytes`; truncates the rest. */
   static async open(file: string, bytes: number): Promise<LineWriter> {
-    const handle = await fs.open(file, bytes === 0 ? 'w' : 'r+');
-    try {
-      if (bytes > 0) await handle.truncate(bytes);
-    } catch (error) {
-      await handle.close();
-      throw error;
-    }
-    return new LineWriter(handle, bytes);
+    if (bytes > 0) await fs.truncate(file, bytes);
+    return new LineWriter(await fs.open(file, bytes === 0 ? 'w' : 'a'), bytes);
   }
 
   /** Length of the file in bytes, buffered lines included. */
@@ -51,18 +45,9 @@ export class LineWriter {
   }
 
   async #empty(): Promise<void> {
-    const bytes = Buffer.from(this.#waiting.join(''));
+    const text = this.#waiting.join('');
     this.#waiting = [];
     this.#waitingLength = 0;
-    const position = this.#bytes - bytes.length;
-    for (let written = 0; written < bytes.length; ) {
-      const { bytesWritten } = await this.#handle.write(
-        bytes,
-        written,
-        bytes.length - written,
-        position + written,
-      );
-      written += bytesWritten;
-    }
+    await this.#handle.appendFile(text);
   }
 }

@@ -19,7 +19,7 @@ export type Listener = {
   onComplete(): void;
   /**
    * Instead of {@link onToken} where the sampler returns candidates: those of `row` in `rows.candidates`. The sequence
-   * waits until {@link Engine.advance}.
+   * waits until its next token is appended.
    */
   onCandidates?(rows: SampledRows, row: number): void;
   /** The sequence has failed. */

@@ -1,5 +1,6 @@
 /** Token sequences of many requests -> one vector each: batches of a model's embedder, one at a time. */
-import { abortedBy, fromNative, OnpolicyError } from '../errors.ts';
+import { onAbort, pending } from '../common/index.ts';
+import { abortedBy, failIfAborted, fromNative, OnpolicyError } from '../errors.ts';
 import type { NativeEmbedder } from '../native/index.ts';
 
 /** Limits of one batch. */
@@ -41,33 +42,21 @@ export class EmbeddingQueue {
   }
 
   /** The vectors of some sequences, none of them empty. Requests take turns, so that a long one does not hold up the others. */
-  embed(sequences: readonly Int32Array[], signal: AbortSignal | undefined): Promise<readonly Float32Array[]> {
-    return new Promise((resolve, reject) => {
-      if (this.#closed) return reject(closed());
-      const onAbort = (): void => {
-        this.#jobs.delete(job);
-        reject(abortedBy(signal));
-      };
-      const end = (): void => signal?.removeEventListener('abort', onAbort);
-      const job: Job = {
-        sequences,
-        rows: [],
-        next: 0,
-        left: sequences.length,
-        resolve: (rows) => {
-          end();
-          resolve(rows);
-        },
-        reject: (error) => {
-          end();
-          reject(error);
-        },
-      };
-      if (signal?.aborted) return onAbort();
-      signal?.addEventListener('abort', onAbort, { once: true });
-      this.#jobs.add(job);
-      this.#loop ??= this.#run();
+  async embed(
+    sequences: readonly Int32Array[],
+    signal: AbortSignal | undefined,
+  ): Promise<readonly Float32Array[]> {
+    if (this.#closed) throw closed();
+    failIfAborted(signal);
+    const { promise, resolve, reject } = pending<readonly Float32Array[]>();
+    const job: Job = { sequences, rows: [], next: 0, left: sequences.length, resolve, reject };
+    using _stopping = onAbort(signal, () => {
+      this.#jobs.delete(job);
+      reject(abortedBy(signal));
     });
+    this.#jobs.add(job);
+    this.#loop ??= this.#run();
+    return await promise;
   }
 
   /** Ends everything that runs and frees the embedder. */

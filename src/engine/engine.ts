@@ -1,7 +1,7 @@
 /** Requests -> sampled tokens: submit, abort, close and the step loop. Read this first, then follow the imports. */
 import type { Backend, DraftHead, EagleFile } from '../backends/index.ts';
+import { pending } from '../common/index.ts';
 import { fromNative, OnpolicyError } from '../errors.ts';
-import { DeferredWork } from './deferred-work.ts';
 import { Delivery, type Listener } from './delivery.ts';
 import { DraftControl } from './draft-control.ts';
 import { type EngineStats, StepCounter } from './engine-stats.ts';
@@ -17,6 +17,13 @@ import { StepTimings } from './timings.ts';
 const CUT_STEP_AT_TOKENS = 32;
 const NO_EDITS = new Int32Array(0);
 
+/** Work on the backend that must not overlap a step: it waits for the end of the running one. */
+type Deferred = {
+  /** Never rejects. */
+  readonly run: () => Promise<void>;
+  readonly reject: (cause: unknown) => void;
+};
+
 /** Runs the sequences of one model. */
 export class Engine {
   /** Sequences that run at the same time at most. */
@@ -26,7 +33,7 @@ export class Engine {
   readonly #backend: Backend;
   readonly #scheduler: Scheduler;
   readonly #delivery: Delivery;
-  readonly #deferred = new DeferredWork();
+  readonly #deferred: Deferred[] = []; // in order
   readonly #counter = new StepCounter();
   readonly #drafts: DraftControl;
   readonly #timings = new StepTimings();
@@ -65,11 +72,6 @@ export class Engine {
     // What a step cut short leaves of recurrent state is of no use to others of the step.
     const isAlone = this.#current.entries.length === 1 || this.#backend.rollbackTokens === Infinity;
     if (entry && entry.count >= CUT_STEP_AT_TOKENS && isAlone) this.#backend.abortStep();
-  }
-
-  /** Gives a sequence that waits for a token its next one. */
-  advance(sequence: Sequence, token: number): void {
-    sequence.append(token);
   }
 
   /** Starts `child`, a fork of a sequence that waits for a token, on a copy of its parent's cache. Call it from a listener. */
@@ -247,9 +249,10 @@ export class Engine {
   /** Runs `work` as soon as no step runs. */
   async #betweenSteps<T>(work: () => Promise<T>): Promise<T> {
     this.#checkOpen();
-    const done = this.#deferred.add(work);
+    const { promise, resolve, reject } = pending<T>();
+    this.#deferred.push({ run: () => work().then(resolve, reject), reject });
     this.#loop ??= this.#run();
-    return await done;
+    return await promise;
   }
 
   /** The same for what the end of the engine does as well. */
@@ -266,8 +269,8 @@ export class Engine {
     this.#lastEndMs = performance.now();
     try {
       while (!this.#closed && this.#failure === null) {
-        if (!this.#deferred.isEmpty) {
-          await this.#deferred.run();
+        for (let next = this.#deferred.shift(); next; next = this.#deferred.shift()) {
+          await next.run();
           this.#lastEndMs = performance.now();
         }
         const plan = this.#scheduler.next();
@@ -280,9 +283,9 @@ export class Engine {
     }
     const end = this.#closed ? new OnpolicyError('CLOSED', 'the model was closed') : this.#failure;
     if (end) {
-      this.#deferred.reject(end);
+      for (const { reject } of this.#deferred.splice(0)) reject(end);
       this.#delivery.failAll(end);
-    } else if (this.#scheduler.counts().waiting > 0 || !this.#deferred.isEmpty) this.#loop = this.#run(); // came while the loop was ending
+    } else if (this.#scheduler.counts().waiting > 0 || this.#deferred.length > 0) this.#loop = this.#run(); // came while the loop was ending
   }
 
   async #step(plan: Plan): Promise<void> {

@@ -5,14 +5,14 @@ type Segment = { length: number; holders: number };
 
 /** Bookkeeping of a cache. In a non-unified one, a shared prefix is a copy that takes cells again. */
 export class KvLedger {
-  readonly capacity: number;
+  readonly #capacity: number;
   readonly #isKvUnified: boolean;
   readonly #segments: Segment[][];
   readonly #lengths: Int32Array; // (slots) cells each slot holds, shared ones included
   #used = 0;
 
   constructor(capacity: number, slotCount: number, isKvUnified: boolean) {
-    this.capacity = capacity;
+    this.#capacity = capacity;
     this.#isKvUnified = isKvUnified;
     this.#segments = Array.from({ length: slotCount }, () => []);
     this.#lengths = new Int32Array(slotCount);
@@ -24,7 +24,7 @@ export class KvLedger {
   }
 
   get free(): number {
-    return this.capacity - this.#used;
+    return this.#capacity - this.#used;
   }
 
   /** Cells that a slot holds, shared ones included. */

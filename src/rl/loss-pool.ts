@@ -15,27 +15,19 @@ export interface LossPool extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** Options of {@link openLossPool}. */
-export type LossPoolOptions = {
-  /** Default 1: a row's loss is short beside its forward pass. */
-  readonly threads?: number;
-  /** How often a row is tried before its worker's death fails the job. Default 3. */
-  readonly attempts?: number;
-  /** The compiled worker. Default: the one beside this file. */
-  readonly workerFile?: string;
-};
+/** How often a row is tried before its worker's death fails the job. */
+const ATTEMPTS = 3;
 
-/** Starts the workers on first use, and loads what they need: programs that do not train start faster. */
-export function openLossPool(options: LossPoolOptions = {}): LossPool {
-  const attempts = options.attempts ?? 3;
+/** Starts the worker on first use, and loads what it needs: programs that do not train start faster. */
+export function openLossPool(workerFile = packageFile('dist/rl/loss-worker.js')): LossPool {
   let opened: Promise<Piscina<LossTask, LossReply>> | null = null;
   const open = async () => {
     const { Piscina } = await import('piscina');
     return new Piscina<LossTask, LossReply>({
-      filename: options.workerFile ?? packageFile('dist/rl/loss-worker.js'),
+      filename: workerFile,
       name: 'run',
       minThreads: 0,
-      maxThreads: options.threads ?? 1,
+      maxThreads: 1, // a row's loss is short beside its forward pass
       idleTimeout: 30_000,
       execArgv: [], // flags of the host, such as loaders, are not for this worker
     });
@@ -49,8 +41,8 @@ export function openLossPool(options: LossPoolOptions = {}): LossPool {
         .catch((cause: unknown) => ({ kind: 'died' as const, cause }));
       if (reply.kind === 'done') return reply.loss;
       if (reply.kind === 'failed') throw new OnpolicyError(reply.code, reply.message);
-      if (attempt >= attempts)
-        throw new OnpolicyError('BACKEND_FAILED', `the loss worker died ${attempts} times`, {
+      if (attempt >= ATTEMPTS)
+        throw new OnpolicyError('BACKEND_FAILED', `the loss worker died ${ATTEMPTS} times`, {
           cause: reply.cause,
         });
     }

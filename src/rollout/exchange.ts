@@ -60,19 +60,20 @@ export function textChunk(parts: readonly TextPart[]): Chunk {
   return { choices };
 }
 
-type Growing = {
-  role: string;
-  content: string;
-  reasoning: string;
-  readonly calls: { id: string; name: string; text: string; isCustom: boolean }[];
-  functionCall: { name: string; arguments: string } | null;
-  isScored: boolean;
-  readonly logprobs: { token: string; logprob: number }[];
-  readonly ids: number[];
-  promptIds: readonly number[] | null;
-  finish: string | null;
-  experts: RoutedExperts | null;
-};
+/** A choice of which nothing has come. */
+class Growing {
+  role = 'assistant';
+  content = '';
+  reasoning = '';
+  readonly calls: { id: string; name: string; text: string; isCustom: boolean }[] = [];
+  functionCall: { name: string; arguments: string } | null = null;
+  isScored = false;
+  readonly logprobs: { token: string; logprob: number }[] = [];
+  readonly ids: number[] = [];
+  promptIds: readonly number[] | null = null;
+  finish: string | null = null;
+  experts: RoutedExperts | null = null;
+}
 
 /** Joins the chunks of a stream to choices, as far as they came. */
 export class ChunkJoiner {
@@ -83,7 +84,8 @@ export class ChunkJoiner {
   add(chunk: Chunk): void {
     this.#promptIds = chunk.prompt_token_ids ?? this.#promptIds;
     for (const { index, delta, ...part } of chunk.choices) {
-      const choice = this.#choice(index);
+      this.#choices[index] ??= new Growing();
+      const choice = this.#choices[index]!;
       choice.role = delta.role ?? choice.role;
       choice.content += delta.content ?? '';
       choice.reasoning += delta.reasoning ?? delta.reasoning_content ?? '';
@@ -133,23 +135,6 @@ export class ChunkJoiner {
         },
       ];
     });
-  }
-
-  #choice(index: number): Growing {
-    this.#choices[index] ??= {
-      role: 'assistant',
-      content: '',
-      reasoning: '',
-      calls: [],
-      functionCall: null,
-      isScored: false,
-      logprobs: [],
-      ids: [],
-      promptIds: null,
-      finish: null,
-      experts: null,
-    };
-    return this.#choices[index]!;
   }
 }
 

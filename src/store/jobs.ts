@@ -16,6 +16,7 @@ import type { JobEvent } from '../rl/index.ts';
 import { FORMAT, type Home, readRecord } from './home.ts';
 import { cursorPlace, isId, placedId } from './ids.ts';
 import { appendLine, readLines } from './jsonl.ts';
+import type { ModelRecords } from './model-records.ts';
 
 /** How a job ended. */
 export type JobOutcome =
@@ -45,21 +46,13 @@ const INTERRUPTED = {
   message: 'the process that ran this job ended before the job did',
 } as const;
 
-/** What jobs need of the models. */
-export type JobModels = {
-  /** Of all models. */
-  folders(): Promise<string[]>;
-  /** Of one. Throws `MODEL_NOT_FOUND`. */
-  folder(id: string): Promise<string>;
-};
-
 /** Writes `jobs/<id>/job.json` and `events.jsonl` of a model. */
 export class Jobs {
   readonly #home: Home;
-  readonly #models: JobModels;
+  readonly #models: ModelRecords;
   readonly #folders = new Map<string, string>();
 
-  constructor(home: Home, models: JobModels) {
+  constructor(home: Home, models: ModelRecords) {
     this.#home = home;
     this.#models = models;
   }
@@ -111,7 +104,7 @@ export class Jobs {
 
   /** A job of any process. A job whose process has died is `failed`. @throws OnpolicyError `NOT_FOUND` */
   async read(id: string): Promise<TrainingJobInfo> {
-    const job = await this.#read(await this.#find(id, await this.#models.folders()));
+    const job = await this.#read(await this.#find(id));
     if (job) return job;
     throw new OnpolicyError('NOT_FOUND', `there is no training job ${JSON.stringify(id)}`);
   }
@@ -125,10 +118,10 @@ export class Jobs {
 
   /** A page of the jobs of one model or all, by the time of their creation. @throws OnpolicyError `MODEL_NOT_FOUND` */
   async list({ model_id, after, limit, order, status }: ValidJobListQuery): Promise<Page<TrainingJobInfo>> {
-    const models = model_id === null ? await this.#models.folders() : [await this.#models.folder(model_id)];
+    const models = model_id === null ? await this.#models.all() : [await this.#models.require(model_id)];
     const folders = new Map<string, string>(); // by id
     for (const model of models) {
-      const jobs = path.join(model, 'jobs');
+      const jobs = path.join(this.#models.folder(model.id), 'jobs');
       for (const id of await fs.readdir(jobs).catch(ifMissing([] as string[])))
         if (isId(id)) folders.set(id, path.join(jobs, id));
     }
@@ -160,14 +153,12 @@ export class Jobs {
     return await pageOf(places, { after: null, limit: query.limit, order: 'asc' }, async (i) => found[i]!);
   }
 
-  async #find(given: string, modelFolders: readonly string[]): Promise<string | null> {
+  async #find(given: string): Promise<string | null> {
     if (!isId(given)) return null;
     const id = given.toLowerCase();
-    const candidates = [
-      this.#folders.get(id) ?? [],
-      ...modelFolders.map((model) => path.join(model, 'jobs', id)),
-    ];
-    for (const folder of candidates.flat())
+    const models = await this.#models.all();
+    const candidates = models.map((model) => path.join(this.#models.folder(model.id), 'jobs', id));
+    for (const folder of [this.#folders.get(id) ?? [], ...candidates].flat())
       if (await fs.stat(folder).catch(ifMissing(null))) {
         this.#folders.set(id, folder);
         return folder;

@@ -2,6 +2,7 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { ifMissing, writeFlushed } from '../common/index.ts';
+import { OnpolicyError } from '../errors.ts';
 import { FORMAT, type Home, readRecord } from './home.ts';
 import { isId, placedId, placeOf } from './ids.ts';
 import { newRunRecord } from './run-record.ts';
@@ -53,6 +54,13 @@ export class ModelRecords {
     return null;
   }
 
+  /** One model. @throws OnpolicyError `MODEL_NOT_FOUND` */
+  async require(id: string): Promise<ModelRecord> {
+    const record = await this.get(id);
+    if (!record) throw noModel(id);
+    return record;
+  }
+
   /** Registers a model. Only one call at a time. */
   async add(given: Pick<ModelRecord, 'name' | 'base_model'>): Promise<ModelRecord> {
     const newest = (await this.all()).at(-1);
@@ -74,4 +82,11 @@ export class ModelRecords {
     if (record) this.#known.set(id, record);
     return record;
   }
+}
+
+/** The error about a model that is not there. */
+export function noModel(id: string): OnpolicyError {
+  return new OnpolicyError('MODEL_NOT_FOUND', `there is no model ${JSON.stringify(id)}`, {
+    param: 'model_id',
+  });
 }

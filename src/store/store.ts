@@ -16,7 +16,7 @@ import { Home, type ProblemListener } from './home.ts';
 import { byPlace, placedId, placeOf } from './ids.ts';
 import { type JobOutcome, Jobs, type OpenJob } from './jobs.ts';
 import { Leases } from './leases.ts';
-import { MODELS, type ModelRecord, ModelRecords } from './model-records.ts';
+import { MODELS, type ModelRecord, ModelRecords, noModel } from './model-records.ts';
 import { Runs, type TrainedGroups } from './runs.ts';
 import { type StepRunRecord, StepRuns } from './step-runs.ts';
 
@@ -59,10 +59,7 @@ export class Store {
     this.#home = new Home(folder, (trashed) => this.runs.finishDeletion(trashed));
     this.#models = new ModelRecords(this.#home);
     this.#checkpoints = new Checkpoints(this.#home);
-    this.jobs = new Jobs(this.#home, {
-      folders: async () => (await this.#models.all()).map(({ id }) => this.#models.folder(id)),
-      folder: async (id) => this.#models.folder((await this.#getRecord(id)).id),
-    });
+    this.jobs = new Jobs(this.#home, this.#models);
     this.stepRuns = new StepRuns(this.#home);
     this.runs = new Runs(this.#home, {
       model: (id) => this.getModel(id),
@@ -91,7 +88,7 @@ export class Store {
 
   /** The model of this id. @throws OnpolicyError `MODEL_NOT_FOUND` */
   async getModel(id: string): Promise<Model> {
-    return await this.#toModel(await this.#getRecord(id));
+    return await this.#toModel(await this.#models.require(id));
   }
 
   /** Registers a model. @throws OnpolicyError `CONFLICT` if the name is taken, unless `return_existing` */
@@ -120,11 +117,11 @@ export class Store {
 
   /** Stops the model's jobs, waits until its leases are released, and deletes it with all that belongs to it. */
   async deleteModel(given: string, signal?: AbortSignal): Promise<ModelDeletion> {
-    const { id } = await this.#getRecord(given);
+    const { id } = await this.#models.require(given);
     await this.#home.startWriting();
     using _closed = await this.#leases.drain(id, `the model ${id}`, signal);
     return await this.#write(`cannot delete the model ${id}`, id, async () => {
-      await this.#getRecord(id);
+      await this.#models.require(id);
       const deletedCheckpoints = (await this.#checkpoints.steps(id)).length;
       await this.runs.idle();
       const trashed = await this.#home.discard(this.#models.folder(id), `model-${id}`);
@@ -153,7 +150,7 @@ export class Store {
    * @throws OnpolicyError `MODEL_NOT_FOUND`, `NOT_FOUND`; `STORE_FAILED` if one of its files is missing or damaged
    */
   async useCheckpoint(modelId: string, step?: number): Promise<UsedCheckpoint> {
-    const { id } = await this.#getRecord(modelId);
+    const { id } = await this.#models.require(modelId);
     using scope = new LeaseScope();
     scope.add(this.#hold(id));
     const wanted = step ?? (await this.#checkpoints.steps(id)).at(-1) ?? 0;
@@ -168,14 +165,14 @@ export class Store {
 
   /** A page of a model's checkpoints, by step. */
   async listCheckpoints(modelId: string, query: ValidListQuery): Promise<Page<Checkpoint>> {
-    const { id } = await this.#getRecord(modelId);
+    const { id } = await this.#models.require(modelId);
     const steps = await this.#checkpoints.steps(id);
     return await pageOf(steps, byPlace(id, query), (step) => this.#checkpoints.read(id, step));
   }
 
   /** Every readable checkpoint of a model, by step. */
   async allCheckpoints(modelId: string): Promise<Checkpoint[]> {
-    const { id } = await this.#getRecord(modelId);
+    const { id } = await this.#models.require(modelId);
     const found: Checkpoint[] = [];
     const steps = await this.#checkpoints.steps(id);
     for (let i = 0; i < steps.length; i += READ_AT_ONCE) {
@@ -191,7 +188,7 @@ export class Store {
     steps: readonly number[],
     signal?: AbortSignal,
   ): Promise<CheckpointDeletion> {
-    const { id } = await this.#getRecord(modelId);
+    const { id } = await this.#models.require(modelId);
     using _model = this.#hold(id);
     const notFound: number[] = [];
     let deletedCount = 0;
@@ -216,7 +213,7 @@ export class Store {
    * @throws OnpolicyError `MODEL_NOT_FOUND`; `STORE_FAILED` if this process cannot write
    */
   async createJob(modelId: string, { cancel, config, trained }: JobOptions = {}): Promise<OpenJob> {
-    const { id } = await this.#getRecord(modelId);
+    const { id } = await this.#models.require(modelId);
     using scope = new LeaseScope();
     scope.add(this.#hold(id, cancel));
     const folder = this.#models.folder(id);
@@ -237,7 +234,7 @@ export class Store {
 
   /** Adds a training run whose steps a client sends. @throws OnpolicyError `MODEL_NOT_FOUND` */
   async addStepRun(given: Parameters<StepRuns['add']>[0]): Promise<StepRunRecord> {
-    const { id } = await this.#getRecord(given.model_id);
+    const { id } = await this.#models.require(given.model_id);
     using _model = this.#hold(id);
     return await this.#write('cannot store the training run', id, () => this.stepRuns.add(given));
   }
@@ -265,7 +262,7 @@ export class Store {
 
   /** Keeps a model from being deleted; `cancel` is called when it is to be. @throws OnpolicyError `MODEL_NOT_FOUND` */
   async holdModel(modelId: string, cancel: () => void): Promise<Disposable> {
-    return this.#hold((await this.#getRecord(modelId)).id, cancel);
+    return this.#hold((await this.#models.require(modelId)).id, cancel);
   }
 
   /** Waits for running writes, then lets other processes write. */
@@ -284,12 +281,6 @@ export class Store {
   async #toModel({ id, name, base_model, created }: ModelRecord): Promise<Model> {
     const step = (await this.#checkpoints.steps(id)).at(-1) ?? 0;
     return { id, object: 'model', name, base_model, created, step };
-  }
-
-  async #getRecord(id: string): Promise<ModelRecord> {
-    const record = await this.#models.get(id);
-    if (!record) throw noModel(id);
-    return record;
   }
 
   /** Keeps a model. `onDelete` is called when it is to be deleted. */
@@ -322,12 +313,6 @@ export class Store {
 }
 
 const READ_AT_ONCE = 64;
-
-function noModel(id: string): OnpolicyError {
-  return new OnpolicyError('MODEL_NOT_FOUND', `there is no model ${JSON.stringify(id)}`, {
-    param: 'model_id',
-  });
-}
 
 function noCheckpoint(modelId: string, step: number): OnpolicyError {
   return new OnpolicyError('NOT_FOUND', `the model ${modelId} has no checkpoint of step ${step}`);

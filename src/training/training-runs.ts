@@ -28,12 +28,15 @@ import { requireTrainableModel, settingsOf, type TrainerSettings, type Trainers 
 /** What runs are made with. */
 export type TrainingRunsContext = {
   readonly models: Models;
+  /** Throws when the runtime is closed. */
   readonly store: () => Store;
   readonly settings: Omit<TrainerSettings, 'threads' | 'contextSize'>;
   readonly trainers: Trainers;
   readonly queue: Queue;
   readonly lossPool: () => LossPool;
+  /** Called when a model has a new checkpoint. */
   readonly onCheckpoint: (modelId: string) => Promise<void>;
+  /** Answers a request of this process. */
   readonly answer: (request: TextCompletionRequest) => Promise<TextCompletion>;
 };
 

@@ -1,7 +1,7 @@
 /** Requests to train -> jobs that run one after the other on each model file, and leave checkpoints. */
 import { LeaseScope, onAbort, Queue } from '../common/index.ts';
 import { abortedBy, failIfAborted, OnpolicyError } from '../errors.ts';
-import type { Models, RunningModel } from '../models/index.ts';
+import type { RunningModel } from '../models/index.ts';
 import {
   type Checked,
   checkSftRequest,
@@ -24,27 +24,19 @@ import {
   train,
 } from '../rl/index.ts';
 import type { CallOptions, TrainingJob, TrainingJobsResource } from '../service.ts';
-import type { Store } from '../store/index.ts';
 import { createChatTokenizer } from './chat-tokenizer.ts';
 import { probeCheckpoint } from './probe.ts';
 import { RunningJob } from './running-job.ts';
 import { requireTrainable, type TrainableModel } from './trainable.ts';
-import { requireTrainableModel, settingsOf, type TrainerSettings, Trainers } from './trainers.ts';
+import { requireTrainableModel, settingsOf, Trainers } from './trainers.ts';
 import { TrainingRuns, type TrainingRunsContext } from './training-runs.ts';
 
 /** What training works with. */
-export type TrainingContext = {
-  readonly models: Models;
-  /** Throws when the runtime is closed. */
-  readonly store: () => Store;
-  readonly settings: Omit<TrainerSettings, 'threads' | 'contextSize'> & {
+export type TrainingContext = Omit<TrainingRunsContext, 'settings' | 'trainers' | 'queue' | 'lossPool'> & {
+  readonly settings: TrainingRunsContext['settings'] & {
     /** Bytes of trajectories that the run of a model keeps. */
     readonly trajectoryBytes?: number | undefined;
   };
-  /** Called when a model has a new checkpoint. */
-  readonly onCheckpoint: (modelId: string) => Promise<void>;
-  /** Answers a request of this process. */
-  readonly answer: TrainingRunsContext['answer'];
 };
 
 /** Settings of a job, and what it requires of its model. */

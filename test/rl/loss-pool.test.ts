@@ -50,7 +50,7 @@ describe.skipIf(!isBuilt)('loss pool', () => {
          return compute(task);
        }`,
     );
-    await using pool = openLossPool({ workerFile: fragile });
+    await using pool = openLossPool(fragile);
     expect(await pool.compute(columns(), resolveSettings())).toEqual(policyLoss(columns(), {}));
     expect(fs.existsSync(marker)).toBe(true);
   });
@@ -58,7 +58,7 @@ describe.skipIf(!isBuilt)('loss pool', () => {
   it('gives up on a worker that dies every time', async () => {
     const broken = path.join(folder, 'broken.mjs');
     fs.writeFileSync(broken, 'export function run() { process.exit(1); }');
-    await using pool = openLossPool({ workerFile: broken, attempts: 2 });
+    await using pool = openLossPool(broken);
     await expect(pool.compute(columns(), resolveSettings())).rejects.toMatchObject({
       code: 'BACKEND_FAILED',
     });
