@@ -72,7 +72,7 @@ class RowSampler {
     return index < hooked_.size() && hooked_[index].raw ? hooked_[index].prepared.data() : nullptr;
   }
 
-  // Samples rows of the last run that were edited, by index into RowsInput::hooked. Returns all samples of that run, with theirs.
+  // Samples rows of the last run that were edited, by index into RowsInput::hooked. Returns all samples of that run.
   std::vector<RowResult> Finish(const std::vector<int32_t>& indices);
 
  private:
