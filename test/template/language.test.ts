@@ -16,7 +16,10 @@ const ROWS: Readonly<Record<string, readonly (readonly [template: string, text: 
     ['{{ "x" ~ 1 ~ none }}{{ ("<"|safe) + "<" }}', 'x1None<&lt;'],
   ],
   hidden: [
-    ['{{ {"__kind__": 1}.__kind__ }}{{ {}.__kind__ is defined }}{{ "a".__class__ is defined }}', '1FalseFalse'],
+    [
+      '{{ {"__kind__": 1}.__kind__ }}{{ {}.__kind__ is defined }}{{ "a".__class__ is defined }}',
+      '1FalseFalse',
+    ],
   ],
   precedence: [
     ['{{ 2 ** 3 ** 2 }} {{ -2 ** 2 }} {{ 2 ~ 3 * 4 }}', '64 4 212'],
