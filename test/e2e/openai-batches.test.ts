@@ -121,7 +121,7 @@ describe('files', () => {
     ]);
     expect(await bad('--x', 'multipart/form-data; boundary=x')).toEqual([
       400,
-      expect.stringContaining('no form'),
+      expect.stringContaining('not a form'),
     ]);
     expect(await bad('x', 'multipart/form-data')).toEqual([400, expect.stringContaining('with a boundary')]);
     expect(await bad(form({ purpose: 'batch' }))).toEqual([400, 'file: this field is required']);

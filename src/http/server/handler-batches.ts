@@ -9,7 +9,7 @@ import { type RequestContext, unsupported } from './context.ts';
 import type { HandlerSettings, Servable } from './handler-options.ts';
 import type { RequestMetrics } from './metrics.ts';
 import { findEndpoints } from './routes.ts';
-import { fromRequest } from './web.ts';
+import type { WireRequest } from './wire.ts';
 
 /** Opens, resumes and closes. */
 export class HandlerBatches {
@@ -86,5 +86,12 @@ export class HandlerBatches {
   }
 }
 
-/** A row has no headers and no query. */
-const ROW = fromRequest(new Request('http://localhost', { method: 'POST' }));
+/** A row has no headers, no query and no body to read. */
+const ROW: WireRequest = {
+  method: 'POST',
+  url: new URL('http://localhost'),
+  header: () => null,
+  body: { read: async () => {}, parts: async function* () {}, stop: () => {} },
+  address: undefined,
+  onLeave: () => () => {},
+};
