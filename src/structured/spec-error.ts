@@ -32,7 +32,7 @@ export function toSpecError(
 ): OnpolicyError {
   const plain = fromNative(error);
   if (plain.code !== 'INVALID_REQUEST' && plain.code !== 'UNSUPPORTED') return plain;
-  const { places = [], offset } = error as NativeFault;
+  const { places = [], offset } = (plain.cause ?? {}) as NativeFault;
   const pointers = places.filter((place) => place.startsWith('#'));
   const others = places.slice(pointers.length);
   const isGap = others[0] === 'whitespace_pattern';
@@ -50,7 +50,7 @@ export function toSpecError(
     input: found.value,
     ...(offset === undefined ? {} : { ctx: { offset: charactersBefore(found.value, offset) } }),
   };
-  return new OnpolicyError(plain.code, detail.msg, { param, detail: [detail], cause: error });
+  return new OnpolicyError(plain.code, detail.msg, { param, detail: [detail], cause: plain.cause });
 }
 
 /** A document that was given as text is read as the engine reads it. */

@@ -319,7 +319,7 @@ describe.skipIf(whyNoOnnx() !== null)('an ONNX folder that sees', () => {
       'ears',
       (folder) => fs.writeFileSync(path.join(folder, 'onnx/audio_encoder.onnx'), ''),
       'UNSUPPORTED',
-      'hears',
+      'audio input',
     ],
     [
       'an encoder of something else',
