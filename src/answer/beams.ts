@@ -1,6 +1,6 @@
 /** A request with beam search -> its hypotheses, each handed to a choice. Moves the beams' sequences through the engine. */
 
-import { type Listener, Sequence } from '../engine/index.ts';
+import { type Engine, type Group, type Listener, Sequence } from '../engine/index.ts';
 import { errorAt, OnpolicyError } from '../errors.ts';
 import {
   grammarAddon,
@@ -10,12 +10,16 @@ import {
   type SamplerHandle,
 } from '../native/index.ts';
 import { BeamSearch, type Expansion, type Hypothesis, type Path, stepsOf } from '../sampling/index.ts';
+import type { Tokenizer } from '../tokenizer/index.ts';
 import type { Choice } from './choice.ts';
-import type { PreparedCompletion } from './completion.ts';
 import { EMPTY_TAIL, extendTail, type StopTail } from './stop-tail.ts';
 import type { StopRules } from './text-out.ts';
 
-export type BeamRunOptions = Pick<PreparedCompletion, 'engine' | 'tokenizer' | 'group' | 'rules'> & {
+export type BeamRunOptions = {
+  readonly engine: Engine;
+  readonly tokenizer: Tokenizer;
+  readonly group: Group;
+  readonly rules: StopRules;
   /** Made with `candidates`: of the prompt alone. */
   readonly sampler: SamplerHandle;
   /** A copy of a sampler in its current state. */

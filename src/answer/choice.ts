@@ -1,12 +1,13 @@
 /** Sampled tokens of one choice -> its message, ids, log-probabilities and end, ready to be taken whole or in deltas. */
 import type { ExpertRows, Listener } from '../engine/index.ts';
 import type { OnpolicyError } from '../errors.ts';
+import type { MessagePlan } from '../models/index.ts';
 import type { SampledRows } from '../native/index.ts';
 import type { TokenLogprob } from '../protocol/index.ts';
 import { toTokenLogprob } from '../sampling/index.ts';
-import type { PreparedCompletion } from './completion.ts';
+import type { Tokenizer } from '../tokenizer/index.ts';
 import { type MessageDelta, MessageOut } from './message-out.ts';
-import { type Finish, TextOut } from './text-out.ts';
+import { type Finish, type StopRules, TextOut } from './text-out.ts';
 
 /** What came since the last take. */
 export type ChoiceDelta = {
@@ -18,10 +19,12 @@ export type ChoiceDelta = {
 };
 
 /** Which parts of a choice the request wants. */
-export type ChoiceOptions = Pick<
-  PreparedCompletion,
-  'rules' | 'message' | 'tokenizer' | 'wantsLogprobs' | 'tokensAsIds'
-> & {
+export type ChoiceOptions = {
+  readonly rules: StopRules;
+  readonly message: MessagePlan;
+  readonly tokenizer: Tokenizer;
+  readonly wantsLogprobs: boolean;
+  readonly tokensAsIds: boolean;
   /** Tokens of the prompt that were dropped. Default 0. */
   readonly droppedTokens?: number;
   /** Which experts its tokens took; absent or null: nobody asks. */

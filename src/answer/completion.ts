@@ -1,5 +1,4 @@
 /** A prepared request -> its choices, sampled together; taken whole, or as events while they come. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type Engine,
   ExpertRows,
@@ -106,7 +105,12 @@ export class Completion {
       return;
     }
     if (this.isEnded) return;
-    await Promise.race([placed, this.#changed(), sleep(waitMs, undefined, { ref: false })]);
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, waitMs);
+    });
+    await Promise.race([placed, this.#changed(), late]);
+    clearTimeout(timer);
   }
 
   /** Prompt tokens that the prefix cache saved. */

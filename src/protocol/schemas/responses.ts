@@ -33,7 +33,7 @@ function item(
 function callItem(type: string, description: string, given: NonNullable<s.Schema['properties']>): s.Schema {
   return item(type, description, ['call_id', 'name', ...Object.keys(given)], {
     call_id: s.string('Id that the result refers to.'),
-    name: s.string('What was called.', { minLength: 1 }),
+    name: s.string('Name of the called tool.', { minLength: 1 }),
     ...given,
     caller: noEffect,
     namespace,
