@@ -218,21 +218,26 @@ class EventWriter {
     if (item?.type !== 'reasoning') {
       const begun = newItem('reasoning', { summary: [], content: [] });
       item = this.#begin({ ...begun, ...(id === undefined ? {} : { id }) });
-      this.#pushThoughts(item, 'part.added', { part: { ...thoughtsPart(item, this.#request) } });
+      this.#pushThoughts('added', item, thoughtsPart(item, this.#request));
     }
-    partOf(item).text += delta;
-    this.#pushThoughts(item, 'text.delta', { delta });
+    const [part] = item.content.length > 0 ? item.content : item.summary;
+    part!.text += delta;
+    const { content_index, ...place } = this.#place(item);
+    this.#events.push(
+      part!.type === 'summary_text'
+        ? { type: 'response.reasoning_summary_text.delta', ...place, summary_index: 0, delta }
+        : { type: 'response.reasoning_text.delta', ...place, content_index, delta },
+    );
   }
 
-  /** What is new of the one part of the thoughts: of a summary, or of the content. */
-  #pushThoughts(item: ResponseReasoningOutput, what: string, news: object): void {
+  /** That the one part of the thoughts begins, or is whole. */
+  #pushThoughts(what: 'added' | 'done', item: ResponseReasoningOutput, { type, text }: ThoughtsPart): void {
     const { content_index, ...at } = this.#place(item);
-    const isPart = what.startsWith('part');
-    const event =
-      partOf(item).type === 'summary_text'
-        ? { type: `response.reasoning_summary_${what}`, ...at, summary_index: 0 }
-        : { type: `response.${isPart ? 'content' : 'reasoning'}_${what}`, ...at, content_index };
-    this.#events.push({ ...event, ...news } as ResponseEventBody);
+    this.#events.push(
+      type === 'summary_text'
+        ? { type: `response.reasoning_summary_part.${what}`, ...at, summary_index: 0, part: { type, text } }
+        : { type: `response.content_part.${what}`, ...at, content_index, part: { type, text } },
+    );
   }
 
   #beginText(message: ResponseMessageOutput): ResponseMessageOutput {
@@ -284,9 +289,15 @@ class EventWriter {
     item.status = this.#isCut ? 'incomplete' : 'completed';
     const place = this.#place(item);
     if (item.type === 'reasoning') {
-      const part = { ...partOf(item) };
-      this.#pushThoughts(item, 'text.done', { text: part.text });
-      this.#pushThoughts(item, 'part.done', { part });
+      const [part] = item.content.length > 0 ? item.content : item.summary;
+      const { text } = part!;
+      const { content_index, ...at } = place;
+      this.#events.push(
+        part!.type === 'summary_text'
+          ? { type: 'response.reasoning_summary_text.done', ...at, summary_index: 0, text }
+          : { type: 'response.reasoning_text.done', ...at, content_index, text },
+      );
+      this.#pushThoughts('done', item, part!);
       Object.assign(item, sealedThoughts(item, this.#request));
     } else if (item.type === 'message') {
       const part = { ...item.content[0]! };
@@ -314,11 +325,6 @@ class EventWriter {
       item: { ...item },
     });
   }
-}
-
-/** The part that the thoughts stand in. */
-function partOf({ content, summary }: ResponseReasoningOutput): ThoughtsPart {
-  return [...content, ...summary][0]!;
 }
 
 function newMessage(): ResponseMessageOutput {
