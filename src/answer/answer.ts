@@ -16,8 +16,9 @@ import { checkpointPlaces } from './checkpoint-places.ts';
 import { Completion } from './completion.ts';
 import { type ConstraintPlan, createMatchers, planConstraint } from './constraint.ts';
 import { forbiddenTexts } from './effort.ts';
-import { buildPrompt, fitPrompt, type Prompt, type TokenPrompt } from './prompt.ts';
+import { fitPrompt, type Prompt, type TokenPrompt } from './prompt.ts';
 import { beginTransfer, transferKey } from './prompt-transfer.ts';
+import { chatPrompt } from './render-prompt.ts';
 import { type AnswerHeader, toResponse } from './response.ts';
 import { planSpeculation } from './speculation.ts';
 import { StopStrings } from './stop-strings.ts';
@@ -175,15 +176,13 @@ export async function answer(
 }
 
 /** The constraint of an answer to messages, and their prompt. */
-export async function openChat(
+async function openChat(
   model: RunningModel,
   request: ValidChatRequest,
 ): Promise<ConstraintPlan & { prompt: Prompt }> {
-  const { tokenizer, contextSize, media } = model;
-  const { template, format } = templateFor(model, request);
-  const plan = planConstraint(request, format);
-  const context = { template, tokenizer, contextSize, media, reasoning: format.reasoning };
-  return { ...plan, prompt: await buildPrompt(request, context) };
+  const template = templateFor(model, request);
+  const plan = planConstraint(request, template.format);
+  return { ...plan, prompt: await chatPrompt(model, request, template) };
 }
 
 /** What the engine needs of a prompt's media, encoded; null: there are none. */

@@ -11,7 +11,7 @@ export { type MessageFormat, type MessagePlan, PLAIN_TEXT, planMessage } from '.
 export type { ModelCard } from './model-card.ts';
 export { resolveFile } from './model-files.ts';
 export { type FindRegistered, leaseModel, type ModelLease } from './model-lease.ts';
-export { templateFor } from './model-template.ts';
+export { type ModelTemplate, templateFor } from './model-template.ts';
 export { Models, type ResidentModel } from './models.ts';
 export { type NamedAdapter, NamedAdapters } from './named-adapters.ts';
 export { type NamedModels, namedModels } from './named-models.ts';
