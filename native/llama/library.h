@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "matmul/engine.h"
+#include "base/engine.h"
 
 namespace onpolicy {
 

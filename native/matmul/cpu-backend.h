@@ -1,6 +1,6 @@
 // ggml's CPU backend: what its own headers declare, which the build takes from the release whose version OpenLibrary requires.
 #pragma once
-#include "matmul/engine.h"
+#include "base/engine.h"
 
 #if defined(__GNUC__)
 #pragma GCC diagnostic push

@@ -3,7 +3,7 @@
 #include <array>
 #include <vector>
 
-#include "matmul/engine.h"
+#include "base/engine.h"
 
 namespace onpolicy::matmul {
 
