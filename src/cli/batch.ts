@@ -35,7 +35,7 @@ const RENAMED = { endpoint: 'url', 'row-timeout': 'timeoutMs' };
 export const batch = command({
   name: 'batch',
   words: '<input> <output>',
-  about: 'writes answers to a file of requests into another; - is the input. More in docs/batch.md',
+  about: 'answers the requests in a file, into another file; - is the input. More in docs/batch.md',
   options: FLAGS,
   async run({ options, names }, terminal) {
     const [input, output] = names as [string, string];
