@@ -95,9 +95,10 @@ export function toChunks(
       }
       const chunks: ChatCompletionChunk[] = [];
       for (const choice of changed) {
-        const delta = deltaChoice(header, choice);
-        const more = { ...counted(header, usage, choice.tokenIds.length), ...takeScores(choice) };
-        if (delta) chunks.push(toChunk(header, [delta], more));
+        const counts = counted(header, usage, choice.tokenIds.length);
+        const scores = takeScores(choice);
+        for (const [i, delta] of deltaChoices(header, choice).entries())
+          chunks.push(toChunk(header, [delta], i === 0 ? { ...counts, ...scores } : counts));
       }
       return chunks;
     },
@@ -149,14 +150,18 @@ function openingChoice(index: number, delta: ChunkDelta): ChunkChoice {
   return { index, delta: { ...delta, reasoning_content: null }, logprobs: null, finish_reason: null };
 }
 
-/** The next chunk of a choice; null when all there is of its text is still being read. */
-function deltaChoice(header: AnswerHeader, choice: Choice): ChunkChoice | null {
+/**
+ * What is new of a choice; nothing when all there is of its text is still being read.
+ * An end after new parts of calls has a delta of its own, as at OpenAI: their client sees a call end at the end
+ * only if an earlier chunk began it.
+ */
+function deltaChoices(header: AnswerHeader, choice: Choice): ChunkChoice[] {
   const { message, tokenIds, logprobs, finish } = choice.takeDelta();
   const { content, reasoning, toolCalls } = message;
   const isEmpty = content === '' && reasoning === '' && toolCalls.length === 0;
   const isHidden = choice.message.isParsed && isEmpty;
-  if (isHidden && !finish && !header.returnTokenIds && !header.wantsLogprobs) return null;
-  return {
+  if (isHidden && !finish && !header.returnTokenIds && !header.wantsLogprobs) return [];
+  const delta = {
     index: choice.index,
     delta: {
       ...(choice.message.isParsed && content === '' ? {} : { content }),
@@ -165,10 +170,23 @@ function deltaChoice(header: AnswerHeader, choice: Choice): ChunkChoice | null {
       ...callDeltas(header, toolCalls),
     },
     logprobs: header.wantsLogprobs ? { content: [...logprobs], refusal: null } : null,
-    finish_reason: finish && finishReason(header, choice),
-    ...(finish ? { stop_reason: finish.stopReason, ...expertsOf(choice), ...droppedOf(header, choice) } : {}),
+    finish_reason: null,
     token_ids: header.returnTokenIds ? [...tokenIds] : null,
   };
+  if (!finish) return [delta];
+  const end = {
+    finish_reason: finishReason(header, choice),
+    stop_reason: finish.stopReason,
+    ...expertsOf(choice),
+    ...droppedOf(header, choice),
+  };
+  if (toolCalls.length === 0) return [{ ...delta, ...end }];
+  const nothing = {
+    delta: { reasoning_content: null },
+    logprobs: header.wantsLogprobs ? { content: [], refusal: null } : null,
+    token_ids: header.returnTokenIds ? [] : null,
+  };
+  return [delta, { ...delta, ...nothing, ...end }];
 }
 
 /** New parts of calls in the form of the request. */

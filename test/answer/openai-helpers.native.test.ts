@@ -9,9 +9,10 @@ beforeAll(async () => {
 });
 afterAll(() => runtime.close());
 
-/** Our chunks through the official client's stream helper. */
-async function throughClient(request: ChatCompletionRequest): Promise<ChatCompletionStream> {
+/** Our chunks through the official client's stream helper; a late reader starts when the answer is whole. */
+async function throughClient(request: ChatCompletionRequest, isLate = false): Promise<ChatCompletionStream> {
   const chunks = await runtime.createCompletion({ ...request, stream: true });
+  if (isLate) await expect.poll(() => runtime.stats()).toMatchObject({ running: 0, waiting: 0 });
   const encoder = new TextEncoder();
   const lines = (async function* () {
     for await (const chunk of chunks) yield encoder.encode(`${JSON.stringify(chunk)}\n`);
@@ -51,13 +52,13 @@ describe("the official client's stream helper", () => {
     expect(final.choices[0]!.finish_reason).toBe('stop');
   });
 
-  it('reads our tool calls', async () => {
+  it.each([false, true])('reads our tool calls (late: %s)', async (isLate) => {
     const request = {
       messages: [{ role: 'user' as const, content: 'What is the weather in Paris?' }],
       temperature: 0,
       tools,
     };
-    const stream = await throughClient(request);
+    const stream = await throughClient(request, isLate);
     const done: string[] = [];
     stream.on('tool_calls.function.arguments.done', ({ name, arguments: text }) =>
       done.push(`${name} ${text}`),
