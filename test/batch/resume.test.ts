@@ -152,12 +152,22 @@ describe('what has changed is said', () => {
   it('another process that writes', async () => {
     const folder = newFolder();
     const [input, output] = [writeLines(folder, LINES), path.join(folder, 'out.jsonl')];
-    const first = batchOf(slow, input, { output, concurrency: 1 }).done;
-    await sleep(20);
+    let begin!: () => void;
+    let end!: () => void;
+    const began = new Promise<void>((resolve) => (begin = resolve));
+    const ended = new Promise<void>((resolve) => (end = resolve));
+    const held: AnswerRow = async (url, body, call) => {
+      begin();
+      await ended;
+      return await echo(url, body, call);
+    };
+    const first = batchOf(held, input, { output, concurrency: 1 }).done;
+    await began;
     await expect(batchOf(echo, input, { output, resume: true }).done).rejects.toMatchObject({
       code: 'STORE_FAILED',
       message: expect.stringContaining(`process ${process.pid}`),
     });
+    end();
     await first;
   });
 });

@@ -187,6 +187,9 @@ export type Outcome = {
   readonly failures: readonly string[];
 };
 
+/** What hangs is silent for ever; a busy machine is silent for a while. */
+const SILENCE_MS = 30_000;
+
 /** Sends `count` hostile requests to a port of this machine, many at a time. */
 export async function attack(port: number, seed: number, count: number): Promise<Outcome> {
   const next = hostileRequests(seed);
@@ -218,7 +221,7 @@ function send(port: number, { bytes, after }: Hostile): Promise<{ status: number
       socket.destroy();
       resolve({ status: Number(/^HTTP\/1\.1 (?!100)(\d{3})/m.exec(text)?.[1] ?? failure), text });
     };
-    socket.setTimeout(5000, () => end(-1));
+    socket.setTimeout(SILENCE_MS, () => end(-1));
     socket.on('data', (part) => parts.push(part));
     socket.on('end', () => end(0));
     socket.on('error', () => end(0));

@@ -87,9 +87,7 @@ describe('the error', () => {
     ['items under a long key', { messages: [], inference_xargs: { ['x'.repeat(1_000_000)]: many({}) } }],
     ['fields', { messages: [], ...Object.fromEntries(many(1).map((_, i) => [`field${i}`, 1])) }],
   ])('lists the first hundred of very many faulty %s, in linear time', (_, input) => {
-    const started = performance.now();
-    const error = errorOf(input);
-    expect(performance.now() - started).toBeLessThan(4000); // squared, it would be minutes
+    const error = errorOf(input); // in squared time, it would take minutes, and the test runs out of time
     expect(error.detail).toHaveLength(100);
     expect(error.message).toMatch(/ \(and 199999 more faults\)$/);
     expect(error.message.length).toBeLessThan(400);

@@ -237,5 +237,5 @@ describe.skipIf(!CHROMIUM)('the report page in Chromium', () => {
       '1000 of 1000 trajectories in 100 groups, newest first',
     );
     await page.close();
-  });
+  }, 180_000);
 });

@@ -1,7 +1,6 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { EMBEDDED_MODEL } from '../../src/models/named-models.ts';
 import type {
@@ -184,22 +183,18 @@ describe('train', () => {
   it('lets completions go on, and the event loop', async () => {
     const model = await register();
     const groups = await Promise.all(Array.from({ length: 6 }, () => sampleGroup(model, { max_tokens: 60 })));
-    const delay = monitorEventLoopDelay({ resolution: 1 });
     const job = await runtime.train({
       model_id: model.id,
       trajectory_groups: groups,
       experimental_config: { packed_sequence_length: 256 },
     });
-    delay.enable();
     let answered = 0;
     while (job.status === 'queued' || job.status === 'running') {
       await runtime.createCompletion({ messages: [{ role: 'user', content: 'Hello!' }], max_tokens: 4 });
       answered += 1;
     }
-    delay.disable();
     await job.done;
-    expect(answered).toBeGreaterThan(1);
-    expect(delay.percentile(90) / 1e6 - 1).toBeLessThan(10); // test runners are busy themselves: not the p99
+    expect(answered).toBeGreaterThan(20); // some 300; its few packed batches on this thread would let a few through
   });
 });
 
