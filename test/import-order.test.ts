@@ -1,4 +1,4 @@
-/** Imports in src point one way: a folder imports only folders above it in this list, through their face. */
+/** Imports in src point one way: a folder imports only folders above it in this list, through their face. Exported types have a name of their own. */
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -158,4 +158,14 @@ describe('imports in src', () => {
     const ring = ['a', 'b', 'c'].map((from, at) => ({ from, to: 'bca'[at]! }));
     expect(circles([...ring, { from: 'c', to: 'd' }])).toEqual(['a -> b -> c -> a']);
   });
+});
+
+it('no two exported types of src have the same name', () => {
+  const names = files
+    .filter((file) => !file.includes('/generated/'))
+    .flatMap((file) =>
+      [...textOf(file).matchAll(/^export (?:type|interface|class) (\w+)/gm)].map(([, name]) => name!),
+    );
+  expect(names).toContain('Runtime');
+  expect(names.filter((name, i) => names.indexOf(name) !== i)).toEqual([]);
 });

@@ -16,21 +16,15 @@ const ADDONS = {
   'decoder.node': 'native/decoder',
 };
 
+/** Vitest's words for the tests that run on every release of Node and every platform. */
+export const PORTABLE = ['unit', 'native', 'mocked'].map((name) => `--project=${name}`);
+
 /** `command` starts the platform's Node, `words` go to vitest. */
 export function runSuite(name, { system, processor }, command, work, words) {
   const checkout = path.join(work, 'suite', 'onpolicy');
   copyCheckout(checkout, name);
   addPackages(checkout, system, processor);
-  const vitest = [
-    'node_modules/vitest/vitest.mjs',
-    'run',
-    '--project',
-    'unit',
-    '--project',
-    'native',
-    ...LIMITS,
-    ...words,
-  ];
+  const vitest = ['node_modules/vitest/vitest.mjs', 'run', ...PORTABLE, ...LIMITS, ...words];
   const run = system === 'win32' ? inside : outside;
   return run(command, checkout, vitest);
 }

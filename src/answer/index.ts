@@ -7,7 +7,7 @@ export { renderMessages } from './prompt.ts';
 export {
   classify,
   judgePairs,
-  type Scores,
+  type PairScores,
   scorePairs,
   toJudgeRequest,
   toRerankResponse,

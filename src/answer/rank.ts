@@ -22,7 +22,7 @@ import { toTokens } from './embed.ts';
 import { encodeWithin, JUDGE_TEMPLATE, pairEncoder, templateEncoder } from './pair-prompt.ts';
 
 /** A score for each pair. */
-export type Scores = {
+export type PairScores = {
   readonly scores: readonly number[];
   readonly tokens: number;
   readonly model: string;
@@ -39,7 +39,7 @@ export async function scorePairs(
   model: EmbeddingModel,
   request: ValidPairs,
   signal: AbortSignal | undefined,
-): Promise<Scores> {
+): Promise<PairScores> {
   return model.head === null
     ? await compareVectors(model, request, signal)
     : await scoreByHead(model, request, signal);
@@ -49,7 +49,7 @@ async function scoreByHead(
   model: EmbeddingModel,
   { pairs, instruction, use_activation, truncate_prompt_tokens }: ValidPairs,
   signal: AbortSignal | undefined,
-): Promise<Scores> {
+): Promise<PairScores> {
   const { name, head, contextSize, embeddings } = model;
   const { labels, hasSoftmax } = head!;
   if (labels.length > 1 && !hasSoftmax)
@@ -73,7 +73,7 @@ async function compareVectors(
   model: EmbeddingModel,
   { pairs, instruction, truncate_prompt_tokens }: ValidPairs,
   signal: AbortSignal | undefined,
-): Promise<Scores> {
+): Promise<PairScores> {
   if (instruction !== null)
     throw errorAt('instruction', 'UNSUPPORTED', `${model.name} returns embeddings: it takes no instruction`);
   const texts = new Map<string, GivenText>();
@@ -110,7 +110,7 @@ export async function judgePairs(
   { pairs, instruction, truncate_prompt_tokens }: ValidPairs,
   chat: ValidChatRequest,
   context: AnswerContext,
-): Promise<Scores> {
+): Promise<PairScores> {
   const { tokenizer, contextSize, name } = leased.model;
   const [yes, no] = await judgeTokens(tokenizer, name);
   const encode = templateEncoder(JUDGE_TEMPLATE, tokenizer, instruction);
@@ -172,7 +172,7 @@ export async function classify(
 /** The best documents first; those of an equal score in their order. */
 export function toRerankResponse(
   { model: asked, pairs, top, returnsDocuments }: ValidRerankRequest,
-  { scores, tokens, model }: Scores,
+  { scores, tokens, model }: PairScores,
   { traceId }: Asker,
 ): RerankResponse {
   const results = scores.map((relevance_score, index) => ({
@@ -192,7 +192,7 @@ export function toRerankResponse(
 /** A score for each pair, in order. */
 export function toScoreResponse(
   { model: asked }: ValidPairs,
-  { scores, tokens, model }: Scores,
+  { scores, tokens, model }: PairScores,
   { traceId }: Asker,
 ): ScoreResponse {
   const data = scores.map((score, index) => ({ index, object: 'score' as const, score }));

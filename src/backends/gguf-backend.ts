@@ -2,7 +2,7 @@
 import { knowingErrors, type NativeContext, type NativeModel, onDisk } from '../native/index.ts';
 import type { CacheType, RopeOptions } from '../protocol/index.ts';
 import type { Backend, DraftHead } from './backend.ts';
-import type { ContextLimits } from './model.ts';
+import type { ContextSettings } from './model.ts';
 import { finishEdits, hookedSamples } from './row-edits.ts';
 
 /** Measured at 1 to 16 rows: 4, 8, 12 take as long as 3, 7 and 11, or less. */
@@ -12,7 +12,7 @@ const CPU_ROW_TILE = 4;
 export function ggufBackend(
   model: NativeModel,
   context: NativeContext,
-  limits: ContextLimits,
+  limits: ContextSettings,
   how: { fusedAttention: boolean; cacheType: CacheType; rope: RopeOptions | null; usesGpu: boolean },
 ): Backend {
   const { fusedAttention, cacheType, rope, usesGpu } = how;

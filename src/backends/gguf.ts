@@ -23,7 +23,7 @@ import { ggufBackend } from './gguf-backend.ts';
 import { describeGguf } from './gguf-headers.ts';
 import { createTokenizer } from './gguf-tokenizer.ts';
 import { estimateMemory, kvBytesPerToken, type ModelShape, stateFacts, weightBytes } from './memory.ts';
-import type { ContextLimits, LoadedModel, ScoreHead } from './model.ts';
+import type { ContextSettings, LoadedModel, ScoreHead } from './model.ts';
 import { fitsOwnAttention } from './own-attention.ts';
 
 const SINGLE_THREAD_PARAMETERS = 10_000_000;
@@ -95,7 +95,7 @@ function ggufModel(native: NativeModel, shape: ModelShape, options: GgufOptions)
   const files = [file];
   let vocabulary: Promise<Vocabulary> | null = null;
 
-  function contextOptions(limits: ContextLimits): ContextOptions {
+  function contextOptions(limits: ContextSettings): ContextOptions {
     const { cache: bytes } = estimateMemory(shape, limits, { cacheType, fusedAttention });
     if (bytes > os.totalmem())
       throw errorAt(
@@ -174,7 +174,7 @@ function ggufModel(native: NativeModel, shape: ModelShape, options: GgufOptions)
     },
 
     /** Makes a context on this model. Fails with `OUT_OF_MEMORY` when its cache cannot fit. */
-    async createBackend(limits: ContextLimits): Promise<Backend> {
+    async createBackend(limits: ContextSettings): Promise<Backend> {
       const context = await loadAddon().createContext(native, contextOptions(limits));
       return ggufBackend(native, context, limits, { fusedAttention, cacheType, rope, usesGpu: onGpu });
     },
@@ -194,7 +194,7 @@ function ggufModel(native: NativeModel, shape: ModelShape, options: GgufOptions)
      * Fails with `OUT_OF_MEMORY` when its cache cannot fit.
      */
     async createDraftModel(
-      limits: ContextLimits,
+      limits: ContextSettings,
       task: { readonly sampledTokens: number; readonly longest: number },
     ): Promise<Handle> {
       return await loadAddon().createDraftModel(native, { ...contextOptions(limits), ...task });

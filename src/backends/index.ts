@@ -29,7 +29,7 @@ export {
   toBase,
   toShape,
 } from './memory.ts';
-export type { ContextLimits, ExpertFacts, LoadedModel, ScoreHead } from './model.ts';
+export type { ContextSettings, ExpertFacts, LoadedModel, ScoreHead } from './model.ts';
 export {
   describeOnnx,
   describeOnnxEmbedding,

@@ -4,7 +4,7 @@ import { type BaseModel, deltaNetHeads } from '../lora/index.ts';
 import type { CacheType } from '../protocol/index.ts';
 import { PASS_TOKENS } from './backend.ts';
 import { headMemories, type LayerMemory, layerMemories, slidingWindow } from './layer-memory.ts';
-import type { ContextLimits, ExpertFacts, StateFacts } from './model.ts';
+import type { ContextSettings, ExpertFacts, StateFacts } from './model.ts';
 import { numbersPerRow } from './step-memory.ts';
 
 /** Bytes of one number in the cache. */
@@ -195,7 +195,7 @@ export function kvBytesPerToken({ layers }: ModelShape, type: CacheType): number
 /** Bytes of the KV cache of a context, and of the states of its sequences: of each layer. */
 function layerCacheBytes(
   shape: Pick<ModelShape, 'layers' | 'slidingWindow'>,
-  limits: ContextLimits,
+  limits: ContextSettings,
   { cacheType, fusedAttention }: CacheKind,
 ): number[] {
   const { isKvUnified, kvTokens, slotCount, isWindowCacheFull, rollbackTokens = 0 } = limits;
@@ -232,7 +232,7 @@ const TAKE_BACK = new Set([
 ]);
 
 /** Rows that the engine computes in one pass at most. */
-function rowsOf({ batchTokens, wholeRows = 0 }: ContextLimits): number {
+function rowsOf({ batchTokens, wholeRows = 0 }: ContextSettings): number {
   return Math.max(Math.min(batchTokens, PASS_TOKENS), wholeRows);
 }
 
@@ -240,7 +240,7 @@ function rowsOf({ batchTokens, wholeRows = 0 }: ContextLimits): number {
  * What a model will take. Weights and cache are exact for usual architectures; what a step computes with follows the largest
  * of the engine's intermediate results, and is off by a quarter at most on the models of test/backends/memory.native.test.ts.
  */
-export function estimateMemory(shape: ModelShape, limits: ContextLimits, kind: CacheKind): MemoryEstimate {
+export function estimateMemory(shape: ModelShape, limits: ContextSettings, kind: CacheKind): MemoryEstimate {
   const { headLayers } = shape;
   const trunk = estimateContext(shape, limits, kind);
   if (!limits.hasDraftHead || headLayers.length === 0) return trunk;
@@ -248,7 +248,7 @@ export function estimateMemory(shape: ModelShape, limits: ContextLimits, kind: C
   return { ...trunk, cache: trunk.cache + head.cache, compute: trunk.compute + head.compute };
 }
 
-function estimateContext(shape: ModelShape, limits: ContextLimits, kind: CacheKind): MemoryEstimate {
+function estimateContext(shape: ModelShape, limits: ContextSettings, kind: CacheKind): MemoryEstimate {
   const { fusedAttention } = kind;
   const { vocabSize, embeddingSize, heads, keySize, slidingWindow, layers } = shape;
   const rows = rowsOf(limits);

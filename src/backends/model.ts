@@ -6,7 +6,7 @@ import type { Tokenizer } from '../tokenizer/index.ts';
 import type { Backend } from './backend.ts';
 
 /** Limits of a backend. */
-export type ContextLimits = NativeLimits & {
+export type ContextSettings = NativeLimits & {
   /** Bytes that checkpoints may take, see {@link Backend.saveCheckpoint}. Default: none. */
   readonly checkpointBytes?: number;
 };
@@ -70,7 +70,7 @@ export interface LoadedModel {
   readonly supportsUnifiedKv: boolean;
   /** Whether a unified KV cache is the faster one: its attention reads the cells of one sequence, and those that several share once. */
   readonly prefersUnifiedKv: boolean;
-  /** Whether it has layers with a sliding window, whose KV cache may be small, see {@link ContextLimits.isWindowCacheFull}. */
+  /** Whether it has layers with a sliding window, whose KV cache may be small, see {@link ContextSettings.isWindowCacheFull}. */
   readonly supportsSmallWindow: boolean;
   /** Kernels that run its matmuls. */
   readonly kernels: Kernels;
@@ -81,6 +81,6 @@ export interface LoadedModel {
   /** Opens what it sees with, if that is a part of the model; null: it is not. `notice` gets a line about what takes long. */
   openVision?(notice: (line: string) => void): Promise<NativeProjector | null>;
   /** Makes the backend. Fails with `OUT_OF_MEMORY` when its cache cannot fit. */
-  createBackend(limits: ContextLimits): Promise<Backend>;
+  createBackend(limits: ContextSettings): Promise<Backend>;
   close(): void | Promise<void>;
 }

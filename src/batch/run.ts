@@ -18,7 +18,7 @@ import { type Journal, openJournal, type RunFacts, type RunFiles } from './journ
 import { Lines } from './lines.ts';
 import { type FaultyRow, hashOf, type Row, toRow } from './row.ts';
 import { HashSet } from './row-hashes.ts';
-import { openSource, type Source } from './source.ts';
+import { openSource, type RowSource } from './source.ts';
 import { type Tokens, Totals, tokensOf } from './totals.ts';
 import type { AnswerRow } from './urls.ts';
 import { inWindows } from './window.ts';
@@ -90,7 +90,7 @@ export function createRun(input: RunInput): Run {
     }
   }
 
-  async function runOver(source: Source): Promise<void> {
+  async function runOver(source: RowSource): Promise<void> {
     const files = filesOf(options);
     const journal = files ? await openJournal(files, factsOf(input, source), options.resume) : null;
     totals.totalBytes = source.bytes;
@@ -118,7 +118,7 @@ export function createRun(input: RunInput): Run {
 
   /** Rows that have no line yet, as many at once as were read. */
   async function* rowsOf(
-    { items }: Source,
+    { items }: RowSource,
     journal: Journal | null,
   ): AsyncGenerator<readonly (Row | FaultyRow)[]> {
     let last = 0;
@@ -278,7 +278,7 @@ function filesOf({ output, errors, resume }: Complete['BatchOptions']): RunFiles
 }
 
 /** What a resumed run must have in common with the first one. */
-function factsOf({ options, defaultModel }: RunInput, { bytes }: Source): RunFacts {
+function factsOf({ options, defaultModel }: RunInput, { bytes }: RowSource): RunFacts {
   const { model, seed, url, order } = options;
   return { 'length of the input': bytes, model: model ?? defaultModel, seed, url, order };
 }

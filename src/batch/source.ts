@@ -24,7 +24,7 @@ export type SourceItem = {
 };
 
 /** Rows in their order. */
-export type Source = {
+export type RowSource = {
   /** Bytes of all rows; null: not known before the end. */
   readonly bytes: number | null;
   readonly items: AsyncIterator<readonly SourceItem[]>;
@@ -34,7 +34,7 @@ export type Source = {
  * Opens the rows of a batch.
  * @throws OnpolicyError `INVALID_REQUEST` for what has no rows, `STORE_FAILED` for a file that cannot be read
  */
-export async function openSource(source: BatchSource): Promise<Source> {
+export async function openSource(source: BatchSource): Promise<RowSource> {
   if (typeof source === 'string') {
     const found = await fs.stat(source).catch((cause: unknown) => {
       throw storeFailed(`cannot read the input ${source}`, cause);

@@ -5,7 +5,7 @@
 import { PrefixCache } from './prefix-cache.ts';
 
 /** A checkpoint behind the first `length` tokens of a prompt. */
-export type Checkpoint = { readonly number: number; readonly length: number };
+export type StateCheckpoint = { readonly number: number; readonly length: number };
 
 /** Fewer tokens than this are computed again rather than kept. */
 export const MIN_CHECKPOINT_TOKENS = 32;
@@ -13,7 +13,7 @@ export const MIN_CHECKPOINT_TOKENS = 32;
 type Kept = { readonly key: string; readonly tokens: Int32Array; readonly bytes: number };
 
 /** The checkpoints of one context. */
-export class Checkpoints {
+export class StateCheckpoints {
   readonly #limit: number;
   readonly #tree = new PrefixCache();
   readonly #kept = new Map<number, Kept>(); // by number, least recently used first
@@ -39,7 +39,7 @@ export class Checkpoints {
   }
 
   /** The one behind the most of these tokens, or null. */
-  find(key: string, tokens: Int32Array): Checkpoint | null {
+  find(key: string, tokens: Int32Array): StateCheckpoint | null {
     const number = this.#tree.ends(key, tokens).at(-1);
     return number === undefined ? null : { number, length: this.#tree.lengthOf(number) };
   }

@@ -2,10 +2,10 @@
 import type { Sequence } from './sequence.ts';
 
 /** What the order depends on. */
-export type Place = Pick<Sequence, 'group' | 'index' | 'order'>;
+export type QueuePosition = Pick<Sequence, 'group' | 'index' | 'order'>;
 
 /** Whether a sequence is of the background. */
-export function isBackground({ group }: Pick<Place, 'group'>): boolean {
+export function isBackground({ group }: Pick<QueuePosition, 'group'>): boolean {
   return group.background ?? false;
 }
 
@@ -30,7 +30,7 @@ export class SequenceOrder {
   }
 
   /** The index of the first sequence that is not before this one, or with `isAfter` of the first that is behind it. */
-  place(list: readonly Sequence[], sequence: Place, isAfter = false): number {
+  place(list: readonly Sequence[], sequence: QueuePosition, isAfter = false): number {
     let low = 0;
     let high = list.length;
     while (low < high) {
@@ -42,7 +42,7 @@ export class SequenceOrder {
     return low;
   }
 
-  #compare(a: Place, b: Place): number {
+  #compare(a: QueuePosition, b: QueuePosition): number {
     const byGround = Number(isBackground(a)) - Number(isBackground(b));
     const byPriority = this.#byPriority ? a.group.priority - b.group.priority : 0;
     return (

@@ -1,6 +1,6 @@
 /** The slots of the KV cache -> which are free, run or are cached, their cells, and the edits that the next step must make first. */
 import { type BackendLimits, MEMORY_COPY, MEMORY_FORGET, MEMORY_REMOVE } from '../backends/index.ts';
-import { Checkpoints } from './checkpoints.ts';
+import { StateCheckpoints } from './checkpoints.ts';
 import { KvLedger } from './kv-ledger.ts';
 import type { MediaLayout } from './media-layout.ts';
 import { PrefixCache } from './prefix-cache.ts';
@@ -36,7 +36,7 @@ export class SlotCells {
   protected readonly prefixCache: boolean;
   /** Whether no cache can be cut at just any place. */
   protected readonly hasState: boolean;
-  protected readonly checkpoints: Checkpoints;
+  protected readonly checkpoints: StateCheckpoints;
   protected readonly ledger: KvLedger;
   protected readonly tree = new PrefixCache();
   protected readonly running = new Map<number, Sequence>(); // by slot
@@ -51,7 +51,7 @@ export class SlotCells {
     this.limits = limits;
     this.prefixCache = prefixCache;
     this.hasState = limits.rollbackTokens !== Infinity;
-    this.checkpoints = new Checkpoints(checkpointBytes);
+    this.checkpoints = new StateCheckpoints(checkpointBytes);
     this.ledger = new KvLedger(limits.kvTokens, limits.slotCount, limits.isKvUnified);
     this.spare = movesPieces && canMovePieces(limits) ? limits.slotCount - 1 : -1;
     for (let slot = 0; slot < limits.slotCount; slot++) if (slot !== this.spare) this.#free.add(slot);

@@ -6,7 +6,7 @@ import type { ModelOptions } from '../protocol/index.ts';
 const DEFAULT_KV_BYTES = 2 ** 32;
 const MAX_DEFAULT_POOL = 32_768;
 
-export type ModelFacts = Pick<
+export type CacheFacts = Pick<
   LoadedModel,
   | 'contextLength'
   | 'kvBytesPerToken'
@@ -33,7 +33,7 @@ const CHECKPOINT_BYTES = 2 ** 28;
  * sequences take `running` of them, the others hold prefixes.
  */
 export function stateLayout(
-  { stateBytes, takesBack, checkpointSize }: ModelFacts['state'],
+  { stateBytes, takesBack, checkpointSize }: CacheFacts['state'],
   slotCount: number,
   { rollbackTokens, checkpointBytes }: Pick<ModelOptions, 'rollbackTokens' | 'checkpointBytes'>,
 ): { slotCount: number; rollbackTokens: number; checkpointBytes: number } {
@@ -59,7 +59,7 @@ export function stateLayout(
  * or if they have to be shared; else a non-unified one, whose attention reads no other sequence's cells.
  */
 export function cacheLayout(
-  model: ModelFacts,
+  model: CacheFacts,
   contextSize: number,
   slotCount: number,
   kvTokens: number | null,

@@ -1,8 +1,8 @@
 /** A model's facts and options -> the limits of its context: tokens, slots, rows of logits, threads. */
-import { type ContextLimits, PASS_TOKENS } from '../backends/index.ts';
+import { type ContextSettings, PASS_TOKENS } from '../backends/index.ts';
 import { defaultThreads } from '../native/index.ts';
 import type { ModelOptions } from '../protocol/index.ts';
-import { cacheLayout, type ModelFacts, ownCells, stateLayout } from './cache-layout.ts';
+import { type CacheFacts, cacheLayout, ownCells, stateLayout } from './cache-layout.ts';
 import { limitsOf, type ServingOptions } from './serving-options.ts';
 
 const DEFAULT_CONTEXT_SIZE = 8192;
@@ -27,9 +27,9 @@ export function contextSizeOf(options: ModelOptions, serving: ServingOptions, co
 export function contextLimits(
   options: ModelOptions,
   serving: ServingOptions,
-  model: ModelFacts,
+  model: CacheFacts,
   vocabSize: number,
-): ContextLimits {
+): ContextSettings {
   const { maxSequences, kvTokens, maxBatchTokens, threads } = limitsOf(options, serving);
   const contextSize = contextSizeOf(options, serving, model.contextLength);
   const isSmall = options.slidingWindow === 'window' && model.supportsSmallWindow;
@@ -38,7 +38,7 @@ export function contextLimits(
     model.supportsSmallWindow && !isSmall && maxSequences <= MOST_KEPT && maxBatchTokens <= PASS_TOKENS;
   const most = Math.min(isKept ? MOST_KEPT : MAX_SLOTS, maxSequences + prefixSlots);
   const state = stateLayout(isKept ? { ...model.state, checkpointSize: 0 } : model.state, most, options);
-  const layout = (): Pick<ContextLimits, 'kvTokens' | 'isKvUnified' | 'isWindowCacheFull'> => {
+  const layout = (): Pick<ContextSettings, 'kvTokens' | 'isKvUnified' | 'isWindowCacheFull'> => {
     if (serving.deterministic) return ownCells(contextSize, state.slotCount, kvTokens, 'deterministic');
     if (!isSmall) return cacheLayout(model, contextSize, state.slotCount, kvTokens);
     const own = ownCells(contextSize, state.slotCount, kvTokens, 'slidingWindow: window');

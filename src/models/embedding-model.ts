@@ -1,6 +1,6 @@
 /** A model of embeddings or scores: its limits, what it needs of memory, and the model with its queue. */
 import {
-  type ContextLimits,
+  type ContextSettings,
   describeOnnxEmbedding,
   estimateMemory,
   type GgufModel,
@@ -89,7 +89,7 @@ export function estimateEmbedding(
   { batchTokens, isLast }: EmbeddingPlan,
   fusedAttention: boolean,
 ): MemoryEstimate {
-  const limits: ContextLimits = {
+  const limits: ContextSettings = {
     kvTokens: batchTokens,
     isKvUnified: true,
     batchTokens: isLast ? PACKED_TOKENS : batchTokens,

@@ -32,7 +32,7 @@ import {
 import type { CacheType, ModelOptions } from '../protocol/index.ts';
 import { AdapterFiles } from './adapter-files.ts';
 import { type AdapterContext, Adapters } from './adapters.ts';
-import type { ModelFacts } from './cache-layout.ts';
+import type { CacheFacts } from './cache-layout.ts';
 import { contextLimits, contextSizeOf } from './context-limits.ts';
 import { requireDeterministic } from './deterministic.ts';
 import {
@@ -109,7 +109,7 @@ export async function planLoad(
   const { fusedAttention = true, rope = null } = given;
   const cacheType = cacheTypeOf(given) ?? (shape.isF32 ? 'f32' : 'f16');
   requireCache(shape, cacheType);
-  const facts: ModelFacts = {
+  const facts: CacheFacts = {
     contextLength: scaledContext(shape.contextLength, rope),
     kvBytesPerToken: kvBytesPerToken(shape, cacheType),
     supportsNonUnifiedKv: shape.slidingWindow === 0 && !shape.isRecurrent,

@@ -12,7 +12,7 @@ import {
 import type { LossPool } from './loss-pool.ts';
 import { rowGradient } from './row-gradient.ts';
 import { completeSettings, needsReference, resolveSettings, type TrainingSettings } from './settings.ts';
-import type { RowLoss, Scores } from './steps.ts';
+import type { ForwardScores, RowLoss } from './steps.ts';
 
 type LossName = NonNullable<RunDataRequest['loss_fn']>;
 type ColumnName = keyof Datum['loss_fn_inputs'];
@@ -36,7 +36,7 @@ export type DataPlan = {
   /** Shape of each datum's targets: its length, and how many there are for a position if these are several. */
   readonly shapes: readonly (readonly number[])[];
   /** The loss of a row, and its gradient. */
-  readonly lossOf: (row: DataRow, scores: Scores) => RowLoss | Promise<RowLoss>;
+  readonly lossOf: (row: DataRow, scores: ForwardScores) => RowLoss | Promise<RowLoss>;
 };
 
 type Sequence = {
@@ -274,7 +274,7 @@ function columnOf(
 }
 
 /** The sum of -weight x log-probability. */
-function crossEntropy(row: DataRow, sequences: readonly Sequence[], { logprobs }: Scores): RowLoss {
+function crossEntropy(row: DataRow, sequences: readonly Sequence[], { logprobs }: ForwardScores): RowLoss {
   const weights = columnOf(row, sequences, 'weights', 1);
   let loss = 0;
   for (const [i, weight] of weights.entries()) if (weight !== 0) loss -= weight * logprobs[i]!;
@@ -285,7 +285,7 @@ function crossEntropy(row: DataRow, sequences: readonly Sequence[], { logprobs }
 function policyGradient(
   row: DataRow,
   sequences: readonly Sequence[],
-  { logprobs, entropies }: Scores,
+  { logprobs, entropies }: ForwardScores,
   settings: TrainingSettings,
   divisor: { readonly tokens: number; readonly data: number },
   lossPool: LossPool,

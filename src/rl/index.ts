@@ -9,7 +9,7 @@ export { onTrainer } from './policy-steps.ts';
 export * from './public.ts';
 export { acceptsTexts, completeSettings, type TrainingSettings } from './settings.ts';
 export type { SftExample, SftRequest } from './sft.ts';
-export { addGradient, type JobEvent, type Scores, stepIfFinite } from './steps.ts';
+export { addGradient, type ForwardScores, type JobEvent, stepIfFinite } from './steps.ts';
 export { diverged, sft, type TrainResult, type TrainTools, train } from './train.ts';
 export { trainingBytes } from './trainer.ts';
 export { conversationsOf, idsFromLogprobs, isChoice, type TrajectoryChoice } from './trajectory.ts';

@@ -6,7 +6,7 @@ import type { TrainingSettings } from './settings.ts';
 const EPSILON = 1e-6;
 
 /** One packed row, checked and complete. */
-export type Row = {
+export type LossRow = {
   readonly count: number;
   readonly fresh: Float64Array; // (tokens) new log-probabilities
   readonly old: Float64Array; // (tokens) new ones where unknown
@@ -27,7 +27,7 @@ export type Row = {
 };
 
 /** Checks columns, fills unknown old log-probabilities, and makes masked tokens weigh nothing. */
-export function readRow(inputs: PolicyLossInputs, settings: TrainingSettings): Row {
+export function readRow(inputs: PolicyLossInputs, settings: TrainingSettings): LossRow {
   const fresh = readColumn('new_logprobs', inputs.new_logprobs);
   const count = fresh.length;
   const read = (name: keyof PolicyLossInputs): Float64Array => readColumn(name, inputs[name], count);
@@ -84,7 +84,7 @@ export function readRow(inputs: PolicyLossInputs, settings: TrainingSettings): R
 }
 
 /** Over trained tokens. */
-export function maskedMean(row: Row, values: Float64Array): number {
+export function maskedMean(row: LossRow, values: Float64Array): number {
   let sum = 0;
   for (let i = 0; i < row.count; i++) if (row.mask[i]) sum += values[i]!;
   return sum / row.divisor;

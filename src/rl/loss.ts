@@ -1,6 +1,6 @@
 /** Log-probabilities, advantages and weights of one packed row -> the policy loss and its gradient per token. Pure, float64. */
 import { checkArguments, type PolicyLossInputs } from '../protocol/index.ts';
-import { maskedMean, type Row, readRow } from './loss-row.ts';
+import { type LossRow, maskedMean, readRow } from './loss-row.ts';
 import { gainOf } from './objectives.ts';
 import { type ExperimentalConfig, resolveSettings, type TrainingSettings } from './settings.ts';
 import { tokenScales } from './token-scales.ts';
@@ -62,7 +62,7 @@ function geometricMean(r: number, q: number, logR: number, logQ: number): number
   return mean > 0 && mean < Number.POSITIVE_INFINITY ? mean : Math.exp(logR / 2 + logQ / 2);
 }
 
-function importanceRatios(row: Row, level: TrainingSettings['importance_sampling_level']): Ratios {
+function importanceRatios(row: LossRow, level: TrainingSettings['importance_sampling_level']): Ratios {
   const differences = row.fresh.map((logprob, i) => logprob - row.old[i]!);
   const means = new Float64Array(row.sequenceLengths.length);
   for (let i = 0; i < row.count; i++) if (row.mask[i]) means[row.sequenceOf[i]!]! += differences[i]!;
@@ -92,7 +92,7 @@ function importanceRatios(row: Row, level: TrainingSettings['importance_sampling
 const LARGEST_LOG_RATIO = 20;
 
 /** The sum of weighted token losses, and its derivatives by each token's ratio and directly by its log-probability. */
-function surrogate(row: Row, ratios: Float64Array, settings: TrainingSettings) {
+function surrogate(row: LossRow, ratios: Float64Array, settings: TrainingSettings) {
   const low = 1 - settings.epsilon;
   const high = 1 + settings.epsilon_high;
   const cap = largestRatio(settings);
@@ -141,14 +141,14 @@ function largestRatio(settings: TrainingSettings): number {
 }
 
 /** What the entropy of a token adds to its advantage, held constant (arXiv:2506.14758). */
-function entropyBonus(row: Row, i: number, settings: TrainingSettings): number {
+function entropyBonus(row: LossRow, i: number, settings: TrainingSettings): number {
   const { entropy_advantage_coef: coefficient, entropy_advantage_kappa: kappa } = settings;
   if (coefficient === 0) return 0;
   return Math.min(coefficient * row.entropies![i]!, Math.abs(row.advantages[i]!) / kappa);
 }
 
 /** The k3 estimate of a token's divergence from the reference, and its derivative by the log-probability. */
-function divergenceOf(row: Row, i: number, { kl_loss_unbiased }: TrainingSettings) {
+function divergenceOf(row: LossRow, i: number, { kl_loss_unbiased }: TrainingSettings) {
   const gap = row.reference![i]! - row.fresh[i]!;
   if (!kl_loss_unbiased) return { value: Math.exp(gap) - gap - 1, slope: 1 - Math.exp(gap) };
   const difference = row.fresh[i]! - row.old[i]!;
@@ -162,7 +162,7 @@ function divergenceOf(row: Row, i: number, { kl_loss_unbiased }: TrainingSetting
 
 /** Carries the derivatives by the ratios back to the log-probabilities: a sequence's ratio depends on all its tokens. */
 function backpropagate(
-  row: Row,
+  row: LossRow,
   ratios: Ratios,
   gradRatio: Float64Array,
   gradDirect: Float64Array,
@@ -189,7 +189,7 @@ function backpropagate(
   });
 }
 
-function clipFraction(row: Row, ratios: Float64Array, settings: TrainingSettings): number {
+function clipFraction(row: LossRow, ratios: Float64Array, settings: TrainingSettings): number {
   const cap = settings.max_negative_advantage_importance_sampling_weight ?? Number.POSITIVE_INFINITY;
   let outside = 0;
   for (let i = 0; i < row.count; i++) {
@@ -200,7 +200,7 @@ function clipFraction(row: Row, ratios: Float64Array, settings: TrainingSettings
 }
 
 /** Pearson correlation of the probabilities, over tokens where both are known. */
-function correlation(row: Row): number | null {
+function correlation(row: LossRow): number | null {
   const isKnown = (i: number) => row.isOldKnown[i] && !Number.isNaN(row.fresh[i]);
   let [count, sumOld, sumNew] = [0, 0, 0];
   for (let i = 0; i < row.count; i++) {
@@ -223,14 +223,14 @@ function correlation(row: Row): number | null {
   return Number.isFinite(result) ? result : null;
 }
 
-function meanReferenceGap(row: Row): number {
+function meanReferenceGap(row: LossRow): number {
   return maskedMean(
     row,
     row.fresh.map((logprob, i) => logprob - row.reference![i]!),
   );
 }
 
-function k3(row: Row): number {
+function k3(row: LossRow): number {
   let sum = 0;
   for (let i = 0; i < row.count; i++) {
     if (row.weights[i] === 0) continue; // masked, too

@@ -27,7 +27,7 @@ export type StepTools = {
 };
 
 /** What a forward pass gives. */
-export type Scores = Awaited<ReturnType<Trainer['forward']>>;
+export type ForwardScores = Awaited<ReturnType<Trainer['forward']>>;
 
 /** The loss of a row, and its gradient. */
 export type RowLoss = {
@@ -39,7 +39,7 @@ export type RowLoss = {
 /** One optimizer step over some rows. */
 export type PlannedStep = {
   readonly rows: readonly PackedRow[];
-  readonly lossOf: (scores: Scores, row: number) => RowLoss | Promise<RowLoss>;
+  readonly lossOf: (scores: ForwardScores, row: number) => RowLoss | Promise<RowLoss>;
   readonly options: StepOptions;
 };
 
@@ -47,8 +47,8 @@ export type PlannedStep = {
 export async function addGradient(
   trainer: Trainer,
   row: PackedRow,
-  lossOf: (scores: Scores) => RowLoss | Promise<RowLoss>,
-): Promise<RowLoss & Scores & { readonly areFinite: boolean }> {
+  lossOf: (scores: ForwardScores) => RowLoss | Promise<RowLoss>,
+): Promise<RowLoss & ForwardScores & { readonly areFinite: boolean }> {
   const scores = await trainer.forward(row);
   const loss = await lossOf(scores);
   const areFinite = Number.isFinite(loss.loss) && loss.gradient.every(Number.isFinite);

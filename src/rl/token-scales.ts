@@ -1,9 +1,9 @@
 /** A row and the settings -> what each token's loss is multiplied by, held constant: its weight, corrections for the sampler, masks. Pure. */
-import type { Row } from './loss-row.ts';
+import type { LossRow } from './loss-row.ts';
 import type { TrainingSettings } from './settings.ts';
 
 /** (tokens) 0: the token counts nothing. */
-export function tokenScales(row: Row, settings: TrainingSettings): Float64Array {
+export function tokenScales(row: LossRow, settings: TrainingSettings): Float64Array {
   const scales = row.weights.map((weight, i) => weight * truncation(row, i, settings));
   if (settings.sampler_correction) correctSampler(scales, row, settings);
   if (settings.off_policy_mask_threshold !== null)
@@ -15,14 +15,14 @@ export function tokenScales(row: Row, settings: TrainingSettings): Float64Array 
 }
 
 /** How far the trainer's own old probabilities may lift the sampler's: a factor of at most the setting. */
-function truncation(row: Row, i: number, settings: TrainingSettings): number {
+function truncation(row: LossRow, i: number, settings: TrainingSettings): number {
   const most = settings.truncated_importance_sampling;
   if (most === null || !row.original || Number.isNaN(row.original[i]!)) return 1;
   return Math.min(Math.exp(row.old[i]! - row.original[i]!), most);
 }
 
 /** Tokens as IcePop masks them, sequences as TRL and verl mask and cap them; a token that the sampler does not know counts as its own. */
-function correctSampler(scales: Float64Array, row: Row, settings: TrainingSettings): void {
+function correctSampler(scales: Float64Array, row: LossRow, settings: TrainingSettings): void {
   const { sampler_correction: kind, sampler_correction_min: least, sampler_correction_max: most } = settings;
   const differences = row.old.map((logprob, i) => logprob - row.sampled[i]!);
   const isMean = kind === 'sequence_mean_mask' || kind === 'sequence_mean_cap';
@@ -38,7 +38,7 @@ function correctSampler(scales: Float64Array, row: Row, settings: TrainingSettin
 }
 
 /** DeepSeek-V3.2: bad answers that the policy would hardly give any more. */
-function maskFarAnswers(scales: Float64Array, row: Row, threshold: number): void {
+function maskFarAnswers(scales: Float64Array, row: LossRow, threshold: number): void {
   const sums = sequenceSums(
     row,
     row.sampled.map((logprob, i) => logprob - row.fresh[i]!),
@@ -50,7 +50,7 @@ function maskFarAnswers(scales: Float64Array, row: Row, threshold: number): void
 }
 
 /** DPPO (arXiv:2602.04879) by total variation, as prime-rl masks: tokens that a step would move further out of the trust region. */
-function maskFarTokens(scales: Float64Array, row: Row, settings: TrainingSettings): void {
+function maskFarTokens(scales: Float64Array, row: LossRow, settings: TrainingSettings): void {
   const low = settings.dppo_mask_low ?? Number.POSITIVE_INFINITY;
   const high = settings.dppo_mask_high ?? Number.POSITIVE_INFINITY;
   for (let i = 0; i < row.count; i++) {
@@ -60,7 +60,7 @@ function maskFarTokens(scales: Float64Array, row: Row, settings: TrainingSetting
 }
 
 /** Keeps the tokens with the highest entropy (arXiv:2506.01939): those from a quantile up, as in TRL. */
-function maskSureTokens(scales: Float64Array, row: Row, share: number): void {
+function maskSureTokens(scales: Float64Array, row: LossRow, share: number): void {
   const sorted = row.entropies!.filter((_, i) => row.mask[i]).sort();
   if (sorted.length === 0) return;
   const place = (1 - share) * (sorted.length - 1);
@@ -71,7 +71,7 @@ function maskSureTokens(scales: Float64Array, row: Row, share: number): void {
 }
 
 /** (sequences) over trained tokens. */
-function sequenceSums(row: Row, values: Float64Array): Float64Array {
+function sequenceSums(row: LossRow, values: Float64Array): Float64Array {
   const sums = new Float64Array(row.sequenceLengths.length);
   for (let i = 0; i < row.count; i++) if (row.mask[i]) sums[row.sequenceOf[i]!]! += values[i]!;
   return sums;

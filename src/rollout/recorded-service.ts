@@ -17,7 +17,7 @@ import type { CallOptions, ChatAnswer, Completions, InnerService, TextAnswer } f
 import { ChunkJoiner, type Exchange, textChunk, wholeChunk } from './exchange.ts';
 
 /** One request's place in the recording. */
-export type Place = {
+export type RecordedRequest = {
   /** For a request that has none. */
   readonly seed: number | null;
   /** Takes what reads the answer, as far as it came. */
@@ -31,7 +31,7 @@ export type RecordedServiceOptions = {
   /** Whether chats keep the experts of their tokens, whether they ask for them or not. */
   readonly routedExperts: boolean;
   /** Called when a request begins; throws when the recording has ended. */
-  readonly begin: () => Place;
+  readonly begin: () => RecordedRequest;
   /** Ends running requests. */
   readonly signal: AbortSignal;
 };
@@ -143,7 +143,7 @@ function askedOf(
 }
 
 /** An answer whose reading is recorded from now on. */
-function reported<T>(answer: T, { report }: Place, read: () => readonly Exchange[]): T {
+function reported<T>(answer: T, { report }: RecordedRequest, read: () => readonly Exchange[]): T {
   report(read);
   return answer;
 }

@@ -13,7 +13,7 @@ import { getSlice } from './python/slices.ts';
 import type { Applied } from './python/table.ts';
 import { Dict, isList, type Keywords, Tuple, textOf, Undefined, type Value } from './python/values.ts';
 import type { Arguments, Expression, NodeOf } from './syntax/nodes.ts';
-import type { Place, Scope } from './syntax/scope.ts';
+import type { Scope, SlotReference } from './syntax/scope.ts';
 
 export type Evaluate = (frame: Frame) => Value;
 
@@ -31,8 +31,8 @@ function charge(state: RenderState, subject: Value): void {
 }
 
 /** Reads a variable: undefined if it has no value. */
-export function reader(places: readonly Place[]): (frame: Frame) => Value | undefined {
-  const [{ slot, hops }] = places as [Place, ...Place[]];
+export function reader(places: readonly SlotReference[]): (frame: Frame) => Value | undefined {
+  const [{ slot, hops }] = places as [SlotReference, ...SlotReference[]];
   if (places.length === 1 && hops === 0) return (frame) => frame.slots[slot];
   return (frame) => {
     for (const { slot, hops } of places) {

@@ -3,7 +3,7 @@ import { type Evaluate, ExpressionCompiler, reader } from './compile-expression.
 import { BREAK, CONTINUE, DONE, type Ending, Frame } from './frame.ts';
 import { GLOBALS } from './library/library.ts';
 import { iterate, unpack } from './python/iterate.ts';
-import { type LoopBody, LoopContext, Macro } from './python/macros.ts';
+import { type LoopBody, Macro, PyLoop } from './python/macros.ts';
 import { Namespace } from './python/objects.ts';
 import { overBudget, PyError, syntaxError } from './python/py-error.ts';
 import type { RenderState } from './python/render-state.ts';
@@ -172,7 +172,7 @@ export class TemplateCompiler extends ExpressionCompiler {
         }
       else {
         const known = node.test === null ? source : null;
-        const loop = new LoopContext(state, items(frame, source), known, recurse, depth0);
+        const loop = new PyLoop(state, items(frame, source), known, recurse, depth0);
         while (loop.advance()) {
           frame.slots[loopSlot] = loop;
           assign(frame, loop.current!);

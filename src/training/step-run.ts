@@ -13,16 +13,16 @@ import {
   Averages,
   addGradient,
   type DataPlan,
+  type ForwardScores,
   type LossPool,
   onTrainer,
   planData,
-  type Scores,
   stepIfFinite,
   type Trainer,
   type TrainerState,
 } from '../rl/index.ts';
 import type { StepRunRecord } from '../store/index.ts';
-import type { Resident } from './trainers.ts';
+import type { ParkedState } from './trainers.ts';
 
 /** What a run works with. */
 export type StepRunTools = {
@@ -59,7 +59,7 @@ const GAP_MS = 30_000;
 const LAST_STATE = 'last';
 
 /** A run that is open. */
-export class StepRun implements Resident {
+export class StepRun implements ParkedState {
   readonly #tools: StepRunTools;
   readonly #stop = new AbortController();
   readonly #entries = new Map<string, Entry>();
@@ -243,7 +243,7 @@ export class StepRun implements Resident {
     let sum = 0;
     try {
       for (const row of plan.rows) {
-        const lossOf = (scores: Scores) => plan.lossOf(row, scores);
+        const lossOf = (scores: ForwardScores) => plan.lossOf(row, scores);
         const scores = isForward ? await trainer.forward(row.row, { gradients: false }) : null;
         const scored = scores
           ? { ...(await lossOf(scores)), ...scores, areFinite: true }

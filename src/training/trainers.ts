@@ -24,7 +24,7 @@ export function requireTrainableModel(base: RunningModel, field: string): void {
 }
 
 /** Whose state a trainer has between its uses. */
-export interface Resident {
+export interface ParkedState {
   /** Takes its state out of the trainer. */
   park(trainer: Trainer): Promise<void>;
   /** Puts its state into the trainer. */
@@ -37,7 +37,7 @@ const KEPT_FOR_MS = 300_000;
 type Kept = {
   readonly trainer: Promise<Trainer>;
   readonly settings: string;
-  resident: Resident | null;
+  resident: ParkedState | null;
   isInUse: boolean;
   closing: Promise<void> | null;
   timer: NodeJS.Timeout | undefined;
@@ -54,7 +54,7 @@ export class Trainers {
   async use<Result>(
     file: string,
     settings: TrainerSettings,
-    resident: Resident | null,
+    resident: ParkedState | null,
     work: (trainer: Trainer) => Promise<Result>,
   ): Promise<Result> {
     const wanted = JSON.stringify(settings);
@@ -87,7 +87,7 @@ export class Trainers {
   }
 
   /** Forgets the state of a resident that needs it no more. */
-  release(resident: Resident): void {
+  release(resident: ParkedState): void {
     for (const kept of this.#kept.values()) if (kept.resident === resident) kept.resident = null;
   }
 

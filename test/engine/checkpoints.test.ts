@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { Checkpoints } from '../../src/engine/checkpoints.ts';
+import { StateCheckpoints } from '../../src/engine/checkpoints.ts';
 
 /** A turn of a conversation: what it goes on from, and what becomes of it. */
 const turn = fc.record({
@@ -19,7 +19,7 @@ it('keeps the most recently used checkpoints that fit, and finds the longest one
   let dropped = 0;
   fc.assert(
     fc.property(fc.array(turn, { maxLength: 40 }), fc.integer({ min: 0, max: 100 }), (turns, limit) => {
-      const checkpoints = new Checkpoints(limit);
+      const checkpoints = new StateCheckpoints(limit);
       let kept: { number: number; key: string; tokens: number[]; bytes: number }[] = []; // oldest first
       for (const { key, tokens, bytes, isUsed, held } of turns) {
         const on = kept

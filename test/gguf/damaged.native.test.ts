@@ -11,8 +11,8 @@ const isBuilt = fs.existsSync(fileURLToPath(new URL('../../dist/index.js', impor
 it
   .skipIf(!isBuilt)
   .each([
-    ['text', 600, 0.1],
-    ['projector', 200, 0.1],
+    ['text', 300, 0.1],
+    ['projector', 100, 0.1],
     ['adapter', 200, 0.1],
     ['trainer', 100, 0.1],
     ['peft', 100, 0.1],

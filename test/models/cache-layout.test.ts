@@ -1,9 +1,9 @@
 /** Which cells sequences get, by what the model can do and how much fits. */
 import { expect, it } from 'vitest';
-import { cacheLayout, type ModelFacts, stateLayout } from '../../src/models/cache-layout.ts';
+import { type CacheFacts, cacheLayout, stateLayout } from '../../src/models/cache-layout.ts';
 
 const MIB = 2 ** 20;
-const MODEL: ModelFacts = {
+const MODEL: CacheFacts = {
   contextLength: 8192,
   kvBytesPerToken: MIB / 8,
   supportsNonUnifiedKv: true,
@@ -16,7 +16,7 @@ const MODEL: ModelFacts = {
 
 // 4 slots of 1,024 tokens.
 it.each<
-  [why: string, model: Partial<ModelFacts>, kvTokens: number | null, tokens: number, isKvUnified: boolean]
+  [why: string, model: Partial<CacheFacts>, kvTokens: number | null, tokens: number, isKvUnified: boolean]
 >([
   ['cells for each where all fit', {}, null, 4096, false],
   ['a pool of as many where that is faster', { prefersUnifiedKv: true }, null, 4096, true],
@@ -35,7 +35,7 @@ it.each<
   expect(cacheLayout({ ...MODEL, ...model }, 1024, 4, kvTokens)).toEqual({ kvTokens: tokens, isKvUnified });
 });
 
-it.each<[why: string, state: Partial<ModelFacts['state']>, slots: number, options: object, expected: object]>(
+it.each<[why: string, state: Partial<CacheFacts['state']>, slots: number, options: object, expected: object]>(
   [
     ['all slots without a state', {}, 80, {}, { slotCount: 80, rollbackTokens: 0, checkpointBytes: 0 }],
     [

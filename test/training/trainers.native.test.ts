@@ -2,7 +2,7 @@
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { type Resident, Trainers } from '../../src/training/trainers.ts';
+import { type ParkedState, Trainers } from '../../src/training/trainers.ts';
 
 const FILE = path.resolve(import.meta.dirname, '../../models/onpolicy-tiny.gguf');
 const KEPT_FOR_MS = 300_000;
@@ -13,7 +13,7 @@ afterEach(() => void vi.useRealTimers());
 
 it('a trainer whose state cannot be taken out is closed', async () => {
   const trainers = new Trainers();
-  const resident: Resident = {
+  const resident: ParkedState = {
     park: async () => {
       throw new Error('no memory for the state');
     },
@@ -33,7 +33,7 @@ it('a use waits for a trainer that is being closed, and has the state that was t
   const mayPark = new Promise<void>((resolve) => {
     letPark = resolve;
   });
-  const resident: Resident = {
+  const resident: ParkedState = {
     park: async () => {
       await mayPark;
       log.push('parked');

@@ -7,7 +7,7 @@ import type { HubOptions } from '../../protocol/index.ts';
 import { loadTransformers } from './packages.ts';
 
 /** A repository, or one graph in it: `hf:owner/name`, `hf:owner/name/onnx/model_q4.onnx`. */
-export type HubReference = { readonly repository: string; readonly graph: string };
+export type OnnxReference = { readonly repository: string; readonly graph: string };
 
 const DEFAULT_GRAPH = 'onnx/model.onnx';
 /** The decoder of a model that sees. */
@@ -28,7 +28,7 @@ const MAX_DATA_FILES = 100;
  * Reads an `hf:` reference; null when it does not look like one of ONNX: it names a graph, or a repository that has
  * "onnx" in its name.
  */
-export function parseHubReference(reference: string): HubReference | null {
+export function parseHubReference(reference: string): OnnxReference | null {
   const [owner, name, ...file] = reference.replace(/^hf:/, '').split('/');
   if (!owner || !name || name.includes(':')) return null;
   const graph = file.join('/');
@@ -38,7 +38,7 @@ export function parseHubReference(reference: string): HubReference | null {
 
 /** The path of a repository's graph, downloaded where the cache does not hold it. Fails with `NETWORK_FAILED` or `ABORTED`. */
 export async function fetchModel(
-  { repository, graph }: HubReference,
+  { repository, graph }: OnnxReference,
   hub: HubOptions,
   signal: AbortSignal,
   onProgress: (progress: Progress) => void = () => {},

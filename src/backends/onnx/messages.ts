@@ -84,7 +84,7 @@ export type Picture = {
 };
 
 /** What stands for a picture, and in how many tiles it is encoded. */
-export type Expansion = { readonly text: string; readonly tiles: number };
+export type ImageText = { readonly text: string; readonly tiles: number };
 
 /** Rows of embeddings, in shared memory. */
 export type Features = { readonly values: Float32Array; readonly size: number }; // (rows, size)

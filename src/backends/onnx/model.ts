@@ -15,7 +15,7 @@ import type { Gpu } from '../../protocol/index.ts';
 import { createVocabulary, type Vocabulary } from '../../structured/index.ts';
 import type { Tokenizer } from '../../tokenizer/index.ts';
 import type { Backend } from '../backend.ts';
-import type { ContextLimits, LoadedModel } from '../model.ts';
+import type { ContextSettings, LoadedModel } from '../model.ts';
 import { finishEdits, hookedSamples } from '../row-edits.ts';
 import { ComputeThread } from './compute-thread.ts';
 import { type ModelFolder, readFolder } from './folder.ts';
@@ -124,7 +124,7 @@ function toVocabulary({ vocabSize, endIds, bytesOf, isSpecial }: Tokenizer): Voc
   });
 }
 
-async function openBackend(thread: Thread, decoder: Decoder, limits: ContextLimits): Promise<Backend> {
+async function openBackend(thread: Thread, decoder: Decoder, limits: ContextSettings): Promise<Backend> {
   const { vocabSize } = decoder;
   const { slotCount, threads } = limits;
   const outputRows = Math.max(limits.maxOutputs, slotCount);

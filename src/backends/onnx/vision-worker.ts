@@ -3,7 +3,7 @@ import os from 'node:os';
 import type { Tensor as Pixels, Processor, RawImage } from '@huggingface/transformers';
 import type { InferenceSession, Tensor } from 'onnxruntime-node';
 import { messageOf, OnpolicyError } from '../../errors.ts';
-import type { Expansion, Features, Picture, SessionSettings } from './messages.ts';
+import type { Features, ImageText, Picture, SessionSettings } from './messages.ts';
 import { invalid, unsupported } from './model-errors.ts';
 import { loadRuntime, loadTransformers } from './packages.ts';
 import { serve } from './serve.ts';
@@ -74,7 +74,7 @@ async function prepare({ id, rgb, width, height }: Picture, placeholder: string)
 }
 
 /** What stands for a picture in a prompt: `placeholder`, as the processor expands it. */
-async function describe(picture: Picture, placeholder: string): Promise<Expansion> {
+async function describe(picture: Picture, placeholder: string): Promise<ImageText> {
   const { text, pixels } = await prepare(picture, placeholder);
   const { dims } = pixels;
   return { text, tiles: dims.length === 5 ? dims[0]! * dims[1]! : dims[0]! };

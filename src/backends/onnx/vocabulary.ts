@@ -16,7 +16,7 @@ export type TokenizerFile = {
 type Part = { readonly type?: string } & Readonly<Record<string, unknown>>;
 
 /** Every token of a vocabulary. */
-export type Vocabulary = {
+export type TokenTable = {
   readonly bytes: readonly Uint8Array[]; // (vocabulary) empty where an id has no token
   readonly special: ReadonlySet<number>;
 };
@@ -72,7 +72,7 @@ const encoder = new TextEncoder();
 const EMPTY = new Uint8Array(0);
 
 /** Reads a vocabulary of `size` tokens: the graph may know more than the file names, or fewer. */
-export function readTokens(file: TokenizerFile, size: number): Vocabulary {
+export function readTokens(file: TokenizerFile, size: number): TokenTable {
   const bytes: Uint8Array[] = Array.from({ length: size }, () => EMPTY);
   const vocabulary = file.model?.vocab ?? {};
   const entries: Iterable<readonly [string, number]> = Array.isArray(vocabulary)

@@ -10,7 +10,7 @@ import type { WireRequest } from './wire.ts';
 const LIMITS = { files: 1, fields: 32, fieldSize: 64 * 1024, headerPairs: 32 };
 
 /** What a form had. */
-export type Upload<Kept> = {
+export type UploadForm<Kept> = {
   readonly fields: ReadonlyMap<string, string>;
   readonly filename: string;
   /** What became of its file. */
@@ -25,7 +25,7 @@ export async function readUpload<Kept>(
   { header, body }: Pick<WireRequest, 'header' | 'body'>,
   { bodyTimeoutMs }: Pick<HandlerSettings, 'bodyTimeoutMs'>,
   keep: (bytes: Readable) => Promise<Kept>,
-): Promise<Upload<Kept>> {
+): Promise<UploadForm<Kept>> {
   const type = header('content-type') ?? '';
   if (!/^multipart\/form-data\s*;/i.test(type))
     throw invalid(

@@ -82,7 +82,7 @@ export class Macro extends PyObject {
 export type LoopBody = (iterable: Value, depth0: number) => string;
 
 /** `loop` inside a for loop. Reads ahead only on request, so lazy sequences stay lazy. */
-export class LoopContext extends PyObject {
+export class PyLoop extends PyObject {
   readonly typeName = 'LoopContext';
   current: Value | undefined;
   readonly #state: RenderState;
@@ -152,7 +152,7 @@ export class LoopContext extends PyObject {
     return `<LoopContext ${this.#index0 + 1}/${this.length()}>`;
   }
 
-  static readonly #attributes = new Map<string, (loop: LoopContext) => Value>(
+  static readonly #attributes = new Map<string, (loop: PyLoop) => Value>(
     Object.entries({
       index0: (loop) => loop.#index0,
       index: (loop) => loop.#index0 + 1,
@@ -178,11 +178,11 @@ export class LoopContext extends PyObject {
           loop.#lastChanged = args;
           return true;
         }),
-    } satisfies Record<string, (loop: LoopContext) => Value>),
+    } satisfies Record<string, (loop: PyLoop) => Value>),
   );
 
   override attribute(name: string): Value | undefined {
-    return LoopContext.#attributes.get(name)?.(this);
+    return PyLoop.#attributes.get(name)?.(this);
   }
 
   override call(state: RenderState, [iterable]: readonly Value[]): Value {

@@ -6,7 +6,7 @@ import { visitChildren } from './walk.ts';
 export type FunctionScope = { readonly outer: FunctionScope | null; slotCount: number };
 
 /** A slot of the frame that is `hops` functions outside the current one. */
-export type Place = { readonly slot: number; readonly hops: number };
+export type SlotReference = { readonly slot: number; readonly hops: number };
 
 type Variable = {
   readonly slot: number;
@@ -132,8 +132,8 @@ export class Scope {
   }
 
   /** Where the value of a name can be: the first place that has one counts. */
-  find(name: string): Place[] {
-    const places: Place[] = [];
+  find(name: string): SlotReference[] {
+    const places: SlotReference[] = [];
     let isInBlock = false;
     for (let scope: Scope | null = this; scope !== null; scope = scope.#outer) {
       const variable = scope.#variables.get(name);

@@ -15,13 +15,13 @@ export type ToolItem =
   | ResponseServerItem;
 
 /** Neither: the model does not see the item. */
-export type Exchange = {
+export type ToolExchange = {
   readonly call?: ToolCall & { type: 'function' };
   readonly result?: { readonly id: string; readonly text: string };
 };
 
 /** What a chat has of an item. */
-export function toExchange(item: ToolItem): Exchange {
+export function toExchange(item: ToolItem): ToolExchange {
   switch (item.type) {
     case 'local_shell_call':
     case 'shell_call':
@@ -45,7 +45,7 @@ export function toExchange(item: ToolItem): Exchange {
   }
 }
 
-function call(id: string, name: string, args: string): NonNullable<Exchange['call']> {
+function call(id: string, name: string, args: string): NonNullable<ToolExchange['call']> {
   return { id, type: 'function', function: { name, arguments: args } };
 }
 

@@ -1,7 +1,7 @@
 /** Several streams -> one, whose parts come as they come. */
 import { bufferedIterator } from '../../common/index.ts';
 
-export type Source<Part> = {
+export type MergedStream<Part> = {
   /** What is new; null at the end. One call at a time. */
   readonly next: () => Promise<readonly Part[] | null>;
   readonly close: () => void;
@@ -9,7 +9,7 @@ export type Source<Part> = {
 
 /** Merges streams; `last` gives what follows them. When one fails, or the reader leaves, all are closed. */
 export function merge<Part>(
-  sources: readonly Source<Part>[],
+  sources: readonly MergedStream<Part>[],
   last: () => readonly Part[],
 ): AsyncIterableIterator<Part> {
   const arrived: Part[] = [];
@@ -21,7 +21,7 @@ export function merge<Part>(
   const closeAll = (): void => {
     for (const source of sources) source.close();
   };
-  const ask = async (source: Source<Part>): Promise<void> => {
+  const ask = async (source: MergedStream<Part>): Promise<void> => {
     try {
       const parts = await source.next();
       if (parts === null) open -= 1;

@@ -10,7 +10,7 @@ import type {
 } from '../../protocol/index.ts';
 import type { Tokenizer } from '../../tokenizer/index.ts';
 import { TextOffsets } from './logprobs.ts';
-import type { Source } from './merge.ts';
+import type { MergedStream } from './merge.ts';
 import { TextParts } from './text-parts.ts';
 
 /** What one prompt's stream is made with. */
@@ -27,7 +27,10 @@ export type PromptStream = {
 };
 
 /** Translates chunks. Until the prompt is scored, nothing is given where its log-probabilities come first. */
-export function streamText(stream: ChatCompletionStream, options: PromptStream): Source<TextCompletionChunk> {
+export function streamText(
+  stream: ChatCompletionStream,
+  options: PromptStream,
+): MergedStream<TextCompletionChunk> {
   const { request, header, firstIndex, onUsage } = options;
   const chunks = stream[Symbol.asyncIterator]();
   const choices = new Map<number, ChoiceText>();

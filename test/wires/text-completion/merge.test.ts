@@ -1,9 +1,9 @@
 /** Several streams -> one: every part once, each stream in order, and an end for all when one fails. */
 import { expect, it } from 'vitest';
-import { merge, type Source } from '../../../src/wires/text-completion/merge.ts';
+import { type MergedStream, merge } from '../../../src/wires/text-completion/merge.ts';
 
 /** A stream that gives `parts` one turn after the other. */
-function source(parts: readonly (string | Error)[], closed: string[], name: string): Source<string> {
+function source(parts: readonly (string | Error)[], closed: string[], name: string): MergedStream<string> {
   let at = 0;
   return {
     next: async () => {
