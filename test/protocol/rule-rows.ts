@@ -214,12 +214,18 @@ export const RULE_ROWS: Record<string, RuleRow> = {
   },
   'a request may bring a template': {
     options: { allowRequestTemplate: false },
-    good: [{ chat_template: null }, { chat_template_kwargs: { x: 1 } }],
+    good: [{ chat_template: null }],
     bad: [
       [
         { chat_template: 'x' },
         'chat_template: expected no template: this runtime does not take templates from requests, got "x"',
       ],
+    ],
+  },
+  'a request may bring a template among its variables': {
+    options: { allowRequestTemplate: false },
+    good: [{ chat_template_kwargs: { x: 1 } }],
+    bad: [
       [
         { chat_template_kwargs: { chat_template: 'x' } },
         'chat_template_kwargs.chat_template: expected no template: this runtime does not take templates from requests, got "x"',

@@ -3,7 +3,7 @@ import { parseJson } from '../../common/index.ts';
 import type { ErrorDetail } from '../../errors.ts';
 import { fault } from '../faults.ts';
 import { callsOf, oldCallOf } from '../normalize-message.ts';
-import { type ChatRule, conflict, contradiction } from './rule.ts';
+import { type ChatRule, type ChatRuleOptions, conflict, contradiction } from './rule.ts';
 
 export const promptRules: readonly ChatRule[] = [
   contradiction(
@@ -25,16 +25,20 @@ export const promptRules: readonly ChatRule[] = [
   },
   {
     name: 'a request may bring a template',
-    reads: ['chat_template', 'chat_template_kwargs'],
+    reads: ['chat_template'],
     isLimit: true,
-    check: ({ chat_template, chat_template_kwargs }, { allowRequestTemplate }) => {
-      if (allowRequestTemplate) return null;
-      const refuse = (loc: readonly string[], input: unknown): ErrorDetail =>
-        fault(loc, 'unsupported', 'no template: this runtime does not take templates from requests', input);
-      if (chat_template) return refuse(['chat_template'], chat_template);
-      const inner = chat_template_kwargs?.['chat_template'];
-      return inner ? refuse(['chat_template_kwargs', 'chat_template'], inner) : null;
-    },
+    check: ({ chat_template }, options) => templateFault(['chat_template'], chat_template, options),
+  },
+  {
+    name: 'a request may bring a template among its variables',
+    reads: ['chat_template_kwargs'],
+    isLimit: true,
+    check: ({ chat_template_kwargs }, options) =>
+      templateFault(
+        ['chat_template_kwargs', 'chat_template'],
+        chat_template_kwargs?.['chat_template'],
+        options,
+      ),
   },
   {
     name: 'template variables leave the renderer alone',
@@ -74,3 +78,17 @@ export const promptRules: readonly ChatRule[] = [
     },
   },
 ];
+
+function templateFault(
+  loc: readonly string[],
+  template: unknown,
+  { allowRequestTemplate }: ChatRuleOptions,
+): ErrorDetail | null {
+  if (!template || allowRequestTemplate) return null;
+  return fault(
+    loc,
+    'unsupported',
+    'no template: this runtime does not take templates from requests',
+    template,
+  );
+}

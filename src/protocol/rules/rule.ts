@@ -16,11 +16,13 @@ export type ChatRuleOptions = {
   readonly allowBrokenArguments?: boolean;
 };
 
+type Field = keyof ChatCompletionRequest;
+
 /** A request whose listed fields have the right types; other fields may be anything. */
 export type ChatRule = {
   readonly name: string;
-  /** A rule runs only when none of these fields is faulty by itself. */
-  readonly reads: readonly (keyof ChatCompletionRequest)[];
+  /** A rule runs only when none of these fields is faulty by itself. Without the first one it finds nothing. */
+  readonly reads: readonly [Field, ...Field[]];
   /** It depends on the options of one runtime: a request that was validated elsewhere is checked for it again. */
   readonly isLimit?: true;
   readonly check: (
@@ -41,7 +43,7 @@ export function contradiction(
   expected: string,
   holds: (request: ChatCompletionRequest) => boolean,
 ): ChatRule {
-  const field = reads[0]!;
+  const [field] = reads;
   return {
     name,
     reads,

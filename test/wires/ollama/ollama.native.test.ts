@@ -115,7 +115,7 @@ describe("Ollama's client", () => {
       raw: true,
       logprobs: true,
       top_logprobs: 1,
-      options: { num_predict: 3 },
+      options: { temperature: 0, num_predict: 3 },
     });
     expect(raw.logprobs).toHaveLength(3);
   });
