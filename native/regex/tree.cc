@@ -23,7 +23,7 @@ class Parser : private RegexText {
  private:
   RegexTreePtr Alternation(int depth) {
     if (depth > limits::kRegexDepth) Fail("nested too deeply");
-    auto tree = std::make_unique<RegexTree>();
+    auto tree = std::make_shared<RegexTree>();
     const RegexOptions outer = options_;
     std::vector<RegexTreePtr> options;
     do {
@@ -38,7 +38,7 @@ class Parser : private RegexText {
   }
 
   RegexTreePtr Concatenation(int depth) {
-    auto tree = std::make_unique<RegexTree>();
+    auto tree = std::make_shared<RegexTree>();
     tree->kind = RegexTree::kConcat;
     while (!AtEnd() && Peek() != '|' && Peek() != ')') {
       RegexTreePtr item = Quantified(depth);
@@ -73,7 +73,7 @@ class Parser : private RegexText {
       if (HasContext(*item)) FailAt(start, "a quantifier after a look-ahead or a word boundary is not supported", true);
       if (Peek() == '+') Fail("possessive quantifiers are not supported", true);
       Take("?");  // laziness changes which match is found, not which texts match
-      auto repeat = std::make_unique<RegexTree>();
+      auto repeat = std::make_shared<RegexTree>();
       repeat->kind = RegexTree::kRepeat;
       repeat->zero_width = item->zero_width;
       repeat->min = min;
@@ -115,7 +115,7 @@ class Parser : private RegexText {
   }
 
   RegexTreePtr Leaf(CodePoints ranges) {
-    auto tree = std::make_unique<RegexTree>();
+    auto tree = std::make_shared<RegexTree>();
     tree->kind = RegexTree::kClass;
     ranges = Normalized(std::move(ranges));
     tree->ranges = options_.ignore_case ? WithBothCases(ranges) : std::move(ranges);
@@ -123,7 +123,7 @@ class Parser : private RegexText {
   }
 
   RegexTreePtr ZeroWidth(RegexTree::Kind kind) {
-    auto tree = std::make_unique<RegexTree>();
+    auto tree = std::make_shared<RegexTree>();
     tree->kind = kind;
     tree->zero_width = true;
     return tree;
@@ -197,7 +197,7 @@ class Parser : private RegexText {
         }
       }
       if (!any) Fail("invalid group");
-      if (Take(")")) return std::make_unique<RegexTree>();  // holds until the enclosing group ends
+      if (Take(")")) return std::make_shared<RegexTree>();  // holds until the enclosing group ends
       at_++;
     }
     RegexTreePtr tree = Alternation(depth + 1);
