@@ -1,14 +1,15 @@
 // Names of suites -> their figures: a table on standard output, JSON and a chart in bench/results/.
-// A suite is bench/<name>.mjs; it exports `run(options)`, which gives rows { name, unit, median, min, max, ratios? }.
+// A suite is bench/suites/<name>.mjs; it exports `run(options)`, which gives rows { name, unit, median, min, max, ratios? }.
 import fs from 'node:fs';
 import os from 'node:os';
 import { parseArgs } from 'node:util';
-import { formatTable, toJson, writeJson, writeResults } from './report.mjs';
+import { formatTable, toJson, writeJson, writeResults } from './lib/report.mjs';
 
 const USAGE = `npm run bench -- [SUITE ...] [--rounds N] [--sequences 1,8] [--only bare,onpolicy] [--threads N] [--model FILE]
   [--requests N] [--lengths 512,2000] [--llama-server PROGRAM] [--json FILE] [--no-save]`;
 const SUITES = [
   'decode',
+  'decide',
   'busy',
   'prompt',
   'matmul',
@@ -60,7 +61,7 @@ if (flags.help) {
 process.once('SIGINT', () => process.exit(130));
 process.once('SIGTERM', () => process.exit(143));
 
-const suiteFile = (name) => new URL(`./${name}.mjs`, import.meta.url);
+const suiteFile = (name) => new URL(`./suites/${name}.mjs`, import.meta.url);
 const isPresent = (name) => fs.existsSync(suiteFile(name));
 const known = SUITES.filter(isPresent);
 for (const name of positionals) {
@@ -70,7 +71,7 @@ for (const name of positionals) {
 }
 const chosen = positionals.length > 0 ? positionals : DEFAULT_SUITES.filter(isPresent);
 
-/** What a suite may use. Undefined means: the suite's own default. */
+/** Options of a suite. Undefined selects the suite's default. */
 const options = {
   rounds: flags.rounds === undefined ? undefined : Number(flags.rounds),
   sequences: flags.sequences?.split(',').map(Number),

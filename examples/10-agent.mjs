@@ -1,5 +1,7 @@
 // @ts-check
 /**
+ * `npm install ai @ai-sdk/openai-compatible zod` before it.
+ *
  * An agent that learns to use its tool, through the `ai` package: asked to add two numbers, the embedded model calls `calculate` with the
  * wrong operator, and answers with the wrong result. Some ten steps later it does both right, also with numbers that it has
  * never seen. `node examples/10-agent.mjs 7` takes another seed. Writes the evaluations as agent-curve.svg.

@@ -12,7 +12,7 @@ const TRIES = 3;
 /** How near a guess must be. Three guesses without the hints win at most 75 of the 90 numbers. */
 const CLOSE = 12;
 /**
- * What a lost game is worth while the model learns: more for a near miss, so that attempts differ though all are lost.
+ * Returns the reward of a lost game while the model learns: more for a near miss, so that attempts differ though all are lost.
  * @param {number} distance
  */
 const nearness = (distance) => 0.5 - distance / 200;

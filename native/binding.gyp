@@ -9,6 +9,7 @@
     "cflags!": ["-fno-exceptions", "-fno-rtti"],
     "cflags_cc!": ["-fno-exceptions", "-fno-rtti", "-std=gnu++17", "-std=gnu++20"],
     "cflags_cc": ["<!@(node flags.cjs cflags)"],
+    "ldflags": ["<!@(node flags.cjs ldflags)"],
     "conditions": [
       ["OS=='linux'", { "libraries": ["-ldl", "-lpthread"] }],
       ["OS=='mac'", {
@@ -27,13 +28,19 @@
   "targets": [
     { "target_name": "base_part", "type": "static_library", "sources": ["<!@(node sources.cjs base)"] },
     { "target_name": "engine_part", "type": "static_library", "sources": ["<!@(node sources.cjs engine)"] },
+    {
+      "target_name": "kernel_part",
+      "type": "static_library",
+      "sources": ["<!@(node sources.cjs kernel)"],
+      "cflags_cc!": ["<!@(node flags.cjs kernels_without)"]
+    },
     { "target_name": "grammar_part", "type": "static_library", "sources": ["<!@(node sources.cjs grammar)"] },
-    { "target_name": "onpolicy", "sources": ["napi/onpolicy-entry.cc"], "dependencies": ["engine_part", "base_part"] },
-    { "target_name": "grammar", "sources": ["napi/grammar-entry.cc"], "dependencies": ["grammar_part", "base_part"] },
+    { "target_name": "onpolicy", "sources": ["addon/onpolicy-entry.cc"], "dependencies": ["engine_part", "kernel_part", "base_part"] },
+    { "target_name": "grammar", "sources": ["addon/grammar-entry.cc"], "dependencies": ["grammar_part", "base_part"] },
     {
       "target_name": "testing",
       "sources": ["<!@(node sources.cjs testing)"],
-      "dependencies": ["engine_part", "grammar_part", "base_part"]
+      "dependencies": ["engine_part", "kernel_part", "grammar_part", "base_part"]
     }
   ]
 }

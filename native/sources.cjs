@@ -1,4 +1,4 @@
-// native/*/*.cc -> build/units/<part>/*.cc, each of which includes some sources; prints the units of a part for binding.gyp.
+// native/**/*.cc -> build/units/<part>/*.cc, each of which includes some sources; prints the units of a part for binding.gyp.
 // Most of the compiler's time goes into headers, which a unit reads once. A new source or folder needs no entry anywhere.
 const fs = require('node:fs');
 const path = require('node:path');
@@ -7,17 +7,22 @@ const path = require('node:path');
 const MAX_SOURCES = Number(process.env.ONPOLICY_UNIT_SOURCES || 24);
 /** An addon is linked from its entry, its part and `base`. The addon of the tests has both parts, so what it tests is what is shipped. */
 const ENTRY = /-entry\.cc$/;
-const GRAMMAR = /^(json|regex|pushdown|mask|json-schema|notations)\/|^napi\/grammar\.cc$/;
+const GRAMMAR = /^(grammar\/|addon\/grammar\.cc$)/;
 const SHARED = /^base\//;
+/** The large kernels, one for each instruction set, which take half of the compiler's time. */
+const KERNEL = /^kernels\/\w+\/.*-(?:matmul|attention)\.cc$/;
 const HAS = {
   base: (source) => SHARED.test(source),
-  engine: (source) => !GRAMMAR.test(source) && !SHARED.test(source),
+  kernel: (source) => KERNEL.test(source),
+  engine: (source) => !GRAMMAR.test(source) && !SHARED.test(source) && !KERNEL.test(source),
   grammar: (source) => GRAMMAR.test(source),
 };
+/** Output of the build, the engine's headers, and the decoder, which has a build of its own. */
+const NOT_OURS = new Set(['build', 'include', 'media/decoder']);
 /** The tests' own functions; a package has none. */
 const TESTS = '../test/addon';
-/** Kernels per instruction set are units of their own. */
-const isKernel = (source) => /\/kernels-|-(?:matmul|attention)\.cc$/.test(source);
+/** Sources that are units of their own, as they take long or are per instruction set. */
+const isLarge = (source) => /\/kernels-|-(?:matmul|attention)\.cc$/.test(source);
 
 const part = process.argv[2];
 const units = path.join(__dirname, 'build', 'units', part);
@@ -32,10 +37,19 @@ for (const { name } of made.sort((a, b) => b.size - a.size))
 
 /** -> lists of the part's sources by folder. */
 function sources() {
-  const entries = fs.readdirSync(__dirname, { withFileTypes: true });
-  return entries
-    .filter((entry) => entry.isDirectory() && !['build', 'include', 'decoder'].includes(entry.name))
-    .map(({ name }) => sourcesOf(name).filter((source) => !ENTRY.test(source) && HAS[part](source)));
+  return foldersIn('')
+    .map(sourcesOf)
+    .map((list) => list.filter((source) => !ENTRY.test(source) && HAS[part](source)));
+}
+
+/** -> paths of all folders below a folder, each before those in it. */
+function foldersIn(folder) {
+  return fs
+    .readdirSync(path.join(__dirname, folder), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => path.posix.join(folder, name))
+    .filter((name) => !NOT_OURS.has(name))
+    .flatMap((name) => [name, ...foldersIn(name)]);
 }
 
 function sourcesOf(folder) {
@@ -46,17 +60,17 @@ function sourcesOf(folder) {
 
 /** -> lists of sources. Folders stay whole if they fit into a unit, and neighbours share one. */
 function unitsOf(folders) {
-  const kernels = folders.flat().filter(isKernel);
+  const large = folders.flat().filter(isLarge);
   const list = [];
   for (const folder of folders) {
-    const others = folder.filter((source) => !isKernel(source));
+    const others = folder.filter((source) => !isLarge(source));
     for (let i = 0; i < others.length; i += MAX_SOURCES) {
       const part = others.slice(i, i + MAX_SOURCES);
       if (list.length > 0 && list.at(-1).length + part.length <= MAX_SOURCES) list.at(-1).push(...part);
       else list.push(part);
     }
   }
-  return [...kernels.map((source) => [source]), ...list];
+  return [...large.map((source) => [source]), ...list];
 }
 
 /** A unit that is as it was keeps its time, so that make does not compile it again. */

@@ -1,5 +1,5 @@
 // Builds the addons, the main one, the grammar engine and that of the tests: llama.cpp's public headers out of node-llama-cpp's own git bundle, then node-gyp.
-// --without-grammar: leaves the grammar engine for the first request that needs it.
+// --without-grammar: without the grammar engine.
 // --testing: also builds the addon of the tests and benches, which no package has.
 // --if-missing: builds none that is already here (a prebuilt one, or an earlier build of the same sources).
 // --prebuild: also copies them to prebuilds/<platform>-<arch>/ for packing.
@@ -24,7 +24,7 @@ const prebuiltFile = (addon) =>
   path.join(root, 'prebuilds', `${process.platform}-${process.arch}`, `${addon}.node`);
 const require = createRequire(path.join(root, 'package.json'));
 const flags = new Set(process.argv.slice(2));
-/** What each is called, and about how long it takes on two cores. */
+/** Description of each addon, and about how long it takes to build on two cores. */
 const ADDONS = {
   onpolicy: 'the addon, which takes about 40 seconds',
   grammar: 'the grammar engine, which takes about half a minute',
@@ -33,7 +33,7 @@ const ADDONS = {
 const ALWAYS = ['onpolicy', ...(process.argv.includes('--without-grammar') ? [] : ['grammar'])];
 /** Another process that builds is waited for: this often, and this long at most. */
 const WAIT = { retries: 1200, minTimeout: 500, maxTimeout: 500, factor: 1 };
-/** llama.cpp's folders of public headers, and ggml's own headers that `native/matmul` needs. */
+/** llama.cpp's folders of public headers, and ggml's own headers that `native/engine-assumptions` needs. */
 const HEADERS = [
   'include',
   'ggml/include',
@@ -90,7 +90,7 @@ function isUsable(addon) {
   );
 }
 
-/** Whether the binary exists and fits this system: an older C library, for example, cannot load it. */
+/** Returns true if the binary exists and loads on this system. An older C library, for example, cannot load it. */
 function loads(file) {
   try {
     require(file);
@@ -140,7 +140,7 @@ function sourcesHash(addon) {
     .flatMap((folder) => fs.readdirSync(folder, { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isFile() && /\.(cc|h|gyp|cjs)$/.test(entry.name))
     .map((entry) => path.relative(native, path.join(entry.parentPath, entry.name)))
-    .filter((file) => !/^(build|include|decoder)[\\/]/.test(file))
+    .filter((file) => !/^(build|include|media[\\/]decoder)[\\/]/.test(file))
     .sort();
   for (const file of files)
     hash

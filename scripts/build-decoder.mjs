@@ -1,5 +1,5 @@
 // Builds the decoder of pictures and sounds: llama.cpp's `mtmd` out of node-llama-cpp's own git bundle, compiled with the
-// files of native/decoder into a library beside the addon. Takes two minutes of compiler, so set-up does not wait for it.
+// files of native/media/decoder into a library beside the addon. Takes two minutes of compiler, so set-up does not wait for it.
 // --if-missing: does nothing when it is built of the same sources.
 // --prebuild: also copies it to prebuilds/<platform>-<arch>/ for packing.
 import { execFileSync, spawn } from 'node:child_process';
@@ -13,7 +13,7 @@ import { fileURLToPath } from 'node:url';
 import lockfile from 'proper-lockfile';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
-const folder = path.join(root, 'native', 'decoder');
+const folder = path.join(root, 'native', 'media', 'decoder');
 const source = path.join(folder, 'source');
 const built = path.join(folder, 'build', 'Release', 'decoder.node');
 const stamp = path.join(folder, 'build', 'sources.sha256');
@@ -21,7 +21,7 @@ const prebuilt = path.join(root, 'prebuilds', `${process.platform}-${process.arc
 const require = createRequire(path.join(root, 'package.json'));
 const flags = new Set(process.argv.slice(2));
 
-/** What the decoder needs of llama.cpp's sources. */
+/** Folders of llama.cpp's sources that the decoder needs. */
 const PARTS = ['include', 'ggml/include', 'tools/mtmd', 'vendor/stb', 'vendor/miniaudio'];
 /** Another process that builds is waited for: this often, and this long at most. */
 const WAIT = { retries: 1200, minTimeout: 500, maxTimeout: 500, factor: 1 };
@@ -56,7 +56,7 @@ async function build() {
   const steps = isConfigured ? ['configure', 'build'] : ['rebuild'];
   const nodeGyp = require.resolve('node-gyp/bin/node-gyp.js');
   const options = ['-C', folder, '--loglevel=warn', ...nodeHeaders()];
-  // Not synchronous: a lock that is not renewed for a minute counts as left behind.
+  // Asynchronous, so that the lock is renewed: a lock without renewal for a minute counts as abandoned.
   const compiler = spawn(process.execPath, [nodeGyp, ...steps, ...options], {
     stdio: ['ignore', 2, 2],
     cwd: folder,

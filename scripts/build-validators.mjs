@@ -19,13 +19,22 @@ const require = createRequire(import.meta.url);
 const ANNOTATIONS = ['bounds', 'expected', 'keepsNull', 'secret', 'tsType'];
 
 /**
- * Two patterns of ajv's code that a hostile body turns into gigabytes: each faulty item copies all errors so far, and repeats
- * a key of any length in its path. Appending errors and bounding paths keeps the work linear.
+ * Three patterns of ajv's code that a hostile body turns into gigabytes: each faulty item copies all errors so far, repeats
+ * a key of any length in its path, and adds an error. Appending errors and bounding paths keeps the work linear; so many errors
+ * end the validation.
  */
-const HELPERS = `function append(all, more) {
+const HELPERS = `/** Most errors that a validation collects. */
+export const MOST_ERRORS = 2 ** 20;
+
+function append(all, more) {
   if (all === null) return more;
-  for (const error of more) all.push(error);
+  for (const error of more) add(all, error);
   return all;
+}
+
+/** Throws the errors if there are too many. */
+function add(errors, error) {
+  if (errors.push(error) >= MOST_ERRORS) throw errors;
 }
 
 function step(key) {
@@ -33,15 +42,16 @@ function step(key) {
 }
 `;
 
-/** Replaces the two patterns. Fails if a version of ajv writes them differently. */
+/** Replaces the three patterns. Fails if a version of ajv writes them differently. */
 function withoutHabits(code) {
   const linear = code
     .replaceAll(
       /vErrors = vErrors === null \? (\w+\.errors) : vErrors\.concat\(\1\)/g,
       'vErrors = append(vErrors, $1)',
     )
+    .replaceAll(/vErrors\.push\((err\d+)\)/g, 'add(vErrors, $1)')
     .replaceAll(/(key\d+)\.replace\(\/~\/g, "~0"\)\.replace\(\/\\\/\/g, "~1"\)/g, 'step($1)');
-  if (/\.concat\(|\.replace\(/.test(linear))
+  if (/\.concat\(|\.replace\(|vErrors\.push\(/.test(linear))
     throw new Error('ajv writes its code in another way: adapt withoutHabits');
   return HELPERS + linear;
 }

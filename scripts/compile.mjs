@@ -1,5 +1,5 @@
-// src/**/*.ts -> dist/**/*.js with source maps, and the files of the report page as they are. Starts from an empty folder, so nothing
-// stale is left to be packed. `npm run check` is what checks types.
+// src/**/*.ts -> dist/**/*.js with source maps, the files of the report page as they are, and the chat page with the packages that it uses.
+// Starts from an empty folder, so nothing stale is left to be packed. `npm run check` is what checks types.
 // --types: types too, which users of the package need.
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
@@ -10,7 +10,11 @@ import { rolldown } from 'rolldown';
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const src = path.join(root, 'src');
 const dist = path.join(root, 'dist');
-const isPage = (file) => file.startsWith(path.join('report', 'page'));
+const REPORT = path.join('rl', 'report', 'page');
+const CHAT = path.join('serve', 'page');
+const isPage = (file) => [REPORT, CHAT].some((folder) => file.startsWith(folder + path.sep));
+/** Packages of which the chat page contains a copy. */
+const IN_PAGE = ['eventsource-parser', 'highlight.js', 'lowlight', 'marked'];
 
 /**
  * Chunks, each without what an earlier one has: all that some programs import, and the modules named. A program that loads a few files
@@ -18,13 +22,16 @@ const isPage = (file) => file.startsWith(path.join('report', 'page'));
  * on what its chunk has.
  */
 const CHUNKS = [
+  { name: 'loss', programs: ['rl/loss-worker'] },
   {
     name: 'graph',
-    programs: ['backends/onnx/worker', 'backends/onnx/embedding-worker', 'backends/onnx/vision-worker'],
+    programs: ['onnx/worker', 'onnx/embedding-worker', 'onnx/vision-worker'],
   },
-  { name: 'loss', programs: ['rl/loss-worker'] },
-  { name: 'library', modules: ['index', 'rl/public', 'template/index', 'structured/index', 'http/index'] },
-  { name: 'command', programs: ['cli/index'] },
+  {
+    name: 'library',
+    modules: ['index', 'rl/public', 'template/index', 'structured/index', 'serve/http/index'],
+  },
+  { name: 'command', programs: ['apps/cli/index'] },
 ];
 
 fs.rmSync(dist, { recursive: true, force: true });
@@ -52,15 +59,36 @@ await bundle.write({
   },
 });
 await bundle.close();
-fs.cpSync(path.join(src, 'report/page'), path.join(dist, 'report/page'), {
-  recursive: true,
-  filter: (file) => !file.endsWith('tsconfig.json'),
-});
+for (const folder of [REPORT, CHAT])
+  fs.cpSync(path.join(src, folder), path.join(dist, folder), {
+    recursive: true,
+    filter: (file) => !/(\.ts|tsconfig\.json)$/.test(file),
+  });
+await bundleChatPage();
 if (process.argv.includes('--types')) {
   const compiler = path.join(root, 'node_modules', 'typescript', 'bin', 'tsc');
   const options = ['-p', 'tsconfig.build.json', '--noCheck'];
   process.exitCode =
     spawnSync(process.execPath, [compiler, ...options], { cwd: root, stdio: 'inherit' }).status ?? 1;
+}
+
+/** The scripts of the chat page, for browsers: `chat.js` is a conversation alone, `main.js` the page around it. */
+async function bundleChatPage() {
+  const page = await rolldown({
+    input: { chat: fileOf(path.join(CHAT, 'chat')), main: fileOf(path.join(CHAT, 'main')) },
+    platform: 'browser',
+    transform: { target: 'es2022' },
+    preserveEntrySignatures: 'allow-extension',
+  });
+  await page.write({ dir: path.join(dist, CHAT), minify: true, chunkFileNames: '[name]-parts.js' });
+  await page.close();
+  fs.writeFileSync(path.join(dist, CHAT, 'licences.txt'), IN_PAGE.map(licenceOf).join('\n\n'));
+}
+
+function licenceOf(name) {
+  const folder = path.join(root, 'node_modules', name);
+  const file = fs.readdirSync(folder).find((one) => /^licen[cs]e/i.test(one));
+  return `${name}\n\n${fs.readFileSync(path.join(folder, file), 'utf8').trim()}\n`;
 }
 
 function groupOf({ name: debugName, programs = [], modules: own = [] }, priority) {

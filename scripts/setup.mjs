@@ -1,7 +1,7 @@
 // Makes a fresh clone ready, and does nothing when it is: packages, addon, compiled TypeScript, embedded model.
 // Nothing is downloaded but packages. Output goes to standard error, so that a piped program's own output stays clean.
 // --types: with the types of the package, which nothing that runs needs.
-// --without-grammar: without the grammar engine, which the first request that needs it builds, and without the addon of the tests.
+// --without-grammar: without the grammar engine, which `npm start` builds beside the demo, and without the addon of the tests.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
@@ -61,7 +61,7 @@ function requireNode() {
     fail(new Error(`Node 20.19 or newer is needed; this is ${process.version}`));
 }
 
-/** Whether node_modules holds what package-lock.json names; packages for other platforms may be absent. */
+/** Returns true if node_modules contains the packages of package-lock.json. Packages for other platforms may be absent. */
 function hasPackages() {
   const wanted = readPackages('package-lock.json');
   const installed = readPackages('node_modules/.package-lock.json');

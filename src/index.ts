@@ -11,44 +11,13 @@
  * @module
  */
 
-export type {
-  AnswerStream,
-  ChatCompletionStream,
-  TextCompletionStream,
-  TranscriptionStream,
-} from './answer/index.ts';
-export { createCompletion, train } from './default-runtime.ts';
-export type { CacheFileStats, DiskCacheRecord, DiskCachesResource } from './disk-cache/index.ts';
-export type { EngineStats, EngineTimings, HistogramData } from './engine/index.ts';
+export type { HistogramData } from './common/index.ts';
+export type { Device, EngineReport, Kernels } from './engine/native/index.ts';
 export { type ErrorCode, type ErrorDetail, OnpolicyError, type OnpolicyErrorOptions } from './errors.ts';
-export type { AccessEntry, HandlerOptions, Scope, Servable, Token } from './http/index.ts';
-export {
-  type ConnectOptions,
-  connect,
-  createFetch,
-  createHandler,
-  createPool,
-  type Handler,
-  type PoolOptions,
-  type ServeOptions,
-  type Server,
-  serve,
-} from './http/index.ts';
-export type { Download, DownloadCheck, DownloadsResource } from './hub/index.ts';
-export { inspectModel, type ModelInspection } from './inspect-model.ts';
-export type { MediaStats } from './media/index.ts';
-export type {
-  AdaptersResource,
-  ExportModel,
-  Fit,
-  ModelCard,
-  ModelExport,
-  NamedAdapter,
-  Placement,
-  ResidentModel,
-  ResidentState,
-} from './models/index.ts';
-export type { Device, Kernels } from './native/index.ts';
+export type { Download, DownloadCheck, DownloadsResource } from './models/hub/index.ts';
+export type { ExportModel, Fit, ModelExport, Placement } from './models/index.ts';
+export type { MediaStats } from './models/media/index.ts';
+export type { CacheFileStats, DiskCacheRecord, DiskCachesResource } from './models/prompt-files/index.ts';
 export type {
   AdapterOption,
   BatchOptions,
@@ -71,33 +40,45 @@ export type {
   SpeculativeConfig,
   TrainingOptions,
 } from './protocol/index.ts';
+export { schema } from './protocol/index.ts';
 export type * from './protocol/public.ts';
-export type { SftExample, SftRequest, TrajectoryMessage } from './rl/index.ts';
-export { type Recorder, type RecordingEnd, record } from './rollout/index.ts';
-export { createRuntime, type Runtime } from './runtime.ts';
-export type { RuntimeStats } from './runtime-stats.ts';
-export {
-  type LogitsProcessorFactory,
-  type LogitsProcessorOptions,
-  registerLogitsProcessor,
-} from './sampling/index.ts';
 export type {
   AdapterLoader,
+  AdaptersResource,
   Answer,
+  AnswerStream,
   CallOptions,
+  ChatCompletionStream,
   CheckpointsResource,
   Completions,
   ConnectedService,
+  CustomGradient,
+  EngineStats,
+  EngineTimings,
+  ModelCard,
   ModelsResource,
+  NamedAdapter,
   PooledService,
+  ResidentModel,
+  ResidentState,
+  RunLoss,
   Service,
+  StreamedCompletion,
   StreamFlag,
+  TextCompletionStream,
   TrainingJob,
   TrainingJobsResource,
+  TrainingRun,
   TrainingRunsResource,
   Transcribe,
   TranscriptionAnswer,
-} from './service.ts';
+  TranscriptionStream,
+  TypedChatAnswer,
+  TypedChatRequest,
+  WithParsed,
+} from './protocol/service/index.ts';
+export type { SftExample, SftRequest, TrajectoryMessage } from './rl/index.ts';
+export { type Recorder, type RecordingEnd, record } from './rl/rollout/index.ts';
 export type {
   LocalCheckpointsResource,
   LocalModelsResource,
@@ -106,7 +87,56 @@ export type {
   MetricRecord,
   RunsResource,
   TrajectoryRecord,
-} from './store/index.ts';
-export { type MlflowOptions, mlflowTracker } from './store/index.ts';
-export type { CustomGradient, RunLoss, TrainingRun } from './training-run.ts';
-export type { CreateMessage, MessageStream, ResponseStream, ResponsesResource } from './wires/index.ts';
+} from './rl/store/index.ts';
+export { type MlflowOptions, mlflowTracker } from './rl/store/index.ts';
+export type { RuntimeStats } from './runtime/index.ts';
+export {
+  createCompletion,
+  createRuntime,
+  inspectModel,
+  type ModelInspection,
+  type Runtime,
+  train,
+} from './runtime/index.ts';
+export {
+  type LogitsProcessorFactory,
+  type LogitsProcessorOptions,
+  registerLogitsProcessor,
+} from './sampling/index.ts';
+export type { AccessEntry, HandlerOptions, Scope, Servable, Token } from './serve/http/index.ts';
+export {
+  type ConnectOptions,
+  connect,
+  createFetch,
+  createHandler,
+  createPool,
+  type Handler,
+  type PoolOptions,
+  type ServeOptions,
+  type Server,
+  serve,
+} from './serve/http/index.ts';
+export {
+  type FittedMessages,
+  fitMessages,
+  type Neighbor,
+  nearest,
+  similarity,
+  type Vector,
+} from './serve/index.ts';
+export {
+  type AppTool,
+  type AppToolCall,
+  connectMcp,
+  type McpClient,
+  type McpConnection,
+  type McpServer,
+  mcpTools,
+  type RunToolsOptions,
+  runTools,
+  type ToolLoopEvent,
+  type ToolLoopRequest,
+  type ToolLoopResult,
+  type ToolRun,
+} from './serve/tools/index.ts';
+export type { CreateMessage, MessageStream, ResponseStream, ResponsesResource } from './serve/wires/index.ts';

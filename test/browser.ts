@@ -1,12 +1,12 @@
-/** Where Chromium is, for the tests of pages. */
+/** Nothing -> the path of Chromium, for the tests of pages. */
 import fs from 'node:fs';
 
-/** Undefined where there is none, and on Windows: under wine it is there, and does not start. */
+/** Path of Chromium. Undefined if it is not installed, and on Windows: under wine the file exists but does not start. */
 export const CHROMIUM =
   process.platform === 'win32'
     ? undefined
     : ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find((file) => fs.existsSync(file));
 if (!CHROMIUM) process.stderr.write('tests of pages skipped: no Chromium in /usr/bin\n');
 
-/** Where screenshots go, when someone wants to look at them. */
+/** Folder of screenshots, if they are requested. */
 export const SCREENSHOTS = process.env['ONPOLICY_SCREENSHOTS'];

@@ -15,11 +15,18 @@ const folders = (folder: string): string[] =>
     .filter((entry) => entry.isDirectory())
     .map(({ name }) => name);
 
+/** Old names of pages: one line says where each is now. */
+const moved = list('docs')
+  .map((file) => `docs/${file}`)
+  .filter((file) => file.endsWith('.md') && /^This page is .*\n$/.test(read(file)));
+const pages = list('docs')
+  .map((file) => `docs/${file}`)
+  .filter((file) => file.endsWith('.md') && !moved.includes(file));
 const documents = [
   ...list('.').filter((file) => file.endsWith('.md')),
-  ...list('docs')
-    .filter((file) => file.endsWith('.md'))
-    .map((file) => `docs/${file}`),
+  ...pages,
+  ...moved,
+  'bench/README.md',
   'models/README.md',
   'examples/README.md',
   ...['native', ...folders('native').map((name) => `native/${name}`)]
@@ -36,13 +43,37 @@ const { scripts, dependencies, devDependencies, peerDependencies } = JSON.parse(
 ) as Manifest;
 
 describe('the README', () => {
-  it('links every document', () => {
-    const linked = documents.filter((file) => !/^(README|CHANGELOG)\.md$|^native\/.+\//.test(file));
+  it('links every document, in six groups', () => {
+    const linked = documents.filter(
+      (file) => !/^(README|CHANGELOG)\.md$|^native\/.+\//.test(file) && !moved.includes(file),
+    );
     expect(linked.filter((file) => !readme.includes(`](${file})`))).toEqual([]);
+    const [, docs] = readme.split('\n## Docs\n');
+    const groups = docs!.split('\n### ').slice(1);
+    expect(groups.map((group) => group.split('\n', 1)[0])).toEqual([
+      'Start',
+      'Answer',
+      'Serve',
+      'Train',
+      'Deploy',
+      'Internals',
+    ]);
+    for (const page of pages)
+      expect(
+        groups.filter((group) => group.includes(`](${page})`)),
+        page,
+      ).toHaveLength(1);
   });
 
-  it('shows the two commands first', () => {
-    const [, block] = /```sh\n([\s\S]*?)```/.exec(readme)!;
+  it('has at most 21 pages beside it', () => {
+    expect(pages.length).toBeLessThanOrEqual(21);
+    expect(moved.filter((file) => readme.includes(`](${file}`))).toEqual([]);
+  });
+
+  it('shows the two commands on its first screen', () => {
+    const [screen] = readme.split('\n## ');
+    expect(screen!.split('\n').length).toBeLessThanOrEqual(40);
+    const [, block] = /```sh\n([\s\S]*?)```/.exec(screen!)!;
     const commands = block!.trim().split('\n');
     expect(commands.map((line) => line.replace(/\s*#.*/, ''))).toEqual(['npm start', 'npm test']);
   });
@@ -90,8 +121,8 @@ it('native/README.md lists the folders of native', () => {
   expect([...new Set(listed)].toSorted()).toEqual(present.toSorted());
 });
 
-it('docs/errors.md says when each code comes, and its status', () => {
-  const rows = [...read('docs/errors.md').matchAll(/^\| `([A-Z_]+)` \| (\d+) \| .{20,} \| .{5,} \|$/gm)];
+it('docs/operations.md says when each code comes, and its status', () => {
+  const rows = [...read('docs/operations.md').matchAll(/^\| `([A-Z_]+)` \| (\d+) \| .{20,} \| .{5,} \|$/gm)];
   const listed = rows.map(([, code, status]) => `${code} ${status}`);
   expect(listed).toEqual(errorCodes.map((code) => `${code} ${new OnpolicyError(code, '').status}`));
 });
@@ -119,8 +150,9 @@ it('the package holds what its pages link to', () => {
   expect(dead).toEqual([]);
 });
 
-describe('docs/from-node-llama-cpp.md', () => {
-  const rows = [...read('docs/from-node-llama-cpp.md').matchAll(/^\| (`.*?) \| (.*) \|$/gm)];
+describe('docs/moving.md', () => {
+  const [, fromNodeLlamaCpp] = read('docs/moving.md').split(/^## /m);
+  const rows = [...fromNodeLlamaCpp!.matchAll(/^\| (`.*?) \| (.*) \|$/gm)];
   /** Names in the code of a cell that are not in a text. */
   const lacks = (cell: string, known: string): string[] =>
     [...cell.matchAll(/`([^`]*)`/g)]
@@ -135,14 +167,14 @@ describe('docs/from-node-llama-cpp.md', () => {
       .filter((file) => file.endsWith('.d.ts'))
       .map((file) => read(path.join(folder, file)));
     const here = [
-      ...list('docs').filter((file) => /^(request-fields|runtime-options|errors)\.md$/.test(file)),
+      ...list('docs').filter((file) => /^(request-fields|runtime-options|operations)\.md$/.test(file)),
     ]
       .map((file) => `docs/${file}`)
       .concat(
-        'src/service.ts',
-        'src/runtime.ts',
+        'src/protocol/service/service.ts',
+        'src/runtime/runtime.ts',
         'src/protocol/chat-completion-response.ts',
-        'src/wires/messages/to-chat.ts',
+        'src/serve/wires/messages/to-chat.ts',
       )
       .map(read);
     expect(rows.flatMap(([, left]) => lacks(left!, there.join('\n')))).toEqual([]);
@@ -185,8 +217,8 @@ it('docs/choosing-a-model.md names files that fit, and what works with them', ()
     }
 });
 
-it('docs/dependencies.md names every package', () => {
-  const text = read('docs/dependencies.md');
+it('docs/architecture.md names every package', () => {
+  const text = read('docs/architecture.md');
   const names = [dependencies, devDependencies, peerDependencies].flatMap((group) => Object.keys(group));
   for (const name of names) expect(text).toContain(`\`${name}\``);
 });
@@ -198,6 +230,7 @@ describe.each(documents)('%s', (file) => {
     for (const [, link, anchor] of text.matchAll(/\]\(([^)#:\s]*)(?:#([^)]*))?\)/g)) {
       const target = path.resolve(ROOT, link ? path.join(path.dirname(file), link) : file);
       expect(fs.existsSync(target), link).toBe(true);
+      expect(moved.includes(file) || !moved.includes(path.relative(ROOT, target)), link).toBe(true);
       if (anchor) expect(anchorsOf(fs.readFileSync(target, 'utf8')), link).toContain(anchor);
     }
   });

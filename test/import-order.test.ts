@@ -1,4 +1,4 @@
-/** Imports in src point one way: a folder imports only folders above it in this list, through their face. Exported types have a name of their own. */
+/** Imports in src point one way: a room imports only rooms before it in this list, through a face. No two exported types have the same name. */
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -6,55 +6,59 @@ import { describe, expect, it } from 'vitest';
 
 const SRC = fileURLToPath(new URL('../src/', import.meta.url));
 
-/** From leaves to roots: folders, and the files of the root. */
+/** The rooms from the ground to the roof. A room may import the rooms before it. */
 const ORDER = [
   'errors.ts',
   'common',
-  'writer-lock.ts',
-  'tokenizer',
-  'template',
-  'tool-calls',
-  'reasoning',
   'protocol',
-  'native',
-  'gguf',
-  'hub',
-  'lora',
-  'structured',
-  'media',
-  'sampling',
-  'backends',
+  'template',
   'engine',
-  'disk-cache',
+  'structured',
+  'sampling',
   'models',
   'answer',
-  'training-run.ts',
-  'service.ts',
-  'wires',
-  'batch',
-  'batch-store',
-  'checked-service.ts',
-  'remote-job.ts',
-  'http',
-  'rollout',
+  'onnx',
+  'serve',
   'rl',
-  'store',
-  'training',
-  'report',
-  'runtime-options.ts',
-  'runtime-stats.ts',
-  'inspect-model.ts',
-  'answering.ts',
-  'isolation',
-  'runtime.ts',
-  'isolated-process.ts',
-  'default-runtime.ts',
+  'runtime',
   'index.ts',
-  'cli',
-  'demo',
+  'apps',
 ];
 
-/** What other folders may import of a folder: `public.ts` holds the names that the package exports. */
+/** Rooms that the core, which is every room before them, never imports. */
+const SATELLITES = ['onnx', 'serve', 'rl', 'apps'];
+
+/** The rooms that a room imports, beside the ground. A new arrow needs a reason. */
+const ARROWS = [
+  'answer -> engine',
+  'answer -> models',
+  'answer -> sampling',
+  'answer -> structured',
+  'answer -> template',
+  'apps -> rl',
+  'models -> engine',
+  'models -> sampling',
+  'models -> structured',
+  'models -> template',
+  'onnx -> engine',
+  'onnx -> models',
+  'onnx -> structured',
+  'rl -> answer',
+  'rl -> engine',
+  'rl -> models',
+  'rl -> serve',
+  'runtime -> answer',
+  'runtime -> engine',
+  'runtime -> models',
+  'runtime -> onnx',
+  'runtime -> rl',
+  'runtime -> serve',
+  'sampling -> engine',
+  'serve -> structured',
+  'structured -> engine',
+];
+
+/** A room is entered by one of these files, of the room or of a folder in it. `public.ts` holds the names that the package exports. */
 const FACES = ['index.ts', 'public.ts'];
 
 type Import = { readonly from: string; readonly to: string };
@@ -123,7 +127,7 @@ const between = imports.filter(({ from, to }) => roomOf(from) !== roomOf(to));
 
 describe('imports in src', () => {
   it('are found', () => {
-    expect(imports).toContainEqual({ from: 'runtime.ts', to: 'models/index.ts' });
+    expect(imports).toContainEqual({ from: 'runtime/runtime.ts', to: 'models/index.ts' });
     expect(imports).toContainEqual({ from: 'engine/engine.ts', to: 'engine/scheduler.ts' });
   });
 
@@ -136,10 +140,24 @@ describe('imports in src', () => {
     expect(wrong.map(show)).toEqual([]);
   });
 
-  it('reach a folder through its face', () => {
+  it('of the core reach no satellite', () => {
+    const core = ORDER.slice(0, ORDER.indexOf('onnx'));
     const wrong = between.filter(
-      ({ to }) => to.includes('/') && !FACES.includes(to.slice(roomOf(to).length + 1)),
+      ({ from, to }) => core.includes(roomOf(from)) && SATELLITES.includes(roomOf(to)),
     );
+    expect(wrong.map(show)).toEqual([]);
+  });
+
+  it('make few arrows between rooms, the ground and the public names aside', () => {
+    const isRoom = (file: string) => !['errors.ts', 'common', 'protocol', 'index.ts'].includes(roomOf(file));
+    const arrows = between
+      .filter(({ from, to }) => isRoom(from) && isRoom(to))
+      .map(({ from, to }) => `${roomOf(from)} -> ${roomOf(to)}`);
+    expect([...new Set(arrows)].sort()).toEqual(ARROWS);
+  });
+
+  it('reach a room through a face', () => {
+    const wrong = between.filter(({ to }) => to.includes('/') && !FACES.includes(path.posix.basename(to)));
     expect(wrong.map(show)).toEqual([]);
   });
 
@@ -154,11 +172,32 @@ describe('imports in src', () => {
     expect(found.filter((file) => textOf(file).includes("'proper-lockfile'"))).toEqual([]);
   });
 
+  it('of the loss worker load only arithmetic: no validators', () => {
+    const found = ['rl/loss-worker.ts'];
+    for (const file of found) found.push(...valueImports(file).filter((to) => !found.includes(to)));
+    expect(found).toContain('rl/preference-loss.ts');
+    expect(found.filter((file) => !/^(rl|common)\/|^errors\.ts$/.test(file))).toEqual([]);
+  });
+
   it('see a circle where there is one', () => {
     const ring = ['a', 'b', 'c'].map((from, at) => ({ from, to: 'bca'[at]! }));
     expect(circles([...ring, { from: 'c', to: 'd' }])).toEqual(['a -> b -> c -> a']);
   });
 });
+
+it('only src/common renames, writes whole files and flushes them; the command writes the files that it is told to', () => {
+  const writes = /\b(?:rename|writeFile|appendFile)(?:Sync)?\(|\.(?:data)?sync\(\)/;
+  const fromNode = /from '(?:node:fs|node:fs\/promises)'/;
+  const isFree = (file: string) => ['common', 'apps'].includes(roomOf(file));
+  const found = files.filter((file) => writes.test(withoutHelpers(file)) && fromNode.test(textOf(file)));
+  expect(found.filter((file) => roomOf(file) === 'common')).not.toEqual([]);
+  expect(found.filter((file) => !isFree(file))).toEqual([]);
+});
+
+/** Returns a file without calls of the `rename` of src/common. */
+function withoutHelpers(file: string): string {
+  return textOf(file).replaceAll(/(?<![.\w])rename\(/g, '');
+}
 
 it('no two exported types of src have the same name', () => {
   const names = files

@@ -2,11 +2,11 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { readHeaders } from '../../dist/backends/index.js';
 import { createRuntime } from '../../dist/index.js';
-import { writeGgufAdapter } from '../../dist/lora/index.js';
-import { report, settingsOfProcess } from '../measure.mjs';
-import { wordPrompt } from '../prompts.mjs';
+import { readHeaders } from '../../dist/models/formats/index.js';
+import { writeGgufAdapter } from '../../dist/models/lora/index.js';
+import { report, settingsOfProcess } from '../lib/measure.mjs';
+import { wordPrompt } from '../lib/prompts.mjs';
 
 const { model, threads, rounds } = settingsOfProcess();
 const STREAMS = 4;

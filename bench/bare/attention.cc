@@ -16,9 +16,9 @@
 #include <utility>
 #include <vector>
 
-#include "attention/hook.h"
-#include "matmul/buffer-type.h"
-#include "matmul/hook.h"
+#include "engine-assumptions/attention/hook.h"
+#include "engine-assumptions/matmul/buffer-type.h"
+#include "engine-assumptions/matmul/hook.h"
 
 namespace {
 

@@ -2,8 +2,9 @@
 // `matmul`, with the addon's kernels. Built once per version.
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
+import { createRequire } from 'node:module';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { MODELS_FOLDER } from '../model/make.mjs';
 
 const native = fileURLToPath(new URL('../../native', import.meta.url));
@@ -11,17 +12,19 @@ const native = fileURLToPath(new URL('../../native', import.meta.url));
 /** The folder with libllama and libggml of a platform package of node-llama-cpp: `variant` is '', 'cuda' or 'vulkan'. */
 export async function librariesFolder(variant = '') {
   const name = `${process.platform === 'darwin' ? 'mac' : process.platform}-${process.arch}${variant && `-${variant}`}`;
-  const { getBinsDir } = await import(`@node-llama-cpp/${name}`);
+  const entry = createRequire(import.meta.url).resolve(`@node-llama-cpp/${name}`);
+  const { getBinsDir } = await import(pathToFileURL(entry).href);
   return path.join(getBinsDir().binsDir, name);
 }
 
 /** Path of the program of this name, and its libraries. `parts`: files of native/ that belong to it. */
 export async function buildBare({ name = 'bare', variant = '', parts = [] } = {}) {
-  const source = fileURLToPath(new URL(`./${name}.cc`, import.meta.url));
+  const source = fileURLToPath(new URL(`.//${name}.cc`, import.meta.url));
   const libraries = await librariesFolder(variant);
-  const program = path.join(MODELS_FOLDER, `${name}${variant && `-${variant}`}`);
   const names = fs.readdirSync(libraries);
   const linked = ['libllama', 'libggml'].map((stem) => names.find((name) => name.startsWith(`${stem}.`)));
+  const [, version = ''] = /(\.v[\d.]+)\.\w+$/.exec(linked[0]) ?? [];
+  const program = path.join(MODELS_FOLDER, `${name}${variant && `-${variant}`}${version}`);
   linked.push(names.find((name) => name.startsWith('libggml-base.')));
   const sources = [source, ...parts.map((part) => path.join(native, part))];
   const inputs = [...sources, ...linked.map((name) => path.join(libraries, name))];

@@ -20,8 +20,8 @@
 #include <thread>
 #include <vector>
 
-#include "matmul/buffer-type.h"
-#include "matmul/hook.h"
+#include "engine-assumptions/matmul/buffer-type.h"
+#include "engine-assumptions/matmul/hook.h"
 
 namespace {
 

@@ -3,11 +3,11 @@ import { once } from 'node:events';
 import http from 'node:http';
 import { json } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { startLlamaServer } from '../llama-server.mjs';
-import { report, settingsOfProcess } from '../measure.mjs';
+import { startLlamaServer } from '../lib/llama-server.mjs';
+import { report, settingsOfProcess } from '../lib/measure.mjs';
 import { inFlight, rowsOf } from './rows.mjs';
 
-/** Of a slot. In a unified cache it computes prompts at two thirds of the speed. */
+/** Context size of a slot. With a unified cache, this server computes prompts at two thirds of the speed. */
 const CONTEXT_SIZE = 1024;
 
 const { program, requests, inFlight: slots, threads, model } = settingsOfProcess();

@@ -1,9 +1,9 @@
 // A number of rows -> rows with shared prefixes and uneven answers; and rows asked for in their order, so many at a time.
-import { wordPrompt } from '../prompts.mjs';
+import { wordPrompt } from '../lib/prompts.mjs';
 
 export const IN_FLIGHT = 64;
 export const PREFIXES = 20;
-/** Of 500 tokens in the vocabularies of large models, and in that of the embedded one. */
+/** Words of a prefix of 500 tokens, in the vocabularies of large models and in that of the embedded one. */
 const PREFIX_WORDS = { large: 470, embedded: 190 };
 
 /** Answers of 5 to 200 tokens, most of them short. */

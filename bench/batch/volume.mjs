@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { answerRows, createBatch } from '../../dist/batch/index.js';
+import { answerRows, createBatch } from '../../dist/serve/batch/index.js';
 
 const MIB = 2 ** 20;
 
@@ -12,13 +12,13 @@ function instant() {
   const choices = [
     { index: 0, message: { role: 'assistant', content: 'An answer.' }, finish_reason: 'stop' },
   ];
-  const chat = async (_request, { traceId }) => ({
+  const createCompletion = async (_request, { traceId }) => ({
     id: `chatcmpl-${traceId}`,
     object: 'chat.completion',
     choices,
     usage,
   });
-  return { answer: answerRows({ chat }), defaultModel: null };
+  return { answer: answerRows({ createCompletion }), defaultModel: null, concurrency: 128 };
 }
 
 /** Writes rows of about 300 bytes. */

@@ -1,7 +1,7 @@
 // Settings -> tokens per second of a stream: alone, beside a stream of another model, and beside its prompts; and of these.
 import { createRuntime } from '../../dist/index.js';
-import { median, report, settingsOfProcess } from '../measure.mjs';
-import { wordPrompt } from '../prompts.mjs';
+import { median, report, settingsOfProcess } from '../lib/measure.mjs';
+import { wordPrompt } from '../lib/prompts.mjs';
 
 const { model } = settingsOfProcess();
 const MEASURED_MS = 4000;

@@ -1,14 +1,15 @@
 // Settings -> vectors per second of 64 texts: in process, over HTTP, in the engine's own mode of embeddings, and in llama.cpp's server.
-import { loadGguf } from '../../dist/backends/index.js';
+
 import { createRuntime, serve } from '../../dist/index.js';
-import { startLlamaServer } from '../llama-server.mjs';
-import { report, settingsOfProcess } from '../measure.mjs';
-import { wordPrompt } from '../prompts.mjs';
+import { loadGguf } from '../../dist/models/formats/index.js';
+import { startLlamaServer } from '../lib/llama-server.mjs';
+import { report, settingsOfProcess } from '../lib/measure.mjs';
+import { wordPrompt } from '../lib/prompts.mjs';
 
 const { model, threads, rounds, program } = settingsOfProcess();
 const TEXTS = 64;
 const TEXT_TOKENS = 32;
-/** Of a batch here, too. */
+/** Tokens of a batch, as in this library. */
 const BATCH_TOKENS = 512;
 
 const runtime = await createRuntime({ model, gpu: false, threads });

@@ -1,8 +1,8 @@
 // Settings -> sequences and cells in use after 500 requests on the embedded model were aborted at random moments.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createRuntime } from '../../dist/index.js';
-import { report, settingsOfProcess } from '../measure.mjs';
-import { wordPrompt } from '../prompts.mjs';
+import { report, settingsOfProcess } from '../lib/measure.mjs';
+import { wordPrompt } from '../lib/prompts.mjs';
 
 const { requests = 500, parallel = 48, latestMs = 1000, mostChunks = 60 } = settingsOfProcess();
 const runtime = await createRuntime({

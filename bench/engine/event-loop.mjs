@@ -1,8 +1,8 @@
 // Settings -> event loop delay while 16 sequences stream: milliseconds by which a timer came late, 99th percentile.
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { createRuntime } from '../../dist/index.js';
-import { report, settingsOfProcess } from '../measure.mjs';
-import { wordPrompt } from '../prompts.mjs';
+import { report, settingsOfProcess } from '../lib/measure.mjs';
+import { wordPrompt } from '../lib/prompts.mjs';
 
 const { model, threads, sequences = 16, outputTokens = 64 } = settingsOfProcess();
 const RESOLUTION_MS = 1;

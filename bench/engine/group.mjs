@@ -1,7 +1,7 @@
 // Settings -> milliseconds of a request for many choices over one prompt, from the call to the last token.
 import { createRuntime } from '../../dist/index.js';
-import { report, settingsOfProcess } from '../measure.mjs';
-import { wordPrompt } from '../prompts.mjs';
+import { report, settingsOfProcess } from '../lib/measure.mjs';
+import { wordPrompt } from '../lib/prompts.mjs';
 import { timeToFirstTokens } from './first-tokens.mjs';
 
 const { model, threads, choices, promptTokens, outputTokens } = settingsOfProcess();

@@ -1,8 +1,8 @@
 // Settings -> resident memory and used JavaScript heap after some numbers of requests on the embedded model or another one.
 // Runs with --expose-gc.
 import { createRuntime } from '../../dist/index.js';
-import { report, settingsOfProcess } from '../measure.mjs';
-import { wordPrompt } from '../prompts.mjs';
+import { report, settingsOfProcess } from '../lib/measure.mjs';
+import { wordPrompt } from '../lib/prompts.mjs';
 
 const { model, requests, parallel = 16, outputTokens = 24 } = settingsOfProcess();
 const runtime = await createRuntime({

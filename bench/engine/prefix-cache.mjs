@@ -1,7 +1,7 @@
 // Settings -> time to the first token of two requests that begin with the same 2,000 tokens: the first, then the second.
 import { createRuntime } from '../../dist/index.js';
-import { report, settingsOfProcess } from '../measure.mjs';
-import { wordPrompt } from '../prompts.mjs';
+import { report, settingsOfProcess } from '../lib/measure.mjs';
+import { wordPrompt } from '../lib/prompts.mjs';
 import { timeToFirstTokens } from './first-tokens.mjs';
 
 const { model, threads, rounds, prefixTokens = 2000 } = settingsOfProcess();

@@ -1,7 +1,7 @@
 // Settings -> time to the first token of all choices on a 512-token prompt, for n = 1 and n = 16.
 import { createRuntime } from '../../dist/index.js';
-import { report, settingsOfProcess } from '../measure.mjs';
-import { wordPrompt } from '../prompts.mjs';
+import { report, settingsOfProcess } from '../lib/measure.mjs';
+import { wordPrompt } from '../lib/prompts.mjs';
 import { timeToFirstTokens } from './first-tokens.mjs';
 
 const { model, threads, rounds, promptTokens = 512, choices = 16 } = settingsOfProcess();

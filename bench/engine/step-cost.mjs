@@ -3,9 +3,9 @@
 import { answer } from '../../dist/answer/answer.js';
 import { LeaseScope } from '../../dist/common/index.js';
 import { Engine } from '../../dist/engine/engine.js';
-import { readTemplate } from '../../dist/models/model-template.js';
-import { validateChatRequest } from '../../dist/protocol/index.js';
-import { report, settingsOfProcess } from '../measure.mjs';
+import { checkAndAdmitChat } from '../../dist/protocol/index.js';
+import { readTemplate } from '../../dist/template/chat-format/model-template.js';
+import { report, settingsOfProcess } from '../lib/measure.mjs';
 
 const { rounds, sequences = 32, steps = 400, tops = 5 } = settingsOfProcess();
 const VOCABULARY = 32_768;
@@ -30,7 +30,9 @@ class InstantBackend {
   isKvUnified = true;
   batchTokens = 4096;
   slotCount = sequences;
-  canCutCache = true;
+  rollbackTokens = Infinity;
+  windowTokens = 0;
+  savedWindow = 0;
   outputRows = sequences;
   #columns = new Map();
   #answeredMs = 0;
@@ -71,7 +73,7 @@ class InstantBackend {
 async function measure(fields) {
   const backend = new InstantBackend();
   const template = readTemplate('{{ messages[0].content }}', tokenizer, undefined);
-  const engine = new Engine(backend, { maxRunning: sequences, policy: 'fcfs', prefixCache: true });
+  const engine = new Engine(backend, { maxRunning: sequences, scheduling: 'fcfs', prefixCache: true });
   const model = {
     path: 'fake',
     name: 'fake',
@@ -94,7 +96,7 @@ async function measure(fields) {
         seed: arrival,
         ...fields,
       };
-      const request = validateChatRequest(body, { wire: false });
+      const request = checkAndAdmitChat(body, { wire: false });
       const answered = await answer({ model, adapter: null }, request, {
         signal: undefined,
         leases: new LeaseScope(),
@@ -102,6 +104,8 @@ async function measure(fields) {
         speculation: 'auto',
         answerIndexBytes: 0,
         arrival,
+        cacheSalt: null,
+        background: false,
       });
       if (body.stream) for await (const _chunk of answered);
     }),

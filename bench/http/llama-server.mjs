@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { isDeepStrictEqual } from 'node:util';
 import { connect, createRuntime } from '../../dist/index.js';
-import { startLlamaServer } from '../llama-server.mjs';
-import { report, settingsOfProcess } from '../measure.mjs';
+import { startLlamaServer } from '../lib/llama-server.mjs';
+import { report, settingsOfProcess } from '../lib/measure.mjs';
 
 const { program } = settingsOfProcess();
 const model = fileURLToPath(new URL('../../models/onpolicy-tiny.gguf', import.meta.url));
@@ -47,7 +47,7 @@ const QUESTIONS = [
   ['What is the capital of Peru?', {}],
   ['What color is snow?', {}],
   ['Translate to French: house', {}],
-  // Not to the end: that server gives the end token no text and leaves it out of streams.
+  // The answer stops before the end token: that server gives this token no text and leaves it out of streams.
   ['What is the capital of Peru?', { logprobs: true, top_logprobs: 3, max_tokens: 8 }],
   ['What is the weather in Lima?', { ...WEATHER, tool_choice: 'required' }],
   ['What is the weather in Lima?', { ...WEATHER, tool_choice: NAMED }],

@@ -1,6 +1,6 @@
 // A server's address, questions and their answers -> the outcome of many streams at once.
 import { connect } from '../../dist/index.js';
-import { report, settingsOfProcess } from '../measure.mjs';
+import { report, settingsOfProcess } from '../lib/measure.mjs';
 
 const { url, streams, questions, answers } = settingsOfProcess();
 const client = connect({ baseUrl: url, maxRetries: 0 });

@@ -1,6 +1,6 @@
 // Settings -> how many of very many streams at once, from another process, are complete and correct. The embedded model answers.
 import { createRuntime, serve } from '../../dist/index.js';
-import { inProcess, report, settingsOfProcess } from '../measure.mjs';
+import { inProcess, report, settingsOfProcess } from '../lib/measure.mjs';
 
 const { streams } = settingsOfProcess();
 const questions = ['Japan', 'Egypt', 'Spain', 'Austria', 'Peru', 'France'].map(

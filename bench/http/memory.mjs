@@ -1,7 +1,7 @@
 // Settings -> memory after some numbers of requests through a client and a server in this process. Runs with --expose-gc.
 import { connect, createRuntime, serve } from '../../dist/index.js';
-import { report, settingsOfProcess } from '../measure.mjs';
-import { wordPrompt } from '../prompts.mjs';
+import { report, settingsOfProcess } from '../lib/measure.mjs';
+import { wordPrompt } from '../lib/prompts.mjs';
 
 const { requests, parallel = 16, outputTokens = 4 } = settingsOfProcess();
 const runtime = await createRuntime({ gpu: false, threads: 1, contextSize: 512, maxSequences: parallel });

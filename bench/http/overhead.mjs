@@ -1,8 +1,8 @@
 // Settings -> time to the first token and rate of 32 streams: in process, and through a client and a server in the same process.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect, createRuntime, serve } from '../../dist/index.js';
-import { report, settingsOfProcess, TokenClock } from '../measure.mjs';
-import { wordPrompt } from '../prompts.mjs';
+import { report, settingsOfProcess, TokenClock } from '../lib/measure.mjs';
+import { wordPrompt } from '../lib/prompts.mjs';
 import { barePair } from './bare.mjs';
 
 const {
@@ -85,7 +85,7 @@ const ways = {
   bare: () => bare.ask(requestText),
 };
 
-/** Of one request: the time to its first token, and the part of it outside the runtime. */
+/** Measures one request: the time to its first token, and the part of it outside the runtime. */
 async function timeOnce(way) {
   if (!record.isRecorded) await sleep(PAUSE_MS);
   const startMs = performance.now();

@@ -1,6 +1,6 @@
 // Settings -> a server with one thread, whose address it writes on standard output; it runs until it is killed.
 import { createRuntime, serve } from '../../dist/index.js';
-import { settingsOfProcess } from '../measure.mjs';
+import { settingsOfProcess } from '../lib/measure.mjs';
 
 const { model } = settingsOfProcess();
 const runtime = await createRuntime({

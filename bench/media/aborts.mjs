@@ -1,7 +1,7 @@
 // Settings -> what is left after requests with pictures were aborted at random moments, most of them while one is encoded.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createRuntime } from '../../dist/index.js';
-import { report, settingsOfProcess } from '../measure.mjs';
+import { report, settingsOfProcess } from '../lib/measure.mjs';
 import { aboutPicture, pictureUri } from './pair.mjs';
 
 const { model, requests, parallel = 16, latestMs = 60, pictures = 40 } = settingsOfProcess();

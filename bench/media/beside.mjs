@@ -2,8 +2,8 @@
 // and the same in the steps that compute the prompt after it.
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { createRuntime } from '../../dist/index.js';
-import { report, settingsOfProcess } from '../measure.mjs';
-import { wordPrompt } from '../prompts.mjs';
+import { report, settingsOfProcess } from '../lib/measure.mjs';
+import { wordPrompt } from '../lib/prompts.mjs';
 import { aboutPicture, pictureUri } from './pair.mjs';
 
 const { pair, threads, rounds, streams = 4 } = settingsOfProcess();

@@ -1,7 +1,7 @@
 // Settings -> milliseconds to the first token of a request with a new picture, of this library and of llama.cpp's server in turns.
 import { createRuntime } from '../../dist/index.js';
-import { startLlamaServer } from '../llama-server.mjs';
-import { report, settingsOfProcess } from '../measure.mjs';
+import { startLlamaServer } from '../lib/llama-server.mjs';
+import { report, settingsOfProcess } from '../lib/measure.mjs';
 import { aboutPicture, pictureUri } from './pair.mjs';
 
 const { pair, program, threads, rounds } = settingsOfProcess();

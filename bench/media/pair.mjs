@@ -1,7 +1,7 @@
 // A text model of the bench -> that and a vision encoder of SigLIP so400m's shape at 224 x 224, random weights, in bench/models/.
 import fs from 'node:fs';
 import path from 'node:path';
-import { encodePng } from '../../scripts/seeing/png.mjs';
+import { encodePng } from '../../scripts/make/seeing/png.mjs';
 import { meta, writeGguf } from '../model/gguf.mjs';
 import { ensureModel, MODELS_FOLDER } from '../model/make.mjs';
 import { SHAPES } from '../model/shapes.mjs';
@@ -13,7 +13,7 @@ const EYES = { width: 1152, heads: 16, layers: 27, ffn: 4304, patch: 14, side: 2
 /** { model, mmproj }: paths. The files are written if absent. */
 export function ensurePair() {
   const model = ensureModel({ shape: TEXT, type: 'q8_0' });
-  const mmproj = path.join(MODELS_FOLDER, 'siglip-so400m-224', 'mmproj-f16.gguf'); // in a folder of its own: beside a model it would be found
+  const mmproj = path.join(MODELS_FOLDER, 'siglip-so400m-224', 'mmproj-f16.gguf'); // separate folder, so that no model loads it
   if (!fs.existsSync(mmproj)) {
     fs.mkdirSync(path.dirname(mmproj), { recursive: true });
     writeGguf(mmproj, metadata(), tensors());

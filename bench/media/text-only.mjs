@@ -1,7 +1,7 @@
 // Settings -> milliseconds of the same requests of text, to a model with its projector loaded and to one without, in turns.
 import { createRuntime } from '../../dist/index.js';
-import { report, settingsOfProcess } from '../measure.mjs';
-import { wordPrompt } from '../prompts.mjs';
+import { report, settingsOfProcess } from '../lib/measure.mjs';
+import { wordPrompt } from '../lib/prompts.mjs';
 
 const { pair, threads, rounds, streams = 4, outputTokens = 32 } = settingsOfProcess();
 const open = (mmproj) =>

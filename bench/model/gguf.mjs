@@ -67,7 +67,7 @@ export function tensorBytes(type, dims) {
 
 const padding = (bytes) => (ALIGNMENT - (bytes % ALIGNMENT)) % ALIGNMENT;
 
-/** What comes before the bytes of the tensors { name, type, dims }, and how long the file is. `keyValues` as {@link writeGguf} has them. */
+/** Returns the bytes before those of the tensors { name, type, dims }, and the length of the file. `keyValues`: see {@link writeGguf}. */
 export function headOf(keyValues, tensors) {
   const header = [Buffer.from('GGUF'), uint32(3), uint64(tensors.length), uint64(keyValues.size)];
   for (const [key, value] of keyValues) header.push(string(key), value);

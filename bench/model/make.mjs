@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { progressBar } from '../progress.mjs';
+import { progressBar } from '../lib/progress.mjs';
 import { copyingChunks } from './copying.mjs';
 import { int32Array, readKeyValues, TENSOR_TYPES, writeGguf } from './gguf.mjs';
 import { metadataOf, SHAPES, tensorsOf } from './shapes.mjs';

@@ -4,11 +4,11 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { readGgufFileInfo } from 'node-llama-cpp';
-import { int8Weights } from '../../scripts/onnx/byte-weights.mjs';
-import { writeConfig } from '../../scripts/onnx/from-gguf.mjs';
-import { writeLlama } from '../../scripts/onnx/llama.mjs';
-import { writeTokenizer } from '../../scripts/onnx/tokenizer.mjs';
-import { floatWeights } from '../../scripts/onnx/weights.mjs';
+import { int8Weights } from '../../scripts/make/onnx/byte-weights.mjs';
+import { writeConfig } from '../../scripts/make/onnx/from-gguf.mjs';
+import { writeLlama } from '../../scripts/make/onnx/llama.mjs';
+import { writeTokenizer } from '../../scripts/make/onnx/tokenizer.mjs';
+import { floatWeights } from '../../scripts/make/onnx/weights.mjs';
 import { MODELS_FOLDER } from './make.mjs';
 import { SHAPES, tensorsOf } from './shapes.mjs';
 import { oneChunks, randomBytes, randomChunks } from './weights.mjs';
@@ -58,7 +58,7 @@ export function weightBytesPerToken({ shape: name = 'llama-135m', type }) {
 export function ensureTinyFolder() {
   const folder = path.join(MODELS_FOLDER, 'onpolicy-tiny-onnx');
   if (fs.existsSync(folder)) return folder;
-  const script = fileURLToPath(new URL('../../scripts/make-onnx.mjs', import.meta.url));
+  const script = fileURLToPath(new URL('../../scripts/make/make-onnx.mjs', import.meta.url));
   const { status, stderr } = spawnSync(process.execPath, [script, '--out', folder], { encoding: 'utf8' });
   if (status !== 0) throw new Error(stderr);
   return folder;

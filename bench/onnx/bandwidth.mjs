@@ -1,6 +1,6 @@
 // Threads -> bytes that they read from memory in a second, all together: each compares two buffers that no cache holds.
 import { isMainThread, parentPort, Worker } from 'node:worker_threads';
-import { report, settingsOfProcess } from '../measure.mjs';
+import { report, settingsOfProcess } from '../lib/measure.mjs';
 
 const BYTES = 128 * 2 ** 20;
 const SECONDS = 1;

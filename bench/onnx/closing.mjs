@@ -1,8 +1,8 @@
 // A large model and a small one -> memory over what the process had before, while the large one is open and when it is closed,
 // for each of some turns. Runs with --expose-gc.
 import { createRuntime } from '../../dist/index.js';
-import { report, settingsOfProcess } from '../measure.mjs';
-import { wordPrompt } from '../prompts.mjs';
+import { report, settingsOfProcess } from '../lib/measure.mjs';
+import { wordPrompt } from '../lib/prompts.mjs';
 
 const { model, small, turns = 4, parallel = 4, outputTokens = 8 } = settingsOfProcess();
 

@@ -1,11 +1,11 @@
 // Kinds of weights and sequence counts -> tokens per second on ONNX graphs, beside transformers.js, bare session runs, and what
 // the machine's memory allows. All engines of a round take turns.
-import { inProcess, median, result, waitUntilQuiet } from '../measure.mjs';
+import { inProcess, median, result, waitUntilQuiet } from '../lib/measure.mjs';
+import { inTurns } from '../lib/turns.mjs';
 import { ensureOnnxModel, ensureTinyFolder, weightBytesPerToken } from '../model/onnx.mjs';
-import { inTurns } from '../turns.mjs';
 
 const PROMPT_WORDS = 32;
-/** What the words come to. */
+/** Number of tokens of the prompt's words. */
 const PROMPT_TOKENS = 110;
 /** Tokens that the peer's template adds. */
 const TEMPLATE_TOKENS = 8;

@@ -2,7 +2,7 @@
 // while others run and wait.
 import http from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { report, settingsOfProcess } from '../measure.mjs';
+import { report, settingsOfProcess } from '../lib/measure.mjs';
 
 const { url, request, capacity, burst, tries } = settingsOfProcess();
 const agent = new http.Agent({ keepAlive: true });

@@ -3,8 +3,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { buildBare } from '../bare/build.mjs';
-import { report, settingsOfProcess } from '../measure.mjs';
-import { sayReady } from '../turns.mjs';
+import { report, settingsOfProcess } from '../lib/measure.mjs';
+import { sayReady } from '../lib/turns.mjs';
 
 const { model, sequences, promptTokens, outputTokens, threads, bare = {} } = settingsOfProcess();
 const { program, libraries } = await buildBare();

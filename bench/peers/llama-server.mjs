@@ -1,8 +1,8 @@
 // Settings -> tokens per second of llama.cpp's own server: `program` is its binary, `logprobs` asks it for 5 tops a token.
-import { eventsOf, startLlamaServer } from '../llama-server.mjs';
-import { report, settingsOfProcess, TokenClock } from '../measure.mjs';
-import { wordPrompt } from '../prompts.mjs';
-import { sayReady } from '../turns.mjs';
+import { eventsOf, startLlamaServer } from '../lib/llama-server.mjs';
+import { report, settingsOfProcess, TokenClock } from '../lib/measure.mjs';
+import { wordPrompt } from '../lib/prompts.mjs';
+import { sayReady } from '../lib/turns.mjs';
 
 const { program, model, sequences, promptTokens, outputTokens, threads, logprobs } = settingsOfProcess();
 const contextSize = Math.ceil((promptTokens + outputTokens) / 256) * 256;

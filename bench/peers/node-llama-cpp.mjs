@@ -1,7 +1,7 @@
 // Settings -> when tokens came: of node-llama-cpp's own API: one context, several sequences, its plain sampling.
-import { report, settingsOfProcess, TokenClock } from '../measure.mjs';
-import { wordPrompt } from '../prompts.mjs';
-import { sayReady } from '../turns.mjs';
+import { report, settingsOfProcess, TokenClock } from '../lib/measure.mjs';
+import { wordPrompt } from '../lib/prompts.mjs';
+import { sayReady } from '../lib/turns.mjs';
 import { openLlama } from './open-llama.mjs';
 
 const { model, warmUp, sequences, promptTokens, outputTokens, threads } = settingsOfProcess();

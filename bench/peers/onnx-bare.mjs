@@ -1,7 +1,7 @@
 // Settings -> when the tokens came of bare session runs: rows of one length, the present fed back as the past, nothing sampled.
 import { InferenceSession, Tensor } from 'onnxruntime-node';
-import { report, settingsOfProcess, TokenClock } from '../measure.mjs';
-import { sayReady } from '../turns.mjs';
+import { report, settingsOfProcess, TokenClock } from '../lib/measure.mjs';
+import { sayReady } from '../lib/turns.mjs';
 
 const { model, sequences, promptTokens, outputTokens, threads } = settingsOfProcess();
 const session = await InferenceSession.create(model, { intraOpNumThreads: threads, interOpNumThreads: 1 });

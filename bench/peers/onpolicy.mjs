@@ -1,8 +1,8 @@
 // Settings -> when the tokens came of this library: streaming completions with the whole sampler and log-probabilities.
 import { createRuntime } from '../../dist/index.js';
-import { report, settingsOfProcess, TokenClock } from '../measure.mjs';
-import { wordPrompt } from '../prompts.mjs';
-import { sayReady } from '../turns.mjs';
+import { report, settingsOfProcess, TokenClock } from '../lib/measure.mjs';
+import { wordPrompt } from '../lib/prompts.mjs';
+import { sayReady } from '../lib/turns.mjs';
 
 const {
   model,
@@ -14,7 +14,7 @@ const {
   isDeep = false,
   runtime: options = {},
 } = settingsOfProcess();
-/** Of a turn in the template of the benchmark's model. */
+/** Tokens that the template of the benchmark's model adds to a turn. */
 const TEMPLATE_TOKENS = 8;
 const contextSize = Math.ceil((promptTokens + outputTokens) / 256) * 256;
 

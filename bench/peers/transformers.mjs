@@ -1,9 +1,9 @@
 // Settings -> when the tokens came of transformers.js' own generate, greedily: one prompt, or several as one padded batch.
 import path from 'node:path';
 import { AutoModelForCausalLM, AutoTokenizer, BaseStreamer } from '@huggingface/transformers';
-import { report, settingsOfProcess, TokenClock } from '../measure.mjs';
-import { wordPrompt } from '../prompts.mjs';
-import { sayReady } from '../turns.mjs';
+import { report, settingsOfProcess, TokenClock } from '../lib/measure.mjs';
+import { wordPrompt } from '../lib/prompts.mjs';
+import { sayReady } from '../lib/turns.mjs';
 
 const { model: file, warmUp, sequences, promptWords, outputTokens, threads } = settingsOfProcess();
 

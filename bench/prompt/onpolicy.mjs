@@ -1,8 +1,8 @@
 // Settings -> for each number read, a line with the milliseconds of a new prompt of so many tokens: from the request to its only token.
 import { createInterface } from 'node:readline';
 import { createRuntime } from '../../dist/index.js';
-import { settingsOfProcess } from '../measure.mjs';
-import { wordPrompt } from '../prompts.mjs';
+import { settingsOfProcess } from '../lib/measure.mjs';
+import { wordPrompt } from '../lib/prompts.mjs';
 
 const { model, threads, mostTokens } = settingsOfProcess();
 const contextSize = Math.ceil((mostTokens + 1) / 256) * 256;

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { createRuntime } from '../../dist/index.js';
-import { median, report, settingsOfProcess } from '../measure.mjs';
+import { median, report, settingsOfProcess } from '../lib/measure.mjs';
 import { writeWideModel } from './wide-model.mjs';
 
 const { rounds, vocabSize = 151_936, tokens = 60 } = settingsOfProcess();

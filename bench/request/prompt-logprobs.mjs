@@ -1,7 +1,7 @@
 // Settings -> time of a prompt without and with scores of its tokens, in turns.
 import { createRuntime } from '../../dist/index.js';
-import { report, settingsOfProcess } from '../measure.mjs';
-import { wordPrompt } from '../prompts.mjs';
+import { report, settingsOfProcess } from '../lib/measure.mjs';
+import { wordPrompt } from '../lib/prompts.mjs';
 
 const { model, threads, rounds, promptTokens = 2000 } = settingsOfProcess();
 const contextSize = Math.ceil((promptTokens + 64) / 256) * 256;

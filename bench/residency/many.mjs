@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { createRuntime } from '../../dist/index.js';
-import { report, settingsOfProcess } from '../measure.mjs';
+import { report, settingsOfProcess } from '../lib/measure.mjs';
 
 const { models = 20, held = 3, requests = 2000, atOnce = 8 } = settingsOfProcess();
 const QUESTION = { messages: [{ role: 'user', content: 'What is the capital of Peru?' }], temperature: 0 };
@@ -19,7 +19,7 @@ const files = Array.from({ length: models }, (_, i) => {
 });
 const named = Object.fromEntries(files);
 try {
-  // What the process takes without a model once its own heap has grown by as many requests at once, and what one takes.
+  // Memory of the process without a model, after its heap has grown by the same number of concurrent requests, and memory of one model.
   const one = await createRuntime({ ...LIMITS, models: named });
   let total = 0;
   for (const [name] of files.slice(0, 10)) {

@@ -1,6 +1,6 @@
 // Settings -> microseconds that a step pays for its drafts, by what drafts: a token is taken in, and what may follow is looked for.
-import { loadAddon } from '../../dist/native/index.js';
-import { report, settingsOfProcess } from '../measure.mjs';
+import { loadAddon } from '../../dist/engine/native/index.js';
+import { report, settingsOfProcess } from '../lib/measure.mjs';
 
 const { rounds, contextTokens, steps, limit } = settingsOfProcess();
 const { addAnswer, createAnswerIndex, createDrafter, draft } = loadAddon();

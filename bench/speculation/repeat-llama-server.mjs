@@ -1,6 +1,6 @@
 // Settings -> tokens per second of an answer of llama.cpp's own server, and its text; `speculation` names its way to draft.
-import { eventsOf, startLlamaServer } from '../llama-server.mjs';
-import { report, settingsOfProcess, TokenClock } from '../measure.mjs';
+import { eventsOf, startLlamaServer } from '../lib/llama-server.mjs';
+import { report, settingsOfProcess, TokenClock } from '../lib/measure.mjs';
 
 const { program, model, threads, contextSize, prompt, outputTokens, speculation } = settingsOfProcess();
 const words = ['--model', model, '--parallel', 1, '--ctx-size', contextSize, '--no-webui'];

@@ -1,6 +1,6 @@
 // Settings -> tokens per second of an answer of node-llama-cpp, and its text; with `speculation` its predictor looks into the prompt.
 import { InputLookupTokenPredictor } from 'node-llama-cpp';
-import { report, settingsOfProcess, TokenClock } from '../measure.mjs';
+import { report, settingsOfProcess, TokenClock } from '../lib/measure.mjs';
 import { openLlama } from '../peers/open-llama.mjs';
 
 const { model: modelPath, threads, contextSize, prompt, outputTokens, speculation } = settingsOfProcess();

@@ -1,6 +1,6 @@
 // Settings -> tokens per second of an answer of this library, and its text. `speculation` is the field of the request.
 import { createRuntime } from '../../dist/index.js';
-import { report, settingsOfProcess, sharedMs } from '../measure.mjs';
+import { report, settingsOfProcess, sharedMs } from '../lib/measure.mjs';
 
 const { model, threads, contextSize, prompt, prediction, outputTokens, speculation } = settingsOfProcess();
 const runtime = await createRuntime({ model: { path: model, contextSize, threads }, gpu: false });

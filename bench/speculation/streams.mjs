@@ -1,12 +1,13 @@
 // Settings -> tokens per second of streams whose drafts are all right, half right or all wrong, and of the same without drafts, before
 // and after each of the others: the speed of a shared machine changes over seconds. The drafts are predictions of an answer that is known, with some of its tokens replaced. Beside them: drafts
 // from the text and earlier answers, where a random model repeats nothing, and a draft model that is the model itself.
-import { NO_ADAPTER } from '../../dist/backends/index.js';
+
 import { Sequence, Speculation } from '../../dist/engine/index.js';
+import { loadAddon } from '../../dist/engine/native/index.js';
+import { NO_ADAPTER } from '../../dist/models/formats/index.js';
 import { Models } from '../../dist/models/index.js';
-import { loadAddon } from '../../dist/native/index.js';
-import { report, settingsOfProcess } from '../measure.mjs';
-import { wordPrompt } from '../prompts.mjs';
+import { report, settingsOfProcess } from '../lib/measure.mjs';
+import { wordPrompt } from '../lib/prompts.mjs';
 
 const { model: file, threads, rounds, sequences, outputTokens } = settingsOfProcess();
 const PROMPT_TOKENS = 64;

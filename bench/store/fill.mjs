@@ -2,8 +2,8 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { createRuntime } from '../../dist/index.js';
-import { openStore } from '../../dist/store/open-store.js';
-import { report, settingsOfProcess } from '../measure.mjs';
+import { openStore } from '../../dist/rl/store/open-store.js';
+import { report, settingsOfProcess } from '../lib/measure.mjs';
 
 const PER_CALL = 100;
 const { home, checkpoints, trajectories } = settingsOfProcess();

@@ -1,6 +1,6 @@
 // Opens a filled home folder in a fresh process; reports how long the first answers take.
 import { createRuntime } from '../../dist/index.js';
-import { report, settingsOfProcess } from '../measure.mjs';
+import { report, settingsOfProcess } from '../lib/measure.mjs';
 
 const { home, checkpoints } = settingsOfProcess();
 const timed = async (work) => {

@@ -1,8 +1,8 @@
 // Settings -> when the tokens of many sequences came, with a JSON Schema or without. Greedy, so that rounds agree.
 import { createRuntime } from '../../dist/index.js';
-import { report, settingsOfProcess, TokenClock } from '../measure.mjs';
-import { wordPrompt } from '../prompts.mjs';
-import { sayReady } from '../turns.mjs';
+import { report, settingsOfProcess, TokenClock } from '../lib/measure.mjs';
+import { wordPrompt } from '../lib/prompts.mjs';
+import { sayReady } from '../lib/turns.mjs';
 
 const { model, threads, sequences, outputTokens, variant } = settingsOfProcess();
 const PROMPT_TOKENS = 32;

@@ -4,8 +4,8 @@ import os from 'node:os';
 import path from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { createRuntime } from '../../dist/index.js';
-import { median, report, settingsOfProcess } from '../measure.mjs';
-import { wordPrompt } from '../prompts.mjs';
+import { median, report, settingsOfProcess } from '../lib/measure.mjs';
+import { wordPrompt } from '../lib/prompts.mjs';
 
 const { model, threads, rounds, answers = 4, answerTokens = 64 } = settingsOfProcess();
 const RESOLUTION_MS = 1;

@@ -1,7 +1,7 @@
 // Settings -> resident memory that a 2,048-token row's forward and backward take over the model's own pages.
 import fs from 'node:fs';
 import { openTrainer } from '../../dist/rl/trainer.js';
-import { report, settingsOfProcess } from '../measure.mjs';
+import { report, settingsOfProcess } from '../lib/measure.mjs';
 import { passes, plainRow } from './rows.mjs';
 
 const { model, threads, memoryBudget, size = 2048 } = settingsOfProcess();

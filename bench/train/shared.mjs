@@ -1,6 +1,6 @@
 // Settings -> time of one row in which answers share a prompt, and of one answer with its own prompt.
 import { openTrainer } from '../../dist/rl/trainer.js';
-import { report, settingsOfProcess } from '../measure.mjs';
+import { report, settingsOfProcess } from '../lib/measure.mjs';
 import { passes, sharedRow } from './rows.mjs';
 
 const { model, threads, rounds, answers = 16, promptTokens = 512, answerTokens = 64 } = settingsOfProcess();

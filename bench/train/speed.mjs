@@ -1,8 +1,8 @@
 // Settings -> speed of forward and backward over one row, and of the matrix product right before and after it.
 import { createRequire } from 'node:module';
-import { openLibrariesOf } from '../../dist/native/libraries.js';
+import { openLibrariesOf } from '../../dist/engine/native/libraries.js';
 import { openTrainer } from '../../dist/rl/trainer.js';
-import { report, settingsOfProcess } from '../measure.mjs';
+import { report, settingsOfProcess } from '../lib/measure.mjs';
 import { passes, plainRow } from './rows.mjs';
 
 const { model, threads, rounds, size = 512 } = settingsOfProcess();

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { connect, createRuntime, serve } from '../../dist/index.js';
-import { report, settingsOfProcess } from '../measure.mjs';
+import { report, settingsOfProcess } from '../lib/measure.mjs';
 
 const { model, threads, rounds, answers = 8, tokens = 128 } = settingsOfProcess();
 const home = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-bench-'));
@@ -33,7 +33,7 @@ async function step(service, id, sequence) {
   return result.loss_fn_outputs;
 }
 
-/** What a run of its own computes in a few steps. */
+/** Returns the results of a few steps of a new run. */
 async function outputsOf(service) {
   const { id } = await service.trainingRuns.create({ model, seed: 1 });
   const outputs = [];

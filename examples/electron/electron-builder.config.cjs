@@ -12,7 +12,7 @@ module.exports = {
     '!node_modules/onpolicy/prebuilds/!(${platform}-${arch})/**',
     '!node_modules/onpolicy/{docs,native/!(build),scripts}{,/**}',
   ],
-  // What the system opens itself cannot lie in an archive.
+  // Files that the operating system opens cannot be in an archive.
   asarUnpack: ['node_modules/onpolicy/{prebuilds,native/build,models}/**', 'node_modules/@node-llama-cpp/**'],
   mac: {
     hardenedRuntime: true,

@@ -6,7 +6,7 @@ const SYSTEMS = { linux: 'linux', win32: 'win', darwin: 'mac' };
 
 module.exports = {
   packagerConfig: {
-    // What the system opens itself cannot lie in an archive.
+    // Files that the operating system opens cannot be in an archive.
     asar: { unpack: '**/node_modules/{onpolicy/{prebuilds,native/build,models},@node-llama-cpp}/**' },
     osxSign: { optionsForFile: () => ({ entitlements: 'entitlements.plist' }) },
   },

@@ -1,6 +1,7 @@
-// Work done -> whether a phase may do more. One clock counts all work; a phase is spent when the clock passes its end.
-// A spent phase answers "unknown", and its caller takes the safe side: a compilation is refused, a mask lacks tokens of
-// several bytes, says so and is not cached, and a simplification leaves things as they are. Numbers: limits.h.
+// Work done -> true if a phase may do more. One clock counts all work; a phase is spent when the clock passes its end. A spent phase
+// answers "unknown", and its caller takes the safe side: a compilation is refused, a mask lacks tokens of several bytes, reports that and
+// is not cached, and a simplification leaves things as they are. A compilation that was cancelled, or that exceeds its total work, ends
+// with a Failure in the call that counts its work. Numbers: limits.h.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -8,6 +9,7 @@
 
 #include "base/limits.h"
 #include "base/scoped-value.h"
+#include "base/status.h"
 
 namespace onpolicy::grammar {
 
@@ -24,6 +26,11 @@ enum class Phase : uint8_t {
   kCount,         // of phases
 };
 
+// Thrown when a compilation has used up its work.
+struct WorkSpent : Failure {
+  WorkSpent() : Failure("UNSUPPORTED", "the constraint is too complex to enforce") {}
+};
+
 class Budget {
  public:
   static constexpr uint64_t kUnbounded = UINT64_MAX;
@@ -33,11 +40,21 @@ class Budget {
     Begin(Phase::kCompile, limits::kCompileWork);
     Begin(Phase::kShapes, limits::kShapeWork);
   }
-  void Spend(uint64_t work) { spent_ += work; }
+  void Spend(uint64_t work) {
+    spent_ += work;
+    if (spent_ >= next_look_) [[unlikely]] Look();
+  }
+  // From now until Unwatch, work ends with a Failure of ABORTED once `*cancelled` is not 0, and with WorkSpent after `most` of it.
+  void Watch(const volatile int32_t* cancelled, uint64_t most) {
+    cancelled_ = cancelled;
+    most_ = EndOf(most);
+    Look();
+  }
+  void Unwatch() { next_look_ = kUnbounded; }
   uint64_t spent() const { return spent_; }
   bool IsSpent(Phase phase) const { return spent_ > end(phase); }
   uint64_t end(Phase phase) const { return ends_[static_cast<size_t>(phase)]; }
-  // Where a phase of so much work ends that begins now.
+  // Returns the end of a phase of `work` that begins now.
   uint64_t EndOf(uint64_t work) const { return work > kUnbounded - spent_ ? kUnbounded : spent_ + work; }
   void Begin(Phase phase, uint64_t work) { ends_[static_cast<size_t>(phase)] = EndOf(work); }
   // Begins a part of another phase, which ends with it at the latest.
@@ -48,14 +65,23 @@ class Budget {
   [[nodiscard]] ScopedValue<uint64_t> Enter(Phase phase, uint64_t work) {
     return {ends_[static_cast<size_t>(phase)], EndOf(work)};
   }
-  // Notes that a phase was spent and its answer lacks something.
+  // Counts an answer that is incomplete because the phase was spent.
   void Cut(Phase phase) { cuts_[static_cast<size_t>(phase)]++; }
-  // How often that was so.
+  // Number of incomplete answers of the phase.
   uint64_t cuts(Phase phase) const { return cuts_[static_cast<size_t>(phase)]; }
   bool was_cut(Phase phase) const { return cuts(phase) > 0; }
 
  private:
+  void Look() {
+    if (*cancelled_ != 0) throw Failure("ABORTED", "the compilation was aborted");
+    if (spent_ >= most_) throw WorkSpent();
+    next_look_ = std::min(most_, spent_ + limits::kLookEvery);
+  }
+
   uint64_t spent_ = 0;
+  uint64_t next_look_ = kUnbounded;
+  uint64_t most_ = kUnbounded;
+  const volatile int32_t* cancelled_ = nullptr;  // while work is watched
   std::array<uint64_t, static_cast<size_t>(Phase::kCount)> ends_;  // by phase
   std::array<uint64_t, static_cast<size_t>(Phase::kCount)> cuts_{};  // by phase
 };

@@ -1,24 +1,30 @@
-// The functions of llama.cpp and ggml that the addon calls, as one table. The addon links nothing: one binary of ours serves the CPU, CUDA,
-// Vulkan and Metal builds of the libraries.
+// The functions of llama.cpp and ggml that the addon calls, as one table of guarded calls. The addon links nothing: one binary of ours
+// serves the CPU, CUDA, Vulkan and Metal builds of the libraries.
 #pragma once
-#include <ggml-backend-impl.h>
+#include <ggml-backend.h>
 #include <ggml-cpu.h>
 #include <gguf.h>
 #include <llama.h>
 
 #include <string>
 
+#include "base/guarded.h"
+
+// Its header also has the tables of functions of buffers and devices, which only engine-assumptions knows.
+struct ggml_backend_buffer_i;
+extern "C" ggml_backend_buffer_t ggml_backend_buffer_init(ggml_backend_buffer_type_t, ggml_backend_buffer_i, void* context, size_t size);
+
 namespace onpolicy {
 
-// Every function of the C API that the addon calls.
+// Every function of the C API that the addon calls, except those that free something, and those of training.
 #define ONPOLICY_LIBRARY_FUNCTIONS(X)                                                                          \
   X(llama_version)                                                                                             \
   X(ggml_set_abort_callback)                                                                                   \
   X(llama_log_set)                                                                                             \
   X(llama_backend_init)                                                                                        \
+  X(llama_max_parallel_sequences)                                                                              \
   X(llama_model_default_params)                                                                                \
   X(llama_model_load_from_file)                                                                                \
-  X(llama_model_free)                                                                                          \
   X(llama_model_get_vocab)                                                                                     \
   X(llama_model_n_ctx_train)                                                                                   \
   X(llama_model_n_embd)                                                                                        \
@@ -48,7 +54,6 @@ namespace onpolicy {
   X(llama_token_to_piece)                                                                                      \
   X(llama_context_default_params)                                                                              \
   X(llama_init_from_model)                                                                                     \
-  X(llama_free)                                                                                                \
   X(llama_get_memory)                                                                                          \
   X(llama_memory_clear)                                                                                        \
   X(llama_memory_seq_rm)                                                                                       \
@@ -73,10 +78,53 @@ namespace onpolicy {
   X(llama_set_n_threads)                                                                                       \
   X(llama_max_devices)                                                                                         \
   X(llama_adapter_lora_init)                                                                                   \
-  X(llama_adapter_lora_free)                                                                                   \
   X(llama_set_adapters_lora)                                                                                   \
+  X(ggml_backend_load)                                                                                         \
+  X(ggml_backend_load_all_from_path)                                                                           \
+  X(ggml_backend_dev_count)                                                                                    \
+  X(ggml_backend_dev_get)                                                                                      \
+  X(ggml_backend_dev_by_type)                                                                                  \
+  X(ggml_backend_dev_by_name)                                                                                  \
+  X(ggml_backend_dev_type)                                                                                     \
+  X(ggml_backend_dev_name)                                                                                     \
+  X(ggml_backend_dev_description)                                                                              \
+  X(ggml_backend_dev_memory)                                                                                   \
+  X(ggml_backend_dev_backend_reg)                                                                              \
+  X(ggml_backend_reg_get_proc_address)                                                                         \
+  X(ggml_backend_dev_buffer_type)                                                                              \
+  X(ggml_init)                                                                                                 \
+  X(ggml_tensor_overhead)                                                                                      \
+  X(ggml_graph_overhead_custom)                                                                                \
+  X(ggml_new_graph_custom)                                                                                     \
+  X(ggml_build_forward_expand)                                                                                 \
+  X(ggml_new_tensor)                                                                                           \
+  X(ggml_nbytes)                                                                                               \
+  X(ggml_nelements)                                                                                            \
+  X(ggml_row_size)                                                                                             \
+  X(ggml_blck_size)                                                                                            \
+  X(ggml_type_name)                                                                                            \
+  X(ggml_is_quantized)                                                                                         \
+  X(ggml_quantize_chunk)                                                                                       \
+  X(ggml_mul_mat)                                                                                              \
+  X(ggml_mul_mat_id)                                                                                           \
+  X(ggml_gated_delta_net)                                                                                      \
+  X(ggml_backend_dev_init)                                                                                     \
+  X(ggml_backend_buft_alloc_buffer)                                                                            \
+  X(ggml_backend_buffer_init)                                                                                  \
+  X(ggml_backend_buffer_get_base)                                                                              \
+  X(ggml_backend_tensor_alloc)                                                                                 \
+  X(ggml_backend_tensor_set)                                                                                   \
+  X(ggml_backend_tensor_get)                                                                                   \
+  X(ggml_backend_graph_compute)                                                                                \
+  X(ggml_flash_attn_ext)                                                                                       \
+  X(ggml_flash_attn_ext_add_sinks)                                                                             \
+  X(ggml_ssm_conv)                                                                                             \
+  X(ggml_op_name)                                                                                              \
+  X(ggml_threadpool_params_default)
+
+// Functions that only training and merging call. Without one of them, the rest works.
+#define ONPOLICY_TRAINING_FUNCTIONS(X)                                                                         \
   X(gguf_init_from_file)                                                                                       \
-  X(gguf_free)                                                                                                 \
   X(gguf_find_key)                                                                                             \
   X(gguf_get_kv_type)                                                                                          \
   X(gguf_get_val_data)                                                                                         \
@@ -99,19 +147,6 @@ namespace onpolicy {
   X(llama_model_quantize_default_params)                                                                       \
   X(ggml_quantize_requires_imatrix)                                                                            \
   X(gguf_get_data_offset)                                                                                      \
-  X(ggml_backend_load)                                                                                         \
-  X(ggml_backend_load_all_from_path)                                                                           \
-  X(ggml_backend_dev_count)                                                                                    \
-  X(ggml_backend_dev_get)                                                                                      \
-  X(ggml_backend_dev_by_type)                                                                                  \
-  X(ggml_backend_dev_by_name)                                                                                  \
-  X(ggml_backend_dev_type)                                                                                     \
-  X(ggml_backend_dev_name)                                                                                     \
-  X(ggml_backend_dev_description)                                                                              \
-  X(ggml_backend_dev_memory)                                                                                   \
-  X(ggml_backend_dev_backend_reg)                                                                              \
-  X(ggml_backend_reg_get_proc_address)                                                                         \
-  X(ggml_backend_dev_buffer_type)                                                                              \
   X(gguf_get_val_u32)                                                                                          \
   X(gguf_get_val_i32)                                                                                          \
   X(gguf_get_val_u64)                                                                                          \
@@ -119,28 +154,11 @@ namespace onpolicy {
   X(gguf_get_val_u16)                                                                                          \
   X(gguf_get_val_f32)                                                                                          \
   X(gguf_get_tensor_name)                                                                                      \
-  X(ggml_init)                                                                                                 \
-  X(ggml_free)                                                                                                 \
   X(ggml_get_first_tensor)                                                                                     \
   X(ggml_get_next_tensor)                                                                                      \
-  X(ggml_tensor_overhead)                                                                                      \
-  X(ggml_graph_overhead_custom)                                                                                \
-  X(ggml_new_graph_custom)                                                                                     \
-  X(ggml_build_forward_expand)                                                                                 \
-  X(ggml_new_tensor)                                                                                           \
-  X(ggml_nbytes)                                                                                               \
-  X(ggml_nelements)                                                                                            \
-  X(ggml_row_size)                                                                                             \
   X(ggml_type_size)                                                                                            \
-  X(ggml_blck_size)                                                                                            \
-  X(ggml_type_name)                                                                                            \
-  X(ggml_is_quantized)                                                                                         \
   X(ggml_get_type_traits)                                                                                      \
-  X(ggml_quantize_chunk)                                                                                       \
   X(ggml_fp32_to_bf16_row)                                                                                     \
-  X(ggml_mul_mat)                                                                                              \
-  X(ggml_mul_mat_set_prec)                                                                                     \
-  X(ggml_mul_mat_id)                                                                                           \
   X(ggml_add_id)                                                                                               \
   X(ggml_argsort_top_k)                                                                                        \
   X(ggml_out_prod)                                                                                             \
@@ -162,14 +180,12 @@ namespace onpolicy {
   X(ggml_relu)                                                                                                 \
   X(ggml_gallocr_new)                                                                                          \
   X(ggml_gallocr_reserve_n_size)                                                                               \
-  X(ggml_gallocr_free)                                                                                         \
   X(ggml_gelu)                                                                                                 \
   X(ggml_silu)                                                                                                 \
   X(ggml_silu_back)                                                                                            \
   X(ggml_sigmoid)                                                                                              \
   X(ggml_softplus)                                                                                             \
   X(ggml_l2_norm)                                                                                              \
-  X(ggml_gated_delta_net)                                                                                      \
   X(ggml_swiglu_split)                                                                                         \
   X(ggml_swiglu_oai)                                                                                           \
   X(ggml_geglu_split)                                                                                          \
@@ -193,47 +209,50 @@ namespace onpolicy {
   X(ggml_clamp)                                                                                                \
   X(ggml_sum_rows)                                                                                             \
   X(ggml_custom_inplace)                                                                                       \
-  X(ggml_backend_dev_init)                                                                                     \
-  X(ggml_backend_free)                                                                                         \
   X(ggml_backend_get_default_buffer_type)                                                                      \
-  X(ggml_backend_buft_alloc_buffer)                                                                            \
-  X(ggml_backend_buffer_init)                                                                                  \
-  X(ggml_backend_buffer_free)                                                                                  \
-  X(ggml_backend_buffer_get_base)                                                                              \
   X(ggml_backend_buffer_set_usage)                                                                             \
-  X(ggml_backend_tensor_alloc)                                                                                 \
-  X(ggml_backend_tensor_set)                                                                                   \
-  X(ggml_backend_tensor_get)                                                                                   \
   X(ggml_backend_tensor_memset)                                                                                \
   X(ggml_backend_cpu_buffer_from_ptr)                                                                          \
   X(ggml_backend_sched_new)                                                                                    \
-  X(ggml_backend_sched_free)                                                                                   \
   X(ggml_backend_sched_reset)                                                                                  \
   X(ggml_backend_sched_alloc_graph)                                                                            \
   X(ggml_backend_sched_graph_compute)                                                                          \
-  X(ggml_backend_sched_get_buffer_size)                                                                        \
-  X(ggml_backend_graph_compute)                                                                                \
-  X(ggml_flash_attn_ext)                                                                                       \
-  X(ggml_flash_attn_ext_add_sinks)                                                                             \
-  X(ggml_ssm_conv)                                                                                             \
-  X(ggml_op_name)                                                                                              \
-  X(ggml_threadpool_params_default)
+  X(ggml_backend_sched_get_buffer_size)
+
+// Functions that free something.
+#define ONPOLICY_FREEING_FUNCTIONS(X)  \
+  X(llama_model_free)                  \
+  X(llama_free)                        \
+  X(llama_adapter_lora_free)           \
+  X(gguf_free)                         \
+  X(ggml_free)                         \
+  X(ggml_gallocr_free)                 \
+  X(ggml_backend_free)                 \
+  X(ggml_backend_buffer_free)          \
+  X(ggml_backend_sched_free)
 
 struct Library {
-#define ONPOLICY_DECLARE(name) decltype(&::name) name = nullptr;
+#define ONPOLICY_DECLARE(name) Guarded<decltype(&::name)> name;
   ONPOLICY_LIBRARY_FUNCTIONS(ONPOLICY_DECLARE)
+  ONPOLICY_TRAINING_FUNCTIONS(ONPOLICY_DECLARE)
 #undef ONPOLICY_DECLARE
-  // From the CPU backend, which ggml loads by itself: null where it has none.
-  decltype(&::ggml_threadpool_new) ggml_threadpool_new = nullptr;
-  decltype(&::ggml_backend_cpu_set_threadpool) ggml_backend_cpu_set_threadpool = nullptr;
-  ggml_backend_set_n_threads_t ggml_backend_set_n_threads = nullptr;
+#define ONPOLICY_DECLARE(name) Freeing<decltype(&::name)> name;
+  ONPOLICY_FREEING_FUNCTIONS(ONPOLICY_DECLARE)
+#undef ONPOLICY_DECLARE
+  // Sets the precision of a matmul. Null if the library exports it under no known name.
+  Guarded<void (*)(ggml_tensor*, ggml_prec)> set_matmul_precision;
 
-  // Of no public header, under their C++ names: null where the library does not export them.
-  void (*set_embeddings_nextn)(llama_context*, bool value, bool masked) = nullptr;
-  float* (*get_embeddings_nextn_ith)(llama_context*, int32_t) = nullptr;
-  void (*set_nextn_layer_offset)(llama_context*, int32_t) = nullptr;
-  void (*set_embeddings_layer_inp)(llama_context*, uint32_t layer, bool value) = nullptr;
-  float* (*get_embeddings_layer_inp)(llama_context*, uint32_t layer) = nullptr;
+  // Functions of the CPU backend, which ggml loads itself. Null if the backend lacks them.
+  Guarded<decltype(&::ggml_threadpool_new)> ggml_threadpool_new;
+  Guarded<decltype(&::ggml_backend_cpu_set_threadpool)> ggml_backend_cpu_set_threadpool;
+  Guarded<ggml_backend_set_n_threads_t> ggml_backend_set_n_threads;
+
+  // Functions without a public header. Null if the library does not export them.
+  Guarded<void (*)(llama_context*, bool value, bool masked)> set_embeddings_nextn;
+  Guarded<float* (*)(llama_context*, int32_t)> get_embeddings_nextn_ith;
+  Guarded<void (*)(llama_context*, int32_t)> set_nextn_layer_offset;
+  Guarded<void (*)(llama_context*, uint32_t layer, bool value)> set_embeddings_layer_inp;
+  Guarded<float* (*)(llama_context*, uint32_t layer)> get_embeddings_layer_inp;
 
   std::string folder;   // where the libraries were loaded from
   std::string version;  // as the library reports it
@@ -242,5 +261,14 @@ struct Library {
 // The opened table. Never call before OpenLibrary has filled it.
 inline Library g_library;
 inline const Library& Api() { return g_library; }
+
+// Deleter of a std::unique_ptr, as in `Freed<&Library::llama_free>`.
+template <auto kFunction>
+struct Freed {
+  template <typename Given>
+  void operator()(Given* given) const {
+    (Api().*kFunction)(given);
+  }
+};
 
 }  // namespace onpolicy

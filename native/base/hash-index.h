@@ -35,7 +35,7 @@ class BasicHashIndex {
     count_++;
     Place({static_cast<Hash>(hash), value});
   }
-  // The same with whole keys instead of hashes.
+  // The same functions for whole keys instead of hashes.
   uint32_t Find(uint64_t key) const {
     return FindHash(MixBits(key), [](uint32_t) { return true; });
   }

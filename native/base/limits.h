@@ -7,7 +7,9 @@ namespace onpolicy::grammar::limits {
 
 // Work of one phase. A million units take about 10 ms.
 constexpr uint64_t kCompileWork = 100'000'000;   // emptiness searches of one compilation, and all work before them
-constexpr uint64_t kShapeWork = 10'000'000;      // all work of a compilation until combinations of its schema end it
+constexpr uint64_t kLookEvery = 250'000;         // between two looks whether a compilation was aborted
+constexpr uint64_t kShapeWork = 10'000'000;      // combinations of a schema, in one compilation
+constexpr uint64_t kFormulaShapeWork = 2'000;    // the same for each of its formulas, beyond that
 constexpr uint64_t kMaskWork = 900'000;          // tokens of several bytes in one mask
 constexpr uint64_t kMaskByteWork = 275'000;      // tokens of one byte in one mask, beyond kMaskWork
 constexpr unsigned kMaskRounds = 40;              // times that an empty mask goes on with kMaskByteWork
@@ -88,6 +90,7 @@ constexpr int kOpenDemands = 10;                 // demands that are checked tog
 constexpr size_t kItemDemands = 6;               // demands of one item that are told apart
 constexpr size_t kKeyClasses = 200;              // classes of keys of one object
 constexpr size_t kSearchedClasses = 300;         // classes of keys in a search for a member
+constexpr size_t kSeenValues = 1'000;             // unique items, or keys of patterns, behind which an array or object ends once it may
 constexpr size_t kExcludedCompounds = 60;        // arrays and objects that are excluded before they can repeat
 
 // Nested parts of other texts.

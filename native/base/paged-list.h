@@ -1,4 +1,4 @@
-// A list that grows page by page: no single entry pays for the move of all others, and entries stay where they are.
+// A list that grows page by page: adding an entry never moves the others.
 #pragma once
 #include <cstddef>
 #include <memory>
@@ -23,7 +23,7 @@ class PagedList {
   T& operator[](size_t at) { return pages_[at / kPageEntries][at % kPageEntries]; }
   const T& operator[](size_t at) const { return pages_[at / kPageEntries][at % kPageEntries]; }
   size_t size() const { return size_; }
-  // The entry at `at`; empty ones are added up to there.
+  // Returns the entry at `at`. Adds empty entries up to there.
   T& Reach(size_t at) {
     while (at >= size_) push_back(T{});
     return (*this)[at];

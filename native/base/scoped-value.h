@@ -1,4 +1,4 @@
-// A place has another value for as long as a scope lasts, however it ends.
+// A variable gets another value until a scope ends, by return or by exception.
 #pragma once
 #include <utility>
 

@@ -1,4 +1,4 @@
-// Why a specification was refused, and where.
+// The reason why a specification was refused, and the place of the fault.
 #pragma once
 #include "base/status.h"
 
@@ -11,7 +11,7 @@ class SpecError : public Failure {
   SpecError(std::string code, std::string where, const std::string& what, std::optional<size_t> offset = {})
       : SpecError(std::move(code), where.empty() ? std::vector<std::string>() : std::vector{std::move(where)}, what, offset) {}
 
-  // The same error in a specification that holds this one at `where`. In text, `offset` is that of the part at fault.
+  // Returns the same error for a specification that contains this one at `where`. In a text, `offset` is the offset of this part.
   SpecError Within(const std::string& where, std::optional<size_t> offset) const {
     std::vector<std::string> places = {where};
     places.insert(places.end(), status().places.begin(), status().places.end());

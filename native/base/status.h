@@ -1,4 +1,4 @@
-// The outcome of native work: a code that JavaScript callers branch on, and a message. A Failure is one that is thrown.
+// The outcome of native work: a code that JavaScript callers branch on, and a message. A Failure carries it as an exception.
 #pragma once
 #include <exception>
 #include <new>
@@ -10,16 +10,23 @@
 namespace onpolicy {
 
 struct Status {
-  std::string code;  // empty: success
+  std::string code;  // empty means success
   std::string message;
-  std::vector<std::string> places = {};   // of a faulty specification: where, from the outside inwards
-  std::optional<size_t> offset = {};  // and the byte of the text there
+  std::vector<std::string> places = {};   // path of the fault in a specification, from the outside inwards
+  std::optional<size_t> offset = {};  // byte of the fault in the text at that path
 
   bool ok() const { return code.empty(); }
   static Status Ok() { return {}; }
   static Status Fail(std::string code, std::string message) { return {std::move(code), std::move(message), {}, {}}; }
-  // Of the exception that is being handled.
-  static Status Caught();
+  // Allocates nothing: both texts are so short that strings hold them in place.
+  static Status OutOfMemory() noexcept {
+    Status status;
+    status.code.assign("OUT_OF_MEMORY");
+    status.message.assign("out of memory");
+    return status;
+  }
+  // Returns the status of the exception that is being handled. Allocates no memory if that is std::bad_alloc.
+  static Status Caught() noexcept;
 };
 
 class Failure : public std::exception {
@@ -33,17 +40,21 @@ class Failure : public std::exception {
   Status status_;
 };
 
-inline Status Status::Caught() {
+inline Status Status::Caught() noexcept {
   try {
-    throw;
-  } catch (const Failure& failure) {
-    return failure.status();
-  } catch (const std::bad_alloc&) {
-    return Fail("OUT_OF_MEMORY", "not enough memory");
-  } catch (const std::exception& error) {
-    return Fail("BACKEND_FAILED", error.what());
-  } catch (...) {
-    return Fail("BACKEND_FAILED", "unknown native failure");
+    try {
+      throw;
+    } catch (const Failure& failure) {
+      return failure.status();
+    } catch (const std::bad_alloc&) {
+      return OutOfMemory();
+    } catch (const std::exception& error) {
+      return Fail("BACKEND_FAILED", error.what());
+    } catch (...) {
+      return Fail("BACKEND_FAILED", "unknown native failure");
+    }
+  } catch (...) {  // the message could not be allocated
+    return OutOfMemory();
   }
 }
 

@@ -9,7 +9,7 @@
 
 namespace onpolicy {
 
-// For the library that this is compiled into, until the process ends. False: the system refuses.
+// Keeps the library that this is compiled into in memory until the process ends. Returns false if the system refuses.
 inline bool StayLoaded() {
 #ifdef _WIN32
   HMODULE module;

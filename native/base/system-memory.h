@@ -1,4 +1,4 @@
-// Bytes -> memory of the system: zeros, that take no memory until they are read or written.
+// Bytes -> memory of the system, filled with zeros. A page takes memory only once it is read or written.
 #pragma once
 #include <cstddef>
 
@@ -10,7 +10,7 @@
 
 namespace onpolicy {
 
-// Whole pages; null: there is none.
+// Returns whole pages, or null if there is not enough memory.
 inline void* TakeSystemMemory(size_t bytes) {
 #ifdef _WIN32
   return VirtualAlloc(nullptr, bytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
@@ -23,7 +23,8 @@ inline void* TakeSystemMemory(size_t bytes) {
 constexpr size_t kHugePage = size_t{2} << 20;
 inline size_t RoundedToHugePages(size_t bytes) { return (bytes + kHugePage - 1) / kHugePage * kHugePage; }
 
-// The same in huge pages, on Linux: writes wait for the system 512 times less often, and addresses are found faster.
+// Returns huge pages on Linux, whole pages elsewhere. First writes then enter the system 512 times less often, and addresses are translated
+// faster.
 inline void* TakeHugePages(size_t bytes) {
   void* memory = TakeSystemMemory(bytes);
 #ifdef __linux__

@@ -10,7 +10,7 @@
 #elif defined(__GNUC__)
 #define ONPOLICY_BEGIN_TARGET(features) ONPOLICY_PRAGMA(GCC push_options) ONPOLICY_PRAGMA(GCC target(features))
 #define ONPOLICY_END_TARGET ONPOLICY_PRAGMA(GCC pop_options)
-// GCC 12 takes undefined vectors in its own headers, which are meant, for mistakes.
+// GCC 12 warns of undefined vectors in its own headers, which are intended.
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #else

@@ -20,7 +20,7 @@ class TextCursor {
     return true;
   }
 
-  // The number of this many hexadecimal digits; -1: they are not there.
+  // Reads a number of this many hexadecimal digits. Returns -1 if the text does not have them.
   int64_t Hex(size_t digits) {
     int64_t value = 0;
     for (size_t i = 0; i < digits; i++, at_++) {
@@ -30,7 +30,7 @@ class TextCursor {
     }
     return value;
   }
-  // The code point behind \u, of one escape or of a pair of surrogates; -1 as above.
+  // Reads the code point behind \u, of one escape or of a pair of surrogates. Returns -1 for invalid digits.
   int64_t UnicodeEscape() {
     const int64_t high = Hex(4);
     const size_t after = at_;

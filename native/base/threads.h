@@ -1,4 +1,5 @@
-// Work on several threads -> what it throws, on the thread that waits for them: out of a thread it would end the process.
+// Work on several threads -> its first exception, thrown on the thread that waits for them. An exception that left a thread would end the
+// process.
 #pragma once
 #include <exception>
 #include <mutex>
@@ -11,7 +12,7 @@ namespace onpolicy {
 // The first exception of several threads.
 class ThreadFailure {
  public:
-  // Runs `work` and keeps what it throws.
+  // Runs `work` and stores its exception.
   template <typename Work>
   void Keep(const Work& work) noexcept {
     try {
@@ -22,7 +23,7 @@ class ThreadFailure {
     }
   }
 
-  // Throws what was kept. To be called when the threads are done.
+  // Throws the stored exception. Must be called when the threads have ended.
   void Rethrow() {
     if (first_) std::rethrow_exception(std::exchange(first_, nullptr));
   }
@@ -32,7 +33,7 @@ class ThreadFailure {
   std::exception_ptr first_;
 };
 
-// Runs work(0) to work(count - 1), each on a thread of its own, the first on this one.
+// Runs work(0) to work(count - 1) on separate threads, work(0) on this one.
 template <typename Work>
 void OnThreads(int count, const Work& work) {
   ThreadFailure failure;

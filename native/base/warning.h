@@ -1,4 +1,4 @@
-// What a specification says without effect.
+// The type of warnings about parts of a specification that have no effect.
 #pragma once
 #include <string>
 
@@ -6,7 +6,7 @@ namespace onpolicy::grammar {
 
 struct Warning {
   std::string text;           // begins with the JSON pointer of the keyword
-  bool accepts_more = false;  // the keyword restricts values, and they are not held to it
+  bool accepts_more = false;  // true if the keyword restricts values but is not enforced
 };
 
 }  // namespace onpolicy::grammar

@@ -23,14 +23,15 @@ struct StepResult {
 // The numbers of one parameter: (count) each.
 struct Trained {
   float* value;
-  const float* gradient;
+  float* gradient;
   float *first_moment, *second_moment;
   size_t count;
-  bool decays = true;  // whether weight decay pulls the values to zero
+  bool decays = true;  // weight decay pulls the values to zero
 };
 
-// One AdamW step of all parameters, with their gradients scaled so that their norm is at most options.max_gradient_norm; 0: never
-// scaled. `steps`: those taken so far.
-StepResult Optimize(const OptimizerOptions& options, const std::vector<Trained>& parameters, int64_t* steps);
+// One AdamW step of all parameters on `threads` threads. Scales gradients so that their norm is at most options.max_gradient_norm;
+// 0 means no scaling. `steps` is the number of steps taken so far. The gradients are zero afterwards. The result does not depend on
+// the number of threads.
+StepResult Optimize(const OptimizerOptions& options, const std::vector<Trained>& parameters, int64_t* steps, int threads);
 
 }  // namespace onpolicy::training

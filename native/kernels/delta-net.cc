@@ -9,7 +9,7 @@
 namespace onpolicy::training {
 namespace {
 
-// States are kept of so many tokens at a time, computed again from the first of them: they fit into a processor's cache.
+// Number of tokens whose states are kept at a time, recomputed from the first of them. They fit into the processor's cache.
 constexpr int64_t kDeltaChunk = 16;
 
 int64_t ChunksOf(const DeltaRun& run) { return (run.count + kDeltaChunk - 1) / kDeltaChunk; }
@@ -52,8 +52,8 @@ inline float SumOf(const float* sums) {
   return total;
 }
 
-// Gradient of the state after the token -> that of the state before it, in place. `state`: before it; `delta`: as Advance left it.
-// `error`: (size) work.
+// Gradient of the state after the token -> that of the state before it, in place. `state` is the state before the token, `delta` as Advance
+// left it, `error` (size) working memory.
 ONPOLICY_BEST_TARGET void Retreat(float* __restrict state_gradient, const float* __restrict state, const float* __restrict delta,
                                   const DeltaToken& token, const DeltaTokenGradients& to, float scale, float* __restrict error,
                                   int64_t size) {
@@ -156,7 +156,7 @@ class Head {
     return std::any_of(row_.runs, row_.runs + row_.run_count, [run](const DeltaRun& other) { return other.parent == run; });
   }
   float* End(int64_t run) { return ends_ + run * square_; }
-  // The state with which a run begins.
+  // Returns the state at the beginning of a run.
   const float* Begin(int64_t run) {
     if (row_.runs[run].parent >= 0) return End(row_.runs[run].parent);
     std::memset(states_, 0, static_cast<size_t>(square_) * sizeof(float));

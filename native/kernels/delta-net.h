@@ -1,4 +1,4 @@
-// Gated delta net: queries, keys, values, decays and strengths of a row's tokens, and the gradient of what they give -> their gradients.
+// Gated delta net: queries, keys, values, decays and strengths of a row's tokens, and the gradient of the output -> their gradients.
 // Per head, with a state S (size x size) and S' = e^decay S: S <- S' + k d^T with d = beta (v - S'^T k); output S^T q / sqrt(size).
 #pragma once
 #include <cstddef>
@@ -9,15 +9,15 @@ namespace onpolicy::training {
 // The size of a head must be a multiple of this.
 constexpr int kDeltaLanes = 16;
 
-// Tokens of one row, in order, that begin with the state that another run ends with.
+// Tokens of one row, in order, that begin with the end state of another run.
 struct DeltaRun {
   int64_t start, count;
-  int64_t parent;  // index of the run before it; -1: the state is zero
+  int64_t parent;  // index of the previous run; -1: the state is zero
 };
 
 struct DeltaNetRow {
   int64_t size, key_heads, value_heads, tokens;
-  bool is_grouped;  // heads of values that read the same head of keys lie side by side; otherwise head h reads head h % key_heads
+  bool is_grouped;  // heads of values that read the same head of keys are adjacent; otherwise head h reads head h % key_heads
   const DeltaRun* runs;  // parents before their children
   int64_t run_count;
 
@@ -35,7 +35,7 @@ struct DeltaNetGradients {
 
 size_t DeltaNetWorkBytes(const DeltaNetRow& row);
 
-// Fills the gradients of one head of keys and of the heads of values that read it. `work`: aligned to 64.
+// Fills the gradients of one head of keys and of the heads of values that read it. `work` is aligned to 64.
 void DeltaNetBackward(const DeltaNetRow& row, const DeltaNetInputs& inputs, int64_t key_head, void* work,
                       const DeltaNetGradients& gradients);
 

@@ -13,11 +13,11 @@ namespace onpolicy::training {
 namespace {
 
 constexpr int64_t kFloats = 16;
-constexpr int64_t kColumns = 12;        // that one pass over a panel computes
+constexpr int64_t kColumns = 12;        // columns that one pass over a panel computes
 constexpr int64_t kPanel = 2 * kFloats;  // outputs that one pass computes
-constexpr int64_t kSizeAtOnce = 256;    // of a panel that stays in the cache while all columns pass
+constexpr int64_t kSizeAtOnce = 256;    // rows of a panel that stay in the cache while all columns are multiplied
 
-#include "attention/avx512-transpose.h"
+#include "kernels/attention/avx512-transpose.h"
 
 // a, (count, outputs) -> `panel`: for each of `count`, 32 outputs side by side. Places past `outputs` are 0.
 void Pack(StridedMatrix a, int64_t count, int64_t outputs, float* panel) {
@@ -45,7 +45,7 @@ void Pack(StridedMatrix a, int64_t count, int64_t outputs, float* panel) {
   }
 }
 
-// y (+)= panel^T b for `columns` columns of b. `Vectors`: of the panel that hold outputs; `last`: which of the last one's exist.
+// y (+)= panel^T b for `columns` columns of b. `Vectors` vectors of the panel have outputs; `last` masks those of the last one.
 template <int Vectors>
 void Multiply(float* y, int64_t stride, const float* panel, StridedMatrix b, int64_t count,
                               int64_t columns, __mmask16 last, bool adds) {
@@ -53,7 +53,7 @@ void Multiply(float* y, int64_t stride, const float* panel, StridedMatrix b, int
   __m512 sums[kColumns][Vectors];
 #pragma GCC unroll 16
   for (int64_t c = 0; c < kColumns; ++c) {
-    at[c] = b.data + std::min(c, columns - 1) * b.outer;  // those past the last are not stored
+    at[c] = b.data + std::min(c, columns - 1) * b.outer;  // columns past the last are not stored
 #pragma GCC unroll 2
     for (int v = 0; v < Vectors; ++v) sums[c][v] = _mm512_setzero_ps();
   }

@@ -7,9 +7,9 @@
 namespace onpolicy::training {
 namespace {
 
-constexpr int64_t kRanks = 4;    // factors that one pass over the data takes
+constexpr int64_t kRanks = 4;    // factors that one pass over the data computes
 constexpr int64_t kRowsAtOnce = 1024;  // rows whose factors stay in the nearest cache
-constexpr int64_t kStrip = 64;   // rows whose sums stay there
+constexpr int64_t kStrip = 64;   // rows whose sums stay in it
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// Matmuls with the thin factors of an adapter, fused for the CPU: matrix kernels made for wide inner sizes run them badly.
+// Matmuls with the thin factors of an adapter, fused for the CPU, as kernels for large inner sizes are slow for them.
 #pragma once
 #include <cstdint>
 

@@ -1,5 +1,5 @@
-// What the decoder library offers: bytes of pictures and sounds -> rows of embeddings. It is llama.cpp's `mtmd`, compiled
-// from the source that the engine's package carries, in a library of its own beside the addon.
+// Bytes of pictures and sounds -> rows of embeddings: the interface of the decoder library. It is llama.cpp's `mtmd`, compiled
+// from the source in the engine's package, in a separate library beside the addon.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -14,16 +14,16 @@ struct llama_model;
 
 namespace onpolicy {
 
-// Changes with every change of this file.
-constexpr int kDecoderVersion = 4;
+// Must be increased with every change of this file.
+constexpr int kDecoderVersion = 5;
 
 enum class MediaKind : int32_t { kImage = 0, kAudio = 1 };
 
 struct DecodeLimits {
   uint64_t pixels = 0;
   double audio_seconds = 0;
-  double time_ms = 0;       // a picture that takes longer is refused
-  int32_t sample_rate = 0;  // of the sound that is made
+  double time_ms = 0;       // a picture that takes longer to decode is refused
+  int32_t sample_rate = 0;  // of the decoded sound, in Hz
 };
 
 // A decoded picture or sound.
@@ -41,13 +41,13 @@ struct MediaPart {
   std::shared_ptr<const Media> media;  // null: text
 };
 
-// A run of a prompt: tokens of text, or what one encoder pass makes of a medium.
+// A run of a prompt: tokens of text, or the embeddings of a medium that one encoder pass computes.
 struct MediaChunk {
   std::vector<int32_t> tokens;     // empty: a medium
   int32_t part = -1;               // index of the part that it comes from
   int32_t count = 0;               // tokens, or rows of embeddings
-  int32_t advance = 0;             // positions that it takes: with M-RoPE fewer than rows
-  bool is_non_causal = false;      // its rows see each other: one pass must hold all of them
+  int32_t advance = 0;             // number of positions; with M-RoPE fewer than rows
+  bool is_non_causal = false;      // its rows attend to each other, so one pass must contain all of them
   std::vector<int32_t> positions;  // (planes, count) relative to the first; empty: ascending by one
   std::shared_ptr<const void> input;
 };
@@ -60,12 +60,12 @@ struct ProjectorOptions {
   int32_t max_image_tokens = -1;
 };
 
-// How an encode shares the cores with others.
+// Callbacks by which an encode shares the cores with other work.
 struct EncodePace {
-  // Called before operations with the multiplications that they take. It may wait. Where it returns false the encode ends and
-  // fails with ABORTED.
+  // Called before operations with their number of multiplications. It may block. If it returns false, the encode fails with
+  // ABORTED.
   std::function<bool(double)> pause;
-  // Multiplications of one operation at most: a longer one is cut where it can be.
+  // Returns the maximum number of multiplications of one operation. A longer one is split if possible.
   std::function<double()> longest_work;
 };
 
@@ -75,7 +75,7 @@ class Projector {
   virtual ~Projector() = default;
   virtual bool sees() const = 0;
   virtual bool hears() const = 0;
-  virtual int32_t sample_rate() const = 0;  // Hz; 0: it does not hear
+  virtual int32_t sample_rate() const = 0;  // Hz; 0: the projector has no audio input
   virtual int32_t row_size() const = 0;     // floats of one row of embeddings
   // Rows of the largest non-causal chunk; 0: chunks may be split.
   virtual int32_t largest_whole_chunk() const = 0;
@@ -86,13 +86,14 @@ class Projector {
 
 struct DecoderTable {
   int version;
+  uint64_t layout;  // kEngineLayout of the release that the library was built for
   Status (*decode)(MediaKind kind, const uint8_t* bytes, size_t size, const DecodeLimits& limits, Media* media);
   Status (*open)(const ProjectorOptions& options, const llama_model* model, std::unique_ptr<Projector>* projector);
-  // Where log lines of the decoder go.
+  // Sets the function that receives log lines of the decoder.
   void (*set_log)(void (*log)(int level, const char* text));
 };
 
-// The one function that the library exports, by this name.
+// Name of the only function that the library exports.
 constexpr const char* kDecoderEntry = "onpolicy_decoder";
 
 }  // namespace onpolicy

@@ -1,4 +1,4 @@
-// Bias and penalties of a sequence: the few tokens whose logit differs from the model's, and by how much.
+// Bias and penalties of a sequence -> the few tokens whose logit differs from the model's, and the differences.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -44,7 +44,7 @@ class Adjustments {
     if (counts_output_) ++entry->count;
   }
 
-  // In order of id: a loop over them reads a row of logits from front to back.
+  // Sorted by id, so that a loop over them reads a row of logits from front to back.
   const std::vector<Entry>& entries() const { return entries_; }
 
   // A logit that already has its bias -> the logit after repetition, frequency and presence penalty.

@@ -45,7 +45,7 @@ void BadTexts::Add(const std::string& text) {
   nodes_[node].ends = true;
 }
 
-// Breadth first: the node of a shorter end comes before those that need it.
+// Breadth first, so that the node of a shorter end is complete before the nodes that need it.
 void BadTexts::Link() {
   std::vector<uint32_t> queue = {0};
   for (size_t at = 0; at < queue.size(); ++at) {

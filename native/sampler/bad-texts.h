@@ -1,5 +1,5 @@
-// Texts that an output must not hold -> at each step, the tokens that would complete one. How a text is spelled in tokens
-// does not matter: an Aho-Corasick automaton follows the bytes of the output.
+// Texts that an output must not contain -> at each step, the tokens that would complete one of them. An Aho-Corasick automaton
+// follows the bytes of the output, so any split of a text into tokens is found.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -12,10 +12,10 @@
 
 namespace onpolicy {
 
-// What each token adds to the text. Immutable, shared by all plans of a vocabulary.
+// The bytes of each token. Immutable, shared by all plans of a vocabulary.
 class TokenTexts {
  public:
-  // A range of places in the order of the texts.
+  // A range of indices of `sorted_`.
   struct Range {
     uint32_t from, to;
   };
@@ -28,7 +28,7 @@ class TokenTexts {
     const size_t at = static_cast<size_t>(token);
     return std::string_view(bytes_).substr(offsets_[at], offsets_[at + 1] - offsets_[at]);
   }
-  // The places of all tokens whose text begins with `prefix`.
+  // Returns the range of all tokens whose text begins with `prefix`.
   Range BeginningWith(std::string_view prefix) const;
   int32_t At(uint32_t place) const { return sorted_[place]; }
 
@@ -40,16 +40,16 @@ class TokenTexts {
 
 class BadTexts {
  public:
-  // None of `texts` is empty.
+  // Every text must have at least one byte.
   BadTexts(std::shared_ptr<const TokenTexts> tokens, std::vector<std::string> texts);
 
-  // The state behind a token; 0 is that of an empty output.
+  // Returns the state after a token. The state of an empty output is 0.
   uint32_t After(uint32_t state, int32_t token) const;
 
-  // Whether a text ends within a token. Moves `state` behind it.
+  // Returns true if a text ends within the token. Advances `state` past the token.
   bool EndsIn(int32_t token, uint32_t* state) const;
 
-  // Tokens that hold a whole text.
+  // Tokens that contain a whole text.
   const std::vector<int32_t>& always() const { return always_; }
 
   // Calls `ban` with each token that completes a text begun in the output.
@@ -61,7 +61,7 @@ class BadTexts {
   }
 
  private:
-  // The output ends with these bytes of a text's beginning.
+  // A state: the output ends with the beginning of a text.
   struct Node {
     std::map<uint8_t, uint32_t> next;
     std::vector<TokenTexts::Range> completions;
@@ -75,7 +75,7 @@ class BadTexts {
 
   std::shared_ptr<const TokenTexts> tokens_;
   std::vector<Node> nodes_;
-  std::array<uint32_t, 256> first_{};  // by byte: the node behind state 0, where most bytes of a vocabulary are read
+  std::array<uint32_t, 256> first_{};  // by byte: the node after state 0, in which most bytes of a vocabulary are read
   std::vector<int32_t> always_;
 };
 

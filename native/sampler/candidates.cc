@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kMinPTolerance = 0x1p-23;
 
-// Inserts the adjusted tokens >= threshold, which are in order of id too, at their places.
+// Inserts the adjusted tokens >= threshold, which are also in order of id, at their positions.
 void MergeAdjusted(float threshold, SamplerScratch& scratch) {
   std::vector<AdjustedToken>& adjusted = scratch.adjusted;
   const auto is_below = [&](const AdjustedToken& token) { return token.value < threshold; };

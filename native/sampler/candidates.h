@@ -1,4 +1,4 @@
-// A scanned row -> the tokens that may still be drawn, with weights: collected, weighed, cut down, drawn from.
+// A scanned row -> the tokens that may be drawn, with weights: collects, weighs and filters them, and draws one.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -20,7 +20,7 @@ void CollectCandidates(const RowScan& scan, float threshold, SamplerScratch& scr
 // The largest value of the candidates.
 float BestValue(const Candidates& candidates);
 
-// Their weights at a temperature, given as WeightScale. `best`: no value is above it.
+// Computes the weights of candidates at a temperature, given as WeightScale. No value may be above `best`.
 void WeighCandidates(float best, float scale, const Kernels& kernels, Candidates& candidates);
 
 double TotalWeight(const Candidates& candidates);
@@ -39,15 +39,15 @@ void KeepIf(Candidates& candidates, Keep keep) {
   candidates.count = kept;
 }
 
-// Keeps the k best, and those equal to the last of them.
+// Keeps the k best candidates, and those equal to the last of them.
 void KeepTopK(size_t k, SamplerScratch& scratch);
 
 // Keeps the best candidates, best first and lowest id first among equals, while those before them weigh less
 // than `limit`: the same as masking, from the worst up, all that fit into the rest of the mass.
 void KeepTopP(double limit, SamplerScratch& scratch);
 
-// The first place at which the running sum of `weights` exceeds `target`. Rounding can leave `target` at or
-// past the sum: then the last place with any weight. `target` becomes what is left of it inside that place.
+// Returns the first index at which the running sum of `weights` exceeds `target`. Rounding can leave `target` at or past the
+// sum; then it is the last index with any weight. `target` becomes the rest of it inside that index.
 template <class Weight>
 size_t FindPlace(size_t count, Weight weight, double& target) {
   double below = 0, last_below = 0;

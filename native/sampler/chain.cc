@@ -10,7 +10,7 @@
 namespace onpolicy {
 namespace {
 
-// Tokens whose probabilities tell mirostat how steeply they fall.
+// Number of best tokens from which mirostat estimates how steeply probabilities fall.
 constexpr size_t kMirostatTokens = 100;
 
 // Sum of -p log(p), in nats.
@@ -72,8 +72,8 @@ void KeepTypical(double mass, SamplerScratch& scratch) {
   });
 }
 
-// XTC, https://github.com/oobabooga/text-generation-webui/pull/6335: of the tokens at least as probable as the threshold, only the
-// least probable one stays.
+// XTC, https://github.com/oobabooga/text-generation-webui/pull/6335: keeps only the least probable of the tokens at or above the
+// threshold.
 void ExcludeTopChoices(double threshold, Candidates& candidates) {
   const double least = threshold * TotalWeight(candidates);
   const auto is_top = [&](size_t i) { return static_cast<double>(candidates.weights[i]) >= least; };
@@ -118,7 +118,7 @@ size_t MirostatCount(const SamplerPlan& plan, double mu, SamplerScratch& scratch
   return count < static_cast<double>(candidates.count) ? static_cast<size_t>(count) : candidates.count;
 }
 
-// Mirostat 2, algorithm 2 of the same paper: no token stays whose surprise is above `mu`, but the best.
+// Mirostat 2, algorithm 2 of the same paper: removes tokens whose surprise is above `mu`, except the best.
 void KeepBelowSurprise(double mu, Candidates& candidates) {
   const double least = TotalWeight(candidates) * std::exp2(-mu);
   const float best = BestValue(candidates);
@@ -127,27 +127,78 @@ void KeepBelowSurprise(double mu, Candidates& candidates) {
   });
 }
 
-}  // namespace
-
-bool UsesChain(const SamplerPlan& plan) {
-  return plan.typical_p < 1 || plan.xtc_probability > 0 || plan.dynatemp_range > 0 || plan.mirostat != 0;
+// Top-n-sigma, https://arxiv.org/abs/2411.07641: keeps the tokens whose logit is at most `n` standard deviations below the best one.
+void KeepWithinSigmas(double n, Candidates& candidates) {
+  const auto count = static_cast<double>(candidates.count);
+  double sum = 0, squares = 0;
+  for (size_t i = 0; i < candidates.count; ++i) sum += static_cast<double>(candidates.values[i]);
+  for (size_t i = 0; i < candidates.count; ++i) {
+    const double distance = static_cast<double>(candidates.values[i]) - sum / count;
+    squares += distance * distance;
+  }
+  const double least = static_cast<double>(BestValue(candidates)) - n * std::sqrt(squares / count);
+  KeepIf(candidates, [&](size_t i) { return static_cast<double>(candidates.values[i]) >= least; });
 }
 
-float FilterInChain(const SamplerPlan& plan, double mu, double xtc, const RowScan& scan, SamplerScratch& scratch) {
+// Adaptive-p, https://github.com/ggml-org/llama.cpp/pull/17927: tokens are preferred whose probability is near the target. The values
+// become logits that fall from the peak, at first with the square of the distance, farther away linearly.
+void PreferNear(double target, SamplerScratch& scratch) {
+  constexpr double kPeak = 5, kSharpness = 10, kWidth = 0.3;
+  Candidates& candidates = scratch.candidates;
+  const double total = TotalWeight(candidates);
+  scratch.probabilities.clear();
+  for (size_t i = 0; i < candidates.count; ++i) {
+    const double p = static_cast<double>(candidates.weights[i]) / total;
+    const double distance = std::abs(p - target) / kWidth;
+    scratch.probabilities.push_back(p);
+    candidates.values[i] = static_cast<float>(kPeak - kSharpness * distance * distance / (1 + distance));
+  }
+  WeighCandidates(BestValue(candidates), WeightScale(1), *scratch.kernels, candidates);
+}
+
+bool Adapts(const SamplerPlan& plan) { return plan.adaptive_target >= 0 && plan.mirostat == 0; }
+
+}  // namespace
+
+DrawMemory::DrawMemory(const SamplerPlan& plan) : bound_(2 * static_cast<double>(plan.mirostat_tau)) {
+  total_weight_ = 1 / (1 - static_cast<double>(plan.adaptive_decay));
+  weighted_sum_ = static_cast<double>(plan.adaptive_target) * total_weight_;
+}
+
+double DrawMemory::target(const SamplerPlan& plan) const {
+  return std::clamp(2 * static_cast<double>(plan.adaptive_target) - weighted_sum_ / total_weight_, 0.0, 1.0);
+}
+
+void DrawMemory::Accept(const SamplerPlan& plan, double surprise) {
+  bound_ -= static_cast<double>(plan.mirostat_eta) * (surprise - static_cast<double>(plan.mirostat_tau));
+  const auto decay = static_cast<double>(plan.adaptive_decay);
+  weighted_sum_ = std::exp2(-surprise) + decay * weighted_sum_;
+  total_weight_ = 1 + decay * total_weight_;
+}
+
+bool HasMemory(const SamplerPlan& plan) { return plan.mirostat != 0 || Adapts(plan); }
+
+bool UsesChain(const SamplerPlan& plan) {
+  return plan.typical_p < 1 || plan.xtc_probability > 0 || plan.dynatemp_range > 0 || plan.mirostat != 0 || plan.top_n_sigma > 0 ||
+         plan.adaptive_target >= 0;
+}
+
+float FilterInChain(const SamplerPlan& plan, const DrawMemory& memory, double xtc, const RowScan& scan, SamplerScratch& scratch) {
   Candidates& candidates = scratch.candidates;
   const Kernels& kernels = *scratch.kernels;
   if (plan.mirostat != 0) {
     CollectCandidates(scan, -kLargest, scratch);
     WeighCandidates(BestValue(candidates), WeightScale(plan.temperature), kernels, candidates);
-    if (plan.mirostat == 1) KeepTopK(MirostatCount(plan, mu, scratch), scratch);
-    if (plan.mirostat == 2) KeepBelowSurprise(mu, candidates);
+    if (plan.mirostat == 1) KeepTopK(MirostatCount(plan, memory.bound(), scratch), scratch);
+    if (plan.mirostat == 2) KeepBelowSurprise(memory.bound(), candidates);
     return plan.temperature;
   }
   float threshold = -kLargest;
-  if (LimitsCount(plan))
+  if (LimitsCount(plan) && !(plan.top_n_sigma > 0))  // whose deviation is that of all tokens
     threshold = std::max(threshold, LowerBoundOfBest(static_cast<size_t>(plan.top_k), AllowedMaxima(scan, scratch),
                                                      scan.tiles.blocks, scratch.adjusted, scratch.values));
   CollectCandidates(scan, threshold, scratch);
+  if (plan.top_n_sigma > 0) KeepWithinSigmas(static_cast<double>(plan.top_n_sigma), candidates);
   WeighCandidates(BestValue(candidates), WeightScale(1), kernels, candidates);
   if (LimitsCount(plan)) KeepTopK(static_cast<size_t>(plan.top_k), scratch);
   if (plan.typical_p < 1) KeepTypical(static_cast<double>(plan.typical_p), scratch);
@@ -161,10 +212,14 @@ float FilterInChain(const SamplerPlan& plan, double mu, double xtc, const RowSca
   const auto temperature = static_cast<float>(
       std::clamp(DynamicTemperature(plan, candidates), 1e-37, static_cast<double>(kLargest)));
   WeighCandidates(BestValue(candidates), WeightScale(temperature), kernels, candidates);
-  return temperature;
+  if (!Adapts(plan)) return temperature;
+  PreferNear(memory.target(plan), scratch);
+  return 1;
 }
 
-double SurpriseOf(size_t index, const Candidates& candidates) {
+double SurpriseOf(const SamplerPlan& plan, size_t index, const SamplerScratch& scratch) {
+  if (Adapts(plan)) return -std::log2(scratch.probabilities[index]);
+  const Candidates& candidates = scratch.candidates;
   return -std::log2(static_cast<double>(candidates.weights[index]) / TotalWeight(candidates));
 }
 

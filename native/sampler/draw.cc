@@ -44,7 +44,7 @@ double SumRow(const RowScan& scan, float scale, SamplerScratch& scratch) {
   return total;
 }
 
-// A logit below which even the whole vocabulary has less mass than top_p may drop.
+// Returns a logit below which even the whole vocabulary has less mass than top_p may drop.
 float TopPThreshold(const SamplerPlan& plan, float best, float scale, double total) {
   const double share = (1 - static_cast<double>(plan.top_p)) * total / plan.vocab_size;
   const double exact = static_cast<double>(best) + (std::log2(share) - 1) / static_cast<double>(scale);

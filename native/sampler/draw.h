@@ -7,16 +7,16 @@
 
 namespace onpolicy {
 
-// The largest adjusted or allowed logit, the lowest id among equals. At least one token must be left.
+// Returns the token with the largest adjusted or allowed logit, the lowest id among equals. At least one token must remain.
 int32_t ArgMax(const RowScan& scan, const SamplerScratch& scratch);
 
-// Whether top_k drops tokens.
+// Returns true if top_k drops tokens.
 bool LimitsCount(const SamplerPlan& plan);
 
-// Whether the plan drops tokens after the greedy point.
+// Returns true if the plan drops tokens after the greedy point.
 bool Filters(const SamplerPlan& plan);
 
-// Whether a draw needs the weights of the whole row (ScanRequest::weights).
+// Returns true if a draw needs the weights of the whole row (ScanRequest::weights).
 bool NeedsRowWeights(const SamplerPlan& plan);
 
 // Draws from every allowed token. Needs row weights.
@@ -25,7 +25,7 @@ int32_t DrawFromRow(const RowScan& scan, float scale, double u, SamplerScratch& 
 // Fills scratch.candidates with the tokens that pass min_p, top_k and top_p, and their weights.
 void FilterCandidates(const SamplerPlan& plan, const RowScan& scan, SamplerScratch& scratch);
 
-// The largest logit over allowed and adjusted tokens; -infinity when there is none.
+// Returns the largest logit of allowed and adjusted tokens, or -infinity if there are none.
 float BestLogit(const RowScan& scan, const SamplerScratch& scratch);
 
 }  // namespace onpolicy

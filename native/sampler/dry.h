@@ -1,5 +1,5 @@
 // The tokens of a sequence -> penalties of those that would continue a repetition. "DRY", as in
-// https://github.com/oobabooga/text-generation-webui/pull/5677: where the last n tokens stood before, the token that came then is
+// https://github.com/oobabooga/text-generation-webui/pull/5677: if the last n tokens occurred before, the token that followed them is
 // penalised by multiplier * base^(n - allowed length), if n is at least the allowed length.
 #pragma once
 #include <algorithm>
@@ -19,7 +19,7 @@ class Dry {
  public:
   explicit Dry(std::shared_ptr<const SamplerPlan> plan) : plan_(std::move(plan)) {}
 
-  // A token of the prompt or the output.
+  // Adds a token of the prompt or the output.
   void Accept(int32_t token) {
     const BadTexts* breakers = plan_->dry_breakers.get();
     tokens_.push_back(token);
@@ -36,8 +36,8 @@ class Dry {
     const size_t most = std::min(since_breaker_, count);
     if (count <= allowed || most < allowed) return;
 
-    // lengths[k]: how many of the last tokens also stand before the one that is k places before the last. The Z algorithm: inside
-    // the match that reaches furthest, [left, right), the lengths of its beginning hold again.
+    // lengths[k]: how many of the last tokens also end at the position k places before the last. The Z algorithm: inside the
+    // match that reaches furthest, [left, right), the lengths of its beginning apply again.
     const auto back = [&](size_t place) { return tokens_[tokens_.size() - 1 - place]; };
     std::vector<size_t>& lengths = scratch.lengths;
     lengths.assign(count, 0);

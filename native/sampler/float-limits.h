@@ -1,4 +1,4 @@
-// The two float bounds of logits: what a forbidden token gets, and what an infinite logit is clamped to.
+// The two float bounds of logits: the logit of a forbidden token, and the limit to which infinite logits are clamped.
 #pragma once
 #include <limits>
 

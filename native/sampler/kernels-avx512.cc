@@ -1,11 +1,11 @@
-// The kernels for AVX-512F: 16 lanes are one register, and a truth per lane is a mask register.
+// The kernels for AVX-512F: 16 lanes are one register, and a boolean per lane is a mask register.
 #include "sampler/kernels-common.h"
 
 #if defined(__x86_64__) || defined(_M_X64)
 #include <immintrin.h>
 
 #if defined(__clang__) && !defined(__apple_build_version__) && __clang_major__ >= 18 && __clang_major__ < 22
-// These releases have registers of 512 bits as a feature of its own.
+// In these compiler releases, registers of 512 bits are a separate feature.
 ONPOLICY_BEGIN_TARGET("avx512f,evex512,avx2,fma,popcnt,bmi")
 #else
 ONPOLICY_BEGIN_TARGET("avx512f,avx2,fma,popcnt,bmi")

@@ -1,7 +1,7 @@
 // The kernels over `Lanes`, 16 floats that the including file defines for its instruction set. Included once
 // per variant, inside that variant's namespace: no include guard, and nothing from the standard library.
 
-// The bits of one of the four groups of 16 tokens in a block.
+// Returns the bits of one of the four groups of 16 tokens in a block.
 ONPOLICY_INLINE uint32_t GroupBits(const uint32_t* words, size_t group) {
   return (words[group >> 1] >> ((group & 1) * 16)) & 0xFFFFu;
 }

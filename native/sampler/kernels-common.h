@@ -1,4 +1,4 @@
-// What every kernel variant includes before it defines its `Lanes`.
+// Declarations that every kernel variant includes before it defines its `Lanes`.
 #pragma once
 #include <bit>
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace onpolicy {
 
-// The tables that builds contain, each for its architecture.
+// The kernel tables. A build contains those of its architecture.
 extern const Kernels kScalarKernels, kAvx2Kernels, kAvx512Kernels, kNeonKernels;
 
 }  // namespace onpolicy

@@ -1,4 +1,4 @@
-// The kernels in plain C++: the reference for every other variant, and what unknown processors run.
+// The kernels in plain C++: the reference for every other variant, used by unknown processors.
 #include <cmath>
 
 #include "sampler/kernels-common.h"

@@ -13,10 +13,10 @@ inline constexpr size_t kBlockSize = 64;
 struct Kernels {
   const char* name;
 
-  // row (blocks * 64) -> maxima (blocks). False when the row holds a NaN; the maxima are meaningless then.
+  // row (blocks * 64) -> maxima (blocks). Returns false if the row contains NaN; the maxima are then meaningless.
   bool (*block_maxima)(const float* row, size_t blocks, float* maxima);
 
-  // The maxima over the tokens that `mask` allows; -infinity for a block without any.
+  // The maxima over the tokens that `mask` allows; -infinity for a block that allows none.
   void (*masked_maxima)(const float* row, const uint32_t* mask, size_t blocks, const float* maxima,
                         float* masked);
 
@@ -30,7 +30,7 @@ struct Kernels {
   size_t (*collect)(const float* row, const uint32_t* mask, size_t blocks, const float* maxima,
                     float threshold, int32_t first_id, int32_t* ids, float* values);
 
-  // How many logits are >= threshold.
+  // Returns the number of logits >= threshold.
   size_t (*count_at_least)(const float* row, size_t blocks, const float* maxima, float threshold);
 
   // weights[i] = 2^((values[i] - reference) * scale), 0 below 2^-125. Both arrays have room for `count`

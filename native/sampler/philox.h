@@ -1,5 +1,5 @@
 // (seed, position) -> a number in [0, 1): Philox4x32-10. Stateless, so batching, preemption and retries
-// cannot change which number a position gets.
+// cannot change the number of a position.
 #pragma once
 #include <cstdint>
 

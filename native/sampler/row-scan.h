@@ -10,7 +10,7 @@ namespace onpolicy {
 inline constexpr size_t kTileBlocks = 32;  // a tile stays in the first-level cache between its kernels
 inline constexpr size_t kTileSize = kTileBlocks * kBlockSize;
 
-// A row cut into tiles. The end of a row that is no multiple of a block lies in a copy padded with -infinity.
+// A row cut into tiles. If the length of the row is not a multiple of a block, its end is in a copy padded with -infinity.
 struct RowTiles {
   const float* row = nullptr;        // (vocab)
   const float* last_tile = nullptr;  // null: the row itself ends on a block
@@ -61,15 +61,15 @@ inline const float* AllowedMaxima(const RowScan& scan, const SamplerScratch& scr
 // log2(e) / temperature, clamped to the range in which weights are well-defined.
 float WeightScale(float temperature);
 
-// +infinity counts as the largest finite number, so that rows with it keep well-defined probabilities.
+// Scans a row. +infinity counts as the largest finite number, so that such rows have well-defined probabilities.
 RowScan ScanRow(const ScanRequest& request, SamplerScratch& scratch);
 
-// A threshold that the k best tokens reach, and few others: `maxima` (count) and `adjusted` stand for different tokens.
-// -infinity when they are fewer than k. `values` is working memory.
+// Returns a threshold that the k best tokens reach, and few others. `maxima` (count) and `adjusted` are of different tokens.
+// Returns -infinity if there are fewer than k of them. `values` is working memory.
 float LowerBoundOfBest(size_t k, const float* maxima, size_t count,
                        const std::vector<AdjustedToken>& adjusted, std::vector<float>& values);
 
-// Every allowed token >= threshold, in order of id, into `candidates` (ids and values).
+// Writes every allowed token >= threshold, in order of id, to `candidates` (ids and values).
 void CollectAtLeast(const RowScan& scan, const uint32_t* mask, const float* maxima, float threshold,
                     const Kernels& kernels, Candidates& candidates);
 

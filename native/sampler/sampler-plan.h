@@ -1,4 +1,4 @@
-// What a request asks of the sampler, as plain data. Immutable: every choice of the request shares one plan.
+// Settings of the sampler for a request, as plain data. Immutable, as every choice of the request shares one plan.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -15,7 +15,7 @@ struct SamplerPlan {
   float top_p = 1;        // 1 and above: off
   float min_p = 0;        // 0: off
   int32_t top_k = 0;      // 0 and below: off
-  // Samplers of llama.cpp. chain.h says in which order they run.
+  // Samplers of llama.cpp. chain.h has their order.
   float typical_p = 1;        // 1 and above: off
   float xtc_probability = 0;  // 0: off
   float xtc_threshold = 0.1f;
@@ -24,6 +24,9 @@ struct SamplerPlan {
   int32_t mirostat = 0;  // its version, 1 or 2; 0: off
   float mirostat_tau = 5;
   float mirostat_eta = 0.1f;
+  float top_n_sigma = -1;      // 0 and below: off
+  float adaptive_target = -1;  // adaptive-p; below 0: off
+  float adaptive_decay = 0.9f;
   float dry_multiplier = 0;  // 0: off
   float dry_base = 1.75f;
   int32_t dry_allowed_length = 2;
@@ -39,6 +42,7 @@ struct SamplerPlan {
   std::vector<int32_t> stop_ids;  // masked while fewer than min_tokens were generated
   std::vector<int32_t> end_ids;   // masked while the end is held
   int32_t top_logprobs = -1;  // -1: no log-probabilities; 0: the chosen token's; k: also those of the k best
+  std::vector<int32_t> logprob_ids;  // if not empty and top_logprobs >= 0, the log-probabilities of these ids replace the k best
   int32_t candidates = 0;     // above 0: no token is drawn, the best tokens are returned instead
   bool processed_logprobs = false;  // after the whole pipeline, instead of the model's own
 };

@@ -9,11 +9,11 @@
 
 namespace onpolicy {
 
-// An array that only grows, initialises nothing, and loses its contents when it grows.
+// An array that only grows. It is not initialised, and loses its contents when it grows.
 template <class T>
 class Buffer {
  public:
-  // At least `count` elements.
+  // Returns room for at least `count` elements.
   T* Reserve(size_t count) {
     if (count > capacity_) {
       data_ = std::make_unique_for_overwrite<T[]>(count);
@@ -31,7 +31,7 @@ class Buffer {
   size_t capacity_ = 0;
 };
 
-// Tokens that may still be drawn, in order of id: parallel arrays.
+// Tokens that may be drawn, in order of id, as parallel arrays.
 struct Candidates {
   Buffer<int32_t> ids;
   Buffer<float> values;   // logits after masks, bias and penalties
@@ -71,6 +71,7 @@ struct SamplerScratch {
   Buffer<double> masses;                // histogram of top_p
   std::vector<uint32_t> active;         // indices into candidates
   std::vector<uint64_t> keys;           // for sorting, see sort-key.h
+  std::vector<double> probabilities;    // (candidates) before adaptive-p
   Buffer<float> processed_row;          // (vocab)
 };
 

@@ -22,7 +22,7 @@ Sampler::Sampler(std::shared_ptr<const SamplerPlan> plan, uint64_t seed)
       seed_(seed),
       mask_(*plan_),
       adjustments_(*plan_),
-      surprise_bound_(2 * static_cast<double>(plan_->mirostat_tau)) {
+      memory_(*plan_) {
   if (plan_->dry_multiplier > 0) dry_.emplace(plan_);
 }
 
@@ -41,8 +41,7 @@ void Sampler::Accept(int32_t token) {
 }
 
 void Sampler::AcceptDrawn(const RowResult& result) {
-  if (plan_->mirostat != 0 && forced_.empty())
-    surprise_bound_ -= static_cast<double>(plan_->mirostat_eta) * (result.surprise - static_cast<double>(plan_->mirostat_tau));
+  if (HasMemory(*plan_) && forced_.empty()) memory_.Accept(*plan_, result.surprise);
   Accept(result.token);
 }
 
@@ -70,7 +69,7 @@ void Sampler::FindCandidates(const float* logits, const uint32_t* mask, SamplerS
   const RowScan raw = scan_row(logits);
   if (raw.has_nan) return result.Clear(RowStatus::kNotNumbers);
   RowResult best;
-  ScoreScan(raw, 0, plan_->candidates, scratch, best);
+  ScoreScan(raw, 0, {.best = plan_->candidates}, scratch, best);
   RowScan biased = raw;
   float* row = nullptr;
   if (!adjustments_.entries().empty() || mask_.Masks(mask)) {
@@ -79,7 +78,7 @@ void Sampler::FindCandidates(const float* logits, const uint32_t* mask, SamplerS
     for (const Adjustments::Entry& entry : adjustments_.entries()) row[entry.id] += entry.bias;
     biased = scan_row(row);
     Prepare(logits, mask, row);
-    ScoreScan(scan_row(row), 0, plan_->candidates, scratch, best);
+    ScoreScan(scan_row(row), 0, {.best = plan_->candidates}, scratch, best);
   }
   for (const int32_t id : best.top_ids) {
     const float logit = std::min(row ? row[id] : logits[id], kLargest);
@@ -89,7 +88,7 @@ void Sampler::FindCandidates(const float* logits, const uint32_t* mask, SamplerS
     result.candidate_logprobs.push_back(raw.Logprob(std::min(logits[id], kLargest)));
   }
   if (plan_->top_logprobs <= 0) return;
-  ScoreScan(scan_row(logits), 0, plan_->top_logprobs, scratch, best);
+  ScoreScan(scan_row(logits), 0, {.best = plan_->top_logprobs}, scratch, best);
   result.top_ids = best.top_ids;
   result.top_logprobs = best.top_logprobs;
 }
@@ -179,12 +178,12 @@ void Sampler::Run(uint64_t position, const float* row, const float* raw, bool ha
   const auto draw = [&] {
     const size_t drawn = DrawFromCandidates(UniformAt(seed_, position), scratch.candidates);
     result.token = scratch.candidates.ids[drawn];
-    if (plan_->mirostat != 0) surprise = SurpriseOf(drawn, scratch.candidates);
+    if (HasMemory(*plan_)) surprise = SurpriseOf(*plan_, drawn, scratch);
   };
   if (greedy) {
     result.token = ArgMax(scan, scratch);
   } else if (UsesChain(*plan_)) {
-    temperature = FilterInChain(*plan_, surprise_bound_, UniformAt(seed_, position, kXtcStream), scan, scratch);
+    temperature = FilterInChain(*plan_, memory_, UniformAt(seed_, position, kXtcStream), scan, scratch);
     draw();
   } else if (Filters(*plan_)) {
     FilterCandidates(*plan_, scan, scratch);
@@ -194,11 +193,11 @@ void Sampler::Run(uint64_t position, const float* row, const float* raw, bool ha
   }
 
   if (scores_this_scan) {
-    ScoreScan(scan, result.token, plan_->top_logprobs, scratch, result);
+    ScoreScan(scan, result.token, ShownTokens(), scratch, result);
   } else if (scores && plan_->processed_logprobs) {
     ScoreProcessed(scan, temperature, scratch, result);
   } else if (scores) {
-    ScoreRow(raw, plan_->vocab_size, result.token, plan_->top_logprobs, scratch, result);
+    ScoreRow(raw, plan_->vocab_size, result.token, ShownTokens(), scratch, result);
   }
   result.surprise = surprise;
 }
@@ -213,7 +212,7 @@ void Sampler::SampleForced(const float* logits, SamplerScratch& scratch, RowResu
       std::fill_n(processed, vocab_size, kMinusInfinity);
       processed[token] = 0;
     }
-    ScoreRow(plan_->processed_logprobs ? processed : logits, plan_->vocab_size, token, plan_->top_logprobs, scratch, result);
+    ScoreRow(plan_->processed_logprobs ? processed : logits, plan_->vocab_size, token, ShownTokens(), scratch, result);
   }
   result.token = token;
 }
@@ -237,7 +236,7 @@ void Sampler::ScoreProcessed(const RowScan& scan, float temperature, SamplerScra
       processed[static_cast<size_t>(token.id)] = (token.value - best) / temperature;
   }
   const int32_t token = result.token;
-  ScoreRow(processed, plan_->vocab_size, token, plan_->top_logprobs, scratch, result);
+  ScoreRow(processed, plan_->vocab_size, token, ShownTokens(), scratch, result);
 }
 
 }  // namespace onpolicy

@@ -27,7 +27,7 @@ void FindBest(const RowScan& scan, size_t k, SamplerScratch& scratch, RowResult&
     result.top_ids.push_back(id);
     result.top_logprobs.push_back(scan.Logprob(row[id]));
   }
-  // Fewer possible tokens than asked for: impossible ones fill up, lowest id first.
+  // If fewer tokens are possible than requested, impossible ones are added, lowest id first.
   for (size_t id = 0; id < scan.tiles.vocab_size && result.top_ids.size() < k; ++id) {
     if (row[id] != kMinusInfinity) continue;
     result.top_ids.push_back(static_cast<int32_t>(id));
@@ -64,18 +64,20 @@ void RowResult::Clear(RowStatus with) {
   candidate_logprobs.clear();
 }
 
-void ScoreScan(const RowScan& scan, int32_t token, int32_t k, SamplerScratch& scratch, RowResult& result) {
+void ScoreScan(const RowScan& scan, int32_t token, const Alternatives& others, SamplerScratch& scratch, RowResult& result) {
   const float value = scan.tiles.row[token];
   result.logprob = scan.Logprob(value);
-  result.top_ids.clear();
+  result.top_ids.assign(others.ids.begin(), others.ids.end());
   result.top_logprobs.clear();
-  if (k > 0) FindBest(scan, std::min(static_cast<size_t>(k), scan.tiles.vocab_size), scratch, result);
-  const auto place = std::find(result.top_ids.begin(), result.top_ids.end(), token);
-  result.rank = place != result.top_ids.end() ? static_cast<int32_t>(place - result.top_ids.begin()) + 1
-                                              : CountAtLeast(scan, value, scratch);
+  for (const int32_t id : others.ids) result.top_logprobs.push_back(scan.Logprob(scan.tiles.row[id]));
+  const bool finds_best = others.ids.empty() && others.best > 0;
+  if (finds_best) FindBest(scan, std::min(static_cast<size_t>(others.best), scan.tiles.vocab_size), scratch, result);
+  const auto best = finds_best ? result.top_ids.begin() : result.top_ids.end();
+  const auto place = std::find(best, result.top_ids.end(), token);
+  result.rank = place != result.top_ids.end() ? static_cast<int32_t>(place - best) + 1 : CountAtLeast(scan, value, scratch);
 }
 
-void ScoreRow(const float* logits, int32_t vocab_size, int32_t token, int32_t k, SamplerScratch& scratch,
+void ScoreRow(const float* logits, int32_t vocab_size, int32_t token, const Alternatives& others, SamplerScratch& scratch,
               RowResult& result) {
   result.Clear();
   const RowScan scan =
@@ -85,7 +87,7 @@ void ScoreRow(const float* logits, int32_t vocab_size, int32_t token, int32_t k,
     return;
   }
   result.token = token;
-  ScoreScan(scan, token, k, scratch, result);
+  ScoreScan(scan, token, others, scratch, result);
 }
 
 }  // namespace onpolicy

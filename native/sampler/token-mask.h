@@ -20,7 +20,7 @@ class TokenMask {
     }
   }
 
-  // A generated token: bad texts and min_tokens look at generated tokens only.
+  // Accepts a generated token. Bad texts and min_tokens apply to generated tokens only.
   void Accept(int32_t token) {
     ++generated_;
     if (plan_->bad_texts) bad_state_ = plan_->bad_texts->After(bad_state_, token);
@@ -31,7 +31,7 @@ class TokenMask {
 
   int32_t generated() const { return generated_; }
 
-  // Whether anything is masked at this step; `grammar` may be null.
+  // Returns true if any token is masked at this step. `grammar` may be null.
   bool Masks(const uint32_t* grammar) const {
     bool any = grammar != nullptr || !always_.empty();
     if (!any) ForEachBanned([&](int32_t) { any = true; });

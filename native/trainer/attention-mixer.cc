@@ -1,10 +1,10 @@
-// Attention of a layer: queries, keys and values, normed and rotated -> attended values, gated where the model has gates.
+// Attention of a layer: queries, keys and values, normed and rotated -> attended values, gated if the model has gates.
 #include "trainer/mixer.h"
 
 namespace onpolicy::training {
 namespace {
 
-// (head size, heads, row) each; keys and values are null where other layers' are read.
+// (head size, heads, row) each. Keys and values are null if the layer reads those of another layer.
 struct Projections {
   Tensor query, key, value;
 };
@@ -76,7 +76,7 @@ class AttentionMixer : public Mixer {
     return {query, Heads(inputs[1], shape_.kv_heads), Heads(inputs.back(), shape_.kv_heads)};
   }
 
-  // What attention reads.
+  // Returns rotated queries and keys, and values, as attention reads them.
   Projections Attended(const Projections& x) {
     Tensor query = Rotated(x.query, parts_.layer.query_norm);
     if (!x.key) return {query, SharedAt(own_keys().key), SharedAt(own_keys().value)};
@@ -84,7 +84,7 @@ class AttentionMixer : public Mixer {
     return {query, Rotated(x.key, parts_.layer.key_norm), value};
   }
 
-  // Those that this layer makes for others, or reads.
+  // Returns the keys and values that this layer shares with others: its own, or those that it reads.
   const SharedKeys& own_keys() const {
     const auto index = shape_.kv_layer >= 0 ? shape_.kv_layer : parts_.layer.index;
     return parts_.row.shared_keys[static_cast<size_t>(index)];
@@ -97,7 +97,7 @@ class AttentionMixer : public Mixer {
   // (heads x head size, row)
   Tensor GateOf(const MixerInputs& inputs) { return Flat(Share(QueriesAndGates(inputs), shape_.head_size, shape_.head_size)); }
 
-  // Rows [start, start + count) of a matmul that holds several.
+  // Returns rows [start, start + count) of a fused matmul.
   Tensor Share(Tensor x, int64_t start, int64_t count) { return graph_.Contiguous(graph_.Slice(x, 0, start, count)); }
   Tensor Heads(Tensor x, int64_t heads) { return graph_.Reshape(x, shape_.head_size, heads, parts_.row.size); }
   // (size, heads, row) -> (size x heads, row)
@@ -107,7 +107,7 @@ class AttentionMixer : public Mixer {
     return shape_.are_norms_last ? Normed(Rotated(x), norm) : Rotated(Normed(x, norm));
   }
 
-  // The gradient's way back through it.
+  // Returns the gradient before rotation and norm.
   Tensor RotatedBack(Tensor gradient, Tensor x, Tensor norm) {
     if (shape_.are_norms_last) return RotatedBack(NormedBack(gradient, Rotated(x), norm));
     return NormedBack(RotatedBack(gradient), x, norm);

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
-#include "attention/attention.h"
-#include "graphs/share.h"
+#include "kernels/attention/attention.h"
+#include "trainer/graphs/share.h"
 
 namespace onpolicy::training {
 namespace {
 
-// One block's part of the row. Queries of the heads that share keys lie in one matrix: (head size, queries x group, kv heads).
+// One block's part of the row. Queries of the heads that share keys are in one matrix: (head size, queries x group, kv heads).
 class Block {
  public:
   Block(Graph& graph, Matmuls& matmuls, const AttentionShape& shape, const RowAttention& attention, Tensor sinks,
@@ -60,7 +60,7 @@ class Block {
     return Grouped(graph_.SoftMax(graph_.Scale(bounded_, shape_.cap), mask_, 1.0f, sinks_));
   }
 
-  // Their gradient -> that of the matmuls of keys and queries, as `Probabilities` made them.
+  // Gradient of the probabilities -> gradient of the matmul of keys and queries.
   Tensor ScoresBack(Tensor gradient, Tensor probabilities) {
     const float scale = shape_.scale;
     if (!bounded_) return Grouped(graph_.SoftMaxBack(gradient, probabilities, scale));
@@ -82,7 +82,7 @@ class Block {
   Tensor bounded_ = nullptr;  // capped scores over the cap, (keys, queries, heads), or null
 };
 
-// One layer's attention, as a node of a graph finds it.
+// One layer's attention, read from the tensors of a graph node.
 struct Layout {
   const std::vector<TokenRun>* runs;
   int64_t window;

@@ -1,9 +1,10 @@
-// Rotated queries, keys and values of a packed row -> attention output, and the gradients. On the way forward by the kernels that serve models,
-// where they can: a token then has the bits that it has when it is sampled from a cache of 32 bits. Else one block of queries at a time.
+// Rotated queries, keys and values of a packed row -> attention output, and the gradients. The forward pass uses the kernels that serve
+// models if they support it: a token's result then equals, bit for bit, that of sampling from a 32-bit cache. Otherwise it computes one block
+// of queries at a time.
 #pragma once
 #include "trainer/runs.h"
-#include "weights/matmul.h"
-#include "weights/weights.h"
+#include "trainer/weights/matmul.h"
+#include "trainer/weights/weights.h"
 
 namespace onpolicy::training {
 
@@ -11,17 +12,17 @@ namespace onpolicy::training {
 struct RowAttention {
   AttentionPlan plan;
   Slot masks;
-  std::vector<TokenRun> runs;  // of a row whose attention is fused on the way forward
+  std::vector<TokenRun> runs;  // only if attention is fused in the forward pass
 };
 
-// Whether this device computes fused attention for this model. If not, attention is made of matmuls.
+// Returns true if this device computes fused attention for this model. Otherwise attention consists of matmuls.
 bool HasFusedAttention(const Device& device, const Shape& shape);
 
 // sinks: (heads), or null. query: (head size, heads, row); key, value: (head size, kv heads, row). Fills `output`, (head size, heads, row).
-// `attention` has to outlive the graph.
+// `attention` must outlive the graph.
 void AttentionForward(Graph& graph, Matmuls& matmuls, const AttentionShape& shape, const RowAttention& attention, Tensor sinks, Tensor query, Tensor key, Tensor value, Tensor output);
 
-// Adds to the graph what fills `query_gradient` and adds to the zeroed `key_gradient` and `value_gradient`.
+// Adds operations to the graph that fill `query_gradient` and add to the zeroed `key_gradient` and `value_gradient`.
 void AttentionBackward(Graph& graph, Matmuls& matmuls, const AttentionShape& shape, const RowAttention& attention, Tensor sinks, Tensor query, Tensor key, Tensor value, Tensor output_gradient, Tensor query_gradient,
                        Tensor key_gradient, Tensor value_gradient);
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "attention/kernels.h"
-#include "graphs/share.h"
+#include "kernels/attention/kernels.h"
+#include "trainer/graphs/share.h"
 
 namespace onpolicy::training {
 namespace {
@@ -17,13 +17,13 @@ struct Convolution {
   std::atomic<int64_t>* next;
 };
 
-// Each product is added in one rounding, as when models are served.
+// Each product is added with one rounding, as when models are served.
 void AddWeighted(const float* x, const float* weights, int64_t count, float* y) {
   if (const attention::Kernels* kernels = attention::BestKernels()) return kernels->add_weighted(x, weights, count, y);
   for (int64_t i = 0; i < count; ++i) y[i] = std::fma(x[i], weights[i], y[i]);
 }
 
-// Visits the pairs (y's token, x's token, weight's place) of which a sum is made, y by y, and for each the oldest x first.
+// Visits the terms (y's token, x's token, weight's index) of all sums, y by y, and for each y the oldest x first.
 template <typename Visit>
 void EachPair(const std::vector<int32_t>& previous, int64_t kernel, Visit visit) {
   std::vector<int32_t> window(static_cast<size_t>(kernel));

@@ -1,28 +1,29 @@
-// Gated delta net of a layer: convolved queries, keys and values, decays and strengths -> a state's answers, normed and gated.
+// Gated delta net of a layer: convolved queries, keys and values, decays and strengths -> the outputs of a state, normed and gated.
 #include <algorithm>
 #include <cmath>
 
-#include "attention/kernels.h"
-#include "graphs/share.h"
+#include "engine-assumptions/version.h"
+#include "kernels/attention/kernels.h"
 #include "trainer/convolution.h"
+#include "trainer/graphs/share.h"
 #include "trainer/mixer.h"
 
 namespace onpolicy::training {
 namespace {
 
-// As a node of a graph finds it.
+// The arguments of a delta net, read from the tensors of a graph node.
 struct DeltaNetNode {
   DeltaNetRow row;
   std::atomic<int64_t>* next;
 };
 
-// What a state is fed with: (size, heads, row) and (heads, row).
+// Inputs of a state: (size, heads, row) and (heads, row).
 struct StateInputs {
   Tensor query, key, value;
   Tensor decay, beta;
 };
 
-// Where the gradients of `StateInputs` lie in one tensor.
+// Offsets of the gradients of `StateInputs` in one tensor.
 struct GradientPlaces {
   explicit GradientPlaces(const DeltaNetRow& row)
       : key(row.size * row.key_heads * row.tokens),
@@ -33,7 +34,7 @@ struct GradientPlaces {
   int64_t key, value, decay, beta, end;  // those of queries are first
 };
 
-// In place on the output, (size, value heads, row), by the kernels that serve models. src[1] to src[5]: query, key, value, decay, beta.
+// Works in place on the output, (size, value heads, row), by the kernels that serve models. src[1] to src[5]: query, key, value, decay, beta.
 void ForwardShare(Tensor output, int, int, void* data) {
   const auto& node = *static_cast<const DeltaNetNode*>(data);
   const DeltaNetRow& row = node.row;
@@ -150,7 +151,7 @@ class DeltaNetMixer : public Mixer {
   }
 
  private:
-  enum { kMixed, kGate, kBeta, kAlpha };  // of the inputs; the last two may be one, of both
+  enum { kMixed, kGate, kBeta, kAlpha };  // indices of the inputs; the last two may be one fused input
 
   // (value heads, row)
   Tensor BetaOf(const MixerInputs& inputs) { return parts_.layer.beta_alpha.weight ? Half(inputs, 0) : inputs[kBeta]; }
@@ -161,7 +162,7 @@ class DeltaNetMixer : public Mixer {
     return Flat(graph_.Contiguous(graph_.Slice(by_key, 0, index * count, count)));
   }
 
-  // (size, key heads, row) -> as the engine's own function takes it, which reads head h % heads
+  // (size, key heads, row) -> the layout of the engine's function, which reads head h % heads
   Tensor Repeated(Tensor x) {
     if (!shape_.is_grouped) return x;
     Tensor each = graph_.Reshape(x, shape_.size, 1, shape_.key_heads * parts_.row.size), all = each;
@@ -174,10 +175,9 @@ class DeltaNetMixer : public Mixer {
   }
 
   StateInputs ToState(const MixerInputs& inputs, Tensor active) {
-    const float epsilon = parts_.weights.shape.norm_epsilon;
     Tensor rate = graph_.SoftPlus(graph_.Plus(AlphaOf(inputs), parts_.layer.alpha_bias));
-    return {.query = graph_.L2Norm(HeadsAt(active, 0, shape_.key_heads), epsilon),
-            .key = graph_.L2Norm(HeadsAt(active, shape_.key_width(), shape_.key_heads), epsilon),
+    return {.query = L2Norm(HeadsAt(active, 0, shape_.key_heads)),
+            .key = L2Norm(HeadsAt(active, shape_.key_width(), shape_.key_heads)),
             .value = HeadsAt(active, 2 * shape_.key_width(), shape_.value_heads),
             .decay = graph_.Times(rate, parts_.layer.decay),
             .beta = graph_.Sigmoid(BetaOf(inputs))};
@@ -207,14 +207,21 @@ class DeltaNetMixer : public Mixer {
     return attention::BestKernels() && (size == 16 || size == 32 || size == 64 || size == 128);
   }
 
-  // x over its length is its norm over the square root of its size.
+  // x divided by its length. The engine's newer form is its RMS norm divided by the square root of its size.
+  Tensor L2Norm(Tensor x) {
+    const float epsilon = parts_.weights.shape.norm_epsilon;
+    if (!IsEpsilonInDeltaNetNorm()) return graph_.L2Norm(x, epsilon);
+    const auto size = static_cast<float>(shape_.size);
+    return graph_.Scale(graph_.RmsNorm(x, epsilon / size), 1.0f / std::sqrt(size));
+  }
   Tensor L2Back(Tensor gradient, Tensor x) {
     const auto size = static_cast<float>(shape_.size);
     const float epsilon = parts_.weights.shape.norm_epsilon;
-    return graph_.RmsNormBack(graph_.Scale(gradient, 1 / std::sqrt(size)), x, epsilon * epsilon / size);
+    const float added = IsEpsilonInDeltaNetNorm() ? epsilon : epsilon * epsilon;  // to the sum of squares
+    return graph_.RmsNormBack(graph_.Scale(gradient, 1 / std::sqrt(size)), x, added / size);
   }
 
-  // Some heads of (width, row), as (size, heads, row).
+  // Returns some heads of (width, row), as (size, heads, row).
   Tensor HeadsAt(Tensor x, int64_t first, int64_t heads) {
     return Heads(graph_.Contiguous(graph_.Slice(x, 0, first, heads * shape_.size)), heads);
   }

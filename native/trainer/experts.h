@@ -1,11 +1,11 @@
-// Tokens, a router and matrices of experts -> the sum of what each token's experts say, and the way back. Its router is not trained.
+// Tokens, a router and matrices of experts -> the weighted sum of the outputs of each token's experts, and its gradient. The router is not trained.
 #pragma once
-#include "graphs/graph.h"
+#include "trainer/graphs/graph.h"
 #include "trainer/linear.h"
 
 namespace onpolicy::training {
 
-// Which experts the tokens of a row take.
+// The experts of the tokens of a row.
 struct Routing {
   Tensor selected = nullptr;  // (used, row) int32
   Tensor shares = nullptr;    // (used, row): weights over the selected experts, whose sum is 1
@@ -17,7 +17,7 @@ class Experts {
   Experts(Graph& graph, Linears& linears, const Shape& shape, const Layer& layer)
       : graph_(graph), linears_(linears), matmuls_(linears.matmuls()), shape_(shape), layer_(layer) {}
 
-  // x: (width, row); given: (used, row) experts that take the place of those that the router prefers, where they are not below 0; or null.
+  // x: (width, row); given: (used, row) experts that replace the router's choice if they are not below 0, or null.
   // The weights of the best experts, divided by their sum, are a softmax over those experts' scores alone. They are computed as the engine does.
   Routing Route(Tensor x, Tensor given) {
     Tensor scores = matmuls_.Forward(layer_.router.weight, x);
@@ -65,7 +65,7 @@ class Experts {
       weights_gradient = graph_.Plus(weights_gradient, graph_.SumRows(graph_.Times(biases, each)));
     }
     weights_gradient = graph_.Reshape(weights_gradient, shape_.experts_used, gradient->ne[1]);
-    // As a formula: ggml's own function may write over the softmax that it still reads.
+    // A formula is used because ggml's function may overwrite the softmax that it still reads.
     Tensor mean = graph_.SumRows(graph_.Times(weights_gradient, routing.shares));
     *scores_gradient = graph_.Times(graph_.Minus(weights_gradient, mean), routing.shares);
     if (routing.slopes) *scores_gradient = graph_.Times(*scores_gradient, routing.slopes);
@@ -73,14 +73,14 @@ class Experts {
     return graph_.Times(unweighted, WeightsOf(routing));
   }
 
-  // Gradients of both matmuls that were spread, (hidden, used, row), of x, (width, row) -> what each adds to that of x, (width, used, row)
+  // Gradients of both matmuls by experts, (hidden, used, row) -> the part of each expert in the gradient of x, (width, used, row). x: (width, row)
   Tensor SpreadBack(Tensor gate_gradient, Tensor up_gradient, Tensor x, const Routing& routing) {
     x = graph_.Reshape(x, x->ne[0], 1, x->ne[1]);
     if (layer_.gate_up.weight) return MatmulBack(layer_.gate_up, graph_.Concat(gate_gradient, up_gradient, 0), x, routing);
     return graph_.Plus(MatmulBack(layer_.gate, gate_gradient, x, routing), MatmulBack(layer_.up, up_gradient, x, routing));
   }
 
-  // Gradient of the scores -> what each adds to the gradient of what the router reads, (width, used, row)
+  // Gradient of the scores -> the part of each expert in the gradient of the router's input, (width, used, row)
   Tensor RouteBack(Tensor scores_gradient, const Routing& routing) {
     Tensor directions = graph_.Reshape(RowsOfSelected(layer_.router.weight, routing), shape_.width, shape_.experts_used, scores_gradient->ne[1]);
     return graph_.Times(directions, PerExpert(scores_gradient));
@@ -97,7 +97,7 @@ class Experts {
   }
 
  private:
-  // (experts, row) -> (used, row), as a formula of floats, which hold these numbers exactly: ggml does not choose between integers.
+  // (experts, row) -> (used, row), as a formula of floats, which represent these numbers exactly, because ggml has no such function of integers.
   Tensor Choose(Tensor preferences, Tensor given) {
     Tensor own = graph_.TopK(preferences, shape_.experts_used);
     if (!given) return own;
@@ -118,7 +118,7 @@ class Experts {
     return linear.bias ? graph_.PlusOf(y, linear.bias, routing.selected) : y;
   }
 
-  // Gradient of a matmul that was spread -> what each expert adds to that of x, (in, used, row)
+  // Gradient of a matmul by experts -> the part of each expert in the gradient of x, (in, used, row)
   Tensor MatmulBack(const Linear& linear, Tensor gradient, Tensor x, const Routing& routing) {
     Tensor scaled = linear.scale ? graph_.Times(gradient, ScalesOf(linear, routing)) : gradient;
     return linears_.PlusAdapterBackOf(linear, matmuls_.BackwardOf(linear, scaled, routing.selected), x, gradient, routing.selected, nullptr);

@@ -22,7 +22,7 @@ ONPOLICY_BEST_TARGET void AddAll(float* __restrict sum, const float* __restrict 
   for (int64_t i = 0; i < count; ++i) sum[i] += a[i];
 }
 
-// In place on (size): adds the columns of src[1], each times the column of src[2] where there is one; (size, any number).
+// Works in place on (size): adds the columns of src[1], each multiplied by the column of src[2] if given; (size, any number).
 void AddColumns(Tensor sum, int thread, int threads, void*) {
   const int64_t size = sum->ne[0];
   const int64_t first = size * thread / threads, count = size * (thread + 1) / threads - first;

@@ -1,18 +1,25 @@
 #include "trainer/full-trainer.h"
 
 #include <algorithm>
+#include <string>
 
+#include "engine-assumptions/table/assumptions.h"
 #include "trainer/head.h"
 
 namespace onpolicy::training {
 namespace {
 
 constexpr int64_t kMaxFullRow = 8192;
-constexpr int64_t kNodesOfLayer = 280, kNodesOfBlock = 96;  // of a forward and backward graph, at most
+constexpr size_t kMaxGraphSize = 65536;  // tensors of the graph of all layers: each takes 21 KB of address space
+
+Failure TooLong(const PackedRow& row) {
+  return Failure("INVALID_REQUEST", "tokens: a row of " + std::to_string(row.size()) + " is too long to train all weights of this model");
+}
 
 }  // namespace
 
 std::unique_ptr<FullTrainer> FullTrainer::Open(const FullTrainerOptions& options) {
+  Require(Assumed::kTrainingFunctions);
   auto trainer = std::unique_ptr<FullTrainer>(new FullTrainer);
   trainer->device_ = Device::Open("", options.threads);
   Device* device = trainer->device_.get();
@@ -41,28 +48,26 @@ std::vector<float> FullTrainer::AddGradients(const PackedRow& row, const std::ve
 
 std::vector<float> FullTrainer::Run(PackedRow row, const std::vector<float>* target_weights) {
   row.Check(shape());
+  if (!row.temperatures.empty()) throw Failure("INVALID_REQUEST", "temperatures: expected none, as all weights are trained with cross-entropy");
   const auto targets = static_cast<size_t>(row.targets());
   row.Pad(kRowMultiple);
   std::vector<float> weights = target_weights ? *target_weights : std::vector<float>(targets, 0.0f);
-  while (row.targets() == 0 || row.targets() % kRowMultiple != 0) {  // targets of no weight
+  while (row.targets() == 0 || row.targets() % kRowMultiple != 0) {  // targets with weight 0
     row.logit_rows.push_back(0);
     row.target_tokens.push_back(0);
     weights.push_back(0);
   }
   row_.size = row.size();
   row_.attention.plan = PlanAttention(row, shape().window, kShortBlockQueries);
-  const int64_t nodes =
-      shape().layers * (kNodesOfLayer + kNodesOfBlock * static_cast<int64_t>(row_.attention.plan.blocks.size())) + 64;
-  if (row.size() > kMaxFullRow || nodes > static_cast<int64_t>(kMaxGraphNodes))
-    throw Failure("INVALID_REQUEST", "tokens: a row of " + std::to_string(row.size()) +
-                                               " is too long to train all weights of this model");
+  if (row.size() > kMaxFullRow) throw TooLong(row);
   Prepare(row, weights);
   Graph graph;
   FullLinears linears(graph, *device_, *full_, shape().norm_epsilon);
   Build(graph, linears, row, target_weights != nullptr);
+  if (graph.size() > kMaxGraphSize) throw TooLong(row);
   device_->Run(graph);
   std::vector<float> stats(static_cast<size_t>(2 * row.targets()));
-  Graph reader(1);
+  Graph reader;
   Api().ggml_backend_tensor_get(reader.At(stats_, GGML_TYPE_F32, {2, row.targets()}), stats.data(), 0,
                                 stats.size() * sizeof(float));
   std::vector<float> logprobs(targets);

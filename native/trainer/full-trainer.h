@@ -1,4 +1,4 @@
-// A small model, all of whose weights are trained with cross-entropy: gradients over packed rows, optimizer steps. On the CPU.
+// Trains all weights of a small model with cross-entropy on the CPU: packed rows -> gradients, optimizer steps.
 #pragma once
 #include <memory>
 #include <string>
@@ -24,9 +24,9 @@ class FullTrainer {
   const Shape& shape() const { return weights_->shape; }
   FullWeights& weights() { return *full_; }
 
-  // The log-probability of each target of the row.
+  // Returns the log-probability of each target of the row.
   std::vector<float> Score(const PackedRow& row) { return Run(row, nullptr); }
-  // The same, and adds the gradient of the sum over targets of -weight x log-probability. `target_weights`: (targets)
+  // Returns the same as Score, and adds the gradient of the sum over targets of -weight x log-probability. `target_weights`: (targets)
   std::vector<float> AddGradients(const PackedRow& row, const std::vector<float>& target_weights);
 
   StepResult Step(const OptimizerOptions& options) { return full_->Step(options); }
@@ -42,7 +42,7 @@ class FullTrainer {
 
   FullTrainer() = default;
   std::vector<float> Run(PackedRow row, const std::vector<float>* target_weights);
-  // Reserves memory for the row and fills what a graph reads.
+  // Reserves memory for the row and fills the inputs of a graph.
   void Prepare(const PackedRow& row, const std::vector<float>& target_weights);
   void Build(Graph& graph, FullLinears& linears, const PackedRow& row, bool gradients);
 

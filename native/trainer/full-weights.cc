@@ -7,7 +7,7 @@
 namespace onpolicy::training {
 namespace {
 
-// Every trained tensor, by the field that holds it. Null where the model has none.
+// Returns every field with a trained tensor. A field is null if the model has no such tensor.
 std::vector<Tensor*> Fields(Weights* weights) {
   std::vector<Tensor*> fields = {&weights->embedding, &weights->output_norm, &weights->head.weight,
                                  &weights->head.bias};
@@ -25,6 +25,7 @@ std::vector<Tensor*> Fields(Weights* weights) {
 
 std::unique_ptr<FullWeights> FullWeights::Create(Device* device, Weights* weights, bool is_narrow) {
   auto full = std::unique_ptr<FullWeights>(new FullWeights);
+  full->device_ = device;
   full->is_narrow_ = is_narrow;
   std::vector<Tensor> sources;
   for (Tensor* field : Fields(weights)) {
@@ -76,7 +77,7 @@ void FullWeights::Place(Device* device, const std::vector<Tensor>& sources) {
                        arena_->Reserve(is_narrow_ ? matmul_bytes : 0), arena_->Reserve(matmul_bytes)});
   }
   arena_->Allocate();
-  tensors_ = std::make_unique<Graph>(2 * parameters_.size() + 1);
+  tensors_ = std::make_unique<Graph>();
   auto at = [&](size_t offset, ggml_type type, int64_t rows, int64_t columns) {
     return tensors_->At({arena_.get(), offset}, type, {rows, columns});
   };
@@ -125,9 +126,8 @@ StepResult FullWeights::Step(const OptimizerOptions& options) {
   std::vector<Trained> trained;
   for (FullParameter& one : parameters_)
     trained.push_back({one.values(), one.gradients(), one.first_moment.data(), one.second_moment.data(), one.count(), one.columns > 1});
-  const StepResult result = Optimize(options, trained, &step_count);
+  const StepResult result = device_->OnCores([&](int threads) { return Optimize(options, trained, &step_count, threads); });
   if (result.is_applied) Refresh();
-  ZeroGradients();
   return result;
 }
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "kernels/adamw.h"
-#include "weights/weights.h"
+#include "trainer/weights/weights.h"
 
 namespace onpolicy::training {
 
@@ -16,7 +16,7 @@ struct FullParameter {
   ggml_type stored_type;        // in the file
   size_t offset_in_file;        // bytes
   int64_t in = 0, columns = 1;  // as ggml counts
-  bool is_multiplied = false;   // whether it is a linear layer's weight
+  bool is_multiplied = false;   // true for the weight of a linear layer
   Tensor value = nullptr;       // (in, columns)
   Tensor gradient = nullptr;    // (in, columns)
   Tensor matmul = nullptr;     // (in, columns) what matmuls read: the value, or a BF16 copy
@@ -30,16 +30,16 @@ struct FullParameter {
 
 class FullWeights {
  public:
-  // Replaces the tensors of `weights` by trained ones. `is_narrow`: matmuls read BF16, at twice the speed.
+  // Replaces the tensors of `weights` by trained ones. If `is_narrow`, matmuls read BF16, which doubles the speed.
   static std::unique_ptr<FullWeights> Create(Device* device, Weights* weights, bool is_narrow);
 
   std::vector<FullParameter>& parameters() { return parameters_; }
-  // The parameter whose value or matmul a graph uses, or null.
+  // Returns the parameter whose value or matmul a graph uses, or null.
   const FullParameter* Find(Tensor used) const;
   bool is_narrow() const { return is_narrow_; }
   int64_t step_count = 0;
 
-  // After values changed: fills the copies that matmuls read.
+  // Fills the copies that matmuls read. Must be called after values changed.
   void Refresh();
   void ZeroGradients();
   // One AdamW step on the gathered gradients, which are then zero. Weight decay takes matrices only.
@@ -51,9 +51,10 @@ class FullWeights {
   void Place(Device* device, const std::vector<Tensor>& sources);
   FullParameter& Own(Tensor from) { return parameters_[places_.at(from)]; }
 
+  Device* device_ = nullptr;
   bool is_narrow_ = false;
   std::vector<FullParameter> parameters_;
-  std::unordered_map<const ggml_tensor*, size_t> places_;  // index of the parameter, by any tensor that stands for it
+  std::unordered_map<const ggml_tensor*, size_t> places_;  // index of the parameter, by each of its tensors
   std::unique_ptr<Arena> arena_;
   std::unique_ptr<Graph> tensors_;
 };

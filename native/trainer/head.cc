@@ -27,7 +27,7 @@ Tensor ErrorsOnCpu(Graph& graph, const RowMemory& memory, Chunk chunk, Tensor lo
   return graph.Add(graph.Custom(logits, {stats}, SoftMaxRows));
 }
 
-// The same from functions that every device has; returns the softmax alone. The logarithm of the sum of
+// Like ErrorsOnCpu, with functions that every device has. Returns the softmax alone. The logarithm of the sum of
 // exponentials is the mean logit plus the entropy.
 Tensor ProbabilitiesOnDevice(Graph& graph, const RowMemory& memory, Chunk chunk, Tensor logits) {
   const Tensor flat_ids = graph.At(Advance(memory.flat_targets, chunk.start), GGML_TYPE_I32, {chunk.count});
@@ -43,10 +43,10 @@ Tensor ProbabilitiesOnDevice(Graph& graph, const RowMemory& memory, Chunk chunk,
   return probabilities;
 }
 
-// Gradients by the head's input, over the scale of logits. `moved`: softmax - onehot where fused, else the softmax alone.
+// Gradients with respect to the head's input, divided by the scale of logits. `moved` is softmax - onehot if fused, otherwise the softmax.
 Tensor InputErrors(Graph& graph, Matmuls& matmuls, const Weights& weights, Tensor moved, Tensor slope, bool is_fused,
                    Tensor ids, Tensor flat_ids) {
-  // Fused, one matmul has both halves of the gradient: they nearly cancel for a likely token, and round alike.
+  // If fused, one matmul computes both halves of the gradient, which nearly cancel for a likely token and round alike.
   Tensor errors = matmuls.Backward(weights.head, slope ? graph.Times(moved, slope) : moved);
   if (is_fused) return errors;
   Tensor chosen = graph.Rows(weights.head.weight, ids);
@@ -93,8 +93,9 @@ int64_t HeadChunk(const Weights& weights) {
 
 namespace {
 
-// Scores a chunk of targets, and fills their `head_errors` where the memory is for gradients.
-void AddHeadChunk(Graph& graph, const Device& device, const Weights& weights, const RowMemory& memory, int64_t size, const Chunk& range) {
+// Scores a chunk of targets, and fills their `head_errors` if the memory is for gradients.
+void AddHeadChunk(Graph& graph, const Device& device, const Weights& weights, const RowMemory& memory, int64_t size, const Chunk& range,
+                  bool has_temperatures) {
   const Shape& shape = weights.shape;
   Matmuls matmuls(graph, device);
   Tensor stream = graph.At(memory.Residual(shape.layers), GGML_TYPE_F32, {shape.stream_width(), size});
@@ -105,7 +106,9 @@ void AddHeadChunk(Graph& graph, const Device& device, const Weights& weights, co
   if (weights.head.bias) logits = graph.Plus(logits, weights.head.bias);
   const Logits bounded = BoundLogits(graph, shape, logits);
   const bool is_fused = device.is_cpu();
-  Tensor moved = is_fused ? ErrorsOnCpu(graph, memory, range, bounded.values) : ProbabilitiesOnDevice(graph, memory, range, bounded.values);
+  Tensor values = bounded.values;
+  if (has_temperatures) values = graph.Times(values, graph.At(Advance(memory.coldness, range.start), GGML_TYPE_F32, {1, range.count}));
+  Tensor moved = is_fused ? ErrorsOnCpu(graph, memory, range, values) : ProbabilitiesOnDevice(graph, memory, range, values);
   if (!memory.need().gradients) return;
   Tensor ids = graph.At(Advance(memory.target_tokens, range.start), GGML_TYPE_I32, {range.count});
   Tensor flat_ids = graph.At(Advance(memory.flat_targets, range.start), GGML_TYPE_I32, {range.count});
@@ -114,7 +117,7 @@ void AddHeadChunk(Graph& graph, const Device& device, const Weights& weights, co
   graph.Add(graph.Pin(errors, Advance(memory.head_errors, range.start * shape.width)));
 }
 
-// The gradient of the last residual stream.
+// Computes the gradient of the last residual stream.
 void AddHeadBack(Graph& graph, const Device& device, const Weights& weights, const RowMemory& memory, int64_t size, int64_t targets) {
   const Shape& shape = weights.shape;
   Tensor weight_of_target = graph.At(memory.head_gradient, GGML_TYPE_F32, {1, targets});
@@ -133,8 +136,8 @@ void AddHeadBack(Graph& graph, const Device& device, const Weights& weights, con
 
 size_t MeasureHead(const Device& device, const Weights& weights, const RowMemory& memory) {
   const RowMemory::Need& need = memory.need();
-  Graph forward(256), back(256);
-  AddHeadChunk(forward, device, weights, memory, need.size, {0, std::min(HeadChunk(weights), need.targets), need.targets});
+  Graph forward, back;
+  AddHeadChunk(forward, device, weights, memory, need.size, {0, std::min(HeadChunk(weights), need.targets), need.targets}, /*has_temperatures=*/false);
   AddHeadBack(back, device, weights, memory, need.size, need.targets);
   return std::max(device.MeasureScratch(forward), device.MeasureScratch(back));
 }
@@ -152,20 +155,20 @@ void PutTargets(const Device& device, const Weights& weights, const RowMemory& m
   }
   put(memory.target_tokens, targets);
   put(memory.flat_targets, flat);
-  // The fused function finds each target where it will leave its result.
+  // The fused function reads each target from the place of its result.
   if (device.is_cpu()) put(memory.head_stats, pairs);
 }
 
-Scores HeadForward(Device* device, const Weights& weights, const RowMemory& memory, int64_t size, int64_t targets) {
+Scores HeadForward(Device* device, const Weights& weights, const RowMemory& memory, int64_t size, int64_t targets, bool has_temperatures) {
   const Library& api = Api();
   const int64_t chunk = HeadChunk(weights);
   for (int64_t start = 0; start < targets; start += chunk) {
-    Graph graph(256);
-    AddHeadChunk(graph, *device, weights, memory, size, {start, std::min(chunk, targets - start), targets});
+    Graph graph;
+    AddHeadChunk(graph, *device, weights, memory, size, {start, std::min(chunk, targets - start), targets}, has_temperatures);
     device->Run(graph);
   }
   std::vector<float> stats(static_cast<size_t>(2 * targets));
-  Graph graph(1);
+  Graph graph;
   api.ggml_backend_tensor_get(graph.At(memory.head_stats, GGML_TYPE_F32, {2, targets}), stats.data(), 0,
                               stats.size() * sizeof(float));
   Scores scores;
@@ -180,7 +183,7 @@ void HeadBackward(Device* device, const Weights& weights, const RowMemory& memor
   std::vector<float> negative = gradient;  // the errors are softmax - onehot, the gradient is their negative
   for (float& value : negative) value = -value;
   Upload(memory.head_gradient, GGML_TYPE_F32, negative.data(), negative.size());
-  Graph graph(256);
+  Graph graph;
   AddHeadBack(graph, *device, weights, memory, size, static_cast<int64_t>(gradient.size()));
   device->Run(graph);
 }

@@ -6,7 +6,7 @@ namespace onpolicy::training {
 namespace {
 
 constexpr float kClampedSlope = 1.702f, kClampLimit = 7;
-// Standard deviations above the mean of what nineteen in twenty normal numbers are below.
+// 95 % of normally distributed numbers are below the mean plus this many standard deviations.
 constexpr float kSparseCut = 1.6448533535003662f;
 
 }  // namespace
@@ -132,7 +132,7 @@ Tensor LayerGraph::PerExpert(Tensor x) {
 Tensor LayerGraph::Sparse(Tensor gate) {
   const auto count = static_cast<float>(gate->ne[0]);
   Tensor centered = Centered(graph_, gate);
-  // The length of what is centered over the root of one less than there are.
+  // The length of the centered numbers divided by the square root of their number minus 1.
   Tensor deviation = graph_.SumRows(graph_.Times(centered, graph_.RmsNorm(centered, 0)));
   return graph_.Relu(graph_.Minus(centered, graph_.Scale(deviation, kSparseCut / std::sqrt(count * (count - 1)))));
 }
@@ -282,7 +282,7 @@ LayerGraph::Pair LayerGraph::ActivationBack(Tensor gradient, const Pair& x) {
   return {graph_.Times(of_activation, gelu.derivative), graph_.Times(gradient, graph_.Times(x.gate, gelu.share))};
 }
 
-// h = x s (y + 1) with s the logistic function of slope x; dh/dx = (y + 1) s (1 + slope x (1 - s)), where nothing was clamped.
+// h = x s (y + 1) with s the logistic function of slope x; dh/dx = (y + 1) s (1 + slope x (1 - s)), if nothing was clamped.
 LayerGraph::Pair LayerGraph::ClampedBack(Tensor gradient, const Pair& given) {
   Tensor x = graph_.Clamp(graph_.Contiguous(given.gate), -INFINITY, kClampLimit);
   Tensor y = graph_.Clamp(graph_.Contiguous(given.up), -kClampLimit, kClampLimit);

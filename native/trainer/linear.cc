@@ -3,15 +3,15 @@
 #include <algorithm>
 
 #include "kernels/low-rank.h"
-#include "weights/adapter-matmul.h"
-#include "weights/expert-matmul.h"
+#include "trainer/weights/adapter-matmul.h"
+#include "trainer/weights/expert-matmul.h"
 
 namespace onpolicy::training {
 namespace {
 
 constexpr size_t kOutputAlignment = 256;
 
-// In place on y, (size, row); src[1]: the factor as (size, rank) columns; src[2]: (rank, row).
+// Works in place on y, (size, row). src[1]: the factor as (size, rank) columns; src[2]: (rank, row).
 void AddLowRankShare(Tensor y, int thread, int threads, void*) {
   const int64_t row = y->ne[1];
   AddLowRank(static_cast<float*>(y->data), static_cast<const float*>(y->src[1]->data),
@@ -26,6 +26,24 @@ void OuterShare(Tensor out, int thread, int threads, void*) {
   OuterLowRank(static_cast<float*>(out->data), static_cast<const float*>(out->src[0]->data),
                static_cast<const float*>(out->src[1]->data), out->ne[0], out->ne[1], out->src[0]->ne[1],
                strips * thread / threads * kStrip, std::min(out->ne[0], strips * (thread + 1) / threads * kStrip));
+}
+
+// Destination of a module's gradients.
+struct GradientSum {
+  Adapter* adapter;
+  int module;
+  float scale;
+};
+
+// Adds a gradient, the data of the node, to its sum.
+template <bool kIsA>
+void AccumulateShare(Tensor gradient, int thread, int threads, void* data) {
+  const auto& [adapter, module, scale] = *static_cast<const GradientSum*>(data);
+  const auto* numbers = static_cast<const float*>(gradient->data);
+  if constexpr (kIsA)
+    adapter->AccumulateA(module, scale, numbers, {thread, threads});
+  else
+    adapter->AccumulateB(module, scale, numbers, {thread, threads});
 }
 
 size_t Aligned(size_t bytes) { return (bytes + kOutputAlignment - 1) / kOutputAlignment * kOutputAlignment; }
@@ -64,7 +82,7 @@ Tensor Linears::Backward(const Linear& linear, Tensor x, Tensor gradient, bool n
   const Module& module = adapter_->module(linear.module);
   Tensor low = matmuls_.Multiply(Factor(module.a_rows, module.in, module.rank), x);
   Tensor low_gradient = graph_.Scale(matmuls_.Multiply(Factor(module.b_columns, module.out, module.rank), gradient), adapter_->scale());
-  outputs_.push_back({linear.module, Output(Outer(x, low_gradient)), Output(Outer(gradient, low))});
+  KeepGradients(linear.module, Output(Outer(x, low_gradient)), Output(Outer(gradient, low)));
   if (!needs_input_gradient) return nullptr;
   return PlusLowRank(input_gradient, module.a_columns, module.a_rows, low_gradient);
 }
@@ -87,7 +105,7 @@ Tensor Linears::PlusAdapterBackOf(const Linear& linear, Tensor input_gradient, T
   Tensor of_low = graph_.MulMatOf(FactorOf(module.b_columns, module.out, module.rank, module.experts), gradient, ids);
   of_low = graph_.Scale(of_low, adapter_->scale());
   Tensor of_a = outer(x, of_low);
-  outputs_.push_back({linear.module, of_a, outer(gradient, low)});
+  KeepGradients(linear.module, of_a, outer(gradient, low));
   return graph_.Plus(input_gradient, graph_.MulMatOf(FactorOf(module.a_columns, module.rank, module.in, module.experts), of_low, ids));
 }
 
@@ -95,6 +113,13 @@ Tensor Linears::Output(Tensor tensor) {
   graph_.Pin(tensor, {gradients_, gradient_offset_});
   gradient_offset_ += Aligned(graph_.api().ggml_nbytes(tensor));
   return graph_.Add(tensor);
+}
+
+void Linears::KeepGradients(int module, Tensor a, Tensor b_transposed) {
+  if (!is_cpu_) return outputs_.push_back({module, a, b_transposed});
+  GradientSum* sum = graph_.Keep(GradientSum{sum_, module, gradient_scale_});
+  graph_.Add(graph_.Custom(a, {}, AccumulateShare<true>, sum));
+  graph_.Add(graph_.Custom(b_transposed, {}, AccumulateShare<false>, sum));
 }
 
 size_t Linears::GradientBytes(const Layer& layer, const Adapter& adapter) {

@@ -1,38 +1,39 @@
-// Linear layers with a low-rank adapter beside frozen weights: y = W x + (alpha / rank) B (A x) + bias, in the engine's order; and the way back.
+// Linear layers with a low-rank adapter beside frozen weights: y = W x + (alpha / rank) B (A x) + bias, in the engine's order; and their gradients.
 #pragma once
-#include "graphs/graph.h"
 #include "trainer/adapter.h"
-#include "weights/matmul.h"
-#include "weights/weights.h"
+#include "trainer/graphs/graph.h"
+#include "trainer/weights/matmul.h"
+#include "trainer/weights/weights.h"
 
 namespace onpolicy::training {
 
-// Where one module's gradients are written by a graph, until the host has read them.
+// Outputs for one module's gradients in a graph on a device other than the CPU, until the host has read them.
 struct GradientOutput {
   int module;
   Tensor a;             // (in, rank, experts) as ggml counts
   Tensor b_transposed;  // (out, rank, experts), over the scale
 };
 
-// What a layer's graph needs to know about the adapter; null: the adapter is off.
+// Adds linear layers to a graph. If the adapter is null, it is off.
 class Linears {
  public:
-  // `gradients`: device memory for the gradients of one graph.
-  Linears(Graph& graph, const Device& device, const Adapter* adapter, const Arena* gradients)
-      : graph_(graph), matmuls_(graph, device), is_cpu_(device.is_cpu()), adapter_(adapter), gradients_(gradients) {}
+  // `gradients` is device memory for the gradients of one graph.
+  // The gradients of a CPU's graph times `gradient_scale` are added to `sum` while it runs.
+  Linears(Graph& graph, const Device& device, const Adapter* adapter, const Arena* gradients, Adapter* sum = nullptr, float gradient_scale = 1)
+      : graph_(graph), matmuls_(graph, device), is_cpu_(device.is_cpu()), adapter_(adapter), gradients_(gradients), sum_(sum), gradient_scale_(gradient_scale) {}
 
   virtual ~Linears() = default;
 
   // (in, row) -> (out, row)
   Tensor Forward(const Linear& linear, Tensor x);
-  // Gradient of the output -> gradient of the input, (in, row), or null when nobody needs it. Keeps the adapter's gradients.
+  // Gradient of the output -> gradient of the input, (in, row), or null if it is not needed. Keeps the adapter's gradients.
   virtual Tensor Backward(const Linear& linear, Tensor x, Tensor gradient, bool needs_input_gradient = true);
-  // x: (in, 1 or used, row), y: (out, used, row) -> y and what the adapters of each token's experts `ids`, (used, row), add
+  // x: (in, 1 or used, row), y: (out, used, row) -> y plus the outputs of the adapters of each token's experts `ids`, (used, row)
   Tensor PlusAdapterOf(const Linear& linear, Tensor y, Tensor x, Tensor ids);
-  // Gradient of what they add over `shares`, (1, used, row) or null: 1. -> `input_gradient`, (in, used, row), and what they pass on, over
-  // the shares as well. Keeps their gradients.
+  // Gradient of these outputs divided by `shares`, (1, used, row) or null for 1 -> `input_gradient`, (in, used, row), plus the adapters' part of
+  // it, also divided by the shares. Keeps the adapters' gradients.
   Tensor PlusAdapterBackOf(const Linear& linear, Tensor input_gradient, Tensor x, Tensor gradient, Tensor ids, Tensor shares);
-  // Told of each norm on the way back: the gradient of its output and its input. Its weight is frozen beside an adapter.
+  // Called for each norm in the backward pass, with the gradient of its output and its input. Beside an adapter its weight is frozen.
   virtual void NormBackward(Tensor /*weight*/, Tensor /*gradient*/, Tensor /*x*/) {}
 
   Matmuls& matmuls() { return matmuls_; }
@@ -54,16 +55,19 @@ class Linears {
   }
   // May reuse y.
   Tensor PlusAdapter(Tensor y, const Module& module, Tensor x);
-  // y + factor low, where `rows` and `columns` hold the factor, (size, rank), both ways round. May reuse y.
+  // Returns y + factor low. `rows` and `columns` are the factor, (size, rank), and its transpose. May reuse y.
   Tensor PlusLowRank(Tensor y, Slot rows, Slot columns, Tensor low);
   // (size, row) and (rank, row) -> (size, rank), the sum over the row
   Tensor Outer(Tensor x, Tensor low);
   Tensor Output(Tensor tensor);
+  void KeepGradients(int module, Tensor a, Tensor b_transposed);
 
   Matmuls matmuls_;
   bool is_cpu_;
   const Adapter* adapter_;
   const Arena* gradients_;
+  Adapter* sum_;
+  float gradient_scale_;
   size_t gradient_offset_ = 0;
   std::vector<GradientOutput> outputs_;
 };

@@ -8,10 +8,11 @@
 
 #include "base/file-path.h"
 #include "base/threads.h"
-#include "graphs/graph.h"
-#include "graphs/share.h"
-#include "llama/library.h"
-#include "weights/file-map.h"
+#include "engine-assumptions/library.h"
+#include "engine-assumptions/table/assumptions.h"
+#include "trainer/graphs/graph.h"
+#include "trainer/graphs/share.h"
+#include "trainer/weights/file-map.h"
 
 namespace onpolicy::training {
 namespace {
@@ -19,13 +20,13 @@ namespace {
 constexpr int64_t kRowsAtOnce = 64;      // of one thread
 constexpr size_t kBytesAtOnce = 64 << 20;  // of one write, about
 
-using Header = std::unique_ptr<gguf_context, void (*)(gguf_context*)>;
+using Header = std::unique_ptr<gguf_context, Freed<&Library::gguf_free>>;
 
 // A GGUF file with its tensors' bytes.
 class TensorFile {
  public:
   explicit TensorFile(const std::string& path)
-      : bytes_(FileMap::Open(path)), gguf_(nullptr, Api().gguf_free), tensors_(nullptr, Api().ggml_free) {
+      : bytes_(FileMap::Open(path)) {
     ggml_context* tensors = nullptr;
     gguf_.reset(Api().gguf_init_from_file(path.c_str(), {.no_alloc = true, .ctx = &tensors}));
     tensors_.reset(tensors);
@@ -41,7 +42,7 @@ class TensorFile {
   int64_t count() const { return Api().gguf_get_n_tensors(gguf()); }
   const char* DataOf(int64_t i) const { return bytes_->data() + OffsetOf(i); }
   ggml_tensor* Named(const std::string& name) const { return TensorNamed(tensors_.get(), name); }
-  // The numbers of a tensor, of any type.
+  // Returns the numbers of a tensor of any type.
   std::vector<float> Floats(const ggml_tensor* tensor) const {
     std::vector<float> values(static_cast<size_t>(Api().ggml_nelements(tensor)));
     ReadFloats(tensor->type, DataOf(Api().gguf_find_tensor(gguf(), tensor->name)), values.size(), values.data());
@@ -60,10 +61,10 @@ class TensorFile {
 
   std::unique_ptr<FileMap> bytes_;
   Header gguf_;
-  std::unique_ptr<ggml_context, void (*)(ggml_context*)> tensors_;
+  std::unique_ptr<ggml_context, Freed<&Library::ggml_free>> tensors_;
 };
 
-// What one adapter adds to a weight: scale b a, for each of its experts.
+// The addition of one adapter to a weight: scale b a, for each of its experts.
 struct Addition {
   std::vector<float> a;  // (experts, rank, in)
   std::vector<float> b;  // (experts, out, rank)
@@ -88,8 +89,8 @@ void ReadAddition(const TensorFile& adapter, const std::string& weight, float sc
   out->push_back(std::move(addition));
 }
 
-// Adds to row `row` of a weight of `in` numbers a row and `out` rows an expert. `gain`: of what the weight gives, beside which the
-// adapter's part stands.
+// Adds to row `row` of a weight of `in` numbers a row and `out` rows an expert. `gain` is the factor of the weight's output, which does
+// not apply to the adapter's part.
 void Add(const Addition& addition, int64_t in, int64_t out, int64_t row, float gain, float* values) {
   const float* a = addition.a.data() + row / out * addition.rank * in;
   for (int64_t r = 0; r < addition.rank; ++r, a += in) {
@@ -98,20 +99,20 @@ void Add(const Addition& addition, int64_t in, int64_t out, int64_t row, float g
   }
 }
 
-// How one tensor is written.
+// Settings of writing one tensor.
 struct Writing {
   ggml_type type;
   std::vector<Addition> additions;
   int64_t paired_heads = 0;
   float offset = 0;
-  std::vector<float> gains = {};  // of what each expert's matrix gives, or one for all; empty: 1
+  std::vector<float> gains = {};  // factors of the output of each expert's matrix, or one for all; empty means 1
 
   float GainOf(int64_t expert) const { return gains.empty() ? 1 : gains[gains.size() == 1 ? 0 : static_cast<size_t>(expert)]; }
 
   bool KeepsBytes(const ggml_tensor* tensor) const {
     return type == tensor->type && additions.empty() && paired_heads == 0 && offset == 0;
   }
-  // The row of the file that is written as row `row` of `out`.
+  // Returns the row of the file that is written as row `row` of `out`.
   int64_t SourceOf(int64_t row, int64_t out) const {
     if (paired_heads == 0) return row;
     const int64_t size = out / paired_heads, half = size / 2, in_head = row % size;
@@ -162,7 +163,7 @@ ggml_type TypeOf(const ggml_tensor* tensor, MergedTypes types) {
   return types == MergedTypes::kWidest ? GGML_TYPE_F32 : GGML_TYPE_F16;
 }
 
-// Throws where a write has failed.
+// Throws if a write has failed.
 void CheckWritten(const std::ofstream& file, const std::string& to) {
   if (!file.good()) throw Failure("STORE_FAILED", "cannot write " + to + ": is the disk full?");
 }
@@ -172,13 +173,13 @@ void Close(std::ofstream& file, const std::string& to) {
   CheckWritten(file, to);
 }
 
-// The merged file's header, written: that of the model with other types.
+// Writes the merged file's header, which is that of the model with other types, and returns it.
 Header WriteHeader(const TensorFile& model, MergedTypes types, const std::string& to) {
   const Library& api = Api();
   if (const int64_t split = api.gguf_find_key(model.gguf(), "split.count"); split >= 0)
     if (api.gguf_get_val_u16(model.gguf(), split) > 1)
       throw Failure("UNSUPPORTED", "a model in several files is not exported; llama.cpp's gguf-split makes one of them");
-  Header header{api.gguf_init_empty(), api.gguf_free};
+  Header header(api.gguf_init_empty());
   api.gguf_set_kv(header.get(), model.gguf());
   for (int64_t i = 0; i < model.count(); ++i) {
     const ggml_tensor* tensor = model.Named(api.gguf_get_tensor_name(model.gguf(), i));
@@ -196,7 +197,7 @@ Header WriteHeader(const TensorFile& model, MergedTypes types, const std::string
   return header;
 }
 
-// The model and its adapters, opened.
+// The opened files of the model and its adapters.
 struct Inputs {
   TensorFile model;
   std::deque<TensorFile> adapters;
@@ -209,7 +210,7 @@ struct Inputs {
     }
   }
 
-  // The numbers by which the model multiplies what a weight gives; empty: there are none.
+  // Returns the factors by which the model multiplies a weight's output. Empty if there are none.
   std::vector<float> GainsOf(const std::string& weight) const {
     const std::string end = ".weight";
     if (!weight.ends_with(end)) return {};
@@ -220,7 +221,7 @@ struct Inputs {
     return values;
   }
 
-  // Writes a tensor with what the adapters add to it.
+  // Writes a tensor with the additions of the adapters.
   void Write(const ggml_tensor* tensor, Writing writing, int threads, std::ofstream& file, const std::string& to) const {
     for (size_t i = 0; i < adapters.size(); ++i)
       ReadAddition(adapters[i], tensor->name, scales[i], &writing.additions);
@@ -238,6 +239,7 @@ struct Inputs {
 
 void MergeModel(const std::string& model_path, const std::vector<MergedAdapter>& adapters, MergedTypes types, int threads,
                 const std::string& to) {
+  Require(Assumed::kTrainingFunctions);
   const Library& api = Api();
   const Inputs inputs(model_path, adapters);
   const TensorFile& model = inputs.model;
@@ -277,7 +279,7 @@ void QuantizeModel(const std::string& model, int file_type, int threads, const s
   params.nthread = threads;
   params.ftype = static_cast<llama_ftype>(file_type);
   if (api.llama_model_quantize(model.c_str(), to.c_str(), &params) == 0) return;
-  // The engine does not say why. A disk that takes nothing more is the reason, if it takes nothing more.
+  // The engine does not report the reason, so test whether the disk is full.
   std::ofstream file(FilePath(to), std::ios::binary | std::ios::app);
   const std::string more(1 << 16, '\0');
   file.write(more.data(), static_cast<std::streamsize>(more.size()));

@@ -1,4 +1,4 @@
-// A model's GGUF file and LoRA files -> weights that hold what the adapters add: as a GGUF file, or one tensor after the other.
+// A model's GGUF file and LoRA files -> merged weights, as a GGUF file or as one tensor after the other.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,10 +9,10 @@ namespace onpolicy::training {
 
 struct MergedAdapter {
   std::string file;
-  float scale = 1;  // beside the file's own
+  float scale = 1;  // multiplied by the scale in the file
 };
 
-// kSame: every tensor has the type that it had, unchanged ones byte for byte. kWide: every tensor that is not F32 becomes F16, or
+// kSame: every tensor keeps its type, and unchanged tensors are copied byte for byte. kWide: every tensor that is not F32 becomes F16, or
 // F32 with kWidest.
 enum class MergedTypes { kSame, kWide, kWidest };
 
@@ -24,7 +24,7 @@ void MergeModel(const std::string& model, const std::vector<MergedAdapter>& adap
 // A tensor without a header.
 struct PlainTensor {
   std::string name;
-  int64_t paired_heads = 0;  // rows lie in so many heads, in pairs: they are written in halves; 0: they stay
+  int64_t paired_heads = 0;  // number of heads whose rows are in pairs and are written in halves; 0: rows are unchanged
   float offset = 0;          // added to every number
 };
 

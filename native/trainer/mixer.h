@@ -1,4 +1,4 @@
-// What lets the tokens of a row see others: linear layers of the normed stream -> what the output matrix reads, and the way back.
+// Mixers, by which the tokens of a row see others: linear layers of the normed stream -> input of the output matrix; and the gradients.
 #pragma once
 #include <memory>
 #include <vector>
@@ -21,9 +21,9 @@ struct RowInputs {
   int64_t size = 0;
   Slot positions;  // (row, kPositions) int32
   RowAttention attention;
-  StatePlan states;  // of a model with recurrent layers
-  bool is_routed = false;  // tokens take the experts that the row says
-  Slot experts;            // as RowMemory has them, and so are the next ones
+  StatePlan states;  // only for a model with recurrent layers
+  bool is_routed = false;  // tokens use the experts given by the row
+  Slot experts;            // this and the next slots are as in RowMemory
   Slot own_inputs;
   std::vector<SharedKeys> shared_keys;
   Slot zeros;        // the state of a recurrent layer before its first token
@@ -38,15 +38,15 @@ class Mixer {
  public:
   virtual ~Mixer() = default;
 
-  // Fills `mixed`, (mixed width, row), which has its place.
+  // Fills `mixed`, (mixed width, row), which must have memory.
   virtual void Forward(const MixerInputs& inputs, Tensor mixed) = 0;
-  // What the output matrix reads, (mixed width, row).
+  // Returns the input of the output matrix, (mixed width, row).
   virtual Tensor Output(const MixerInputs& /*inputs*/, Tensor mixed) { return mixed; }
-  // Gradient of `Output` -> those of the inputs.
+  // Gradient of `Output` -> gradients of the inputs.
   virtual MixerInputs Backward(const MixerInputs& inputs, Tensor mixed, Tensor gradient, const LayerScratch& scratch) = 0;
 };
 
-// What mixers are made from; all of it outlives them.
+// References that mixers are created from. All of them must outlive the mixer.
 struct MixerParts {
   Graph& graph;
   Linears& linears;

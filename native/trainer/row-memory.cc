@@ -13,7 +13,7 @@ int64_t InputsWidth(const Layer& layer) {
   return width;
 }
 
-// The largest of any layer.
+// The largest widths of any layer.
 struct Widths {
   int64_t mixed = 0, query = 0, kv = 0;
   int64_t state = 0;  // of a delta net, all of it
@@ -77,6 +77,7 @@ void RowMemory::Reserve(const Weights& weights, size_t gradient_bytes) {
   target_tokens = reserve(1, need.targets);
   flat_targets = reserve(1, need.targets);
   head_stats = reserve(2, need.targets);
+  coldness = reserve(1, need.targets);
   const int64_t residuals = need.gradients ? shape.layers + 1 : 2;
   for (int64_t i = 0; i < residuals; ++i) residuals_.push_back(reserve(shape.stream_width(), need.size));
   const Widths widths = WidthsOf(weights);

@@ -1,4 +1,4 @@
-// Device memory for one row: what all layers share, and what the backward pass needs.
+// Device memory for one row: tensors that all layers share, and those that the backward pass needs.
 #pragma once
 #include <memory>
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace onpolicy::training {
 
-// Places of `Activations`.
+// Slots of `Activations`.
 struct ActivationSlots {
   std::vector<Slot> inputs;
   Slot mixed, middle, gate, up;
@@ -19,19 +19,19 @@ class RowMemory {
     int64_t size = 0;         // tokens
     int64_t targets = 0;      // predictions
     size_t mask_values = 0;   // of the attention plan
-    bool gradients = false;   // whether a backward pass follows
-    int64_t kept_layers = 0;  // whose activations are kept instead of computed again
+    bool gradients = false;   // a backward pass follows
+    int64_t kept_layers = 0;  // layers whose activations are kept instead of computed again
 
     bool FitsInto(const Need& other) const;
   };
 
-  // Without memory, for graphs that are only measured. What has the memory of `former`, which may be null, would use it again.
+  // Creates a plan without memory, for graphs that are only measured. Slots would reuse the memory of `former`, which may be null.
   static std::unique_ptr<RowMemory> Plan(Device* device, const Weights& weights, size_t gradient_bytes, const Need& need,
                                          std::unique_ptr<RowMemory> former = nullptr);
-  // The same with memory.
+  // Like Plan, with memory.
   static std::unique_ptr<RowMemory> Create(Device* device, const Weights& weights, size_t gradient_bytes, const Need& need,
                                            std::unique_ptr<RowMemory> former);
-  // Activations of one layer.
+  // Returns the bytes of one layer's activations.
   static size_t KeptBytes(const Weights& weights, const Layer& layer, int64_t size);
 
   const Need& need() const { return need_; }
@@ -47,12 +47,13 @@ class RowMemory {
   Slot own_inputs;  // (input width, layers, row) of a model whose layers have their own inputs
   Slot zeros;  // as many as a recurrent layer's state has
   Slot target_tokens;       // (targets)
-  Slot flat_targets;        // (targets) place of each target's logit in its chunk of logits
-  Slot head_stats;          // (2, targets): log-probability and entropy; in two parts where the CPU does not compute them
+  Slot flat_targets;        // (targets) index of each target's logit in its chunk of logits
+  Slot head_stats;          // (2, targets): log-probability and entropy; in two parts if the CPU does not compute them
   Slot head_gradient;       // (targets)
-  Slot head_errors;         // (width, targets): how the head's input moves minus each target's log-probability
+  Slot coldness;            // (targets) 1 / temperature, of a row that has temperatures
+  Slot head_errors;         // (width, targets): gradients of minus each target's log-probability with respect to the head's input
   Slot gradients[2];        // (width, row) of the residual stream
-  ActivationSlots scratch;  // for a layer that keeps none
+  ActivationSlots scratch;  // for layers whose activations are not kept
   LayerScratch layer_scratch;
   std::vector<SharedKeys> shared_keys;  // (layers)
   std::vector<ActivationSlots> kept;  // (kept layers)

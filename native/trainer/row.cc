@@ -1,6 +1,7 @@
 #include "trainer/row.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string>
 
@@ -15,13 +16,33 @@ bool IsNear(const PackedRow& row, int64_t i, int64_t j, int64_t window) {
   return row.positions[static_cast<size_t>(i)] - row.positions[static_cast<size_t>(j)] < window;
 }
 
-// The end of the block of queries that begins at `start`: the last end of a group in its second half, if there is one. A group
-// in two blocks would have its keys gathered and multiplied twice.
+// Returns the end of the block of queries that begins at `start`: the last end of a group in its second half, if any, because the
+// keys of a group in two blocks are gathered and multiplied twice.
 int64_t BlockEnd(const PackedRow& row, int64_t start, int64_t most) {
   const int64_t end = std::min(row.size(), start + most);
   for (int64_t i = end; i > start + most / 2 && i < row.size(); --i)
     if (row.group_ids[static_cast<size_t>(i)] != row.group_ids[static_cast<size_t>(i - 1)]) return i;
   return end;
+}
+
+// Returns, in order, the groups with tokens before `start` that the tokens [start, end) see.
+std::vector<int32_t> GroupsSeen(const PackedRow& row, int64_t start, int64_t end) {
+  std::vector<int32_t> groups;
+  for (const std::vector<int32_t>* ids : {&row.group_ids, &row.parent_ids}) groups.insert(groups.end(), ids->begin() + start, ids->begin() + end);
+  std::sort(groups.begin(), groups.end());
+  groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
+  return groups;
+}
+
+void JoinRanges(std::vector<KeyRange>* ranges) {
+  const auto gap_after = [](auto range) { return std::next(range)->start - range->start - range->count; };
+  while (ranges->size() > kMaxRanges) {
+    auto joined = ranges->begin();
+    for (auto range = ranges->begin(); std::next(range) != ranges->end(); ++range)
+      if (gap_after(range) < gap_after(joined)) joined = range;
+    joined->count += gap_after(joined) + std::next(joined)->count;
+    ranges->erase(std::next(joined));
+  }
 }
 
 }  // namespace
@@ -51,6 +72,10 @@ void PackedRow::Check(const Shape& shape) const {
   if (logit_rows.size() != target_tokens.size())
     RefuseRow("logitRows and targetTokens differ in length");
   if (logit_rows.empty()) RefuseRow("targetTokens: expected at least one");
+  if (!temperatures.empty() && temperatures.size() != target_tokens.size()) RefuseRow("temperatures and targetTokens differ in length");
+  for (float temperature : temperatures)
+    if (!(temperature > 0) || !std::isfinite(1 / temperature) || !std::isfinite(temperature))
+      RefuseRow("temperatures: expected finite numbers above 0, got " + std::to_string(temperature));
   for (int32_t token : tokens)
     if (token < 0 || token >= vocabulary) RefuseRow("tokens: " + std::to_string(token) + " is no token of the model");
   for (int32_t token : target_tokens)
@@ -80,7 +105,7 @@ void PackedRow::CheckExperts(const Shape& shape) const {
 }
 
 void PackedRow::Pad(int64_t multiple) {
-  // Each padding token is a group of its own, with an id that no other token has.
+  // Each padding token is a separate group, with a unique id.
   std::vector<int32_t> taken = group_ids;
   taken.insert(taken.end(), parent_ids.begin(), parent_ids.end());
   std::sort(taken.begin(), taken.end());
@@ -106,21 +131,22 @@ AttentionPlan PlanAttention(const PackedRow& row, int64_t window, int64_t most_q
   for (int64_t start = 0, end = 0; start < size; start = end) {
     end = BlockEnd(row, start, most_queries);
     QueryBlock block{.start = start, .count = end - start, .keys = {}};
-    std::vector<bool> is_seen(static_cast<size_t>(end), false);
-    for (int64_t j = 0; j < end; ++j)
-      for (int64_t i = std::max(j, start); i < end && !is_seen[static_cast<size_t>(j)]; ++i)
-        is_seen[static_cast<size_t>(j)] = Sees(row, i, j);
+    const std::vector<int32_t> groups = GroupsSeen(row, start, end);
+    const auto is_seen = [&](int64_t j) {  // a token of the block sees itself
+      return j >= start || std::binary_search(groups.begin(), groups.end(), row.group_ids[static_cast<size_t>(j)]);
+    };
     for (int64_t at = 0; at < end; at += kRowMultiple) {
       const int64_t stop = std::min(size, at + kRowMultiple);
       bool any = false;
-      for (int64_t j = at; j < std::min(end, stop); ++j) any |= is_seen[static_cast<size_t>(j)];
+      for (int64_t j = at; j < std::min(end, stop) && !any; ++j) any = is_seen(j);
       if (!any) continue;
       if (!block.keys.empty() && block.keys.back().start + block.keys.back().count == at)
         block.keys.back().count += stop - at;
       else
         block.keys.push_back({at, stop - at});
-      block.key_count += stop - at;
     }
+    JoinRanges(&block.keys);
+    for (const KeyRange& range : block.keys) block.key_count += range.count;
     plan.blocks.push_back(std::move(block));
   }
   for (QueryBlock& block : plan.blocks) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "attention/kernels.h"
+#include "kernels/attention/kernels.h"
 
 namespace onpolicy::training {
 namespace {
@@ -15,7 +15,7 @@ bool HasOrder(const PackedRow& row, const std::vector<int32_t>& places) {
   return true;
 }
 
-// The last token before `i` that it sees; -1: none.
+// Returns the last token before `i` that it sees, or -1.
 int64_t Previous(const PackedRow& row, int64_t i) {
   int64_t previous = i - 1;
   while (previous >= 0 && !Sees(row, i, previous)) --previous;

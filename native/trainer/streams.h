@@ -1,5 +1,5 @@
-// Several residual streams of a token, of which a layer computes with the first: it predicts all of them, and corrects all by what it made of
-// that one (AltUp, https://arxiv.org/abs/2301.13310). Nothing of it is trained.
+// Several residual streams of a token (AltUp, https://arxiv.org/abs/2301.13310). A layer predicts all streams, computes on the first, and
+// corrects all by its new value. These weights are not trained.
 #pragma once
 #include <vector>
 
@@ -14,9 +14,9 @@ using StreamParts = std::vector<Tensor>;
 StreamParts SplitStreams(Graph& graph, const Shape& shape, Tensor streams);
 Tensor JoinStreams(Graph& graph, const StreamParts& parts);
 
-// Those of an embedding, (width, row), before the first layer.
+// Returns the streams of an embedding, (width, row), before the first layer.
 Tensor SpreadStreams(Graph& graph, Matmuls& matmuls, const Weights& weights, Tensor embedded);
-// Those behind the last layer, (streams x width, row) -> their mean, (width, row), and the gradient back.
+// Streams after the last layer, (streams x width, row) -> their mean, (width, row); and the gradient back.
 Tensor MergeStreams(Graph& graph, Matmuls& matmuls, const Weights& weights, Tensor streams);
 Tensor MergeStreamsBack(Graph& graph, Matmuls& matmuls, const Weights& weights, Tensor gradient, Tensor streams);
 
@@ -28,9 +28,9 @@ class Streams {
   StreamParts Predict(const StreamParts& x);
   // Gradients of the predictions -> those of x.
   StreamParts PredictBack(const StreamParts& gradients, const StreamParts& x);
-  // `made`: what the layer made of the first prediction.
+  // `made` is the layer's result for the first prediction.
   StreamParts Correct(const StreamParts& predictions, Tensor made);
-  // Gradients of what is corrected -> those of the predictions, and of `made`.
+  // Gradients of the corrected streams -> gradients of the predictions and of `made`.
   StreamParts CorrectBack(const StreamParts& gradients, const StreamParts& predictions, Tensor made, Tensor* of_made);
 
  private:

@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/threads.h"
+#include "engine-assumptions/table/assumptions.h"
 #include "trainer/streams.h"
 
 namespace onpolicy::training {
 namespace {
 
 constexpr int64_t kMaxRow = 32768;
-// Multiplications of one layer's largest matmul from which on several threads are faster than one.
+// Minimum number of multiplications in a layer's largest matmul for which several threads are faster than one.
 constexpr int64_t kSharedWork = 16 << 20;
 // Gradients are scaled by a power of two so that the largest is below 2^kGradientExponent.
 constexpr int kGradientExponent = 10;
@@ -18,6 +20,7 @@ constexpr size_t kDefaultKeptBytes = size_t{2} << 30;
 }  // namespace
 
 std::unique_ptr<Trainer> Trainer::Open(const TrainerOptions& options) {
+  Require(Assumed::kTrainingFunctions);
   auto trainer = std::unique_ptr<Trainer>(new Trainer);
   trainer->options_ = options;
   trainer->device_ = Device::Open(options.device, options.threads);
@@ -48,6 +51,15 @@ size_t Trainer::Measure(const TrainerOptions& options, int64_t tokens) {
   return trainer.LeastBytes(row, trainer.PlanRow(row, true));
 }
 
+std::vector<std::string> Trainer::ModuleNames(const TrainerOptions& options) {
+  const auto device = Device::Open(options.device, 1);
+  const auto weights = Weights::Describe(*device, options.model, options.context);
+  const auto adapter = Adapter::Create(device.get(), weights.get(), options.modules, options.rank, options.alpha, /*is_measured=*/true);
+  std::vector<std::string> names;
+  for (const Module& module : adapter->modules()) names.push_back(module.name);
+  return names;
+}
+
 size_t Trainer::LeastBytes(const PackedRow& row, RowInputs inputs) const {
   const auto memory = RowMemory::Plan(device_.get(), *weights_, GradientBytes(), NeedOf(row, inputs, true));
   Bind(*memory, &inputs);
@@ -61,7 +73,7 @@ size_t Trainer::LeastBytes(const PackedRow& row, RowInputs inputs) const {
   measure([&](Graph& graph, Linears&) { AddEmbedding(graph, *memory, row.size()); });
   std::vector<const Layer*> measured;
   for (const Layer& layer : weights_->layers) {
-    // The second of a kind: nothing is passed on below the first layer.
+    // Measures the second layer of a kind, because the first layer passes no gradient on.
     const auto is_alike = [&](const Layer* other) { return layer.index > 1 && other->index > 0 && other->IsLike(layer); };
     if (std::any_of(measured.begin(), measured.end(), is_alike)) continue;
     measured.push_back(&layer);
@@ -96,7 +108,7 @@ size_t Trainer::RequireMemory(const PackedRow& row, const RowInputs& inputs) con
   const size_t budget = options_.memory_budget, least = LeastBytes(row, inputs);
   if (least <= budget) return least;
   const auto mebibytes = [](size_t bytes) { return std::to_string((bytes >> 20) + 1) + " MiB"; };
-  // All but the weights grows with the row, nearly.
+  // All memory except the weights grows almost linearly with the row.
   const size_t fixed = weights_->transposed_bytes() + adapter_->bytes();
   const double share = budget > fixed ? static_cast<double>(budget - fixed) / static_cast<double>(least - fixed) : 0;
   const auto fitting = static_cast<int64_t>(share * static_cast<double>(row.size())) / kRowMultiple * kRowMultiple;
@@ -118,7 +130,7 @@ RowInputs Trainer::PlanRow(const PackedRow& row, bool gradients) const {
   inputs.is_routed = !row.experts.empty();
   if (HasFusedAttention(*device_, shape())) inputs.attention.runs = TokenRunsOf(row, shape().window);
   if (shape().is_recurrent()) inputs.states = PlanStates(row);
-  // The way back is made of matmuls.
+  // The backward pass consists of matmuls.
   if (gradients || inputs.attention.runs.empty()) inputs.attention.plan = PlanAttention(row, shape().window);
   return inputs;
 }
@@ -154,11 +166,14 @@ void Trainer::PrepareRow(const PackedRow& row, bool gradients) {
   if (const std::vector<float> experts(row.experts.begin(), row.experts.end()); row_.is_routed)
     Upload(memory_->experts, GGML_TYPE_F32, experts.data(), experts.size());
   PutTargets(*device_, *weights_, *memory_, row.target_tokens);
+  coldness_.clear();
+  for (float temperature : row.temperatures) coldness_.push_back(1 / temperature);
+  if (!coldness_.empty()) Upload(memory_->coldness, GGML_TYPE_F32, coldness_.data(), coldness_.size());
 }
 
 void Trainer::AddEmbedding(Graph& graph, const RowMemory& memory, int64_t size) const {
   Tensor tokens = graph.At(memory.tokens, GGML_TYPE_I32, {size});
-  // The embedding stays with the CPU on every device.
+  // The embedding is computed on the CPU for every device.
   Tensor stream = graph.At(memory.Residual(0), GGML_TYPE_F32, {shape().stream_width(), size});
   Tensor embedded = weights_->Embed(graph, tokens);
   Matmuls matmuls(graph, *device_);
@@ -188,7 +203,7 @@ Scores Trainer::Forward(PackedRow row, bool gradients, bool adapter_off) {
   AddEmbedding(graph, *memory_, row_.size);
   device_->Run(graph);
   for (int64_t i = 0; i < shape().layers; ++i) ForwardLayer(i, adapter_off ? nullptr : adapter_.get());
-  Scores scores = HeadForward(device_.get(), *weights_, *memory_, row_.size, targets_);
+  Scores scores = HeadForward(device_.get(), *weights_, *memory_, row_.size, targets_, !coldness_.empty());
   is_forward_fresh_ = gradients && !adapter_off;
   return scores;
 }
@@ -234,7 +249,8 @@ void Trainer::Backward(const std::vector<float>& gradient) {
   }
 }
 
-void Trainer::BackwardLayers(const std::vector<float>& gradient) {
+void Trainer::BackwardLayers(std::vector<float> gradient) {
+  for (size_t i = 0; i < coldness_.size(); ++i) gradient[i] *= coldness_[i];
   // Matmuls with quantized weights round gradients to blocks with a 16-bit scale: this centres them in its range.
   float largest = 0;
   for (float value : gradient) largest = std::max(largest, std::abs(value));
@@ -260,7 +276,7 @@ void Trainer::BackwardLayer(int64_t index, Slot gradient_slot, Slot input_gradie
   const int64_t zeroed = layer.shape.attention.kv_width() * row_.size;
   for (Slot slot : {memory_->layer_scratch.key_gradient, memory_->layer_scratch.value_gradient}) Zero(slot, zeroed);
   Graph graph;
-  Linears linears(graph, *device_, adapter_.get(), memory_->gradient_outputs());
+  Linears linears(graph, *device_, adapter_.get(), memory_->gradient_outputs(), adapter_.get(), gradient_scale_);
   AddLayerBack(graph, linears, *memory_, row_, index, gradient_slot, input_gradient_slot);
   device_->Run(graph);
 
@@ -271,7 +287,12 @@ void Trainer::BackwardLayer(int64_t index, Slot gradient_slot, Slot input_gradie
     b.resize(static_cast<size_t>(api.ggml_nelements(output.b_transposed)));
     api.ggml_backend_tensor_get(output.a, a.data(), 0, a.size() * sizeof(float));
     api.ggml_backend_tensor_get(output.b_transposed, b.data(), 0, b.size() * sizeof(float));
-    adapter_->Accumulate(output.module, gradient_scale_, a.data(), b.data());
+    device_->OnCores([&](int threads) {
+      OnThreads(threads, [&](int thread) {
+        adapter_->AccumulateA(output.module, gradient_scale_, a.data(), {thread, threads});
+        adapter_->AccumulateB(output.module, gradient_scale_, b.data(), {thread, threads});
+      });
+    });
   }
 }
 

@@ -1,4 +1,4 @@
-// Frozen weights and an adapter: forward over packed rows, backward, optimizer step. One call at a time.
+// Frozen weights, an adapter and packed rows -> log-probabilities, gradients, optimizer steps. One call at a time.
 #pragma once
 #include <memory>
 #include <string>
@@ -19,9 +19,9 @@ struct TrainerOptions {
   double alpha = 16;
   std::vector<std::string> modules;
   int64_t context = 0;  // as Weights::Load takes it
-  // Bytes for training beside the weights. 0: activations of a fixed size are stored, however large the model.
+  // Bytes for training beside the weights. 0 means that activations of a fixed size are stored, regardless of the model's size.
   size_t memory_budget = 0;
-  // Multiplies in float32 whatever the weights' type: no rounding of activations.
+  // Multiplies in float32 for all types of weights, without rounding activations.
   bool wide = false;
 };
 
@@ -29,9 +29,11 @@ class Trainer {
  public:
   static std::unique_ptr<Trainer> Open(const TrainerOptions& options);
 
-  // What training on a row of so many tokens takes beside the weights, if no activations are kept and it is not `wide`. Reads the file's
-  // header.
+  // Returns the bytes that training on a row of `tokens` tokens takes beside the weights, if no activations are kept and it is not `wide`.
+  // Reads the file's header.
   static size_t Measure(const TrainerOptions& options, int64_t tokens);
+  // Names of the linear layers that `options.modules` selects, in the order of the model. Reads the file's header.
+  static std::vector<std::string> ModuleNames(const TrainerOptions& options);
 
   const Shape& shape() const { return weights_->shape; }
   const std::string& device_name() const { return device_->name(); }
@@ -40,7 +42,7 @@ class Trainer {
   int64_t kept_layers() const { return memory_ ? memory_->need().kept_layers : 0; }
 
   Adapter& adapter() { return *adapter_; }
-  // To be called after a change of the adapter's numbers: the next forward pass uploads them.
+  // Must be called after a change of the adapter's numbers, so that the next forward pass uploads them.
   void AdapterChanged() {
     is_forward_fresh_ = false;
     is_adapter_stale_ = true;
@@ -48,7 +50,7 @@ class Trainer {
 
   // Fails with OUT_OF_MEMORY for a row on which training would take more than the budget.
   void CheckMemory(PackedRow row) const;
-  // `gradients`: whether Backward follows. `adapter_off`: with the frozen weights alone.
+  // `gradients` is true if Backward follows. `adapter_off` uses the frozen weights alone.
   Scores Forward(PackedRow row, bool gradients, bool adapter_off);
   // d(loss)/d(log-probability), (targets) of the last forward. On failure the gathered gradients are zero.
   void Backward(const std::vector<float>& gradient);
@@ -63,13 +65,13 @@ class Trainer {
   RowInputs PlanRow(const PackedRow& row, bool gradients) const;
   static RowMemory::Need NeedOf(const PackedRow& row, const RowInputs& inputs, bool gradients);
   static void Bind(const RowMemory& memory, RowInputs* inputs);
-  // Of the layer whose modules have most.
+  // Bytes of the gradients of the layer with the largest modules.
   size_t GradientBytes() const;
-  // Without activations that are kept. `inputs`: the row's plan, with gradients.
+  // Bytes for a row if no activations are kept. `inputs` is the row's plan, with gradients.
   size_t LeastBytes(const PackedRow& row, RowInputs inputs) const;
-  // The same, where the budget has as much.
+  // Returns LeastBytes. Fails if the budget is smaller.
   size_t RequireMemory(const PackedRow& row, const RowInputs& inputs) const;
-  // Of the row in row_.
+  // Number of layers of the row in row_ whose activations are kept.
   int64_t LayersToKeep(const PackedRow& row) const;
   void AddEmbedding(Graph& graph, const RowMemory& memory, int64_t size) const;
   void AddLayer(Graph& graph, Linears& linears, const RowMemory& memory, const RowInputs& row, int64_t index) const;
@@ -77,7 +79,7 @@ class Trainer {
                     Slot input_gradient) const;
   void ForwardLayer(int64_t index, const Adapter* adapter);
   void BackwardLayer(int64_t index, Slot gradient, Slot input_gradient);
-  void BackwardLayers(const std::vector<float>& gradient);
+  void BackwardLayers(std::vector<float> gradient);
 
   TrainerOptions options_;
   std::unique_ptr<Device> device_;
@@ -86,6 +88,7 @@ class Trainer {
   std::unique_ptr<RowMemory> memory_;
   RowInputs row_;
   int64_t targets_ = 0;
+  std::vector<float> coldness_;  // (targets) 1 / temperature; empty: 1
   float gradient_scale_ = 1;  // undoes the scale of the running backward pass
   bool is_adapter_stale_ = true;  // the device holds older factors than the host
   bool is_forward_fresh_ = false;  // the last forward's numbers fit the adapter

@@ -8,7 +8,7 @@ import { REFUSED } from './imports.mjs';
 const require = createRequire(import.meta.url);
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..', '..');
 const native = path.join(root, 'native');
-const decoder = path.join(native, 'decoder');
+const decoder = path.join(native, 'media', 'decoder');
 const napi = require('node-api-headers');
 const cppHeaders = path.dirname(require.resolve('node-addon-api/package.json'));
 const NODE_FUNCTIONS = napi.symbols.v9.js_native_api_symbols
@@ -16,12 +16,12 @@ const NODE_FUNCTIONS = napi.symbols.v9.js_native_api_symbols
   .filter((name) => !REFUSED.test(name));
 
 export const PARTS = {
-  onpolicy: () => addon(['engine', 'base'], ['napi/onpolicy-entry.cc']),
-  grammar: () => addon(['grammar', 'base'], ['napi/grammar-entry.cc']),
+  onpolicy: () => addon(['engine', 'kernel', 'base'], ['addon/onpolicy-entry.cc']),
+  grammar: () => addon(['grammar', 'base'], ['addon/grammar-entry.cc']),
   decoder: mediaDecoder,
 };
 /** What the tests of another platform need besides. */
-export const TESTING = { testing: () => addon(['engine', 'grammar', 'base', 'testing'], []) };
+export const TESTING = { testing: () => addon(['engine', 'kernel', 'grammar', 'base', 'testing'], []) };
 
 /** As in native/binding.gyp. */
 function addon(parts, entries) {
@@ -36,18 +36,18 @@ function addon(parts, entries) {
   };
 }
 
-/** As in native/decoder/binding.gyp. The decoder of this machine says which functions of the engine it takes. */
+/** As in native/media/decoder/binding.gyp. The decoder of this machine says which functions of the engine it takes. */
 function mediaDecoder() {
   const built = path.join(decoder, 'build', 'Release', 'decoder.node');
   const names = execFileSync('nm', ['-D', '--undefined-only', built], { encoding: 'utf8' });
   return {
-    sources: lines(decoder, 'sources.cjs').map((name) => path.join('decoder', name)),
+    sources: lines(decoder, 'sources.cjs').map((name) => path.join('media', 'decoder', name)),
     options: [
       ...['-std=gnu++20', '-O2', '-w', '-fvisibility=hidden'],
       ...['-DNDEBUG', '-Dggml_abort=onpolicy_media_abort'],
       ...includes(
         decoder,
-        '..',
+        '../..',
         'source/include',
         'source/ggml/include',
         'source/tools/mtmd',

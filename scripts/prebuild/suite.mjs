@@ -13,11 +13,11 @@ const ADDONS = {
   'onpolicy.node': 'native',
   'grammar.node': 'native',
   'testing.node': 'native',
-  'decoder.node': 'native/decoder',
+  'decoder.node': 'native/media/decoder',
 };
 
 /** Vitest's words for the tests that run on every release of Node and every platform. */
-export const PORTABLE = ['unit', 'native', 'mocked'].map((name) => `--project=${name}`);
+export const PORTABLE = ['unit', 'native', 'mocked', 'slow'].map((name) => `--project=${name}`);
 
 /** `command` starts the platform's Node, `words` go to vitest. */
 export function runSuite(name, { system, processor }, command, work, words) {

@@ -1,9 +1,11 @@
-/** Finished answers of one model -> indexes that drafts come from: one per adapter and `cache_salt`, all within a bound. */
-import { type Handle, loadAddon } from '../native/index.ts';
+/**
+ * Finished answers of one model -> indexes that drafts are taken from: one per adapter and `cache_salt`, together within a limit in bytes.
+ */
+import { type Handle, loadAddon } from '../engine/native/index.ts';
 
-/** Tokens of the prompt that are kept before an answer: they find its first tokens. */
+/** Number of prompt tokens stored before each answer, so that the first tokens of an answer can be found too. */
 const PROMPT_TAIL = 16;
-/** Tokens before a draft that must match, in every index. */
+/** Number of tokens before a draft that must match. The same in every index. */
 const MIN_MATCH = 3;
 
 export class AnswerIndexes {
@@ -11,7 +13,7 @@ export class AnswerIndexes {
   readonly #indexes = new Map<string, { readonly handle: Handle; bytes: number }>(); // least recently used first
   #bytes = 0;
 
-  /** @param maxBytes of all indexes together */
+  /** @param maxBytes limit of all indexes together; 0 keeps none */
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
   }
@@ -20,7 +22,7 @@ export class AnswerIndexes {
     return this.#bytes;
   }
 
-  /** The index of a key; null: none may be kept. */
+  /** Returns the index of a key, created if needed. Returns null if `maxBytes` is 0. */
   get(key: string): Handle | null {
     if (this.#maxBytes === 0) return null;
     const index = this.#indexes.get(key) ?? {
@@ -32,7 +34,7 @@ export class AnswerIndexes {
     return index.handle;
   }
 
-  /** Adds the answer of a drafter's sequence. The least recently used indexes are dropped. */
+  /** Adds an answer and the tail of its prompt to the index of a key. Drops the least recently used indexes while all exceed `maxBytes`. */
   add(key: string, prompt: Int32Array, answer: readonly number[], drafter: Handle): void {
     if (!this.get(key)) return;
     const tail = prompt.subarray(-PROMPT_TAIL);

@@ -2,23 +2,25 @@
 import { setMaxListeners } from 'node:events';
 import type { ModelLease } from '../models/index.ts';
 import type { ChatCompletion, ValidChatRequest } from '../protocol/index.ts';
+import type { ChatCompletionStream } from '../protocol/service/index.ts';
 import { type AnswerContext, answer } from './answer.ts';
 import type { TokenPrompt } from './prompt.ts';
-import type { ChatCompletionStream } from './stream.ts';
 
-/** Answers all prompts. When one fails, the others end too. */
-export async function answerPrompts(
+/** One answer of a request. If `prompt` is absent, the messages of the chat are answered. */
+export type Ask = { readonly chat: ValidChatRequest; readonly prompt?: TokenPrompt };
+
+/** Answers all prompts. If one fails, the others are aborted and its error is thrown. */
+export async function answerAll(
   leased: Pick<ModelLease, 'model' | 'adapter'>,
-  chat: ValidChatRequest,
-  prompts: readonly TokenPrompt[],
+  asks: readonly Ask[],
   context: AnswerContext,
 ): Promise<(ChatCompletion | ChatCompletionStream)[]> {
-  const scopes = context.leases.share(prompts.length);
+  const scopes = context.leases.share(asks.length);
   const end = new AbortController();
   const signal = context.signal ? AbortSignal.any([context.signal, end.signal]) : end.signal;
   setMaxListeners(0, signal); // every answer listens to it
-  const asked = prompts.map((prompt, at) =>
-    answer(leased, chat, { ...context, signal, leases: scopes[at]!, prompt }),
+  const asked = asks.map(({ chat, prompt }, at) =>
+    answer(leased, chat, { ...context, signal, leases: scopes[at]!, ...(prompt ? { prompt } : {}) }),
   );
   try {
     return await Promise.all(asked);

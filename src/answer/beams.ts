@@ -1,16 +1,16 @@
-/** A request with beam search -> its hypotheses, each handed to a choice. Moves the beams' sequences through the engine. */
+/** A request with beam search -> its hypotheses, each handed to a choice. Controls the sequences of the beams in the engine. */
 
 import { type Engine, type Group, type Listener, Sequence } from '../engine/index.ts';
-import { errorAt, OnpolicyError } from '../errors.ts';
 import {
   grammarAddon,
   type Handle,
   ROW_STATUS,
   type SampledRows,
   type SamplerHandle,
-} from '../native/index.ts';
+} from '../engine/native/index.ts';
+import type { Tokenizer } from '../engine/tokenizer/index.ts';
+import { errorAt, OnpolicyError } from '../errors.ts';
 import { BeamSearch, type Expansion, type Hypothesis, type Path, stepsOf } from '../sampling/index.ts';
-import type { Tokenizer } from '../tokenizer/index.ts';
 import type { Choice } from './choice.ts';
 import { EMPTY_TAIL, extendTail, type StopTail } from './stop-tail.ts';
 import type { StopRules } from './text-out.ts';
@@ -20,7 +20,7 @@ export type BeamRunOptions = {
   readonly tokenizer: Tokenizer;
   readonly group: Group;
   readonly rules: StopRules;
-  /** Made with `candidates`: of the prompt alone. */
+  /** Sampler with `candidates`, seeded with the prompt only. */
   readonly sampler: SamplerHandle;
   /** A copy of a sampler in its current state. */
   readonly forkSampler: (sampler: SamplerHandle) => SamplerHandle;
@@ -28,7 +28,7 @@ export type BeamRunOptions = {
   readonly matcher: Handle | null;
   readonly width: number;
   readonly lengthPenalty: number;
-  /** Receives the hypotheses, or the reason for having none. */
+  /** Receives the hypotheses, or the error if there are none. */
   readonly onEnd: (hypotheses: readonly BeamHypothesis[] | OnpolicyError) => void;
 };
 
@@ -78,12 +78,20 @@ export class BeamRun {
     engine.submit(this.#root, this.#listen(this.#beams[0]!));
   }
 
-  /** Its choices are known when it is done. */
+  /** Always null: the number of choices is known only when the search is done. */
   readonly placed = null;
 
-  /** Prompt tokens that the prefix cache saved. */
+  /** Number of prompt tokens that the prefix cache saved. */
   get cachedTokens(): number {
-    return Math.max(0, this.#root.cachedTokens);
+    return Math.max(0, this.#root.place.cachedTokens);
+  }
+
+  /** Always empty, because sequences are forked and dropped. Requests for timings are refused with beams. */
+  readonly times = [];
+
+  /** Beams reason to their end. */
+  endReasoning(): boolean {
+    return false;
   }
 
   stop(): void {
@@ -93,12 +101,12 @@ export class BeamRun {
 
   #listen(beam: Beam): Listener {
     return {
-      onToken: () => true, // a sampler with candidates draws none
+      onToken: () => true, // a sampler with candidates draws no token
       onCandidates: (rows, row) => {
         beam.expansion = readExpansion(rows, row);
         if (this.#beams.every(({ expansion }) => expansion !== null)) this.#advance();
       },
-      onComplete: () => {}, // told of samples only
+      onComplete: () => {}, // called for sampled tokens only
       onError: (error) => this.#end(error),
     };
   }
@@ -149,7 +157,7 @@ export class BeamRun {
     this.#options.onEnd(result);
   }
 
-  /** Whether the grammar lets nothing follow a path. */
+  /** Returns true if the grammar allows no token after a path. Stores the matcher of the path. */
   #endsGrammar(path: Path<BeamExpansion>): boolean {
     const before = path.parent ? this.#matchers.get(path.parent) : this.#options.matcher;
     if (!before) return false;
@@ -169,7 +177,7 @@ export class BeamRun {
   }
 }
 
-/** Hands a hypothesis to the choice that reports it: every token that stays, then the end. */
+/** Passes a hypothesis to the choice that reports it: every kept token, then the end. */
 export function feedChoice(choice: Choice, { path, end }: BeamHypothesis, rules: StopRules): void {
   const steps = stepsOf(path);
   const last = end === 'token' ? steps.pop()! : null;
@@ -181,7 +189,7 @@ export function feedChoice(choice: Choice, { path, end }: BeamHypothesis, rules:
   choice.end({ reason: end === 'token' ? 'stop' : 'length', stopReason: last?.token ?? null });
 }
 
-/** The rules for a choice that reports a hypothesis: only stop strings are looked for, to cut the text. */
+/** Returns the rules for a choice that reports a hypothesis. They keep only the stop strings, which cut the text. */
 export function reportRules(rules: StopRules): StopRules {
   return { ...rules, stopIds: new Set(), endIds: new Set(), eosId: -1, maxTokens: Number.POSITIVE_INFINITY };
 }
@@ -206,7 +214,7 @@ function readExpansion(rows: SampledRows, row: number): BeamExpansion {
   };
 }
 
-/** One step as the sampler would have reported it. */
+/** Returns one step in the form in which the sampler would have reported it. */
 function toRows({ token, expansion, index }: Path<BeamExpansion>): SampledRows {
   const { logprobs, topIds, topLogprobs } = expansion;
   return {

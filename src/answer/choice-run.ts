@@ -1,54 +1,54 @@
-/** A choice and its sequence -> the choice fed token by token. All that happens to a sampled token is here, in its order. */
-import { type Engine, type Group, type Listener, Sequence } from '../engine/index.ts';
+/**
+ * A choice and its sequence -> the choice, fed token by token. Defines the order in which a choice and its features process each sampled
+ * token.
+ */
+import type { Engine, Listener, Sequence } from '../engine/index.ts';
+import type { SampledRows } from '../engine/native/index.ts';
 import type { OnpolicyError } from '../errors.ts';
-import type { Handle, SampledRows } from '../native/index.ts';
 import type { Choice } from './choice.ts';
-import { type ContextShift, tokensToDrop, withoutDropped } from './context-shift.ts';
-import type { ThinkingBudget } from './thinking-budget.ts';
+import type { ChoicePart } from './feature.ts';
 
-/** What may happen to a choice besides getting tokens. */
-export type ChoiceRunOptions = {
-  readonly matcher: Handle | null;
-  /** The grammar begins with the first token; else behind reasoning, if the answer begins with it. */
-  readonly coversReasoning: boolean;
-  /** How much it may reason; null: no limit. */
-  readonly budget: ThinkingBudget | null;
-  /** What is dropped when the context is full; null: nothing. */
-  readonly shift: ContextShift | null;
-};
-
-/** One choice on its way through the engine. */
+/** Runs one choice in the engine. */
 export class ChoiceRun implements Listener {
   readonly #engine: Engine;
   readonly #choice: Choice;
-  readonly #budget: ThinkingBudget | null;
-  readonly #shift: ContextShift | null;
-  #sequence: Sequence; // after a shift another one
-  #matcher: Handle | null; // of a grammar that waits for the end of the reasoning
-  #isEndForced = false; // the end of the reasoning
-  #forced = 0; // tokens of the row that are still to come
+  readonly #parts: readonly ChoicePart[];
+  readonly #followers: readonly ChoicePart[]; // parts that can continue the choice in another sequence
+  #readers: readonly ChoicePart[]; // parts to call before the next token
+  #sequence: Sequence;
 
-  constructor(
-    engine: Engine,
-    choice: Choice,
-    sequence: Sequence,
-    { matcher, coversReasoning, budget, shift }: ChoiceRunOptions,
-  ) {
+  constructor(engine: Engine, choice: Choice, sequence: Sequence, parts: readonly ChoicePart[]) {
     this.#engine = engine;
     this.#choice = choice;
     this.#sequence = sequence;
-    this.#matcher = matcher;
-    this.#budget = budget;
-    this.#shift = shift;
-    if (matcher && coversReasoning) this.#constrain(matcher);
-    else if (matcher && choice.message.isReasoning) this.#holdEnd(true);
+    this.#parts = parts;
+    this.#followers = parts.filter(({ follow }) => follow);
+    this.#readers = parts.filter(({ beforeNext }) => beforeNext);
     this.#beforeNext();
     engine.submit(sequence, this);
   }
 
-  /** Prompt tokens that the prefix cache saved. */
+  /** Number of prompt tokens that the prefix cache saved. */
   get cachedTokens(): number {
-    return Math.max(0, this.#sequence.cachedTokens);
+    return Math.max(0, this.#sequence.place.cachedTokens);
+  }
+
+  /** Times of its sequence. */
+  get times(): Sequence['times'] {
+    return this.#sequence.times;
+  }
+
+  /** Lets the reasoning end before the next token. Returns false if the choice is not reasoning, or has ended. */
+  endReasoning(): boolean {
+    const choice = this.#choice;
+    choice.catchUp();
+    if (choice.isEnded || !choice.message.isReasoning) return false;
+    for (const part of this.#parts) {
+      part.endReasoning?.();
+      if (part.endReasoning && part.beforeNext && !this.#readers.includes(part))
+        this.#readers = [...this.#readers, part];
+    }
+    return true;
   }
 
   stop(): void {
@@ -57,11 +57,18 @@ export class ChoiceRun implements Listener {
 
   onToken(token: number, rows: SampledRows, row: number, isFinal: boolean): boolean {
     if (this.#choice.onToken(token, rows, row, isFinal)) return true;
-    if (this.#matcher || this.#budget) {
-      this.#choice.catchUp(); // what may come next depends on the text
+    if (this.#readers.length > 0) {
+      this.#choice.catchUp(); // the features read the text that the choice has so far
       this.#beforeNext();
     }
-    return this.#shift !== null && this.#dropOldest(this.#shift, rows, row);
+    for (const part of this.#followers) {
+      const next = part.follow!(this.#sequence, rows, row);
+      if (!next) continue;
+      this.#sequence = next;
+      this.#engine.submit(next, this);
+      return true;
+    }
+    return false;
   }
 
   onComplete(): void {
@@ -73,63 +80,6 @@ export class ChoiceRun implements Listener {
   }
 
   #beforeNext(): void {
-    if (this.#matcher && !this.#choice.message.isReasoning) this.#constrain(this.#matcher);
-    if (this.#budget) this.#holdToBudget(this.#budget);
+    this.#readers = this.#readers.filter((part) => part.beforeNext!(this.#sequence));
   }
-
-  #constrain(matcher: Handle): void {
-    this.#sequence.matcher = matcher;
-    this.#matcher = null;
-    this.#holdEnd(false);
-  }
-
-  /** Before its grammar begins, a sequence cannot end, and a draft behind the end of the reasoning would not be under the grammar. */
-  #holdEnd(isHeld: boolean): void {
-    this.#sequence.sampler.holdEnd(isHeld);
-    if (this.#sequence.speculation) this.#sequence.speculation.isPaused = isHeld;
-  }
-
-  /**
-   * Drafts are checked only as far as the budget goes. Where reasoning begins a second time behind the answer, a draft of its beginning
-   * may be followed by a few tokens of it.
-   */
-  #holdToBudget({ maxTokens, end }: ThinkingBudget): void {
-    const { message, reasoningTokens, canEndReasoning, tokenIds } = this.#choice;
-    if (!message.isReasoning) this.#isEndForced = false;
-    const left = maxTokens - reasoningTokens;
-    if (left <= 0 && !this.#isEndForced && canEndReasoning) {
-      this.#isEndForced = true;
-      this.#sequence.sampler.force(end);
-    }
-    this.#sequence.outputsBeforeForced =
-      message.isReasoning || tokenIds.length === 0 ? Math.max(0, left) : Infinity;
-  }
-
-  /** When the context is full, another sequence continues with the tokens that are left. Returns whether the previous one has ended. */
-  #dropOldest(shift: ContextShift, rows: SampledRows, row: number): boolean {
-    this.#forced = this.#forced > 0 ? this.#forced - 1 : forcedIn(rows, row);
-    const before = this.#sequence;
-    if (this.#forced > 0 || before.length < shift.contextSize) return false;
-    const dropped = tokensToDrop(before.length, shift);
-    const prompt = withoutDropped(before.tokens(0, before.length), shift.keep, dropped);
-    this.#choice.droppedTokens += dropped;
-    this.#sequence = follow(before, { ...before.group, prompt }, shift.contextSize);
-    this.#engine.submit(this.#sequence, this);
-    return true;
-  }
-}
-
-/** What continues where a sequence has ended. Nothing drafts for it. */
-function follow(before: Sequence, group: Group, contextSize: number): Sequence {
-  const maxOutputs = Math.min(before.maxOutputs, contextSize - group.prompt.length);
-  const next = new Sequence(group, before.index, before.sampler, { maxOutputs });
-  next.matcher = before.matcher;
-  next.outputsBeforeForced = before.outputsBeforeForced;
-  next.cachedTokens = before.cachedTokens;
-  Object.assign(next.times, before.times, { counted: 0, hasStarted: true });
-  return next;
-}
-
-function forcedIn({ forced }: SampledRows, row: number): number {
-  return forced ? forced.offsets[row + 1]! - forced.offsets[row]! : 0;
 }

@@ -1,15 +1,17 @@
 /** Sampled tokens of one choice -> its message, ids, log-probabilities and end, ready to be taken whole or in deltas. */
-import type { ExpertRows, Listener } from '../engine/index.ts';
+
+import type { Listener } from '../engine/index.ts';
+import type { SampledRows } from '../engine/native/index.ts';
+import type { Tokenizer } from '../engine/tokenizer/index.ts';
 import type { OnpolicyError } from '../errors.ts';
-import type { MessagePlan } from '../models/index.ts';
-import type { SampledRows } from '../native/index.ts';
-import type { TokenLogprob } from '../protocol/index.ts';
+import type { TokenLogprob, ValidRepetition } from '../protocol/index.ts';
 import { toTokenLogprob } from '../sampling/index.ts';
-import type { Tokenizer } from '../tokenizer/index.ts';
+import type { MessagePlan } from '../template/chat-format/index.ts';
 import { type MessageDelta, MessageOut } from './message-out.ts';
+import { RepetitionDetector } from './repetition.ts';
 import { type Finish, type StopRules, TextOut } from './text-out.ts';
 
-/** What came since the last take. */
+/** Parts of a choice added since the last delta was taken. */
 export type ChoiceDelta = {
   readonly message: MessageDelta;
   readonly tokenIds: readonly number[];
@@ -24,16 +26,17 @@ export type ChoiceOptions = {
   readonly message: MessagePlan;
   readonly tokenizer: Tokenizer;
   readonly wantsLogprobs: boolean;
+  /** The repetitions that end the choice, or null. */
+  readonly repetition: ValidRepetition | null;
   readonly tokensAsIds: boolean;
-  /** Tokens of the prompt that were dropped. Default 0. */
-  readonly droppedTokens?: number;
-  /** Which experts its tokens took; absent or null: nobody asks. */
-  readonly experts?: ExpertRows | null;
   /** Called after every token, and when the choice ends or fails. */
   readonly onChange: (choice: Choice) => void;
 };
 
-/** A grammar that is complete ends its choice like the end of a sequence. */
+/** End of a choice whose tokens repeat. */
+const LOOP: Finish = { reason: 'length', stopReason: 'repetition_detected' };
+
+/** End of a choice whose grammar is complete. It is reported like an end-of-sequence token. */
 const END: Finish = { reason: 'stop', stopReason: null };
 
 export class Choice implements Listener {
@@ -44,32 +47,30 @@ export class Choice implements Listener {
   /** Tokens inside the reasoning, without its markers. */
   reasoningTokens = 0;
   error: OnpolicyError | null = null;
-  readonly experts: ExpertRows | null;
-  /** Tokens of the prompt and of this that were dropped because the context was full. */
-  droppedTokens: number;
   readonly #options: ChoiceOptions;
   readonly message: MessageOut;
   readonly #out: TextOut;
+  readonly #repetition: RepetitionDetector | null;
   #unread: { readonly rows: SampledRows; readonly row: number }[] = []; // to become log-probabilities
-  readonly #reasoningLengths: number[] = []; // of the texts of tokens inside the current reasoning
+  readonly #reasoningLengths: number[] = []; // text lengths of the tokens inside the current reasoning
   #isMessageEnded = false;
   #taken = 0; // tokens handed out in deltas
   #isEndTaken = false;
 
   constructor(index: number, options: ChoiceOptions) {
     this.index = index;
-    this.experts = options.experts ?? null;
-    this.droppedTokens = options.droppedTokens ?? 0;
     this.#options = options;
     this.#out = new TextOut(options.rules, options.tokenizer);
     this.message = new MessageOut(options.message);
+    const { repetition, rules } = options;
+    this.#repetition = repetition && new RepetitionDetector(repetition, rules.maxTokens);
   }
 
   get isEnded(): boolean {
     return this.finish !== null || this.error !== null;
   }
 
-  /** Whether a delta is ready to be taken. */
+  /** True if there are tokens, or the end of the choice, that no delta has reported. */
   get hasDelta(): boolean {
     return this.#taken < this.tokenIds.length || (this.finish !== null && !this.#isEndTaken);
   }
@@ -77,17 +78,24 @@ export class Choice implements Listener {
   onToken(token: number, rows: SampledRows, row: number, isFinal: boolean): boolean {
     this.keepToken(token, rows, row);
     this.finish = this.#out.push(token) ?? (isFinal ? this.#out.end(END) : null);
+    if (this.#repetition && !this.finish) this.finish = this.#endOfLoop(this.#repetition);
     this.#options.onChange(this);
     return this.finish !== null;
   }
 
-  /** Adds a token that is no part of the text. */
+  /** Returns the end of the choice if its last tokens repeat and it is long enough to end. */
+  #endOfLoop(repetition: RepetitionDetector): Finish | null {
+    const isLooping = repetition.push(this.tokenIds);
+    return isLooping && this.tokenIds.length >= this.#options.rules.minTokens ? this.#out.end(LOOP) : null;
+  }
+
+  /** Adds a token to the ids and log-probabilities, but not to the text. */
   keepToken(token: number, rows: SampledRows, row: number): void {
     this.tokenIds.push(token);
     if (this.#options.wantsLogprobs) this.#unread.push({ rows, row });
   }
 
-  /** Ends a choice whose tokens do not say so themselves. */
+  /** Ends a choice for a reason that its tokens do not show. */
   end(finish: Finish): void {
     this.finish = this.#out.end(finish);
     this.#options.onChange(this);
@@ -117,7 +125,7 @@ export class Choice implements Listener {
     this.message.finish();
   }
 
-  /** Whether reasoning could end here: it has begun, and no character is half written. Call it after {@link catchUp}. */
+  /** True if the reasoning could end here: it has begun, and the last character is complete. Call it after {@link catchUp}. */
   get canEndReasoning(): boolean {
     return this.message.isThinking && this.#out.isWhole;
   }
@@ -132,7 +140,7 @@ export class Choice implements Listener {
     }
   }
 
-  /** Counts a token that came inside the reasoning. Those that spell the end of it turn out to be none of it. */
+  /** Counts a token inside the reasoning. When the reasoning ends, subtracts the tokens that spelled the end marker. */
   #countReasoning(piece: string): void {
     const lengths = this.#reasoningLengths;
     if (this.message.isThinking) {
@@ -148,7 +156,7 @@ export class Choice implements Listener {
     lengths.length = 0;
   }
 
-  /** Takes what came since the last call. Joined, the deltas are the whole choice. */
+  /** Returns everything added since the last call. The deltas joined are the whole choice. */
   takeDelta(): ChoiceDelta {
     this.catchUp();
     const from = this.#taken;

@@ -1,103 +1,74 @@
-/** A prepared request -> its choices, sampled together; taken whole, or as events while they come. */
-import {
-  type Engine,
-  ExpertRows,
-  type Group,
-  type SavedPrompt,
-  Sequence,
-  type Speculation,
-} from '../engine/index.ts';
-import { abortedBy, errorAt, OnpolicyError } from '../errors.ts';
-import type { MessagePlan } from '../models/index.ts';
-import type { Handle, SamplerHandle } from '../native/index.ts';
-import type { PromptLogprobs } from '../protocol/index.ts';
-import type { LogitsHook, PromptScores } from '../sampling/index.ts';
+/** A prepared request -> its choices, sampled together; read when all have ended, or as they change. */
+import { onAbort, pending } from '../common/index.ts';
+import { Sequence, type SequenceExtras } from '../engine/index.ts';
+import { abortedBy, OnpolicyError } from '../errors.ts';
+import type { ChatCompletionChoice, PromptProgress, Usage } from '../protocol/index.ts';
 import { forkSampler } from '../sampling/index.ts';
-import type { Tokenizer } from '../tokenizer/index.ts';
 import { BeamRun, feedChoice, reportRules } from './beams.ts';
-import { Choice } from './choice.ts';
+import { Choice, type ChoiceOptions } from './choice.ts';
 import { ChoiceRun } from './choice-run.ts';
-import type { ContextShift } from './context-shift.ts';
-import type { StopRules } from './text-out.ts';
-import type { ThinkingBudget } from './thinking-budget.ts';
+import type { ChoicePart, Feature, ResponseFields } from './feature.ts';
+import type { OpenedRequest } from './open-request.ts';
+import { PromptMeter } from './prompt-meter.ts';
+import { timingsOf } from './timings.ts';
 
-export type PreparedCompletion = {
-  readonly engine: Engine;
-  readonly tokenizer: Tokenizer;
-  readonly group: Group;
-  /** One per choice. */
-  readonly samplers: readonly SamplerHandle[];
-  readonly rules: StopRules;
-  /** With beam search, its `length_penalty`; null: sampling. */
-  readonly lengthPenalty: number | null;
-  readonly message: MessagePlan;
-  readonly wantsLogprobs: boolean;
-  readonly tokensAsIds: boolean;
-  readonly signal: AbortSignal | undefined;
-  /** Collects the prompt's log-probabilities, once for all choices. */
-  readonly promptScores: PromptScores | null;
-  /** Grammars that constrain the choices; one each, or none. */
-  readonly matchers: readonly Handle[];
-  /** They begin with the first token; else behind reasoning, if an answer begins with it. */
-  readonly coversReasoning: boolean;
-  /** How much each choice may reason; null: no limit. */
-  readonly thinkingBudget: ThinkingBudget | null;
-  /** Receives the cache of the prompt, once for all choices. */
-  readonly savedPrompt: SavedPrompt | null;
-  /** Whether each choice says which experts its tokens took. */
-  readonly recordsExperts: boolean;
-  /** What is dropped when the context is full; null: nothing, the choices end. */
-  readonly shift: ContextShift | null;
-  /** One per choice, or none. */
-  readonly hooks: readonly LogitsHook[];
-  /** What drafts for the choices: one each, or none. */
-  readonly speculations: readonly Speculation[];
-  /** Takes the tokens of each finished choice, for the drafts of later ones. */
-  readonly remember: (choice: number, answer: readonly number[]) => void;
-};
-
-/** What moves a request's sequences through the engine. */
+/** Runs the sequences of a request in the engine. */
 type Run = {
-  /** Prompt tokens that the prefix cache saved. */
+  /** Number of prompt tokens that the prefix cache saved. */
   readonly cachedTokens: number;
-  /** Resolves when they are known; null: its choices are not known before they are done. */
+  /** Resolves when `cachedTokens` is known. Null if the number of choices is known only at the end (beam search). */
   readonly placed: Promise<void> | null;
+  /** Times of the sequence of each choice. */
+  readonly times: readonly Sequence['times'][];
+  /** Lets the reasoning of the choices end. Returns whether one of them is reasoning. */
+  endReasoning(): boolean;
   stop(): void;
 };
 
 export class Completion {
-  /** One per choice, by index. With beam search there may be fewer than asked for, known when the first has something. */
+  /** The choices by index. Beam search may find fewer than the request asks for; the number is final when the first choice changes. */
   readonly choices: Choice[];
-  readonly #prepared: PreparedCompletion;
+  readonly #opened: OpenedRequest;
+  readonly #features: readonly Feature[];
+  readonly #parts: readonly (readonly ChoicePart[])[]; // by choice
   readonly #run: Run;
-  readonly #onAbort = (): void => this.stop(abortedBy(this.#prepared.signal));
+  readonly #meter: PromptMeter | null; // with `return_progress`
+  readonly #listening: Disposable; // to the signal
   #open: number; // choices that have not ended
-  readonly #touched = new Set<Choice>(); // those with news since the reader looked: there may be thousands that wait
-  #lease: Disposable | null = null; // of what the engine needs until all choices have ended
-  /** Why it failed or was stopped; null: it did not. */
+  readonly #touched = new Set<Choice>(); // choices changed since the last read; a set, because thousands may be unchanged
+  #lease: Disposable | null = null; // lease of the engine's resources, until all choices have ended
+  /** Reason why the completion failed or was stopped; null if it did neither. */
   error: OnpolicyError | null = null;
   #wake: (() => void) | null = null;
 
-  constructor(prepared: PreparedCompletion) {
-    this.#prepared = prepared;
-    const { samplers, signal, lengthPenalty } = prepared;
+  constructor(opened: OpenedRequest, features: readonly Feature[]) {
+    this.#opened = opened;
+    this.#features = features;
+    const { request, samplers, message, model } = opened;
+    const { signal } = opened.context;
     if (signal?.aborted) throw abortedBy(signal);
-    const onChange = (choice: Choice): void => this.#onChange(choice);
-    const rules = lengthPenalty === null ? prepared.rules : reportRules(prepared.rules);
-    const droppedTokens = prepared.shift?.dropped ?? 0;
-    const options = { ...prepared, rules, onChange, droppedTokens };
-    let experts: ExpertRows | null = null;
-    this.choices = samplers.map((_, index) => {
-      if (prepared.recordsExperts) experts = new ExpertRows(prepared.group.prompt.length, experts);
-      return new Choice(index, { ...options, experts });
-    });
+    const options: ChoiceOptions = {
+      rules: request.use_beam_search ? reportRules(opened.rules) : opened.rules,
+      message,
+      tokenizer: model.tokenizer,
+      wantsLogprobs: request.logprobs,
+      repetition: request.repetition_detection,
+      tokensAsIds: request.return_tokens_as_token_ids,
+      onChange: (choice) => this.#onChange(choice),
+    };
+    this.choices = samplers.map((_, index) => new Choice(index, options));
+    this.#parts = this.choices.map((choice) => features.flatMap((feature) => feature.part?.(choice) ?? []));
     this.#open = samplers.length;
-    signal?.addEventListener('abort', this.#onAbort, { once: true });
-    this.#run =
-      lengthPenalty === null ? runSamplers(prepared, this.choices) : this.#searchBeams(lengthPenalty);
+    this.#meter = request.return_progress
+      ? new PromptMeter(opened.prompt.ids.length, () => this.#notify())
+      : null;
+    this.#listening = onAbort(signal, () => this.stop(abortedBy(signal)));
+    this.#run = request.use_beam_search
+      ? this.#searchBeams()
+      : runSamplers(opened, this.choices, this.#parts, this.#meter);
   }
 
-  /** Waits until the number of choices is known, and, for at most `waitMs`, what the prefix cache saves. Ends early with the completion. */
+  /** Waits until the number of choices is known, and at most `waitMs` for `cachedTokens`. Returns early if the completion ends. */
   async begun(waitMs: number): Promise<void> {
     const { placed } = this.#run;
     if (placed === null) {
@@ -113,37 +84,60 @@ export class Completion {
     clearTimeout(timer);
   }
 
-  /** Prompt tokens that the prefix cache saved. */
+  /** Number of prompt tokens that the prefix cache saved. */
   get cachedTokens(): number {
     return this.#run.cachedTokens;
   }
 
-  /** Drafts of all choices that had a row, and those of them that were sampled. */
-  get drafts(): { readonly drafted: number; readonly accepted: number } {
-    const sum = { drafted: 0, accepted: 0 };
-    for (const { drafted, accepted } of this.#prepared.speculations) {
-      sum.drafted += drafted;
-      sum.accepted += accepted;
-    }
-    return sum;
+  /** Returns the newest progress of the prompt, or null if there is none since the last call. */
+  takeProgress(): PromptProgress | null {
+    return this.#meter?.take() ?? null;
   }
 
-  /** Whether reasoning is told from the answers. */
+  /** Returns how long the parts of the request took so far. */
+  timings(): ReturnType<typeof timingsOf> {
+    const { accepted_prediction_tokens: accepted, rejected_prediction_tokens: rejected } = this.usage;
+    return timingsOf({
+      times: this.#run.times,
+      promptTokens: this.#opened.prompt.ids.length,
+      cachedTokens: this.cachedTokens,
+      counts: this.choices.map(({ tokenIds }) => tokenIds.length),
+      draftedTokens: accepted + rejected,
+      acceptedTokens: accepted,
+    });
+  }
+
+  /** Lets the reasoning of all choices end now. Returns false if none is reasoning. */
+  endReasoning(): boolean {
+    return !this.isEnded && this.#run.endReasoning();
+  }
+
+  /** Token counts that features add to the usage. Counts of features that are off are 0. */
+  get usage(): NonNullable<Usage['completion_tokens_details']> {
+    const none = { accepted_prediction_tokens: 0, rejected_prediction_tokens: 0 };
+    return Object.assign(none, ...this.#features.map((feature) => feature.usage?.()));
+  }
+
+  /** True if reasoning is separated from the answer. */
   get readsReasoning(): boolean {
-    return this.#prepared.message.reasoning !== null;
+    return this.#opened.message.reasoning !== null;
   }
 
-  /** `prompt_logprobs` of the answer, once it is done; null when the request wants none. */
-  promptLogprobs(): (PromptLogprobs | null)[] | null {
-    const { promptScores, tokenizer } = this.#prepared;
-    return promptScores?.entries(tokenizer) ?? null;
+  /** Returns the fields of the response other than its choices. */
+  fields(): ResponseFields {
+    return Object.assign({}, ...this.#features.map((feature) => feature.fields?.()));
+  }
+
+  /** Returns the fields that features add to a choice that has ended. */
+  reportOf({ index }: Choice): Partial<ChatCompletionChoice> {
+    return Object.assign({}, ...this.#parts[index]!.map((part) => part.report?.()));
   }
 
   get isEnded(): boolean {
     return this.#open === 0 || this.error !== null;
   }
 
-  /** Waits until every choice has ended. Rejects when one failed, after stopping the others. */
+  /** Waits until every choice has ended and the features have finished. Rejects if a choice failed; the others are stopped. */
   async done(): Promise<void> {
     for (;;) {
       for (const choice of this.#takeTouched()) choice.catchUp();
@@ -151,33 +145,34 @@ export class Completion {
       await this.#changed();
     }
     if (this.error) throw this.error;
+    for (const feature of this.#features) await feature.finish?.();
   }
 
-  /** The choices that have something new, once there are any; null when all have ended. Rejects when one failed. */
+  /** Waits for changed choices and returns them; none if only the prompt made progress. Returns null when all have ended. Rejects if one failed. */
   async changes(): Promise<readonly Choice[] | null> {
     for (;;) {
       const changed = this.#takeTouched().filter((choice) => choice.hasDelta);
-      if (changed.length > 0) return changed;
+      if (changed.length > 0 || this.#meter?.hasNews) return changed;
       if (this.error) throw this.error;
       if (this.isEnded) return null;
       await this.#changed();
     }
   }
 
-  /** Stops what still runs; a caller that waits gets `error`. */
+  /** Stops all running choices. Pending calls of {@link done} and {@link changes} reject with `error`. */
   stop(error: OnpolicyError): void {
     if (this.isEnded) return;
     this.error = error;
     this.#finish();
   }
 
-  /** Disposes of the lease when all choices have ended. */
+  /** Takes over a lease and disposes of it when all choices have ended. */
   hold(lease: Disposable): void {
     this.#lease = lease;
     if (this.isEnded) lease[Symbol.dispose]();
   }
 
-  /** By index. */
+  /** Returns the changed choices by index, and clears the set. */
   #takeTouched(): Choice[] {
     const touched = [...this.#touched].sort((a, b) => a.index - b.index);
     this.#touched.clear();
@@ -187,35 +182,31 @@ export class Completion {
   #onChange(choice: Choice): void {
     this.#touched.add(choice);
     if (choice.isEnded) this.#open -= 1;
-    if (choice.finish) this.#prepared.remember(choice.index, choice.tokenIds);
+    if (choice.finish) for (const part of this.#parts[choice.index]!) part.finished?.();
     if (choice.error && !this.error) this.error = choice.error;
     if (this.isEnded) this.#finish();
     else this.#notify();
   }
 
   #finish(): void {
-    this.#prepared.signal?.removeEventListener('abort', this.#onAbort);
+    this.#listening[Symbol.dispose]();
     this.#run.stop();
     this.#lease?.[Symbol.dispose]();
     this.#notify();
   }
 
-  #searchBeams(lengthPenalty: number): BeamRun {
-    const { samplers, rules, matchers, coversReasoning } = this.#prepared;
-    const matcher = matchers[0] ?? null;
-    if (matcher && !coversReasoning && this.choices[0]!.message.isReasoning)
-      throw errorAt(
-        'use_beam_search',
-        'UNSUPPORTED',
-        'a constraint that begins after reasoning cannot be searched with beams',
-      );
+  #searchBeams(): BeamRun {
+    const { model, group, request, samplers, rules, matchers } = this.#opened;
     return new BeamRun({
-      ...this.#prepared,
+      engine: model.engine,
+      tokenizer: model.tokenizer,
+      group,
+      rules,
       sampler: samplers[0]!,
       forkSampler,
-      matcher,
+      matcher: matchers[0] ?? null,
       width: samplers.length,
-      lengthPenalty,
+      lengthPenalty: request.length_penalty,
       onEnd: (result) => {
         if (this.isEnded) return;
         if (result instanceof OnpolicyError) return this.choices[0]!.onError(result);
@@ -232,47 +223,44 @@ export class Completion {
     });
   }
 
-  /** Wakes the reader after the next step is on its way, so that its work costs the engine no time. */
+  /** Wakes the reader after the next step has been started, so that its work does not delay the engine. */
   #notify(): void {
     if (this.#wake) setImmediate(this.#wake);
     this.#wake = null;
   }
 }
 
-/** One sequence and one sampler per choice. */
-function runSamplers(prepared: PreparedCompletion, choices: readonly Choice[]): Run {
-  const { engine, group, samplers, promptScores, savedPrompt, hooks, matchers, rules } = prepared;
-  const { speculations, shift, thinkingBudget: budget, coversReasoning } = prepared;
-  let onPlaced = (): void => {};
-  const placed = new Promise<void>((resolve) => {
-    onPlaced = resolve;
+/** Starts one sequence with one sampler per choice. */
+function runSamplers(
+  { model, group, samplers, rules }: OpenedRequest,
+  choices: readonly Choice[],
+  parts: readonly (readonly ChoicePart[])[],
+  meter: PromptMeter | null,
+): Run {
+  const { promise: placed, resolve: onPlaced } = pending<void>();
+  const sequences = samplers.map((sampler, index) => {
+    const base: SequenceExtras = {
+      onPlaced,
+      maxOutputs: rules.maxTokens,
+      ...(meter && index === 0 ? { onComputed: (tokens) => meter.advance(tokens) } : {}),
+    };
+    const extras = parts[index]!.map((part) => part.extras);
+    return new Sequence(group, index, sampler, Object.assign(base, ...extras));
   });
-  const room = shift ? shift.contextSize - group.prompt.length : Infinity;
-  const sequences = samplers.map(
-    (sampler, index) =>
-      new Sequence(group, index, sampler, {
-        promptScores: index === 0 ? promptScores : null,
-        savedPrompt: index === 0 ? savedPrompt : null,
-        hook: hooks[index] ?? null,
-        onPlaced,
-        maxOutputs: Math.min(rules.maxTokens, room),
-        speculation: speculations[index] ?? null,
-        experts: choices[index]!.experts,
-      }),
-  );
   const runs = choices.map(
-    (choice, index) =>
-      new ChoiceRun(engine, choice, sequences[index]!, {
-        matcher: matchers[index] ?? null,
-        coversReasoning,
-        budget,
-        shift,
-      }),
+    (choice, index) => new ChoiceRun(model.engine, choice, sequences[index]!, parts[index]!),
   );
+  if (meter) void placed.then(() => meter.start(runs[0]!.cachedTokens));
   return {
     placed,
     get cachedTokens() {
       return runs[0]!.cachedTokens;
+    },
+    get times() {
+      return runs.map(({ times }) => times);
+    },
+    endReasoning() {
+      return runs.filter((run) => run.endReasoning()).length > 0;
     },
     stop() {
       for (const run of runs) run.stop();

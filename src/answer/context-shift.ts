@@ -1,20 +1,20 @@
 /**
- * Tokens that have filled a context -> the same without the oldest, computed again. So it goes on with any model, adapter and
- * cache, and its tokens are those that a request with the tokens that are left would give.
+ * Tokens that have filled a context -> the same tokens without the oldest, to be computed again. Recomputing works with any model, adapter
+ * and cache, and gives the same tokens as a request with the tokens that are left.
  */
 
-/** What stays when a context is full. */
+/** Rule for dropping tokens when a context is full. */
 export type ContextShift = {
   /** Leading tokens that are never dropped. */
   readonly keep: number;
   readonly contextSize: number;
-  /** Tokens of the prompt that were dropped. */
+  /** Number of prompt tokens that were dropped. */
   readonly dropped: number;
 };
 
 /**
- * How many tokens behind the first `keep` are dropped, so that one more fits: none, or whole blocks of half the rest. The next turn of a
- * chat then mostly drops the same ones, and finds what is left in the cache.
+ * Returns how many tokens behind the first `keep` are dropped, so that one more fits: 0, or a multiple of half the rest. Dropping whole
+ * blocks makes the next turn of a chat mostly drop the same tokens, so that it finds the others in the cache.
  */
 export function tokensToDrop(
   length: number,
@@ -26,7 +26,7 @@ export function tokensToDrop(
   return Math.ceil(tooMany / block) * block;
 }
 
-/** The tokens without those that are dropped. */
+/** Returns the tokens without those that are dropped. */
 export function withoutDropped(tokens: Int32Array, keep: number, dropped: number): Int32Array {
   if (dropped === 0) return tokens.slice();
   const left = new Int32Array(tokens.length - dropped);

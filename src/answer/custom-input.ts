@@ -1,10 +1,10 @@
 /** JSON arguments of a custom tool's call, piece by piece -> the text of their one member. */
 import { CUSTOM_INPUT } from '../protocol/index.ts';
 
-/** What stands before the text. White space may stand before each part. */
+/** Parts of the JSON before the text. White space is allowed before each. */
 const HEAD = ['{', `"${CUSTOM_INPUT}"`, ':', '"'] as const;
 
-/** Reads the arguments of one call. Arguments of another form, which a model may write by itself, are passed on as JSON. */
+/** Reads the arguments of one call. If the JSON has another form, as a model may write without a constraint, it is returned unchanged. */
 export class CustomInput {
   #state: 'head' | 'text' | 'json' | 'end' = 'head';
   #rest = ''; // not yet passed on
@@ -43,7 +43,7 @@ export class CustomInput {
   }
 
   #readText(): string {
-    let end = 0; // of what can be read
+    let end = 0; // end of the complete characters
     while (end < this.#rest.length && this.#rest[end] !== '"') {
       const length = this.#rest[end] === '\\' ? escapeLength(this.#rest, end) : 1;
       if (end + length > this.#rest.length) break;
@@ -62,7 +62,7 @@ export class CustomInput {
   }
 }
 
-/** The halves of a surrogate pair are read together. */
+/** Returns the length of an escape sequence. The two halves of a surrogate pair count as one. */
 function escapeLength(text: string, at: number): number {
   if (text[at + 1] !== 'u') return 2;
   const isHigh = /^d[89ab]/i.test(text.slice(at + 2, at + 4));

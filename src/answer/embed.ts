@@ -41,7 +41,7 @@ export async function embed(
 
 type TokenForm = Pick<ValidEmbeddingRequest, 'add_special_tokens' | 'truncate_prompt_tokens'>;
 
-/** The tokens of texts. Fails with `CONTEXT_OVERFLOW` for more than the model takes. */
+/** Returns the tokens of texts. Fails with `CONTEXT_OVERFLOW` for a text longer than the model's context. */
 export async function toTokens(
   model: EmbeddingModel,
   form: TokenForm,
@@ -65,7 +65,7 @@ async function tokensOf(
   if (ids.length === 0) throwFaults([fault(path.split('.'), 'length', 'a text with tokens', content)]);
   const most = truncate === -1 ? contextSize : (truncate ?? Infinity);
   const kept = ids.length <= most ? ids : ids.slice(0, most);
-  // What the tokenizer puts at the end of a text is what some models pool.
+  // Keeps the special token at the end of a cut text, because some models pool its position.
   const last = ids.at(-1)!;
   if (kept !== ids && isText && addSpecial && tokenizer.isSpecial(last)) kept[most - 1] = last;
   if (kept.length <= contextSize) return kept;
@@ -76,14 +76,14 @@ async function tokensOf(
   );
 }
 
-/** A copy, with length 1 where asked for. */
+/** Returns a copy, scaled to length 1 if `normalize` is true. */
 function toVector(row: Float32Array, normalize: boolean): Float32Array {
   if (!normalize) return row.slice();
   const length = Math.sqrt(row.reduce((sum, value) => sum + value * value, 0));
   return length === 0 ? row.slice() : row.map((value) => value / length);
 }
 
-/** The numbers as 32-bit floats, little-endian. */
+/** Encodes the numbers as 32-bit floats, little-endian, in base64. */
 function toBase64({ buffer, byteOffset, byteLength }: Float32Array): string {
   return Buffer.from(buffer, byteOffset, byteLength).toString('base64');
 }

@@ -1,9 +1,9 @@
 /** A checked request on a loaded model -> its answer, whole or as a stream of chunks. */
 export { type AnswerContext, answer } from './answer.ts';
-export { answerPrompts } from './answer-prompts.ts';
+export { conversationTokenizer } from './conversation-tokens.ts';
+export { decide } from './decide/decide.ts';
+export { formLogits, logSumExp, probabilitiesOf, rotation } from './decide/numbers.ts';
 export { embed } from './embed.ts';
-export type { TokenPrompt } from './prompt.ts';
-export { renderMessages } from './prompt.ts';
 export {
   classify,
   judgePairs,
@@ -14,12 +14,6 @@ export {
   toScoreResponse,
 } from './rank.ts';
 export { renderPrompt } from './render-prompt.ts';
-export {
-  AnswerStream,
-  ChatCompletionStream,
-  type ScoredChunk,
-  TextCompletionStream,
-  TranscriptionStream,
-} from './stream.ts';
+export { answerText } from './text-completion/answer-text.ts';
 export type { StopRules } from './text-out.ts';
 export { beginTrace } from './trace.ts';

@@ -1,46 +1,67 @@
 /** Media parts of messages -> markers in the rendered prompt, and the prompt split at them. */
 import { randomBytes } from 'node:crypto';
 import { errorAt, type OnpolicyError } from '../errors.ts';
-import type { MediaPart } from '../media/index.ts';
+import type { MediaPart } from '../models/media/index.ts';
 
 /**
- * The markers of one request. Random: no text of a user can contain one. Where the chat template itself writes something for
- * a picture, that marks its place, and what looks like it in a text of a user is hidden until the prompt is split.
+ * The markers of one request. They are random, so that no text of a user contains one. If the chat template writes a placeholder for a
+ * picture itself, the placeholder marks the place, and the same characters in a user's text are replaced until the prompt is split.
  */
 export class MediaMarkers {
   readonly #parts: MediaPart[] = [];
-  readonly #name = `medium${randomBytes(16).toString('hex')}`;
+  #made: string | null = null;
   readonly #placeholder: string | null;
   #isWritten = false; // the template writes the places
 
-  /** `placeholder`: what the chat template writes for a picture; null: nothing. */
+  /** `placeholder` is the text that the chat template writes for a picture; null if it writes none. */
   constructor(placeholder: string | null = null) {
     this.#placeholder = placeholder;
   }
 
-  /** Whether the template writes something for a picture. */
+  /** Created on first use, because random bytes take a third of the time of a small render. */
+  get #name(): string {
+    this.#made ??= `medium${randomBytes(16).toString('hex')}`;
+    return this.#made;
+  }
+
+  /** True if the template writes a placeholder for a picture. */
   get areWritten(): boolean {
     return this.#placeholder !== null;
   }
 
-  /** Text that stands for a part while the template renders. */
+  /** Forgets the parts, for another render. */
+  restart(): this {
+    this.#parts.length = 0;
+    this.#isWritten = false;
+    return this;
+  }
+
+  /** Returns markers of the same kind for a render that is only inspected. */
+  unused(): MediaMarkers {
+    return new MediaMarkers(this.#placeholder);
+  }
+
+  /** Registers a part and returns the text that stands for it while the template renders. */
   mark(part: MediaPart): string {
     this.#parts.push(part);
     return `${this.#name}n${this.#parts.length - 1}n`;
   }
 
-  /** Adds a part for which the template writes the placeholder. */
+  /** Registers a part whose place the template marks with the placeholder. */
   add(part: MediaPart): void {
     this.#isWritten = true;
     this.#parts.push(part);
   }
 
-  /** A text of a user without the placeholder. */
+  /** Returns a user's text with the placeholder replaced. */
   hide(text: string): string {
     return this.#placeholder === null ? text : text.replaceAll(this.#placeholder, this.#name);
   }
 
-  /** Texts and parts in the order of the rendered prompt. Fails with `TEMPLATE_FAILED` when a part is not in it exactly once. */
+  /**
+   * Returns texts and parts in the order of the rendered prompt. Fails with `TEMPLATE_FAILED` if a part is missing or appears more than
+   * once.
+   */
   split(rendered: string): (string | MediaPart)[] {
     return this.#isWritten ? this.#splitWritten(rendered) : this.#splitMarked(rendered);
   }

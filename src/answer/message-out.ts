@@ -1,14 +1,15 @@
-/** Text of one choice, as it comes -> its message: content, reasoning and tool calls, whole or in deltas. */
+/** Text of one choice, piece by piece -> its message: content, reasoning and tool calls, whole or in deltas. */
+
 import { randomInt } from 'node:crypto';
-import type { MessagePlan } from '../models/index.ts';
 import type { ResponseToolCall, ToolCallDelta } from '../protocol/index.ts';
-import { createReasoningParser, type ReasoningParser } from '../reasoning/index.ts';
+import type { MessagePlan } from '../template/chat-format/index.ts';
+import { createReasoningParser, type ReasoningParser } from '../template/reasoning/index.ts';
 import {
   createToolCallIds,
   createToolCallParser,
   type ToolCallEvent,
   type ToolCallParser,
-} from '../tool-calls/index.ts';
+} from '../template/tool-calls/index.ts';
 import { CustomInput } from './custom-input.ts';
 
 /** New parts of a message. */
@@ -18,22 +19,22 @@ export type MessageDelta = {
   toolCalls: ToolCallDelta[];
 };
 
-/** Reads the text of one choice. Deltas joined are the message; the whole and the stream come from the same events. */
+/** Reads the text of one choice. The deltas joined are the message: both are built from the same events. */
 export class MessageOut {
-  /** Length of the text that ends reasoning; 0: none is looked for. */
+  /** Length of the text that ends reasoning; 0 if reasoning is not parsed. */
   readonly reasoningEndLength: number;
   readonly #tools: ToolCallParser | null;
   readonly #isForced: boolean;
   readonly #reasoning: ReasoningParser | null;
   readonly #includeReasoning: boolean;
   readonly #custom: ReadonlySet<string>;
-  readonly #inputs = new Map<number, CustomInput>(); // of calls of custom tools
+  readonly #inputs = new Map<number, CustomInput>(); // by index, for calls of custom tools
   readonly #calls = new Map<number, ResponseToolCall>();
   #delta: MessageDelta = { content: '', reasoning: '', toolCalls: [] };
   content = '';
-  /** The text of the reasoning, if it is wanted. */
+  /** The text of the reasoning. Empty if the request excludes it. */
   reasoning = '';
-  /** A call was announced but never completed. */
+  /** True if a call was begun but never completed. */
   hasBrokenCall = false;
 
   constructor({ tools, reasoning, includeReasoning }: MessagePlan) {
@@ -46,29 +47,33 @@ export class MessageOut {
         parallel: tools.parallel,
       });
     this.#reasoning =
-      reasoning && createReasoningParser(reasoning.format, { startsInside: reasoning.startsInside });
+      reasoning &&
+      createReasoningParser(reasoning.format, {
+        startsInside: reasoning.startsInside,
+        calls: tools && { format: tools.format, tools: tools.definitions },
+      });
     this.reasoningEndLength = reasoning?.format.end.length ?? 0;
     this.#custom = tools?.custom ?? new Set();
     this.#isForced = tools?.isForced ?? false;
     this.#includeReasoning = includeReasoning;
   }
 
-  /** Whether anything but plain content is looked for. */
+  /** True if the text is parsed for calls or reasoning. */
   get isParsed(): boolean {
     return this.#tools !== null || this.#reasoning !== null;
   }
 
-  /** Whether reasoning is told from the answer. */
+  /** True if reasoning is separated from the answer. */
   get readsReasoning(): boolean {
     return this.#reasoning !== null;
   }
 
-  /** The text so far ends in the words of reasoning, behind the marker that begins it. */
+  /** True if the text so far ends inside reasoning, behind the marker that begins it. */
   get isThinking(): boolean {
     return this.#reasoning?.phase() === 'reasoning';
   }
 
-  /** The text so far ends before the answer: inside reasoning, or in a header of harmony. */
+  /** True if the text so far ends before the answer: inside reasoning, or in a header of harmony. */
   get isReasoning(): boolean {
     return this.#reasoning?.isInside() ?? false;
   }
@@ -83,13 +88,13 @@ export class MessageOut {
     for (const event of this.#reasoning.push(text)) this.#readPart(event);
   }
 
-  /** Call it once, when the choice has ended. */
+  /** Ends the parsers. Call it once, when the choice has ended. */
   finish(): void {
     for (const event of this.#reasoning?.finish() ?? []) this.#readPart(event);
     for (const event of this.#tools?.finish() ?? []) this.#readEvent(event);
   }
 
-  /** The parts that came since the last call. */
+  /** Returns the parts added since the last call. */
   takeDelta(): MessageDelta {
     const delta = this.#delta;
     this.#delta = { content: '', reasoning: '', toolCalls: [] };
@@ -114,7 +119,7 @@ export class MessageOut {
     else if (event.kind === 'call_broken') {
       this.hasBrokenCall = true;
       this.#addContent(event.text);
-    } else if (event.kind === 'content' && !this.#isForced) this.#addContent(event.text); // forced: the framing of a call that was cut
+    } else if (event.kind === 'content' && !this.#isForced) this.#addContent(event.text); // forced: the framing of a cut call
   }
 
   #addContent(text: string): void {
@@ -133,7 +138,7 @@ export class MessageOut {
     this.#delta.toolCalls.push({ index, ...make() });
   }
 
-  /** Pieces of one call that are taken together travel in one delta. */
+  /** Adds arguments. Pieces of the same call that are taken together form one delta. */
   #addArguments(index: number, json: string): void {
     const call = this.#calls.get(index)!;
     const text = this.#inputs.get(index)?.push(json) ?? json;

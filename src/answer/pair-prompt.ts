@@ -1,31 +1,31 @@
 /** A query and a document -> the tokens that a model scores. */
 import { atField } from '../common/index.ts';
+import type { Tokenizer } from '../engine/tokenizer/index.ts';
 import { contextOverflow, errorAt } from '../errors.ts';
 import type { EmbeddingModel } from '../models/index.ts';
 import type { TextPair } from '../protocol/index.ts';
-import type { Tokenizer } from '../tokenizer/index.ts';
 
 type EncodePair = (query: string, document: string) => Promise<Int32Array>;
 
-/** How long the tokens of a pair may be. */
+/** Limits of the tokens of a pair. */
 export type PairLimits = {
   readonly contextSize: number;
-  /** As in the request: -1 is as many as the context holds, null: a longer pair is an error. */
+  /** As in the request: -1 cuts at the context size; null makes a longer pair an error. */
   readonly truncate: number | null;
 };
 
-/** Qwen3-Reranker's prompt, as its authors publish it. */
+/** Qwen3-Reranker's prompt, as published by its authors. */
 export const JUDGE_TEMPLATE =
   '<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the Instruct provided. ' +
   'Note that the answer can only be "yes" or "no".<|im_end|>\n<|im_start|>user\n' +
   '<Instruct>: Given a web search query, retrieve relevant passages that answer the query\n' +
   '<Query>: {query}\n<Document>: {document}<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n';
 
-/** Characters that one token may stand for. */
+/** Upper limit of the characters of one token. */
 const LONGEST_TOKEN = 256;
 const INSTRUCTION = /^<Instruct>: .*$/m;
 
-/** How a model with a head takes pairs. */
+/** Returns the encoder of pairs for a model with a head. */
 export function pairEncoder(
   { tokenizer, head, name }: EmbeddingModel,
   instruction: string | null,
@@ -35,7 +35,7 @@ export function pairEncoder(
     throw errorAt('instruction', 'UNSUPPORTED', `the prompt of ${name} has no instruction`);
   const plain = { addSpecial: false, parseSpecial: false };
   const { before, between, after } = head!;
-  let last: { readonly query: string; readonly ids: Promise<Int32Array> } | null = null; // mostly one for all documents
+  let last: { readonly query: string; readonly ids: Promise<Int32Array> } | null = null; // the query is mostly the same for all documents
   return async (query, document) => {
     if (last?.query !== query) last = { query, ids: tokenizer.encode(query, plain) };
     const [first, second] = [await last.ids, await tokenizer.encode(document, plain)];
@@ -43,7 +43,7 @@ export function pairEncoder(
   };
 }
 
-/** A template with `{query}` and `{document}`, and the instruction in its place. */
+/** Returns the encoder for a template with `{query}` and `{document}`. `instruction` replaces the template's instruction line. */
 export function templateEncoder(
   template: string,
   tokenizer: Tokenizer,
@@ -59,7 +59,7 @@ export function templateEncoder(
   };
 }
 
-/** The tokens of a pair, its document cut where that is asked for. Fails with `CONTEXT_OVERFLOW`. */
+/** Returns the tokens of a pair, its document cut to `truncate` tokens. Fails with `CONTEXT_OVERFLOW`. */
 export async function encodeWithin(
   encode: EncodePair,
   { query, document }: TextPair,
@@ -81,13 +81,13 @@ export async function encodeWithin(
   );
 }
 
-/** The tokens of the longest beginning of a text with at most this many; null: even the empty text has more. */
+/** Returns the tokens of the longest beginning of a text that has at most `most` tokens. Returns null if the empty text has more. */
 async function longestWithin(
   encode: (text: string) => Promise<Int32Array>,
   text: string,
   most: number,
 ): Promise<Int32Array | null> {
-  const characters = Array.from(text.slice(0, LONGEST_TOKEN * most)); // never half of one
+  const characters = Array.from(text.slice(0, LONGEST_TOKEN * most)); // whole code points
   let found: Int32Array | null = null;
   let [fits, tooLong] = [-1, characters.length + 1];
   while (tooLong - fits > 1) {

@@ -1,30 +1,39 @@
 /** A request's messages -> rendered text -> token ids that fit the context. */
 import { atField } from '../common/index.ts';
-import { contextOverflow, errorAt } from '../errors.ts';
-import { type MediaModel, type MediaPart, type PlacedMedia, refuse } from '../media/index.ts';
-import type { ValidChatRequest } from '../protocol/index.ts';
-import type { ReasoningFormat } from '../reasoning/index.ts';
+import type { Tokenizer } from '../engine/tokenizer/index.ts';
+import { contextOverflow, errorAt, type OnpolicyError } from '../errors.ts';
+import { type MediaModel, type MediaPart, type PlacedMedia, refuse } from '../models/media/index.ts';
+import type { ChatMessage, ValidChatRequest } from '../protocol/index.ts';
 import type { ChatTemplate } from '../template/index.ts';
-import type { Tokenizer } from '../tokenizer/index.ts';
+import {
+  continuedReasoning,
+  openReasoning,
+  REASONING_FORMATS,
+  type ReasoningFormat,
+} from '../template/reasoning/index.ts';
+import { NO_OTHER_FIELDS } from './arrange-messages.ts';
 import { type ContextShift, tokensToDrop, withoutDropped } from './context-shift.ts';
-import { closeReasoning, effortVariables } from './effort.ts';
-import { hugePromptError } from './huge-prompt.ts';
+import { closeReasoning } from './effort.ts';
+import { hugePromptError, requireRoomFor } from './huge-prompt.ts';
 import { MediaMarkers } from './media-markers.ts';
-import { toTemplateMessage } from './template-message.ts';
+import { type CallPlan, renderChat } from './render-chat.ts';
 
-/** What the prompt is made with. */
+/** Inputs for building a prompt in addition to the request. */
 export type PromptContext = {
   readonly template: ChatTemplate;
   readonly tokenizer: Tokenizer;
-  /** Tokens of prompt and output together at most. */
+  /** Maximum of prompt and output tokens together. */
   readonly contextSize: number;
-  /** Null: the model takes text only. */
+  /** Null if the model takes text only. */
   readonly media: MediaModel | null;
-  /** How the model marks its reasoning; null: it does not. */
+  /** Format of the model's reasoning; null if it writes none. */
   readonly reasoning: ReasoningFormat | null;
+  readonly calls?: CallPlan;
+  /** Aborts the encoding of a prompt that is far too long. */
+  readonly signal?: AbortSignal | undefined;
 };
 
-/** A prompt, and how many tokens may follow it. */
+/** A prompt, and the number of tokens that may follow it. */
 export type Prompt = {
   /** The rendered template. */
   readonly text: string;
@@ -32,29 +41,18 @@ export type Prompt = {
   /** The media among the tokens, ascending. */
   readonly media: readonly PlacedMedia[];
   readonly maxTokens: number;
-  /** What is dropped when the context is full; null: nothing, the answer ends. */
+  /** Tokens to drop when the context is full; null if the answer ends there. */
   readonly shift: ContextShift | null;
 };
 
 const NOTHING = new Int32Array(0);
-/** A message from an unknown author. */
-const OTHER_MESSAGE = {
-  role: 'user',
-  name: null,
-  tool_calls: null,
-  tool_call_id: null,
-  reasoning: null,
-  refusal: null,
-  tools: null,
-};
 
 /** Renders and encodes the messages. Fails with `TEMPLATE_FAILED` or `CONTEXT_OVERFLOW`. */
 export async function buildPrompt(request: ValidChatRequest, context: PromptContext): Promise<Prompt> {
   const { tokenizer, contextSize } = context;
   const hasMedia = request.messages.some(({ content }) => content.some(({ type }) => type === 'media'));
   const markers = new MediaMarkers(hasMedia ? context.media?.placeholder : null);
-  const rendered = await renderWithin(request, context, markers);
-  const text = closeReasoning(rendered, request, context.reasoning);
+  const text = await promptText(request, context, markers);
   const addSpecial = request.add_special_tokens;
   const encoded = await encode(text, markers, addSpecial, context);
   const isCut = addSpecial && request.truncate_prompt_tokens !== null;
@@ -65,14 +63,33 @@ export async function buildPrompt(request: ValidChatRequest, context: PromptCont
   return { text, ...fitContext(request, 'messages', cut, { contextSize, head }) };
 }
 
-/** More text than a template may take is more than a context holds, mostly. */
+/** Renders the messages, up to where the answer begins. Fails with `TEMPLATE_FAILED`, or `CONTEXT_OVERFLOW` for far too much text. */
+export async function promptText(
+  request: ValidChatRequest,
+  context: PromptContext,
+  markers = new MediaMarkers(),
+): Promise<string> {
+  const rendered = await renderWithin(request, context, markers);
+  const text = closeReasoning(rendered, request, context.reasoning);
+  if (mustFit(request)) await requireRoomFor(text, 'messages', context);
+  return text;
+}
+
+/** Returns true if a prompt longer than the context is an error. */
+export function mustFit({ truncate_prompt_tokens, context_shift }: ValidChatRequest): boolean {
+  return truncate_prompt_tokens === null && !context_shift;
+}
+
+/**
+ * Renders the messages. A template that exceeds its text budget is reported as an overflow of the context if the messages alone do not fit.
+ */
 async function renderWithin(
   request: ValidChatRequest,
   context: PromptContext,
   markers: MediaMarkers,
 ): Promise<string> {
   try {
-    return render(request, context, markers);
+    return renderContinued(request, context, markers);
   } catch (error) {
     if (request.messages.length === 0)
       throw errorAt('messages', 'INVALID_REQUEST', 'expected at least one message, got none', error);
@@ -80,23 +97,25 @@ async function renderWithin(
   }
 }
 
-/** A prompt that is tokens already, in place of messages. */
+/** A prompt given as tokens, in place of messages. */
 export type TokenPrompt = {
-  /** The field that errors about it name. */
+  /** Field of the request that errors name. */
   readonly field: string;
   readonly ids: Int32Array; // (prompt)
-  /** The tokens among them that the tokenizer adds around any text. */
+  /** Tokens that the tokenizer adds around any text, as they are in `ids`. */
   readonly added: Int32Array;
+  /** Lengths of prefixes that other prompts share. A recurrent model saves its state there. */
+  readonly places?: readonly number[];
 };
 
-/** Fits tokens into the context. Fails with `CONTEXT_OVERFLOW`. */
+/** Fits given tokens into the context. Fails with `CONTEXT_OVERFLOW`. */
 export function fitPrompt(request: ValidChatRequest, given: TokenPrompt, contextSize: number): Prompt {
   const cut = truncate(request, { ids: given.ids, media: [] }, given.added, contextSize);
   const head = commonLength(cut.ids, given.added);
   return { text: '', ...fitContext(request, given.field, cut, { contextSize, head }) };
 }
 
-/** `head`: tokens that stay where the request does not say. */
+/** Fits a prompt into the context. `head` is the number of tokens to keep in a context shift if the request does not set `n_keep`. */
 function fitContext(
   request: ValidChatRequest,
   field: string,
@@ -125,7 +144,7 @@ function fitContext(
   return { ids: left, media, maxTokens, shift: { keep, contextSize, dropped } };
 }
 
-/** The tokens of the system messages at the beginning of the prompt. */
+/** Returns the number of tokens of the system messages at the beginning of the prompt. */
 async function headTokens(
   request: ValidChatRequest,
   ids: Int32Array,
@@ -133,31 +152,36 @@ async function headTokens(
 ): Promise<number> {
   const first = request.messages.findIndex(({ role }) => role !== 'system' && role !== 'developer');
   const before = request.messages.slice(0, Math.max(0, first));
-  const messages = [...before, { ...OTHER_MESSAGE, content: [{ type: 'text' as const, text: '\u00b6' }] }];
+  const other: ChatMessage = {
+    ...NO_OTHER_FIELDS,
+    role: 'user',
+    content: [{ type: 'text', text: '\u00b6' }],
+  };
+  const messages = [...before, other];
   const markers = new MediaMarkers();
   try {
-    const text = render({ ...request, messages, continue_final_message: false }, context, markers);
+    const text = renderChat({ ...request, messages, continue_final_message: false }, context, markers);
     const special = { addSpecial: request.add_special_tokens, parseSpecial: true };
     return commonLength(ids, await context.tokenizer.encode(text, special));
   } catch {
-    return 0; // the template or the tokenizer takes no such chat
+    return 0; // the template or the tokenizer rejects this chat
   }
 }
 
-/** How many leading tokens two lists share. */
+/** Returns the number of leading tokens that two lists share. */
 function commonLength(ids: Int32Array, other: Int32Array): number {
   let length = 0;
   while (length < Math.min(ids.length, other.length) && ids[length] === other[length]) length += 1;
   return length;
 }
 
-/** The text of the messages, as the template writes it. Fails with `UNSUPPORTED` for media. */
+/** Returns the text of the messages as the template writes it. Fails with `UNSUPPORTED` for media. */
 export function renderMessages(
   request: ValidChatRequest,
-  context: Pick<PromptContext, 'template' | 'tokenizer'>,
+  context: Pick<PromptContext, 'template' | 'tokenizer' | 'calls'>,
 ): string {
   const markers = new MediaMarkers();
-  const text = render(request, { ...context, reasoning: null }, markers);
+  const text = renderChat(request, { ...context, reasoning: null }, markers);
   if (markers.count === 0) return text;
   const { path, part } = firstPart(markers.split(text));
   throw errorAt(path, 'UNSUPPORTED', `training takes text only, got a part of type ${part.kind}`);
@@ -185,32 +209,22 @@ async function encode(
 
 type EncodedPrompt = Pick<Prompt, 'ids' | 'media'>;
 
-function render(
-  request: ValidChatRequest,
-  { template, tokenizer, reasoning }: Pick<PromptContext, 'template' | 'tokenizer' | 'reasoning'>,
-  markers: MediaMarkers,
-): string {
-  const asParts = template.contentFormat === 'openai';
-  const input = {
-    messages: request.messages.map((message, index) => toTemplateMessage(message, index, asParts, markers)),
-    tools: request.tools.length > 0 ? request.tools : null,
-    documents: request.documents,
-    addGenerationPrompt: request.add_generation_prompt,
-    continueFinalMessage: request.continue_final_message,
-    kwargs: { ...effortVariables(request, template, reasoning), ...request.chat_template_kwargs },
-    bosToken: tokenizer.bosText,
-    eosToken: tokenizer.eosText,
-  };
-  return template.render(input, {
-    parseToolArguments: true,
-    requireDocumentFields: true,
-    growsLists: true,
-  });
+/**
+ * Renders the messages. If the request continues the reasoning of its last message, that reasoning is written behind the generation prompt,
+ * where the model itself would write it, because templates close a last message that has reasoning.
+ */
+function renderContinued(request: ValidChatRequest, context: PromptContext, markers: MediaMarkers): string {
+  const continued = continuedReasoning(request);
+  if (continued === null) return renderChat(request, context, markers);
+  const messages = request.messages.slice(0, -1);
+  const before = { ...request, messages, add_generation_prompt: true, continue_final_message: false };
+  const reasoning = context.reasoning ?? REASONING_FORMATS.think;
+  return openReasoning(reasoning, renderChat(before, context, markers)) + continued;
 }
 
 /**
- * `truncate_prompt_tokens`: the last tokens; -1 keeps as many as the context holds beside the answer. What was `added` around the
- * text stays, and counts. A medium is never cut: it goes as a whole.
+ * Applies `truncate_prompt_tokens`: keeps the last tokens, or with `truncation_side: 'right'` the first; -1 keeps as many as the context
+ * holds beside the answer. The `added` tokens on the side that is cut are kept, and count. A medium is never cut, only dropped as a whole.
  */
 function truncate(
   request: ValidChatRequest,
@@ -218,7 +232,7 @@ function truncate(
   added: Int32Array,
   contextSize: number,
 ): EncodedPrompt {
-  const { ids, media } = prompt;
+  const { ids } = prompt;
   const asked = request.truncate_prompt_tokens;
   if (asked === null) return prompt;
   if (asked > contextSize)
@@ -229,24 +243,44 @@ function truncate(
     );
   const kept = Math.max(0, asked === -1 ? contextSize - (request.max_completion_tokens ?? 0) : asked);
   if (ids.length <= kept) return prompt;
-  let before = 0; // of what was added, how much stands before the text
-  while (before < Math.min(added.length, kept) && added[before] === ids[before]) before += 1;
+  return request.truncation_side === 'right'
+    ? firstTokens(prompt, added, kept)
+    : lastTokens(prompt, added, kept);
+}
+
+/** Keeps the last tokens, and those added before the text. */
+function lastTokens({ ids, media }: EncodedPrompt, added: Int32Array, kept: number): EncodedPrompt {
+  const before = Math.min(commonLength(ids, added), kept);
   let start = ids.length - kept;
   for (const span of media)
     if (span.start < start + before && start < span.start + span.count) start = span.start + span.count;
-  if (ids.length - start < Math.max(Math.min(1, kept), before))
-    throw errorAt(
-      'truncate_prompt_tokens',
-      'INVALID_REQUEST',
-      `the prompt ends with an image or sound of more than ${kept} tokens, which cannot be cut`,
-    );
+  if (ids.length - start < Math.max(Math.min(1, kept), before)) throw uncut('ends', kept);
   const cut = ids.slice(start);
   cut.set(ids.subarray(0, before));
   const left = media.filter((span) => span.start >= start);
   return { ids: cut, media: left.map((span) => ({ ...span, start: span.start - start })) };
 }
 
-/** Tokens that may be generated: as many as the request asks for, or as the context has left. */
+/** Keeps the first tokens, and those added behind the text. */
+function firstTokens({ ids, media }: EncodedPrompt, added: Int32Array, kept: number): EncodedPrompt {
+  const behind = Math.min(commonLength(ids.toReversed(), added.toReversed()), kept);
+  let end = kept - behind;
+  for (const span of media.toReversed())
+    if (span.start < end && end < span.start + span.count) end = span.start;
+  if (end + behind < Math.min(1, kept)) throw uncut('begins', kept);
+  const cut = Int32Array.from([...ids.subarray(0, end), ...ids.subarray(ids.length - behind)]);
+  return { ids: cut, media: media.filter((span) => span.start + span.count <= end) };
+}
+
+function uncut(where: 'begins' | 'ends', kept: number): OnpolicyError {
+  return errorAt(
+    'truncate_prompt_tokens',
+    'INVALID_REQUEST',
+    `the prompt ${where} with an image or sound of more than ${kept} tokens, which cannot be cut`,
+  );
+}
+
+/** Returns how many tokens may be generated: as many as the request asks for, or as the context has left. */
 function outputLimit(
   request: ValidChatRequest,
   field: string,

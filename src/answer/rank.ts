@@ -1,10 +1,12 @@
-/** Pairs of texts on a loaded model -> a score each: by its head, by the angle of two embeddings, or by its answer yes or no. */
+/** Pairs of texts on a loaded model -> one score each: by the model's head, by the angle of two embeddings, or by the answer yes or no. */
 import { randomUUID } from 'node:crypto';
+import type { Tokenizer } from '../engine/tokenizer/index.ts';
 import { errorAt } from '../errors.ts';
 import type { EmbeddingModel, ModelLease } from '../models/index.ts';
 import {
   type ChatCompletion,
   type ClassifyResponse,
+  checkAndAdmitChat,
   type GivenText,
   type RankUsage,
   type RerankResponse,
@@ -13,28 +15,25 @@ import {
   type ValidClassifyRequest,
   type ValidPairs,
   type ValidRerankRequest,
-  validateChatRequest,
 } from '../protocol/index.ts';
-import type { Tokenizer } from '../tokenizer/index.ts';
 import type { AnswerContext } from './answer.ts';
-import { answerPrompts } from './answer-prompts.ts';
+import { answerAll } from './answer-prompts.ts';
 import { toTokens } from './embed.ts';
 import { encodeWithin, JUDGE_TEMPLATE, pairEncoder, templateEncoder } from './pair-prompt.ts';
 
-/** A score for each pair. */
+/** One score per pair, with the token count and the model's name. */
 export type PairScores = {
   readonly scores: readonly number[];
   readonly tokens: number;
   readonly model: string;
 };
 
-/** Who asks: its id, if it has one, is in the id of the answer. */
+/** Caller of a ranking. The trace id, if present, is used in the id of the answer. */
 type Asker = { readonly traceId?: string | undefined };
 
-const YES = 'yes';
 const NONE = new Int32Array(0);
 
-/** Scores by a model's head, or by its embeddings. */
+/** Scores pairs by a model's head, or by its embeddings. */
 export async function scorePairs(
   model: EmbeddingModel,
   request: ValidPairs,
@@ -68,7 +67,7 @@ async function scoreByHead(
   return { scores, tokens: countTokens(sequences), model: name };
 }
 
-/** The cosine of the angle between two texts' vectors. Each text is computed once. */
+/** Scores pairs by the cosine of the angle between the vectors of their texts. Each text is computed once. */
 async function compareVectors(
   model: EmbeddingModel,
   { pairs, instruction, truncate_prompt_tokens }: ValidPairs,
@@ -89,22 +88,23 @@ async function compareVectors(
   return { scores, tokens: countTokens(sequences), model: model.name };
 }
 
-/** The request that a model with an answer is asked with: for one token. Its prompts and tokens are known with the model. */
+/**
+ * Returns the request with which a generating model is asked: for one token. The prompts and label tokens are added when the model is
+ * loaded.
+ */
 export function toJudgeRequest({ model, timeout_ms, keep_alive }: ValidPairs): ValidChatRequest {
-  return validateChatRequest({
+  return checkAndAdmitChat({
     model,
     timeout_ms,
     keep_alive,
     messages: [],
     max_completion_tokens: 1,
     logprobs: true,
-    top_logprobs: 2,
-    // nothing changes the probabilities, whatever the model's file prefers
-    ...{ temperature: 1, top_p: 1, top_k: 0, min_p: 0, repetition_penalty: 1, seed: 0 },
+    temperature: 0,
   });
 }
 
-/** Scores by the probability of `yes` against `no` as the answer to Qwen3-Reranker's prompt. */
+/** Scores pairs by the probability of `yes` against `no` as the answer to Qwen3-Reranker's prompt. */
 export async function judgePairs(
   leased: Pick<ModelLease, 'model' | 'adapter'>,
   { pairs, instruction, truncate_prompt_tokens }: ValidPairs,
@@ -117,21 +117,24 @@ export async function judgePairs(
   const limits = { contextSize: contextSize - 1, truncate: truncate_prompt_tokens };
   const sequences: Int32Array[] = [];
   for (const pair of pairs) sequences.push(await encodeWithin(encode, pair, limits));
-  const prompts = sequences.map((ids, i) => ({ field: pairs[i]!.document.path, ids, added: NONE }));
-  const asked = { ...chat, allowed_token_ids: [yes, no] };
-  const answers = await answerPrompts(leased, asked, prompts, { ...context, processedLogprobs: true });
+  const asked = { ...chat, logprob_token_ids: [yes, no] };
+  const asks = sequences.map((ids, i) => ({
+    chat: asked,
+    prompt: { field: pairs[i]!.document.path, ids, added: NONE },
+  }));
+  const answers = await answerAll(leased, asks, { ...context, processedLogprobs: false });
   const scores = answers.map((answer) => {
     const { choices } = answer as ChatCompletion;
-    const best = choices[0]!.logprobs!.content![0]!.top_logprobs;
-    return Math.exp(best.find(({ token }) => token === YES)?.logprob ?? -Infinity);
+    const [forYes, forNo] = choices[0]!.logprobs!.content![0]!.top_logprobs;
+    return sigmoid(forYes!.logprob - forNo!.logprob);
   });
   return { scores, tokens: countTokens(sequences), model: name };
 }
 
-/** The tokens `yes` and `no` of a model that is made for the prompt. */
+/** Returns the tokens `yes` and `no`. Fails with `UNSUPPORTED` if the model lacks a token of the prompt. */
 async function judgeTokens(tokenizer: Tokenizer, name: string): Promise<[yes: number, no: number]> {
   const ids: number[] = [];
-  for (const text of [YES, 'no', '<|im_start|>', '<|im_end|>']) {
+  for (const text of ['yes', 'no', '<|im_start|>', '<|im_end|>']) {
     const [id, ...others] = await tokenizer.encode(text, { addSpecial: false, parseSpecial: true });
     if (id === undefined || others.length > 0)
       throw errorAt(
@@ -169,7 +172,7 @@ export async function classify(
   };
 }
 
-/** The best documents first; those of an equal score in their order. */
+/** Sorts documents by score, best first. Documents with equal scores keep their order. */
 export function toRerankResponse(
   { model: asked, pairs, top, returnsDocuments }: ValidRerankRequest,
   { scores, tokens, model }: PairScores,
@@ -189,7 +192,7 @@ export function toRerankResponse(
   };
 }
 
-/** A score for each pair, in order. */
+/** Returns one score per pair, in order. */
 export function toScoreResponse(
   { model: asked }: ValidPairs,
   { scores, tokens, model }: PairScores,

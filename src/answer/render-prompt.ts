@@ -1,20 +1,42 @@
-/** A validated request on a loaded model -> the prompt that it would be answered from. */
-import { type ModelTemplate, type RunningModel, templateFor } from '../models/index.ts';
-import type { RenderedPrompt, ValidChatRequest } from '../protocol/index.ts';
-import { buildPrompt, type Prompt } from './prompt.ts';
+/** A validated request on a loaded model -> the prompt that its answer would start from. */
 
-/** The prompt of the messages. */
-export async function chatPrompt(
-  { tokenizer, contextSize, media }: RunningModel,
-  request: ValidChatRequest,
-  { template, format }: ModelTemplate,
-): Promise<Prompt> {
-  return await buildPrompt(request, { template, tokenizer, contextSize, media, reasoning: format.reasoning });
+import type { RunningModel } from '../models/index.ts';
+import type { RenderedPrompt, ValidChatRequest } from '../protocol/index.ts';
+import { type MessageFormat, type ModelTemplate, templateFor } from '../template/chat-format/index.ts';
+import { buildPrompt, type Prompt, type PromptContext } from './prompt.ts';
+import type { CallPlan } from './render-chat.ts';
+
+/** Returns the options for rendering tools and calls in a model's message format. */
+export function callPlan({ tools, isNamed }: MessageFormat): CallPlan {
+  return { format: tools, areToolsTold: !isNamed };
 }
 
-/** Renders and encodes the messages as {@link answer} does, and generates nothing. */
-export async function renderPrompt(model: RunningModel, request: ValidChatRequest): Promise<RenderedPrompt> {
-  const { text, ids } = await chatPrompt(model, request, templateFor(model, request));
+/** Builds the prompt of the messages. */
+export async function chatPrompt(
+  model: RunningModel,
+  request: ValidChatRequest,
+  template: ModelTemplate,
+  signal: AbortSignal | undefined,
+): Promise<Prompt> {
+  return await buildPrompt(request, promptContext(model, template, signal));
+}
+
+export function promptContext(
+  { tokenizer, contextSize, media }: RunningModel,
+  { template, format }: ModelTemplate,
+  signal: AbortSignal | undefined,
+): PromptContext {
+  const { reasoning } = format;
+  return { template, tokenizer, contextSize, media, reasoning, calls: callPlan(format), signal };
+}
+
+/** Renders and encodes the messages as {@link answer} does, without generating. */
+export async function renderPrompt(
+  model: RunningModel,
+  request: ValidChatRequest,
+  signal: AbortSignal | undefined,
+): Promise<RenderedPrompt> {
+  const { text, ids } = await chatPrompt(model, request, templateFor(model, request), signal);
   return {
     object: 'chat.completion.prompt',
     model: request.model ?? model.name,

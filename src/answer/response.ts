@@ -1,78 +1,74 @@
 /** A finished completion -> the response object of the wire. */
 
-import {
-  type ChatCompletion,
-  type ChatCompletionChoice,
-  type FinishReason,
-  type JsonObject,
-  type ResponseMessage,
-  type ResponseToolCall,
-  toRoutedExperts,
-  type Usage,
+import type {
+  ChatCompletion,
+  ChatCompletionChoice,
+  FinishReason,
+  ResponseMessage,
+  ResponseToolCall,
+  Usage,
 } from '../protocol/index.ts';
 import type { Choice } from './choice.ts';
 import type { Completion } from './completion.ts';
 
-/** What the answer repeats from the request, the same in a response and in every chunk. */
+/** Fields that the response and every chunk share. */
 export type AnswerHeader = {
   readonly id: string;
   readonly created: number; // seconds since 1970
   readonly model: string;
-  /** Engine, model and adapter that answered. */
+  /** Identity of the engine, model and adapter that answered. */
   readonly systemFingerprint: string;
-  /** The seed that was drawn because the request had none. */
+  /** The seed drawn for a request that gives none; null if the request gives one. */
   readonly drawnSeed: number | null;
   readonly role: 'assistant';
-  /** Text of the last message that the content begins with; empty without `echo`. */
+  /** Text of the last message, put before the content; empty without `echo`. */
   readonly echo: string;
-  /** The request had `functions`: the call is given in the older form. */
+  /** True if the request had `functions`: the call is then given in the older form. */
   readonly usesFunctions: boolean;
-  /** The request named the one tool to call: then the call is the answer, and its end an ordinary stop. */
+  /** True if the request named the one tool to call. The call is then the answer, and it ends with the reason `stop`. */
   readonly namesTool: boolean;
-  readonly promptIds: Int32Array; // of its text
-  /** Leading tokens that stay when the context is full; null: none is dropped. */
-  readonly keptTokens: number | null;
-  /** With those of media. */
+  readonly promptIds: Int32Array; // text tokens of the prompt, without media
+  /** Number of prompt tokens, media included. */
   readonly promptTokens: number;
-  /** Null: the prompt has no media. */
+  /** Number of media tokens; null if the prompt has no media. */
   readonly mediaTokens: number | null;
   readonly returnTokenIds: boolean;
   readonly wantsLogprobs: boolean;
-  /** What the answer is not held to. */
+  /** True to report the timings at the end, and in every chunk. */
+  readonly returnTimings: boolean;
+  readonly timesChunks: boolean;
+  /** Parts of the constraint that are not enforced. */
   readonly warnings: readonly string[];
 };
 
-/** The field of warnings, if there are any. */
+/** Returns the field `warnings`, or no field if there are none. */
 export function warningsOf({ warnings }: AnswerHeader): { warnings?: string[] } {
   return warnings.length === 0 ? {} : { warnings: [...warnings] };
 }
 
-export function toResponse(
-  header: AnswerHeader,
-  completion: Completion,
-  kvTransferParams: JsonObject | null = null,
-): ChatCompletion {
+export function toResponse(header: AnswerHeader, completion: Completion): ChatCompletion {
+  const { prompt_logprobs = null, kv_transfer_params = null } = completion.fields();
   return {
     id: header.id,
     object: 'chat.completion',
     created: header.created,
     model: header.model,
-    choices: completion.choices.map((choice) => toChoice(header, choice)),
+    choices: completion.choices.map((choice) => toChoice(header, completion, choice)),
     service_tier: null,
     system_fingerprint: header.systemFingerprint,
     seed: header.drawnSeed,
     usage: toUsage(header, completion),
-    prompt_logprobs: completion.promptLogprobs(),
+    prompt_logprobs,
     prompt_token_ids: header.returnTokenIds ? Array.from(header.promptIds) : null,
-    kv_transfer_params: kvTransferParams as ChatCompletion['kv_transfer_params'],
+    kv_transfer_params,
+    ...(header.returnTimings ? completion.timings() : {}),
     ...warningsOf(header),
   };
 }
 
-/** Tokens of the request, summed over its choices. The prompt counts once. */
+/** Returns the token counts of the request, summed over its choices. The prompt counts once. */
 export function toUsage(header: AnswerHeader, completion: Completion): Usage {
   const { promptTokens: prompt, mediaTokens } = header;
-  const { drafted, accepted } = completion.drafts;
   let completionTokens = 0;
   let reasoningTokens = 0;
   for (const { tokenIds, reasoningTokens: inReasoning } of completion.choices) {
@@ -88,40 +84,23 @@ export function toUsage(header: AnswerHeader, completion: Completion): Usage {
       ...(mediaTokens === null ? {} : { media_tokens: mediaTokens }),
     },
     completion_tokens_details: {
-      accepted_prediction_tokens: accepted,
-      rejected_prediction_tokens: drafted - accepted,
+      ...completion.usage,
       ...(completion.readsReasoning ? { reasoning_tokens: reasoningTokens } : {}),
     },
   };
 }
 
-/** What was dropped of it, where the request lets that happen. */
-export function droppedOf(
-  { keptTokens }: AnswerHeader,
-  { droppedTokens }: Choice,
-): Pick<ChatCompletionChoice, 'context_shift'> {
-  if (keptTokens === null) return {};
-  return { context_shift: { kept_tokens: keptTokens, dropped_tokens: droppedTokens } };
-}
-
-/** The experts of the prompt and of the choice, where the request asks for them. */
-export function expertsOf({ experts, tokenIds }: Choice): Pick<ChatCompletionChoice, 'routed_experts'> {
-  if (!experts) return {};
-  const { layers, used, ids } = experts.read(tokenIds.length);
-  return { routed_experts: toRoutedExperts(layers, used, ids) };
-}
-
-/** Why a choice ended, as the wire says it. */
+/** Returns the finish reason in the wire format. */
 export function finishReason(header: AnswerHeader, choice: Choice): FinishReason {
   const { hasBrokenCall, toolCalls } = choice.message;
   const { reason, stopReason } = choice.finish!;
-  if (hasBrokenCall) return stopReason === null ? 'length' : 'stop'; // never a call to carry out
+  if (hasBrokenCall) return stopReason === null ? 'length' : reason; // a broken call must not be executed
   if (reason === 'stop' && toolCalls.length > 0 && !header.namesTool)
     return header.usesFunctions ? 'function_call' : 'tool_calls';
   return reason;
 }
 
-/** The calls in the form of the request. Of functions there is one call at most. */
+/** Returns the calls in the form of the request. With `functions` there is at most one call. */
 function callsOf(
   { usesFunctions }: AnswerHeader,
   calls: ResponseToolCall[],
@@ -131,7 +110,7 @@ function callsOf(
   return { function_call: call?.type === 'function' ? call.function : null, tool_calls: [] };
 }
 
-function toChoice(header: AnswerHeader, choice: Choice): ChatCompletionChoice {
+function toChoice(header: AnswerHeader, completion: Completion, choice: Choice): ChatCompletionChoice {
   const { message } = choice;
   const content = header.echo + message.content;
   const reasoning = message.reasoning || null;
@@ -152,7 +131,6 @@ function toChoice(header: AnswerHeader, choice: Choice): ChatCompletionChoice {
     finish_reason: finishReason(header, choice),
     stop_reason: choice.finish!.stopReason,
     token_ids: header.returnTokenIds ? choice.tokenIds : null,
-    ...expertsOf(choice),
-    ...droppedOf(header, choice),
+    ...completion.reportOf(choice),
   };
 }

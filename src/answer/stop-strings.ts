@@ -3,9 +3,9 @@
  * It reports the first stop string and the length of the tail that may grow into one.
  */
 
-/** No stop string, or no further node. */
+/** Marks a missing stop string or node. */
 const NONE = -1;
-/** The root. It is no node's child, so this number marks an empty place in the table of children. */
+/** The root node. It is the child of no node, so its number also marks an empty entry in the table of children. */
 const ROOT = 0;
 
 /**
@@ -14,15 +14,15 @@ const ROOT = 0;
  */
 export class StopStrings {
   readonly strings: readonly string[];
-  /** Length of the longest one. */
+  /** Length of the longest stop string, in UTF-16 units. */
   readonly longest: number;
-  /** Length of a node's prefix in units. */
+  /** Length of a node's prefix, in UTF-16 units. */
   readonly depth: Int32Array; // (nodes)
-  /** The stop string that equals a node's prefix, or -1. */
+  /** Index of the stop string that equals a node's prefix, or -1. */
   readonly match: Int32Array; // (nodes)
-  /** The longest shorter end of a node that is a stop string, or -1. */
+  /** The longest proper suffix of a node that is a stop string, or -1. */
   readonly output: Int32Array; // (nodes)
-  readonly #fail: Int32Array; // (nodes) the longest shorter end of a node that is a node
+  readonly #fail: Int32Array; // (nodes) the longest proper suffix that is a node
   readonly #parent: Int32Array; // (nodes)
   readonly #unit: Uint16Array; // (nodes) from the parent to here
   readonly #children: Int32Array; // hash table of nodes by parent and unit; a power of two long, at least half empty
@@ -43,7 +43,7 @@ export class StopStrings {
     this.#link();
   }
 
-  /** The node after reading one more unit. */
+  /** Returns the node after reading one more unit. */
   step(from: number, unit: number): number {
     for (let node = from; ; node = this.#fail[node]!) {
       const next = this.#children[this.#place(node, unit)]!;
@@ -65,7 +65,7 @@ export class StopStrings {
       }
       node = this.#children[place]!;
     }
-    if (this.match[node] === NONE) this.match[node] = index; // of equal strings the first in the list counts
+    if (this.match[node] === NONE) this.match[node] = index; // of equal strings, the first in the list is reported
   }
 
   #link(): void {
@@ -77,7 +77,7 @@ export class StopStrings {
     }
   }
 
-  /** All nodes, the shortest first. */
+  /** Returns all nodes, sorted by depth. */
   #byDepth(): Int32Array {
     const starts = new Int32Array(this.longest + 2);
     for (let node = 0; node < this.#count; node++) starts[this.depth[node]! + 1]! += 1;
@@ -87,7 +87,7 @@ export class StopStrings {
     return order;
   }
 
-  /** The place in the table of a node's child, or the empty place for it. */
+  /** Returns the index of a node's child in the table, or of the empty entry for it. */
   #place(node: number, unit: number): number {
     const mask = this.#children.length - 1;
     const hash = Math.imul(Math.imul(node, 0x9e3779b1) ^ unit, 0x85ebca6b);
@@ -111,14 +111,14 @@ export class StopScanner {
     this.#stops = stops;
   }
 
-  /** Units at the end of the text so far that may grow into a stop string. */
+  /** Number of units at the end of the text so far that may grow into a stop string. */
   get pending(): number {
     return this.#stops.depth[this.#node]!;
   }
 
   /**
-   * Reads further text. Of the stop strings that end in it, returns the one that begins first, and of those the first
-   * in the list; null when there is none.
+   * Reads further text. Returns the stop string ending in it that begins first, and of several the first in the list. Returns null if there
+   * is none.
    */
   push(text: string): StopMatch | null {
     const { depth, match, output } = this.#stops;

@@ -1,22 +1,22 @@
 /** A token -> the end of a text that may grow into a stop string. Each text has its own immutable value, so texts can branch. */
 
-import { decodeWhole, NO_BYTES, type Tokenizer, textBytes } from '../tokenizer/index.ts';
+import { decodeWhole, NO_BYTES, type Tokenizer, textBytes } from '../engine/tokenizer/index.ts';
 import { StopScanner } from './stop-strings.ts';
 import type { StopRules } from './text-out.ts';
 
-/** What the next token is read after. */
+/** State of a text before its next token. */
 export type StopTail = {
   readonly text: string;
-  /** Bytes of a character that is not complete. */
+  /** Bytes of an incomplete character at the end. */
   readonly bytes: Uint8Array;
-  /** The last token; -1: none. */
+  /** The last token, or -1 before the first. */
   readonly token: number;
 };
 
-/** Before the first token. */
+/** State before the first token. */
 export const EMPTY_TAIL: StopTail = { text: '', bytes: NO_BYTES, token: -1 };
 
-/** Reads one more token. Null: a stop string is complete. Never asked without stop strings. */
+/** Reads one more token. Returns null if a stop string is complete. Requires `rules.stops`. */
 export function extendTail(
   tail: StopTail,
   token: number,

@@ -6,65 +6,33 @@ import type {
   ChunkChoice,
   ChunkDelta,
   PromptLogprobs,
-  TextCompletionChunk,
   ToolCallDelta,
-  TranscriptionEvent,
   Usage,
 } from '../protocol/index.ts';
 import type { Choice } from './choice.ts';
 import type { Completion } from './completion.ts';
-import { type AnswerHeader, droppedOf, expertsOf, finishReason, toUsage, warningsOf } from './response.ts';
+import { type AnswerHeader, finishReason, toUsage, warningsOf } from './response.ts';
 
-/** What a stream reports of its usage. */
+/** Options for the usage in a stream. */
 export type UsageReport = {
-  /** One last chunk with the sums. */
+  /** True to send a last chunk with the sums. */
   readonly atEnd: boolean;
-  /** Every chunk has the numbers of its choice. */
+  /** True to send the counts of the choice in every chunk. */
   readonly inEveryChunk: boolean;
 };
 
-/** The parts of one answer. It can be read once; leaving the loop aborts the request. */
-export class AnswerStream<Part> implements AsyncIterable<Part> {
-  readonly #chunks: AsyncIterator<Part>;
-  readonly #stop: () => void;
-  /** @internal Parts that say nothing new, for a reader who would take silence for a failure. */
-  readonly idleParts: () => readonly Part[];
-
-  constructor(chunks: AsyncIterator<Part>, stop: () => void, idleParts: () => readonly Part[] = () => []) {
-    this.#chunks = chunks;
-    this.#stop = stop;
-    this.idleParts = idleParts;
-  }
-
-  /** The parts, in the order of the wire. */
-  [Symbol.asyncIterator](): AsyncIterator<Part> {
-    return this.#chunks;
-  }
-
-  /** Ends the request now. A reader gets an error with code `ABORTED`. */
-  abort(): void {
-    this.#stop();
-  }
-}
-
-/** The chunks of one chat completion. */
-export class ChatCompletionStream extends AnswerStream<ChatCompletionChunk> {}
-
-/** The chunks of one text completion. */
-export class TextCompletionStream extends AnswerStream<TextCompletionChunk> {}
-
-/** The events of one transcript. */
-export class TranscriptionStream extends AnswerStream<TranscriptionEvent> {}
-
-/** A chunk that may have the log-probabilities of the prompt: those of text completions do, the first one of the first choice. */
+/** A chunk that may carry the log-probabilities of the prompt: the first chunk of the first choice of a text completion does. */
 export type ScoredChunk = ChatCompletionChunk & {
   readonly prompt_logprobs?: readonly (PromptLogprobs | null)[];
 };
 
-/** Milliseconds that the first chunk waits to tell what the prefix cache saved. It comes before the prompt is read, which may take minutes. */
+/**
+ * Maximum time in milliseconds that the first chunk waits for the number of cached tokens. It is sent before the prompt is computed, which
+ * may take minutes.
+ */
 const OPENING_MS = 500;
 
-/** The chunks of a completion. Leaving them stops it. */
+/** Returns the chunks of a completion. Leaving the iterator stops the completion. */
 export function toChunks(
   header: AnswerHeader,
   completion: Completion,
@@ -73,11 +41,11 @@ export function toChunks(
   let hasBegun = false;
   let hasEnded = false;
   let areScoresTaken = false;
-  /** The prompt is scored when the first choice has a token. */
+  /** Returns the prompt's log-probabilities with the first token of the first choice, which is when they are known; else no field. */
   const takeScores = (choice: Choice): Pick<ScoredChunk, 'prompt_logprobs'> => {
     if (areScoresTaken || choice.index !== 0) return {};
     areScoresTaken = true;
-    const prompt_logprobs = completion.promptLogprobs();
+    const { prompt_logprobs } = completion.fields();
     return prompt_logprobs ? { prompt_logprobs } : {};
   };
   return bufferedIterator({
@@ -91,15 +59,25 @@ export function toChunks(
       if (changed === null) {
         if (hasEnded || !usage.atEnd) return null;
         hasEnded = true;
-        return [toChunk(header, [], { usage: toUsage(header, completion) })];
+        const { returnTimings } = header;
+        return [
+          toChunk(header, [], {
+            usage: toUsage(header, completion),
+            ...(returnTimings ? completion.timings() : {}),
+          }),
+        ];
       }
-      const chunks: ChatCompletionChunk[] = [];
+      const progress = completion.takeProgress();
+      const chunks = progress ? [toChunk(header, [], { prompt_progress: progress })] : [];
+      const timings = timed(header, completion);
       for (const choice of changed) {
-        const counts = counted(header, usage, choice.tokenIds.length);
+        const counts = { ...counted(header, usage, choice.tokenIds.length), ...timings };
         const scores = takeScores(choice);
-        for (const [i, delta] of deltaChoices(header, choice).entries())
+        for (const [i, delta] of deltaChoices(header, completion, choice).entries())
           chunks.push(toChunk(header, [delta], i === 0 ? { ...counts, ...scores } : counts));
       }
+      if (completion.isEnded && !usage.atEnd && header.returnTimings && chunks.length > 0)
+        Object.assign(chunks.at(-1)!, completion.timings());
       return chunks;
     },
     leave: () => completion.stop(new OnpolicyError('ABORTED', 'the stream was left')),
@@ -114,7 +92,7 @@ function toChunk(
   return { id, object: 'chat.completion.chunk', created, model, choices, ...more };
 }
 
-/** Of every choice its role, then what `echo` puts before its text. */
+/** Returns a chunk with the role of each choice, then one with the text of `echo`. */
 function openingChunks(
   header: AnswerHeader,
   { choices, cachedTokens }: Completion,
@@ -146,16 +124,20 @@ function counted(
   return { usage: { prompt_tokens, total_tokens: prompt_tokens + completion_tokens, completion_tokens } };
 }
 
+/** Returns the timings so far if every chunk has them. */
+function timed(header: AnswerHeader, completion: Completion): Pick<ChatCompletionChunk, 'timings'> {
+  return header.timesChunks ? { timings: completion.timings().timings } : {};
+}
+
 function openingChoice(index: number, delta: ChunkDelta): ChunkChoice {
   return { index, delta: { ...delta, reasoning_content: null }, logprobs: null, finish_reason: null };
 }
 
 /**
- * What is new of a choice; nothing when all there is of its text is still being read.
- * An end after new parts of calls has a delta of its own, as at OpenAI: their client sees a call end at the end
- * only if an earlier chunk began it.
+ * Returns the new parts of a choice; empty while all of its new text is still being parsed. If an end comes with new parts of calls, the
+ * end is a separate delta, as at OpenAI: their client notices the end of a call only if an earlier chunk began it.
  */
-function deltaChoices(header: AnswerHeader, choice: Choice): ChunkChoice[] {
+function deltaChoices(header: AnswerHeader, completion: Completion, choice: Choice): ChunkChoice[] {
   const { message, tokenIds, logprobs, finish } = choice.takeDelta();
   const { content, reasoning, toolCalls } = message;
   const isEmpty = content === '' && reasoning === '' && toolCalls.length === 0;
@@ -177,8 +159,7 @@ function deltaChoices(header: AnswerHeader, choice: Choice): ChunkChoice[] {
   const end = {
     finish_reason: finishReason(header, choice),
     stop_reason: finish.stopReason,
-    ...expertsOf(choice),
-    ...droppedOf(header, choice),
+    ...completion.reportOf(choice),
   };
   if (toolCalls.length === 0) return [{ ...delta, ...end }];
   const nothing = {
@@ -189,13 +170,13 @@ function deltaChoices(header: AnswerHeader, choice: Choice): ChunkChoice[] {
   return [delta, { ...delta, ...nothing, ...end }];
 }
 
-/** New parts of calls in the form of the request. */
+/** Returns new parts of calls in the form of the request. */
 function callDeltas(
   { usesFunctions }: AnswerHeader,
   calls: ToolCallDelta[],
 ): Pick<ChunkDelta, 'tool_calls' | 'function_call'> {
   if (calls.length === 0) return {};
   if (!usesFunctions) return { tool_calls: calls };
-  const { name, arguments: text = '' } = calls[0]!.function ?? {}; // one call, whose new parts are one delta
+  const { name, arguments: text = '' } = calls[0]!.function ?? {}; // there is one call, and its new parts are one delta
   return { function_call: { ...(name === undefined ? {} : { name }), arguments: text } };
 }

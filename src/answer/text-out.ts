@@ -1,37 +1,40 @@
 /** Sampled ids of one choice -> text deltas, stop strings, and the reason why it ended. */
 
-import { Detokenizer, type SpecialTokens, type Tokenizer } from '../tokenizer/index.ts';
+import { Detokenizer, type SpecialTokens, type Tokenizer } from '../engine/tokenizer/index.ts';
 import { StopScanner, type StopStrings } from './stop-strings.ts';
 
-/** How a choice ends. */
+/** The reason why a choice ended. */
 export type Finish = {
   readonly reason: 'stop' | 'length';
   /** The stop string, the stop token's id, or null for the end-of-sequence token and for `length`. */
   readonly stopReason: string | number | null;
 };
 
-/** When a choice ends and what of it becomes text. */
+/** Rules for when a choice ends and which tokens become text. */
 export type StopRules = SpecialTokens & {
   readonly stops: StopStrings | null;
   readonly stopIds: ReadonlySet<number>;
-  /** Ids that end a generation by themselves; all but the primary one give their id as the reason. */
+  /** Ids that end a generation unless `ignoreEos` is set. All but `eosId` are reported as the stop reason. */
   readonly endIds: ReadonlySet<number>;
   readonly eosId: number;
   readonly ignoreEos: boolean;
   readonly minTokens: number;
   readonly maxTokens: number;
   readonly includeStop: boolean;
+  /** Texts of end tokens that say how the last message ends, for formats whose answers are messages. They are parsed, but never shown. */
+  readonly messageEnds?: ReadonlyMap<number, string>;
 };
 
-/** One choice's way from ids to text. Where no stop string is looked for, text is made only when it is taken. */
+/** Converts the ids of one choice to text. Without stop strings, text is decoded only when it is taken. */
 export class TextOut {
   readonly #rules: StopRules;
   readonly #detokenizer: Detokenizer;
   readonly #scanner: StopScanner | null;
-  #unread: number[] = []; // ids whose text was not needed yet; only without stop strings
-  #isTailUnread = false; // the same for what is left at the end
-  #held = ''; // its end may grow into a stop string
-  #pieces: string[] = []; // released since the last take, a piece a token
+  #unread: number[] = []; // ids that are not decoded yet; used only without stop strings
+  #isTailUnread = false; // true if the detokenizer's rest is not decoded yet
+  #messageEnd = ''; // text to parse behind all others
+  #held = ''; // text whose end may grow into a stop string
+  #pieces: string[] = []; // text released since the last take, one piece per token
   #released = 0; // units of text
   #count = 0;
 
@@ -41,7 +44,7 @@ export class TextOut {
     this.#scanner = rules.stops ? new StopScanner(rules.stops) : null;
   }
 
-  /** Tokens read so far. */
+  /** Number of tokens read so far. */
   get count(): number {
     return this.#count;
   }
@@ -55,11 +58,11 @@ export class TextOut {
       const stopped = this.#scanner ? this.#scan(this.#scanner, this.#detokenizer.push(id)) : null;
       if (stopped) return stopped;
       if (!this.#scanner) this.#unread.push(id);
-    }
+    } else this.#messageEnd = this.#rules.messageEnds?.get(id) ?? '';
     return finish && this.end(finish);
   }
 
-  /** Ends the choice: releases what was held back, unless a stop string shows up in it. */
+  /** Ends the choice: releases the held text, unless it contains a stop string. */
   end(finish: Finish): Finish {
     this.#isTailUnread = this.#scanner === null;
     const stopped = this.#scanner ? this.#scan(this.#scanner, this.#detokenizer.finish()) : null;
@@ -68,12 +71,15 @@ export class TextOut {
     return finish;
   }
 
-  /** Whether the bytes so far are whole characters. Call it after {@link takePieces}. */
+  /** True if the bytes so far are whole characters. Call it after {@link takePieces}. */
   get isWhole(): boolean {
     return this.#detokenizer.isWhole;
   }
 
-  /** The text released since the last call: a piece for each token that can have text, and what is left at the end. */
+  /**
+   * Returns the text released since the last call: one piece for each token that can have text, the rest at the end, and the text of the
+   * end token.
+   */
   takePieces(): string[] {
     const pieces = this.#pieces;
     this.#pieces = [];
@@ -81,6 +87,8 @@ export class TextOut {
     if (this.#unread.length > 0) this.#unread = [];
     if (this.#isTailUnread) pieces.push(this.#detokenizer.finish());
     this.#isTailUnread = false;
+    if (this.#messageEnd !== '') pieces.push(this.#messageEnd);
+    this.#messageEnd = '';
     return pieces;
   }
 
@@ -109,7 +117,7 @@ export class TextOut {
 
   #release(length: number): void {
     if (length <= 0) return;
-    // A surrogate pair is never split between two deltas.
+    // Never splits a surrogate pair between two deltas.
     const last = this.#held.charCodeAt(length - 1);
     const end = length < this.#held.length && last >= 0xd800 && last <= 0xdbff ? length - 1 : length;
     const text = this.#held.slice(0, end);

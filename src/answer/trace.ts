@@ -1,6 +1,6 @@
 /**
- * A request and its answer -> a span of OpenTelemetry, where the program has its package. Names are those of the GenAI semantic
- * conventions, https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-spans/. Texts are never part of it.
+ * A request and its answer -> an OpenTelemetry span, if `@opentelemetry/api` is installed. Names are those of the GenAI semantic
+ * conventions, https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-spans/. The span never contains texts.
  */
 import type { OnpolicyError } from '../errors.ts';
 import type { Usage, ValidChatRequest } from '../protocol/index.ts';
@@ -9,7 +9,7 @@ import { type AnswerHeader, finishReason, toUsage } from './response.ts';
 
 type Attributes = Record<string, string | number | string[]>;
 
-/** What is used of `@opentelemetry/api`. */
+/** The parts of `@opentelemetry/api` that are used. */
 type Span = {
   isRecording(): boolean;
   setAttributes(attributes: Attributes): unknown;
@@ -41,7 +41,7 @@ export class RequestTrace implements Disposable {
     this.#span = span;
   }
 
-  /** A prompt of the request is being answered. */
+  /** Adds an answer to one prompt of the request. */
   answered(header: AnswerHeader, completion: Completion): void {
     this.#answers.push([header, completion]);
   }
@@ -84,7 +84,7 @@ function reasonsOf([header, { choices }]: readonly [AnswerHeader, Completion]): 
   });
 }
 
-/** Begins the span of a request; null without OpenTelemetry. */
+/** Starts the span of a request. Returns null without OpenTelemetry. */
 export async function beginTrace(
   operation: 'chat' | 'text_completion',
   request: ValidChatRequest,

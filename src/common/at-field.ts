@@ -1,7 +1,7 @@
 /** Work for a field of a caller -> its result, or an error that names the field. */
 import { errorAt, fromNative } from '../errors.ts';
 
-/** Errors that name no field yet name this one. */
+/** Runs `work`. Errors without a field get this one. */
 export async function atField<T>(field: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

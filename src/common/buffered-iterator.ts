@@ -1,10 +1,12 @@
-/** Items that arrive several at a time -> an iterator over them: one promise per item, where a chain of generators makes many. */
+/** Items that arrive several at a time -> an iterator over them, with one promise per item; a chain of generators would create many. */
 
-/** Where items come from. */
+/** Source of the items. */
 export type ItemSource<T> = {
-  /** The next items, maybe none; null after the last. One call at a time. What it rejects with ends the iteration. */
+  /**
+   * Returns the next items, possibly an empty list, or null after the last. It is called once at a time. A rejection ends the iteration.
+   */
   readonly next: () => Promise<readonly T[] | null>;
-  /** The reader has left before the end. */
+  /** Called when the reader leaves before the end. */
   readonly leave: () => void;
 };
 
@@ -13,7 +15,7 @@ export function bufferedIterator<T>({ next, leave }: ItemSource<T>): AsyncIterab
   let items: readonly T[] = [];
   let at = 0;
   let isOver = false;
-  let running = 0; // calls that are not answered
+  let running = 0; // calls without an answer
   let last: Promise<unknown> = Promise.resolve(); // of them
   const finish = (): void => {
     isOver = true;

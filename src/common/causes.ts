@@ -1,6 +1,6 @@
-/** A failure of the network -> what it comes from, and whether anything was sent. */
+/** A network error -> its causes, and if anything was sent. */
 
-/** Codes of failures before the first byte was sent. */
+/** Codes of errors that occur before the first byte is sent. */
 const NOT_SENT: readonly string[] = [
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -10,7 +10,7 @@ const NOT_SENT: readonly string[] = [
   'UND_ERR_CONNECT_TIMEOUT',
 ];
 
-/** The errors that an error comes from, at most five or so. */
+/** Returns the chain of causes of an error, at most about five. */
 export function causes(error: unknown): unknown[] {
   const found: unknown[] = [];
   for (let cause = (error as Error | null)?.cause; cause && found.length < 5; cause = (cause as Error).cause)
@@ -18,12 +18,12 @@ export function causes(error: unknown): unknown[] {
   return found;
 }
 
-/** The codes of an error and of those that it comes from. */
+/** Returns the codes of an error and of its causes. */
 export function causeCodes(error: unknown): string[] {
   return [error, ...causes(error)].map((cause) => String((cause as { code?: unknown } | null)?.code));
 }
 
-/** Whether a call failed before the other side can have received it. */
+/** Returns true if a call failed before the other side can have received it. */
 export function neverSent(error: unknown): boolean {
   const codes = causeCodes(error);
   return NOT_SENT.some((code) => codes.includes(code));

@@ -1,6 +1,6 @@
 /** A text -> its JSON value; and whether that is an object. */
 
-/** The value of a JSON text; `otherwise`, which is undefined by default, for any other text. */
+/** Parses a JSON text. Returns `otherwise`, by default undefined, for any other text. */
 export function parseJson(text: string, otherwise?: unknown): unknown {
   try {
     return JSON.parse(text);
@@ -9,7 +9,7 @@ export function parseJson(text: string, otherwise?: unknown): unknown {
   }
 }
 
-/** Whether a value has fields: neither null nor a list. */
+/** Returns true if a value is an object, neither null nor an array. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

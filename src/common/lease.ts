@@ -1,6 +1,6 @@
-/** What is in use -> a lease that ends the use when it is disposed of. Disposing of a lease twice is fine. */
+/** A resource in use -> a lease that ends the use when it is disposed of. A lease may be disposed of twice. */
 
-/** A lease; `end` is called once. */
+/** Returns a lease that calls `end` once. */
 export function lease(end: () => void): Disposable {
   const leases = new LeaseScope();
   leases.add({ [Symbol.dispose]: end });
@@ -11,13 +11,13 @@ export function lease(end: () => void): Disposable {
 export class LeaseScope implements Disposable {
   #leases: Disposable[] = [];
 
-  /** Adds a lease, if there is one, and returns it. */
+  /** Adds a lease unless it is null, and returns it. */
   add<Lease extends Disposable | null>(added: Lease): Lease {
     if (added) this.#leases.push(added);
     return added;
   }
 
-  /** Makes the value the owner of all leases: the end of the scope does not end them any more. */
+  /** Makes the value the owner of all leases. The end of the scope then no longer ends them. */
   handOver<Value extends object>(value: Value): Value & Disposable {
     const owned = new LeaseScope();
     owned.#leases = this.#leases;
@@ -25,7 +25,7 @@ export class LeaseScope implements Disposable {
     return Object.assign(value, { [Symbol.dispose]: () => owned[Symbol.dispose]() });
   }
 
-  /** As many scopes as asked for, which own all leases together: they end with the last of those. */
+  /** Returns `count` scopes that own all leases together: the leases end with the last scope. */
   share(count: number): LeaseScope[] {
     const owned = this.handOver({});
     let left = count;

@@ -1,7 +1,7 @@
 /** A signal and a time limit -> one signal, which fires with the reason of whichever comes first. */
 import { OnpolicyError } from '../errors.ts';
 
-/** Ends with its lease. `ms`: null for no limit. */
+/** A signal whose timer is cleared when it is disposed of. */
 export type LimitedSignal = Disposable & { readonly signal: AbortSignal | undefined };
 
 /** The reason of the time limit is an error with the code `TIMEOUT`. */

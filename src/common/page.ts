@@ -1,6 +1,6 @@
-/** Keys of a list, and where a page begins -> the page, reading only its items. */
+/** Keys of a list and a cursor -> a page, of which only the items are read. */
 
-/** `keys` are in ascending order; `after`: the key before the page; `read` returns null for an item to skip. */
+/** Reads a page. `keys` are in ascending order; `after` is the key before the page; `read` returns null for an item to skip. */
 export async function pageOf<Key extends number | string, Item extends { readonly id: string }>(
   keys: readonly Key[],
   { after, limit, order }: { after: Key | null; limit: number; order: 'asc' | 'desc' },
@@ -24,7 +24,7 @@ export async function pageOf<Key extends number | string, Item extends { readonl
   };
 }
 
-/** All items of a list that is given in pages. */
+/** Yields all items of a list that is read in pages. */
 export async function* allOf<Item>(
   read: (after: string | null) => Promise<{
     readonly data: readonly Item[];

@@ -1,5 +1,6 @@
 /** Calls of methods <-> messages between two processes or threads, each of which may call the other. */
 import { abortedBy, type ErrorCode, type ErrorDetail, fromNative, OnpolicyError } from '../errors.ts';
+import { onAbort } from './abort.ts';
 import { bufferedIterator } from './buffered-iterator.ts';
 
 /** An error as plain data. */
@@ -11,7 +12,7 @@ type PlainError = {
   readonly retryAfterMs: number | undefined;
 };
 
-/** What goes from one process to the other. `id`: of the call. */
+/** A message between the processes. `id` identifies the call. */
 export type Message =
   | { readonly type: 'call'; readonly id: number; readonly method: string; readonly args: readonly unknown[] }
   | { readonly type: 'tell'; readonly method: string; readonly args: readonly unknown[] }
@@ -23,20 +24,20 @@ export type Message =
   | { readonly type: 'end'; readonly id: number }
   | { readonly type: 'failed'; readonly id: number; readonly error: PlainError };
 
-/** What a peer needs of its process. */
+/** Functions of the process that a peer uses. */
 export type PeerContext = {
-  /** Sends messages in their order. Throws for what cannot be cloned. */
+  /** Sends messages in order. Throws if one cannot be cloned. */
   readonly send: (messages: readonly Message[]) => void;
   /** Answers a call of the other side. An async iterable is sent part by part. */
   readonly serve: (method: string, args: unknown[], signal: AbortSignal) => unknown;
-  /** Whether somebody waits for the other side: then the process must not end by itself. */
+  /** Called with true while calls wait for the other side, so that the process must not end by itself. */
   readonly onWaiting?: (isWaiting: boolean) => void;
 };
 
-/** The answer of a call that is a stream. */
+/** The answer of a call that returns a stream. */
 export class RemoteStream {
   readonly parts: AsyncIterator<unknown>;
-  /** Ends it: a reader gets an error with the code `ABORTED`. */
+  /** Ends the stream. A reader gets an error with the code `ABORTED`. */
   readonly stop: () => void;
 
   constructor(parts: AsyncIterator<unknown>, stop: () => void) {
@@ -47,16 +48,16 @@ export class RemoteStream {
 
 /** A call to the other side. */
 type Call = {
-  /** What runs, for the error of a process that ends. */
+  /** Name of the call, for the error if the process ends. */
   readonly what: string;
   readonly settle: (message: Message) => void;
   readonly fail: (error: OnpolicyError) => void;
 };
 
-/** A call of the other side. */
+/** A call that the other side made. */
 type Served = { readonly controller: AbortController; untaken: number; wake: () => void };
 
-/** Parts of a stream that may be under way or unread. Then the other side waits for its reader. */
+/** Highest number of stream parts that are sent but not read. Then the sender waits for the reader. */
 const WINDOW = 256;
 
 /** One side of the connection. */
@@ -73,17 +74,17 @@ export class Peer {
     this.#context = context;
   }
 
-  /** Whether it answers no call now. */
+  /** True if it is answering no call. */
   get isIdle(): boolean {
     return this.#served.size === 0;
   }
 
-  /** Whether the other side is gone. */
+  /** True if the other side has ended. */
   get hasEnded(): boolean {
     return this.#ended !== null;
   }
 
-  /** What the other side answers: a value or a {@link RemoteStream}. Rejects with its error. */
+  /** Calls the other side. Returns its answer: a value or a {@link RemoteStream}. Rejects with its error. */
   call(
     method: string,
     args: readonly unknown[],
@@ -96,12 +97,12 @@ export class Peer {
       this.#context.send([{ type: 'call', id, method, args }]);
       const abort = (): void => this.#context.send([{ type: 'abort', id }]);
       const settled = (): void => {
-        signal?.removeEventListener('abort', abort);
+        aborting[Symbol.dispose]();
         this.#calls.delete(id);
         this.#wait(-1);
       };
       this.#wait(1);
-      signal?.addEventListener('abort', abort);
+      const aborting = onAbort(signal, abort);
       this.#calls.set(id, {
         what,
         settle: (message) => {
@@ -118,12 +119,12 @@ export class Peer {
     });
   }
 
-  /** Tells the other side something that needs no answer. */
+  /** Sends a message without an answer. */
   tell(method: string, args: readonly unknown[]): void {
     this.#context.send([{ type: 'tell', method, args }]);
   }
 
-  /** Takes messages of the other side. */
+  /** Handles messages of the other side. */
   receive(messages: readonly Message[]): void {
     for (const message of messages) {
       if (message.type === 'call') void this.#serve(message);
@@ -140,7 +141,7 @@ export class Peer {
     }
   }
 
-  /** The other side is gone: every call fails, also those that come. */
+  /** Ends the connection after the other side has ended: all calls fail, including later ones. */
   end(toError: (what: string) => OnpolicyError): void {
     this.#ended = toError;
     for (const { what, fail } of [...this.#calls.values()]) fail(toError(what));
@@ -177,15 +178,16 @@ export class Peer {
 
   #readStream(id: number, what: string, signal: AbortSignal | undefined): RemoteStream {
     let ready: unknown[] = [];
-    let taken = 0; // of which the other side does not know
+    let taken = 0; // parts consumed but not yet acknowledged to the sender
     let isOver = false;
     let failure: OnpolicyError | null = null;
     let wake: () => void = () => {};
+    let stopping: Disposable | null = null;
     const finish = (error: OnpolicyError | null): void => {
       isOver = true;
       failure = error;
       this.#calls.delete(id);
-      signal?.removeEventListener('abort', stop);
+      stopping?.[Symbol.dispose]();
       wake();
     };
     const leave = (): void => {
@@ -208,8 +210,7 @@ export class Peer {
       },
       fail: finish,
     });
-    if (signal?.aborted) stop();
-    else signal?.addEventListener('abort', stop);
+    stopping = onAbort(signal, stop);
     const next = async (): Promise<readonly unknown[] | null> => {
       if (ready.length === 0 && !isOver) {
         this.#wait(1);
@@ -232,7 +233,7 @@ export class Peer {
     return new RemoteStream(bufferedIterator({ next, leave }), stop);
   }
 
-  /** Messages of one turn of the event loop are sent together. */
+  /** Queues a message. Messages of one turn of the event loop are sent together. */
   #post(message: Message): void {
     if (this.#outgoing.push(message) > 1) return;
     setImmediate(() => {

@@ -1,9 +1,9 @@
-/** A process -> who it is, for others that share a folder with it, and whether it has ended. */
+/** A process -> its identity for others that share a folder with it, and if it has ended. */
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import os from 'node:os';
 
-/** Who a process is. Several containers may each have a process of one number. */
+/** Identity of a process. Process ids alone may repeat across containers. */
 export type ProcessIdentity = {
   readonly pid: number;
   readonly host: string;
@@ -11,28 +11,30 @@ export type ProcessIdentity = {
   readonly namespace: string | null;
 };
 
-/** This process. */
+/** Returns the identity of this process. */
 export function thisProcess(): ProcessIdentity {
   return { pid: process.pid, host: os.hostname(), namespace: processNamespace() };
 }
 
-/** Whether a process has certainly ended. */
+/** Returns true if a process has certainly ended. */
 export function isDead({ pid, host, namespace }: ProcessIdentity): boolean {
   return host === os.hostname() && namespace === processNamespace() && !isThere(pid);
 }
 
-/** This process, as a word in a file's name. */
+/** Returns this process's identity as a word for file names. */
 export function processWord(): string {
   return `${process.pid}-${placeWord()}`;
 }
 
-/** Whether the process of such a word runs; null: it is one of another machine or container, or the word is none. */
+/**
+ * Returns true if the process of such a word runs. Returns null if it belongs to another machine or container, or if the word is invalid.
+ */
 export function runsHere(word: string): boolean | null {
   const [pid, place] = word.split('-');
   return place === placeWord() ? isThere(Number(pid)) : null;
 }
 
-/** Machine and namespace. */
+/** Returns a hash of machine and namespace. */
 function placeWord(): string {
   const place = JSON.stringify([os.hostname(), processNamespace()]);
   return createHash('sha256').update(place).digest('hex').slice(0, 12);
@@ -47,10 +49,13 @@ function isThere(pid: number): boolean {
   }
 }
 
-/** Whether a process has ended and its parent has not asked how, as in a container without an init: it answers signals, too. */
+/**
+ * Returns true if a process has ended but its parent has not collected its status, as in a container without an init. Signals still reach
+ * it.
+ */
 function isZombie(pid: number): boolean {
   try {
-    return /\) [ZX] /.test(fs.readFileSync(`/proc/${pid}/stat`, 'utf8')); // its name, in parentheses, may hold anything
+    return /\) [ZX] /.test(fs.readFileSync(`/proc/${pid}/stat`, 'utf8')); // its name is in parentheses and may contain any character
   } catch {
     return false; // not every system has it
   }

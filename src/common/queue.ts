@@ -1,6 +1,6 @@
 /** Async functions -> their results. Functions of one name run one after the other, those of different names concurrently. */
 
-/** Runs functions in the order of their calls, per name. */
+/** Runs functions in the order of their calls, separately for each name. */
 export class Queue {
   readonly #last = new Map<string, Promise<unknown>>();
 

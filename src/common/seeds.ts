@@ -1,12 +1,12 @@
-/** A seed and a place -> a number that looks random and is the same in every run. */
+/** A seed and a position -> a number that looks random and is the same in every run. */
 import { hash } from 'node:crypto';
 
-/** An integer from 0 to 2^31 - 1. */
+/** Returns an integer from 0 to 2^31 - 1. */
 export function seedOf(seed: number | string, ...place: readonly (number | string)[]): number {
   return hash('sha256', JSON.stringify([seed, ...place]), 'buffer').readUInt32LE(0) >>> 1;
 }
 
-/** The numbers below `count` in a random order. */
+/** Returns the numbers below `count` in a random order. */
 export function shuffled(count: number, seed: number | string, epoch: number): number[] {
   const keys = Array.from({ length: count }, (_, index) => seedOf(seed, epoch, index));
   return keys.map((_, index) => index).sort((a, b) => keys[a]! - keys[b]! || a - b);

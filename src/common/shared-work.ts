@@ -1,4 +1,4 @@
-/** One piece of work that several callers wait for. It is stopped only when all of them have given up. */
+/** One task that several callers wait for -> its result. It is aborted only when all callers have given up. */
 import { failIfAborted } from '../errors.ts';
 import { untilAborted } from './abort.ts';
 
@@ -17,12 +17,12 @@ export class Shared<T> {
     this.result.then(done, () => {}); // wait() reports a failure to each caller
   }
 
-  /** Whether the work was stopped because all callers gave up. Later callers need new work. */
+  /** True if the work was aborted because all callers gave up. Later callers need new work. */
   get isStopped(): boolean {
     return this.#controller.signal.aborted && !this.#isDone;
   }
 
-  /** The result. Rejects with `ABORTED` when `signal` fires first. */
+  /** Returns the result. Rejects with `ABORTED` if `signal` fires first. */
   async wait(signal: AbortSignal | undefined): Promise<T> {
     failIfAborted(signal);
     this.#waiting += 1;

@@ -1,13 +1,13 @@
 /**
- * Beginnings of prompts -> which of them have a checkpoint: what cannot be cut of a cache, kept to come back to. The one place that
- * decides which are kept: the most recently used ones, as many as fit into their bytes.
+ * Beginnings of prompts -> their checkpoints, which keep the part of a cache that cannot be cut, to return to it. This is the only place
+ * that decides which are kept: the most recently used ones that fit into the limit of bytes.
  */
 import { PrefixCache } from './prefix-cache.ts';
 
-/** A checkpoint behind the first `length` tokens of a prompt. */
+/** A checkpoint after the first `length` tokens of a prompt. */
 export type StateCheckpoint = { readonly number: number; readonly length: number };
 
-/** Fewer tokens than this are computed again rather than kept. */
+/** Fewer tokens than this are computed again instead of kept. */
 export const MIN_CHECKPOINT_TOKENS = 32;
 
 type Kept = { readonly key: string; readonly tokens: Int32Array; readonly bytes: number };
@@ -20,7 +20,7 @@ export class StateCheckpoints {
   #next = 0;
   #bytes = 0;
 
-  /** `limit`: bytes of all of them at most. */
+  /** `limit` is the maximum number of bytes of all checkpoints. */
   constructor(limit: number) {
     this.#limit = limit;
   }
@@ -33,24 +33,24 @@ export class StateCheckpoints {
     return this.#kept.size;
   }
 
-  /** The number of the next one. */
+  /** Returns the number of the next checkpoint. */
   begin(): number {
     return this.#next++;
   }
 
-  /** The one behind the most of these tokens, or null. */
+  /** Returns the checkpoint after the most of these tokens, or null. */
   find(key: string, tokens: Int32Array): StateCheckpoint | null {
     const number = this.#tree.ends(key, tokens).at(-1);
     return number === undefined ? null : { number, length: this.#tree.lengthOf(number) };
   }
 
-  /** Records that it is used now. */
+  /** Marks a checkpoint as the most recently used one. */
   touch(number: number): void {
     const kept = this.#kept.get(number);
     if (kept && this.#kept.delete(number)) this.#kept.set(number, kept);
   }
 
-  /** Keeps one after all of these tokens. Returns the numbers of those that are dropped: its own, if it does not fit alone. */
+  /** Keeps a checkpoint after all of these tokens. Returns the numbers of dropped ones, which include its own if it is too large. */
   add(number: number, key: string, tokens: Int32Array, bytes: number): number[] {
     if (bytes > this.#limit) return [number];
     const dropped: number[] = [];
@@ -65,7 +65,7 @@ export class StateCheckpoints {
     return dropped;
   }
 
-  /** Drops those whose tokens nothing holds any more, and returns their numbers. */
+  /** Drops the checkpoints whose tokens no slot holds any more, and returns their numbers. */
   dropUnless(isHeld: (key: string, tokens: Int32Array) => boolean): number[] {
     const dropped = [...this.#kept].filter(([, { key, tokens }]) => !isHeld(key, tokens));
     for (const [number] of dropped) this.#drop(number);

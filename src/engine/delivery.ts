@@ -1,21 +1,21 @@
 /** The rows of a step -> calls of the listeners of its sequences. A sequence that has ended leaves the scheduler. */
-import type { StepResult } from '../backends/index.ts';
+
 import { errorAt, OnpolicyError } from '../errors.ts';
-import { ROW_STATUS, type SampledRows } from '../native/index.ts';
-import type { LogitsHook } from '../sampling/index.ts';
+import type { StepResult } from './backend/index.ts';
+import { ROW_STATUS, type SampledRows } from './native/index.ts';
 import type { Plan } from './plan.ts';
 import type { Scheduler } from './scheduler.ts';
-import type { Sequence } from './sequence.ts';
+import type { LogitsEditor, Sequence } from './sequence.ts';
 import { scoredRows } from './step-layout.ts';
 
 /** Receives a sequence's tokens. Called between steps; must not throw. */
 export type Listener = {
   /**
-   * A token was sampled in `row` of `rows`, after those that drafts got right; or the grammar forced it after that one, where no log-probabilities were
-   * asked for. `isFinal`: the grammar allows nothing but the end next. Returns true when the sequence has ended.
+   * A token was sampled in `row` of `rows`, after the accepted draft tokens, or the grammar forced it after that token, if no
+   * log-probabilities were requested. `isFinal` means that the grammar allows only the end next. Returns true if the sequence has ended.
    */
   onToken(token: number, rows: SampledRows, row: number, isFinal: boolean): boolean;
-  /** The grammar of the sequence is complete and nothing may follow: it has ended without a further token. */
+  /** The grammar of the sequence is complete and allows no further token, so the sequence has ended. */
   onComplete(): void;
   /**
    * Instead of {@link onToken} where the sampler returns candidates: those of `row` in `rows.candidates`. The sequence
@@ -41,17 +41,18 @@ export class Delivery {
     this.#listeners.set(sequence, listener);
   }
 
-  /** Returns false if the sequence has no listener any more: it has ended. */
+  /** Returns false if the sequence has ended and thus has no listener any more. */
   remove(sequence: Sequence): boolean {
     return this.#listeners.delete(sequence);
   }
 
-  /** Tells every listener of a computed plan what became of its sequence. Returns how many tokens they were told of. */
+  /** Passes the results of a computed plan to the listeners of its sequences. Returns the number of delivered tokens. */
   deliver(plan: Plan, { samples, scores }: StepResult): number {
     let tokens = 0;
     let score = 0;
     for (const entry of plan.entries) {
       const { sequence } = entry;
+      sequence.onComputed?.(sequence.place.computed);
       const rows = scoredRows(entry);
       if (rows > 0 && !sequence.promptScores!.push(scores, score, score + rows))
         this.fail(sequence, rowError(ROW_STATUS.NOT_NUMBERS, null));
@@ -98,14 +99,14 @@ export class Delivery {
       return 0;
     }
     if (listener.onCandidates) {
-      sequence.awaitsToken = true;
+      sequence.awaitToken();
       listener.onCandidates(rows, row);
       return 1;
     }
     const forced = tokensOf(rows.forced, row);
     const isFinal = rows.isFinal[row] === 1;
     const push = (token: number, isLast: boolean): boolean => {
-      sequence.append(token);
+      this.#scheduler.slots.appendToken(sequence, token);
       return listener.onToken(token, rows, row, isLast && isFinal);
     };
     let hasEnded = push(rows.tokens[row]!, forced.length === 0);
@@ -127,8 +128,8 @@ function tokensOf(lists: SampledRows['forced'], row: number): Int32Array {
   return lists ? lists.ids.subarray(lists.offsets[row], lists.offsets[row + 1]) : NO_TOKENS;
 }
 
-/** Why no token was sampled from a row. */
-function rowError(status: number, hook: LogitsHook | null): OnpolicyError {
+/** Returns the error of a row from which no token was sampled. */
+function rowError(status: number, hook: LogitsEditor | null): OnpolicyError {
   if (hook?.error) return hook.error;
   if (status === ROW_STATUS.NO_TOKEN_ALLOWED)
     return new OnpolicyError('NO_ALLOWED_TOKEN', 'the constraints of this request left no token to sample');

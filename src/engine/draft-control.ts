@@ -1,26 +1,26 @@
-/** Durations of steps, and how often drafts are right -> how many drafts the next step should check. */
-import type { BackendLimits, StepResult } from '../backends/index.ts';
+/** Durations of steps and acceptance rates of drafts -> the number of drafts that the next step should verify. */
+import type { BackendLimits, StepResult } from './backend/index.ts';
 import type { Plan } from './plan.ts';
 import type { Sequence } from './sequence.ts';
 import { LAST_DRAFT } from './speculation.ts';
 import { StepCosts } from './step-costs.ts';
 
-/** A step with drafts must promise this many times the tokens per second of one without. */
+/** Minimum expected ratio of tokens per second with drafts to those without. */
 const LEAST_GAIN = 1.05;
-/** Drafts that are less likely to count are left out. */
+/** Minimum probability that a draft is accepted. */
 const LEAST_RATE = 0.2;
-/** A draft of a model is thought to cost this share of a step until it was tried. */
+/** Assumed cost of a model's draft as a share of a step, before it is measured. */
 const UNKNOWN_DRAFT = 0.2;
-/** A draft model that has more tokens to compute for each draft is reading prompts. */
+/** A draft model that computes more tokens than this per draft is processing prompts. */
 const DRAFT_TOKENS = 4;
 
-/** One draft more for a sequence: how likely it counts. */
+/** One more draft for a sequence, and the probability that it is accepted. */
 type Gain = { readonly sequence: Sequence; readonly depth: number; readonly gain: number };
 
-/** Decides for one engine. */
+/** Draft control of one engine. */
 export class DraftControl {
   readonly #mostRows: number;
-  readonly #mostDrafts: number; // of a sequence: wrong ones must be taken back
+  readonly #mostDrafts: number; // of a sequence, because rejected ones must be undone
   readonly #steps = new StepCosts(); // by rows
   readonly #drafts = new StepCosts(); // passes of draft models, by sequences
 
@@ -33,7 +33,7 @@ export class DraftControl {
     this.#mostDrafts = rollbackTokens;
   }
 
-  /** Records how long a plan took, if it had nothing but generated tokens and drafts; and what drafting took of that. */
+  /** Records the duration of a plan that had only generated tokens and drafts, and the part spent on drafting. */
   record({ entries }: Plan, ms: number, drafting: StepResult['drafting']): void {
     if (drafting && drafting.tokens <= DRAFT_TOKENS * drafting.passes * drafting.sequences)
       this.#drafts.record(drafting.sequences, drafting.ms / drafting.passes);
@@ -45,7 +45,7 @@ export class DraftControl {
     this.#steps.record(rows, ms - (drafting?.ms ?? 0));
   }
 
-  /** Sets the limits of all sequences of a plan: how many drafts they check in the step after it. */
+  /** Sets the limits of all sequences of a plan: the number of drafts that they verify in the following step. */
   plan({ entries }: Plan): void {
     const drafting: Sequence[] = [];
     let rows = 0;
@@ -64,13 +64,13 @@ export class DraftControl {
     for (const { speculation, outputsLeft } of drafting) {
       const { limits, limit, usesModel } = speculation!;
       if (usesModel && outputsLeft > 2 && speculation!.isDue(limit > 0)) limits.fill(1);
-      // What became of the last drafts may differ from sequence to sequence.
+      // The outcome of the last draft may differ from sequence to sequence.
       for (const [last, limit] of limits.entries()) limits[last] = Math.min(limit, left);
       left -= Math.max(...limits);
     }
   }
 
-  /** Sets the limits that hold if this became of the last draft of each sequence. */
+  /** Sets the limits for the case that the last draft of each sequence had this outcome. */
   #share(drafting: readonly Sequence[], rows: number, last: 0 | 1 | 2): void {
     const gains: Gain[] = [];
     for (const sequence of drafting) {
@@ -88,7 +88,7 @@ export class DraftControl {
     for (const { sequence } of gains.slice(0, count)) sequence.speculation!.limits[last] += 1;
   }
 
-  /** How many of these drafts promise the most tokens a second. */
+  /** Returns the number of these drafts with the highest expected tokens per second. */
   #bestCount(rows: number, gains: readonly Gain[]): number {
     const most = Math.min(gains.length, this.#mostRows - rows);
     const drafting = new Set<Sequence>();

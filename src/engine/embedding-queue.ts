@@ -1,11 +1,11 @@
 /** Token sequences of many requests -> one vector each: batches of a model's embedder, one at a time. */
 import { onAbort, pending } from '../common/index.ts';
 import { abortedBy, failIfAborted, fromNative, OnpolicyError } from '../errors.ts';
-import type { NativeEmbedder } from '../native/index.ts';
+import type { NativeEmbedder } from './native/index.ts';
 
 /** Limits of one batch. */
 export type EmbeddingLimits = {
-  /** Tokens of a batch of several sequences at most. A longer sequence is a batch of its own. */
+  /** Maximum number of tokens of a batch of several sequences. A longer sequence is a separate batch. */
   readonly packedTokens: number;
   readonly maxSequences: number;
 };
@@ -41,7 +41,7 @@ export class EmbeddingQueue {
     return this.#embedder.size;
   }
 
-  /** The vectors of some sequences, none of them empty. Requests take turns, so that a long one does not hold up the others. */
+  /** Returns the vectors of non-empty sequences. Requests take turns, so that a long one does not delay the others. */
   async embed(
     sequences: readonly Int32Array[],
     signal: AbortSignal | undefined,
@@ -74,7 +74,7 @@ export class EmbeddingQueue {
     this.#loop = null;
   }
 
-  /** One sequence of each job in turn, as many as fit. */
+  /** Returns one sequence of each job in turn, as many as fit. */
   #nextBatch(): Place[] {
     const { packedTokens, maxSequences } = this.#limits;
     const batch: Place[] = [];

@@ -1,14 +1,18 @@
 /** Requests -> sampled tokens: submit, abort, close and the step loop. Read this first, then follow the imports. */
-import type { Backend, DraftHead, EagleFile } from '../backends/index.ts';
+
 import { pending } from '../common/index.ts';
 import { fromNative, OnpolicyError } from '../errors.ts';
+import type { EngineStats } from '../protocol/service/index.ts';
+import type { Backend, DraftHead, EagleFile } from './backend/index.ts';
+import { allocate, cachedTokens, extend, lend } from './cell-moves.ts';
+import type { CellOwner } from './cells.ts';
+import { isCheckpointDue, savedLength } from './checkpoint-rules.ts';
 import { Delivery, type Listener } from './delivery.ts';
 import { DraftControl } from './draft-control.ts';
-import { type EngineStats, StepCounter } from './engine-stats.ts';
+import { StepCounter } from './engine-stats.ts';
 import type { Plan } from './plan.ts';
-import { Scheduler, type SchedulerPolicy } from './scheduler.ts';
+import { Scheduler, type SchedulerOptions } from './scheduler.ts';
 import type { Group, Sequence } from './sequence.ts';
-import type { CellOwner } from './slot-cells.ts';
 import { KnownDrafts } from './speculation.ts';
 import { recordExperts, toStep } from './step-layout.ts';
 import { StepTimings } from './timings.ts';
@@ -26,9 +30,9 @@ type Deferred = {
 
 /** Runs the sequences of one model. */
 export class Engine {
-  /** Sequences that run at the same time at most. */
+  /** Maximum number of sequences that run at the same time. */
   readonly maxRunning: number;
-  /** What sequences have seen of a model that drafts for them. */
+  /** Acceptance rates of the draft model, shared by the sequences. */
   readonly knownDrafts = new KnownDrafts();
   readonly #backend: Backend;
   readonly #scheduler: Scheduler;
@@ -44,10 +48,10 @@ export class Engine {
   #failure: OnpolicyError | null = null;
   #closed = false;
 
-  constructor(backend: Backend, policy: SchedulerPolicy) {
+  constructor(backend: Backend, options: SchedulerOptions) {
     this.#backend = backend;
-    this.maxRunning = Math.min(policy.maxRunning, backend.slotCount, backend.batchTokens); // each takes a token of a step
-    this.#scheduler = new Scheduler(backend, { ...policy, maxRunning: this.maxRunning });
+    this.maxRunning = Math.min(options.maxRunning, backend.slotCount, backend.batchTokens); // each takes a token of a step
+    this.#scheduler = new Scheduler(backend, { ...options, maxRunning: this.maxRunning });
     this.#delivery = new Delivery(this.#scheduler);
     this.#drafts = new DraftControl(backend);
   }
@@ -63,13 +67,13 @@ export class Engine {
     this.#loop ??= this.#run();
   }
 
-  /** Removes a sequence; its listener hears nothing more. */
+  /** Removes a sequence. Its listener is not called any more. */
   remove(sequence: Sequence): void {
     if (!this.#delivery.remove(sequence)) return;
     if (!this.#current) return this.#scheduler.remove(sequence);
     this.#removed.add(sequence);
     const entry = this.#current.entries.find((candidate) => candidate.sequence === sequence);
-    // What a step cut short leaves of recurrent state is of no use to others of the step.
+    // With recurrent state, an aborted step would lose the states of its other sequences.
     const isAlone = this.#current.entries.length === 1 || this.#backend.rollbackTokens === Infinity;
     if (entry && entry.count >= CUT_STEP_AT_TOKENS && isAlone) this.#backend.abortStep();
   }
@@ -86,43 +90,45 @@ export class Engine {
   }
 
   /**
-   * Loads the saved cache of a prompt's beginning for the sequences of a group, between two steps. Does nothing when there
-   * is no room: the prompt is then computed. Fails when the cache is of another kind of context.
+   * Loads the saved cache of a prompt's beginning for the sequences of a group, between two steps. Does nothing if there
+   * is no room; the prompt is then computed. Fails if the cache is of another kind of context.
    */
   adopt(group: Group, tokens: Int32Array, state: Uint8Array): Promise<void> {
     return this.#betweenSteps(async () => {
       // The last token of a prompt is always computed: its logits are needed.
-      const place = this.#scheduler.slots.allocate(
-        group,
-        tokens,
-        Math.min(tokens.length, group.prompt.length - 1),
-      );
+      const used = Math.min(tokens.length, group.prompt.length - 1);
+      const place = allocate(this.#scheduler.cells, group, tokens, used);
       if (!place) return;
       try {
         await this.#backend.loadSlot(place.edits, place.slot, state);
       } catch (cause) {
-        this.#scheduler.slots.free(place.slot);
+        this.#scheduler.cells.free(place.slot);
         throw cause;
       }
     });
   }
 
-  /** Whether caches are saved and loaded in pieces, at any time; else as a whole, where a {@link Group.keeper} wants them. */
+  /** True if caches are saved and loaded in pieces, at any time. Otherwise they are saved whole, at the places of {@link Group.keeper}. */
   get movesPieces(): boolean {
-    return this.#scheduler.slots.movesPieces;
+    return this.#scheduler.cells.spare >= 0;
   }
 
-  /** Whether steps are computed, or wait. */
+  /** True after a step has failed for another reason than an abort or a full cache. The engine can then compute no more steps. */
+  get hasFailed(): boolean {
+    return this.#failure !== null;
+  }
+
+  /** True if a step runs or sequences wait for one. */
   get isBusy(): boolean {
     return this.#current !== null || this.#scheduler.counts().waiting > 0;
   }
 
-  /** Leading tokens of these that the prefix cache has, or soon. */
+  /** Returns the number of leading tokens that the prefix cache has or will have soon. */
   cachedTokens(owner: CellOwner, tokens: Int32Array): number {
-    return this.#scheduler.slots.cachedTokens(owner, tokens);
+    return cachedTokens(this.#scheduler.cells, owner, tokens);
   }
 
-  /** The cells of `tokens` from `from` on, and how long no step could run; null: the prefix cache has lost them. */
+  /** Returns the cells of `tokens` from `from` on, and the time in which no step could run. Null if the prefix cache has lost them. */
   async savePiece(
     owner: CellOwner,
     tokens: Int32Array,
@@ -130,17 +136,17 @@ export class Engine {
   ): Promise<{ readonly state: Uint8Array; readonly ms: number } | null> {
     return await this.#betweenSteps(async () => {
       const startMs = performance.now();
-      const lent = this.#scheduler.slots.lend(owner, tokens, from);
+      const lent = lend(this.#scheduler.cells, owner, tokens, from);
       if (!lent) return null;
       const state = await this.#backend.saveSlot(lent.edits, lent.slot);
       return { state, ms: performance.now() - startMs };
     });
   }
 
-  /** Adds a saved piece to the cache of the tokens before `from`. Returns false if that is gone or there is no room. */
+  /** Adds a saved piece to the cache of the tokens before `from`. Returns false if that cache is gone or there is no room. */
   async loadPiece(owner: CellOwner, tokens: Int32Array, from: number, state: Uint8Array): Promise<boolean> {
     return await this.#betweenSteps(async () => {
-      const place = this.#scheduler.slots.extend(owner, tokens, from);
+      const place = extend(this.#scheduler.cells, owner, tokens, from);
       if (!place) return false;
       try {
         await this.#backend.loadSlot(place.edits, place.slot, state);
@@ -160,27 +166,27 @@ export class Engine {
     return this.#betweenSteps(() => this.#backend.loadAdapter(path));
   }
 
-  /** Several loaded adapters as one, each with a factor of its output. Returns the number by which groups name it. */
+  /** Combines loaded adapters, each with a factor of its output. Returns the number by which groups refer to the mix. */
   mixAdapters(adapters: readonly number[], scales: readonly number[]): Promise<number> {
     return this.#betweenSteps(() => this.#backend.mixAdapters(adapters, scales));
   }
 
-  /** Frees an adapter or a mix that no sequence uses any more. An engine that has ended has freed it already. */
+  /** Frees an adapter or a mix that no sequence uses any more. Does nothing if the engine has ended, which freed it. */
   async freeAdapter(adapter: number): Promise<void> {
     await this.#unlessEnded(() => this.#backend.freeAdapter(adapter));
   }
 
-  /** Shape of the cache: saved prompts can be loaded where it is the same. */
+  /** Shape of the cache. Saved prompts can be loaded by an engine with the same shape. */
   get cacheShape(): string {
     return this.#backend.cacheShape;
   }
 
-  /** What drafts from the model's hidden states. */
+  /** The head that drafts from the model's hidden states. */
   get draftHead(): DraftHead | null {
     return this.#backend.draftHead;
   }
 
-  /** An EAGLE-3 file drafts for sequences from now on. Fails with `UNSUPPORTED` where it cannot, or something else does. */
+  /** Lets an EAGLE-3 file draft for sequences from now on. Fails with `UNSUPPORTED` if it cannot, or if another head drafts. */
   attachHead(file: EagleFile): Promise<void> {
     return this.#betweenSteps(async () => {
       if (this.draftHead !== null)
@@ -192,22 +198,22 @@ export class Engine {
     });
   }
 
-  /** It drafts no more. An engine that has ended has let go of it already. */
+  /** Detaches the EAGLE-3 file. Does nothing if the engine has ended, which detached it. */
   async detachHead(): Promise<void> {
     await this.#unlessEnded(() => this.#backend.detachHead());
   }
 
-  /** How many of its last tokens the cache of a sequence can be cut by: see {@link BackendLimits.rollbackTokens}. */
+  /** Number of last tokens that can be cut from a sequence's cache, see {@link BackendLimits.rollbackTokens}. */
   get rollbackTokens(): number {
     return this.#backend.rollbackTokens;
   }
 
-  /** Whether checkpoints are of use: its caches cannot be cut everywhere. */
+  /** True if checkpoints are useful, because caches cannot be cut everywhere. */
   get takesCheckpoints(): boolean {
     return this.#backend.rollbackTokens !== Infinity || this.#backend.windowTokens > 0;
   }
 
-  /** Cells that the cache of one sequence may have, as the engine counts them: all where sequences share them. */
+  /** Maximum number of cells of one sequence, as the engine counts them: all cells if sequences share them. */
   get sequenceCells(): number {
     const { kvTokens, slotCount, isKvUnified } = this.#backend;
     return isKvUnified ? kvTokens : Math.floor(kvTokens / slotCount);
@@ -234,7 +240,7 @@ export class Engine {
     await this.#backend.close();
   }
 
-  /** Whether a step is of the background alone, and can be computed again: others should not wait for its end. */
+  /** Returns true if a step has only background sequences and can be computed again, so that other sequences need not wait for its end. */
   #canWait({ entries }: Plan): boolean {
     return (
       this.#backend.rollbackTokens === Infinity && entries.every(({ sequence }) => sequence.group.background)
@@ -246,7 +252,7 @@ export class Engine {
     if (this.#failure) throw this.#failure;
   }
 
-  /** Runs `work` as soon as no step runs. */
+  /** Runs `work` between two steps. */
   async #betweenSteps<T>(work: () => Promise<T>): Promise<T> {
     this.#checkOpen();
     const { promise, resolve, reject } = pending<T>();
@@ -255,7 +261,7 @@ export class Engine {
     return await promise;
   }
 
-  /** The same for what the end of the engine does as well. */
+  /** Runs `work` between two steps, or does nothing if the engine has ended, because its end does the same. */
   async #unlessEnded(work: () => Promise<void>): Promise<void> {
     const isEnded = (): boolean => this.#closed || this.#failure !== null;
     if (isEnded()) return;
@@ -279,7 +285,7 @@ export class Engine {
       }
     } finally {
       this.#loop = null;
-      if (!this.#closed) this.#backend.abortStep(); // the run-ahead step, which nobody will ask for
+      if (!this.#closed) this.#backend.abortStep(); // ends the run-ahead step, which no step will ask for
     }
     const end = this.#closed ? new OnpolicyError('CLOSED', 'the model was closed') : this.#failure;
     if (end) {
@@ -316,20 +322,23 @@ export class Engine {
     this.#removed.clear();
   }
 
-  /** Keeps what cannot be cut of caches that this step has brought to where it will be wanted. */
+  /** Takes the checkpoints that are due after this step. */
   async #saveCheckpoints(plan: Plan): Promise<void> {
+    const { cells } = this.#scheduler;
     for (const { sequence } of plan.entries) {
-      const number = this.#scheduler.slots.dueCheckpoint(sequence);
-      if (number === null) continue;
-      const bytes = await this.#backend.saveCheckpoint(sequence.slot, number);
-      if (bytes > 0) this.#scheduler.slots.keepCheckpoint(sequence, number, bytes);
+      if (!isCheckpointDue(cells, sequence)) continue;
+      const number = cells.checkpoints.begin();
+      const bytes = await this.#backend.saveCheckpoint(sequence.place.slot, number);
+      const tokens = sequence.tokens(0, sequence.place.computed).slice();
+      if (bytes > 0) cells.keepCheckpoint(number, sequence.group, tokens, bytes);
     }
   }
 
-  /** Gives keepers the caches that this step has brought to where they want them. */
+  /** Passes caches to keepers at the places that they want. */
   async #saveCaches(plan: Plan): Promise<void> {
     for (const { sequence } of plan.entries) {
-      const { group, computed, slot } = sequence;
+      const { group } = sequence;
+      const { computed, slot } = sequence.place;
       if (slot < 0 || !group.keeper?.wants(computed)) continue;
       group.keeper.take(computed, await this.#backend.saveSlot(NO_EDITS, slot).catch(() => null));
     }
@@ -338,12 +347,13 @@ export class Engine {
   /** Saves prompts that this step has completed, before their sequences get further tokens. */
   async #savePrompts(plan: Plan): Promise<void> {
     for (const { sequence } of plan.entries) {
-      const { savedPrompt, group, computed } = sequence;
-      if (!savedPrompt || savedPrompt.state || sequence.slot < 0) continue;
-      if (computed !== this.#scheduler.slots.savedLength(group)) continue;
+      const { savedPrompt, group } = sequence;
+      const { computed, slot } = sequence.place;
+      if (!savedPrompt || savedPrompt.state || slot < 0) continue;
+      if (computed !== savedLength(this.#scheduler.cells, group)) continue;
       try {
         savedPrompt.tokens = computed;
-        savedPrompt.state = await this.#backend.saveSlot(NO_EDITS, sequence.slot);
+        savedPrompt.state = await this.#backend.saveSlot(NO_EDITS, slot);
       } catch (cause) {
         this.#delivery.fail(sequence, fromNative(cause));
       }

@@ -1,7 +1,7 @@
 /** Steps of a request's sequences -> the experts that the tokens of its prompt and of one choice took. */
-import { NO_EXPERT, type TakenExperts } from '../native/index.ts';
+import { NO_EXPERT, type TakenExperts } from './native/index.ts';
 
-/** Tokens in a row, each with its experts. What was not computed, as behind a cached prefix, is {@link NO_EXPERT}. */
+/** Consecutive tokens, each with its experts. Tokens that were not computed, for example in a cached prefix, have {@link NO_EXPERT}. */
 class Rows {
   #ids: Uint16Array = new Uint16Array(0); // (tokens, layers, used)
 
@@ -18,7 +18,7 @@ class Rows {
   }
 }
 
-/** The experts of one choice. A token that is computed again has those of the last time. */
+/** The experts of one choice. A token that is computed again gets the experts of the last time. */
 export class ExpertRows {
   readonly #promptLength: number;
   readonly #prompt: Rows; // of all choices of the request
@@ -30,7 +30,7 @@ export class ExpertRows {
     this.#prompt = sibling ? sibling.#prompt : new Rows();
   }
 
-  /** Takes tokens from `first` on in the sequence: those from `at` on in a step. */
+  /** Records the experts of `count` tokens, from `first` on in the sequence and from `at` on in a step. */
   put(first: number, count: number, { layers, used, ids }: TakenExperts, at: number): void {
     this.#shape = { layers, used };
     const width = layers * used;
@@ -41,7 +41,7 @@ export class ExpertRows {
       this.#answer.put((first + inPrompt - this.#promptLength) * width, part(inPrompt, count));
   }
 
-  /** Of the prompt and this many tokens of the answer. */
+  /** Returns the experts of the prompt and of this many tokens of the answer. */
   read(answerLength: number): TakenExperts {
     const { layers, used } = this.#shape;
     const width = layers * used;

@@ -1,11 +1,11 @@
-/** Where media lie in a prompt -> the positions of its tokens, and where it may be cut. Integers only. */
+/** The places of media in a prompt -> the positions of its tokens, and the places where it may be cut. Integers only. */
 
-/** The rows that one encoder pass makes of a medium, in the place of as many tokens. */
+/** The rows that one encoder pass computes for a medium. They take the places of as many tokens. */
 export type MediaSpan = {
   /** Index of the first row in the prompt. */
   readonly start: number;
   readonly count: number;
-  /** Positions that it takes: with M-RoPE fewer than rows. */
+  /** Number of positions that it takes. With M-RoPE fewer than rows. */
   readonly advance: number;
   /** All its rows must be computed in one pass. */
   readonly isWhole: boolean;
@@ -26,12 +26,12 @@ export class MediaLayout {
     });
   }
 
-  /** Index of the span that a token lies in; -1: it is text. */
+  /** Returns the index of the span of a token, or -1 if it is text. */
   spanAt(index: number): number {
     return this.spans.findIndex(({ start, count }) => start <= index && index < start + count);
   }
 
-  /** Position of a token. In a span that takes fewer positions than rows: that of its first row. */
+  /** Returns the position of a token. In a span with fewer positions than rows, that of its first row. */
   positionOf(index: number): number {
     const last = this.spans.findLastIndex(({ start }) => start <= index);
     if (last < 0) return index;
@@ -41,13 +41,13 @@ export class MediaLayout {
     return count === advance ? position + (index - start) : position;
   }
 
-  /** The largest length up to this one that cuts no medium. */
+  /** Returns the largest length up to this one that does not cut a medium. */
   wholeLength(length: number): number {
     const at = this.spanAt(length);
     return at < 0 ? length : this.spans[at]!.start;
   }
 
-  /** Of `count` tokens from `start` on, how many one entry of a step may have: text alone, or rows of one medium. */
+  /** Returns how many of `count` tokens from `start` on may be in one entry of a step, which has text alone or rows of one medium. */
   limit(start: number, count: number): number {
     const at = this.spanAt(start);
     if (at >= 0) return Math.min(count, this.spans[at]!.start + this.spans[at]!.count - start);
@@ -55,7 +55,7 @@ export class MediaLayout {
     return next ? Math.min(count, next.start - start) : count;
   }
 
-  /** Whether one step must compute all rows of the medium that begins here. */
+  /** Returns true if one step must compute all rows of the medium that begins here. */
   isWholeAt(start: number): boolean {
     const at = this.spanAt(start);
     return at >= 0 && this.spans[at]!.isWhole;

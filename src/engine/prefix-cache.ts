@@ -85,7 +85,7 @@ export class PrefixCache {
     this.#ends.set(slot, { key, node, length: tokens.length });
   }
 
-  /** Whether another slot holds all tokens of this one. */
+  /** Returns true if another slot holds all tokens of this one. */
   isCovered(slot: number): boolean {
     const end = this.#ends.get(slot);
     return end !== undefined && end.node.slots.size > 1;

@@ -1,233 +1,251 @@
 /**
  * Waiting and running sequences -> the next step. Pure, synchronous, integers only: it decides what runs, and never touches
- * a tensor.
+ * a tensor. Read `next` and `#planFor` first: the rules that fill a step follow in their order.
  */
-import type { BackendLimits } from '../backends/index.ts';
-import { FairOrder } from './fair-order.ts';
-import { type Entry, isDecoding, NO_DRAFTS, nextChunk, type Plan, tokensIn } from './plan.ts';
+import type { BackendLimits } from './backend/index.ts';
+import { Cells, type PrefixPolicy, type SlotLimits } from './cells.ts';
+import { isDecoding, type Plan } from './plan.ts';
+import { isBackground, Queues, type Scheduling } from './queues.ts';
 import type { Group, Sequence } from './sequence.ts';
-import { isBackground, SequenceOrder } from './sequence-order.ts';
-import type { PrefixPolicy, SlotLimits } from './slot-cells.ts';
 import { Slots } from './slots.ts';
+import { StepBuilder } from './step-builder.ts';
+import { addDrafts } from './step-drafts.ts';
 
-/** What a scheduler depends on of its backend. */
+/** The limits of the backend that a scheduler depends on. */
 export type SchedulerLimits = SlotLimits & Pick<BackendLimits, 'batchTokens' | 'outputRows' | 'rowTile'>;
 
-/** What a scheduler is asked to do. */
-export type SchedulerPolicy = PrefixPolicy & {
-  /** Sequences that run at the same time at most. */
+/** Settings of a scheduler. */
+export type SchedulerOptions = PrefixPolicy & {
+  /** Maximum number of sequences that run at the same time. */
   readonly maxRunning: number;
-  readonly policy: 'fcfs' | 'priority';
+  readonly scheduling: Scheduling;
 };
 
 /** Decides which tokens run next. */
 export class Scheduler {
   readonly #limits: SchedulerLimits;
-  readonly #policy: SchedulerPolicy;
-  /** The cells of sequences. */
+  readonly #maxRunning: number;
+  readonly #queues: Queues;
+  /** The slots of the KV cache. */
+  readonly cells: Cells;
+  /** The slots as sequences use them. */
   readonly slots: Slots;
-  /** Whether what is computed cannot be taken back at will. */
-  readonly #hasState: boolean;
-  readonly #waiting: Sequence[] = []; // in order, those of the background last
-  readonly #running: Sequence[] = []; // in order, too
-  readonly #inPlay = new Map<number, number>(); // adapter -> its waiting and running sequences
-  readonly #lastTurns = new Map<number, number>(); // number of the last step of each adapter in play
-  readonly #order: SequenceOrder;
-  readonly #fair = new FairOrder();
-  #turn = 0;
-  #foreground = 0; // sequences that run or wait and are none of the background
-  #pauses = true; // whether the background computes nothing while there are such
-  #blocked: Sequence | null = null; // found no room: nothing behind it starts before it
+  #blocked: Sequence | null = null; // found no room; sequences after it must not start before it
   #isFull = false; // the backend had no room for a step, and has computed none since: nothing starts beside what runs
 
-  constructor(limits: SchedulerLimits, policy: SchedulerPolicy) {
+  constructor(limits: SchedulerLimits, options: SchedulerOptions) {
     this.#limits = limits;
-    this.#policy = policy;
-    this.slots = new Slots(limits, policy);
-    this.#order = new SequenceOrder(policy.policy === 'priority');
-    this.#hasState = limits.rollbackTokens !== Infinity;
+    this.#maxRunning = options.maxRunning;
+    this.#queues = new Queues(options.scheduling);
+    this.cells = new Cells(limits, options);
+    this.slots = new Slots(this.cells);
   }
 
   /** Sequences and cells, for statistics. */
   counts(): { running: number; waiting: number; kvTokensInUse: number; kvTokensCached: number } {
-    const { inUse, cached } = this.slots.cells();
-    const [running, waiting] = [this.#running.length, this.#waiting.length];
-    return { running, waiting, kvTokensInUse: inUse, kvTokensCached: cached };
+    const { inUse, cached } = this.cells.usage();
+    const { running, waiting } = this.#queues;
+    return {
+      running: running.length,
+      waiting: waiting.length,
+      kvTokensInUse: inUse,
+      kvTokensCached: cached,
+    };
   }
 
   /** Queues a sequence. */
   add(sequence: Sequence): void {
-    this.#count(sequence, 1);
-    this.#fair.enter(sequence, this.#waiting);
-    this.#order.insert(this.#waiting, sequence);
+    this.#queues.enter(sequence);
   }
 
   /** Adds a copy of a sequence that awaits its next token. Without a free slot it is computed again. */
   fork(parent: Sequence, child: Sequence): void {
-    this.#fair.enter(child, this.#waiting);
-    const hasRoom = parent.slot >= 0 && this.#running.length < this.#policy.maxRunning;
-    this.#count(child, 1);
-    const isRunning = hasRoom && this.slots.startFork(parent, child);
-    this.#order.insert(isRunning ? this.#running : this.#waiting, child);
+    const hasRoom = parent.place.slot >= 0 && this.#queues.running.length < this.#maxRunning;
+    this.#queues.enter(child, hasRoom && this.slots.startFork(parent, child));
   }
 
   /** Removes a sequence in any state. `keep`: its computed tokens are cached for others. */
   remove(sequence: Sequence, { keep } = { keep: true }): void {
     if (this.#blocked === sequence) this.#blocked = null;
-    if (!this.#order.take(sequence.slot < 0 ? this.#waiting : this.#running, sequence)) return;
-    this.#count(sequence, -1);
-    if (sequence.slot >= 0) this.slots.end(sequence, { keep });
+    if (this.#queues.leave(sequence) && sequence.place.slot >= 0) this.slots.end(sequence, { keep });
   }
 
-  /** Picks the tokens of the next step, or null when nothing can run. The background comes where nothing else can. */
+  /** Picks the tokens of the next step, or null when nothing can run. */
   next(): Plan | null {
+    const { running, hasForeground } = this.#queues;
     for (;;) {
-      for (this.#pauses = true; ; this.#pauses = false) {
-        const plan = this.#nextByTurn();
-        if (plan) return plan;
-        if (!this.#pauses || this.#foreground === 0) break;
-      }
-      if (this.#running.length === 0) return null;
-      // Nothing fits: the last in order makes room. A sequence alone always fits, so this ends.
-      this.#preempt(this.#running.at(-1)!);
+      // Background sequences compute only if no foreground sequence can.
+      const plan = this.#planByTurn(hasForeground) ?? (hasForeground ? this.#planByTurn(false) : null);
+      if (plan || running.length === 0) return plan;
+      // If nothing fits, the last sequence in order is preempted. A single sequence always fits, so this loop ends.
+      this.#preempt(running.at(-1)!);
     }
   }
 
-  /** Adapters take turns. */
-  #nextByTurn(): Plan | null {
-    for (const adapter of this.#adaptersByTurn()) {
-      const plan = this.#nextOf(adapter);
+  /** Adapters take turns, because a step computes with one of them. */
+  #planByTurn(pausesBackground: boolean): Plan | null {
+    for (const adapter of this.#queues.adaptersByTurn()) {
+      const plan = this.#planFor(adapter, pausesBackground);
       if (!plan) continue;
-      this.#lastTurns.set(adapter, ++this.#turn);
+      this.#queues.takeTurn(adapter);
       return plan;
     }
     return null;
   }
 
-  /** Adapters of running and waiting sequences, the one whose turn is longest ago first. */
-  #adaptersByTurn(): number[] {
-    for (const adapter of this.#lastTurns.keys())
-      if (!this.#inPlay.has(adapter)) this.#lastTurns.delete(adapter);
-    const lastTurn = (adapter: number): number => this.#lastTurns.get(adapter) ?? 0;
-    return [...this.#inPlay.keys()].sort((a, b) => lastTurn(a) - lastTurn(b));
-  }
-
-  #count(sequence: Sequence, change: 1 | -1): void {
-    const { adapter } = sequence.group;
-    if (!isBackground(sequence)) this.#foreground += change;
-    const count = (this.#inPlay.get(adapter) ?? 0) + change;
-    if (count > 0) this.#inPlay.set(adapter, count);
-    else this.#inPlay.delete(adapter);
-  }
-
-  /** Makes room for a client that has nothing running where another has several. */
-  #share(adapter: number): void {
-    const starved = this.#fair.starved(this.#waiting, this.#running);
-    if (!starved || starved.group.adapter !== adapter || this.#isPaused(starved)) return;
-    const isFull = (): boolean =>
-      this.#running.length >= this.#policy.maxRunning ||
-      !this.slots.makeRoom(starved.length + this.#running.length);
-    while (isFull()) {
-      if (this.#yieldTo(starved)) continue;
-      const candidates = this.#running.filter(
-        ({ group }) => this.#policy.policy === 'fcfs' || group.priority >= starved.group.priority,
-      );
-      const victim = this.#fair.victim(this.#running, candidates);
-      if (!victim) return;
-      this.#preempt(victim);
-      this.#order.take(this.#waiting, victim);
-      this.#fair.yield(victim);
-      this.#order.insert(this.#waiting, victim);
-    }
-  }
-
-  /** Whether a sequence computes nothing for now: it is of the background, and there are others. */
-  #isPaused(sequence: Sequence): boolean {
-    return this.#pauses && this.#foreground > 0 && isBackground(sequence);
-  }
-
-  /** The last running sequence of the background makes room for one that is not. False: there is none. */
-  #yieldTo(sequence: Sequence): boolean {
-    if (!this.#canYieldTo(sequence)) return false;
-    this.#preempt(this.#running.at(-1)!);
-    return true;
-  }
-
-  #canYieldTo(sequence: Sequence): boolean {
-    const last = this.#running.at(-1);
-    return !isBackground(sequence) && last !== undefined && isBackground(last);
-  }
-
-  /** Paused sequences give up prompts that are computed in part: nobody should wait for their prefixes. False: there are none. */
-  #dropPausedPrompts(): boolean {
-    const dropped = this.#running.filter((sequence) => this.#isPaused(sequence) && !isDecoding(sequence));
-    for (const sequence of dropped) this.#preempt(sequence);
-    return dropped.length > 0;
-  }
-
   /** The next step of one adapter, or null when none of its sequences can run now. */
-  #nextOf(adapter: number): Plan | null {
-    this.#share(adapter);
-    const entries: Entry[] = [];
-    let budget = this.#limits.batchTokens;
+  #planFor(adapter: number, pausesBackground: boolean): Plan | null {
+    const { batchTokens, outputRows } = this.#limits;
+    const { running, waiting } = this.#queues;
     // Each sequence that runs or may start here samples from one row at most. The other rows may score prompts.
-    const samplers = Math.min(this.#policy.maxRunning, this.#running.length + this.#waiting.length);
-    let scoreRows = this.#limits.outputRows - samplers;
-    const schedule = (sequence: Sequence, count: number): void => {
-      const start = sequence.computed;
-      this.slots.append(sequence, count);
-      budget -= count;
-      scoreRows -= sequence.promptScores?.rowsIn(start, start + count) ?? 0;
-      const samples = start + count === sequence.length ? [sequence, ...this.#startSiblings(sequence)] : [];
-      entries.push({ sequence, start, count, samples, drafts: NO_DRAFTS });
-    };
-
-    let surplus = this.#surplusRows(adapter);
-    const preempted = this.#scheduleDecodes(adapter, () => budget, schedule);
-    for (const sequence of [...this.#running]) {
-      if (sequence.group.adapter !== adapter || sequence.slot < 0 || this.#isPaused(sequence)) continue;
-      if (this.slots.hasUncomputed(sequence)) continue;
-      let wanted = nextChunk(sequence, budget, scoreRows);
-      if (surplus > 0 && isDecoding(sequence)) {
-        const later = Math.min(surplus, Math.max(0, wanted - 1));
-        wanted -= later;
-        surplus -= later;
-      }
-      this.slots.makeRoom(wanted);
-      const count = Math.min(wanted, this.slots.freeCells);
-      const isCut = count < wanted && sequence.layout?.isWholeAt(sequence.computed);
-      if (count > 0 && !isCut) schedule(sequence, count);
-    }
-    if (!preempted) this.#admit(adapter, (sequence) => nextChunk(sequence, budget, scoreRows), schedule);
-    if (entries.length === 0) return null;
-    const plan = entries
-      .map((entry) => ({ ...entry, samples: entry.samples.filter(({ slot }) => slot >= 0) }))
-      .map((entry) => {
-        const drafts = this.#chooseDrafts(entry, Math.min(budget, scoreRows));
-        budget -= drafts.length;
-        scoreRows -= drafts.length;
-        return drafts.length > 0 ? { ...entry, drafts } : entry;
-      })
-      // Neighbours side by side; with recurrent state those with as many tokens, which are computed in one pass.
-      .sort((a, b) => (this.#hasState ? tokensIn(a) - tokensIn(b) : 0) || a.sequence.slot - b.sequence.slot);
-    const hasWindow = this.#limits.windowTokens > 0; // of what a step accepted some may be cut after the next has taken cells
-    const isSteady =
-      (this.#waiting.length === 0 || this.#isPaused(this.#waiting[0]!)) &&
-      plan.length === this.#running.filter((sequence) => !this.#isPaused(sequence)).length &&
-      plan.every(({ samples, drafts }) => samples.length === 1 && !(hasWindow && drafts.length > 0)) &&
-      (!this.#hasState || this.slots.makeRoom(plan.length)); // what cannot be taken back needs its cells
-    const edits = this.slots.takeEdits();
-    for (const { sequence, samples } of plan)
-      for (const fork of samples) if (fork !== sequence) this.slots.copyCells(sequence, fork); // in the step after this one
-    return { adapter, entries: plan, edits, isSteady };
+    const samplers = Math.min(this.#maxRunning, running.length + waiting.length);
+    const step = new StepBuilder(adapter, pausesBackground, batchTokens, outputRows - samplers);
+    this.#fillTiles(step);
+    this.#addDecodes(step);
+    this.#continuePrompts(step);
+    this.#admit(step);
+    return step.entries.length > 0 ? this.#finish(step) : null;
   }
 
-  /** Records that a plan was computed; `isAhead`: and the tokens that its rows sampled. */
+  /**
+   * Rule 1: a step computes forced tokens in whole tiles of rows and leaves the rest to a later one, because a tile that is filled in part
+   * takes about as long as a full one.
+   */
+  #fillTiles(step: StepBuilder): void {
+    let rows = 0;
+    let sequences = 0;
+    for (const sequence of this.#queues.running) {
+      const left = sequence.length - sequence.place.computed;
+      if (!step.isOpenTo(sequence) || !isDecoding(sequence) || left === 0) continue;
+      rows += left;
+      sequences += 1;
+    }
+    const surplus = rows % this.#limits.rowTile;
+    step.surplus = rows - surplus >= sequences ? surplus : 0;
+  }
+
+  /**
+   * Rule 2: every sequence that has only its last token to compute gets it, so that no answer waits for a prompt. If cells run out, the last
+   * in order makes room.
+   */
+  #addDecodes(step: StepBuilder): void {
+    const { running } = this.#queues;
+    for (let i = 0; i < running.length; i++) {
+      const sequence = running[i]!;
+      const { place } = sequence;
+      if (!step.isOpenTo(sequence)) continue;
+      if (step.tokens === 0) return; // others have taken the places of sequences of the background that still run
+      if (sequence.length - place.computed !== 1 || this.slots.hasUncomputed(sequence)) continue;
+      while (place.slot >= 0 && !place.isAhead && !this.cells.makeRoom(1)) {
+        this.#preempt(running.at(-1)!);
+        step.hasPreempted = true;
+      }
+      if (place.slot >= 0) this.#schedule(step, sequence, 1);
+    }
+  }
+
+  /** Rule 3: running sequences with more tokens to compute continue in order, so that the first answers begin soonest. */
+  #continuePrompts(step: StepBuilder): void {
+    for (const sequence of [...this.#queues.running]) {
+      if (sequence.place.slot < 0 || !step.isOpenTo(sequence) || this.slots.hasUncomputed(sequence)) continue;
+      let wanted = step.chunkOf(sequence);
+      if (isDecoding(sequence)) {
+        const later = Math.min(step.surplus, Math.max(0, wanted - 1));
+        wanted -= later;
+        step.surplus -= later;
+      }
+      this.cells.makeRoom(wanted);
+      const count = Math.min(wanted, this.cells.freeCells);
+      const isCut = count < wanted && sequence.layout?.isWholeAt(sequence.place.computed); // a medium that must be computed as a whole
+      if (count > 0 && !isCut) this.#schedule(step, sequence, count);
+    }
+  }
+
+  /**
+   * Rule 4: waiting sequences start in order while there is room. One that finds none blocks those behind it in order, so that they do not
+   * overtake it for ever.
+   */
+  #admit(step: StepBuilder): void {
+    if (step.hasPreempted) return;
+    const { waiting, running } = this.#queues;
+    const most = this.#isFull ? 1 : this.#maxRunning;
+    let early: Group | null = null; // its sequences come when their prefix is computed
+    for (let i = 0; i < waiting.length; ) {
+      const sequence = waiting[i]!;
+      if (step.isPaused(sequence)) return; // and so is all behind it
+      if (running.length >= most && !this.#canYieldTo(sequence)) return;
+      const isOther = sequence.group.adapter !== step.adapter;
+      if (isOther && sequence === this.#blocked) return;
+      if (isOther || sequence.awaitsToken || sequence.group === early) {
+        i += 1; // not its turn; or it was preempted, and needs no slot before it has its next token
+        continue;
+      }
+      if (step.chunkOf(sequence) === 0) return;
+      if (running.length >= most) {
+        this.#preempt(running.at(-1)!); // of the background
+        continue;
+      }
+      const outcome = this.#start(step, sequence);
+      if (outcome === 'no room') return;
+      if (outcome !== 'later') continue; // another sequence is the i-th now, or it is tried again
+      if (sequence.outputCount === 0) early = sequence.group;
+      i += 1;
+    }
+  }
+
+  /**
+   * Starts a waiting sequence on the longest prefix in the cache. `later`: another sequence is computing a longer prefix of it, which
+   * costs less than to compute it twice. `again`: others have made room.
+   */
+  #start(step: StepBuilder, sequence: Sequence): 'started' | 'later' | 'again' | 'no room' {
+    const prefix = this.slots.findPrefix(sequence);
+    if (prefix === 'soon') return this.#dropPausedPrompts(step) ? 'again' : 'later';
+    if (!this.slots.start(sequence, prefix)) {
+      const canYield = this.#canYieldTo(sequence);
+      if (canYield) this.#preempt(this.#queues.running.at(-1)!);
+      else this.#blocked = sequence;
+      return canYield ? 'again' : 'no room';
+    }
+    if (this.#blocked === sequence) this.#blocked = null;
+    this.#queues.start(sequence);
+    this.#schedule(step, sequence, step.chunkOf(sequence));
+    return 'started';
+  }
+
+  /** Rule 5: drafts fill what is left of the step, because rows that nothing else needs cost little. Then the plan is complete. */
+  #finish(step: StepBuilder): Plan {
+    const { adapter, tokens, scoreRows } = step;
+    const whole = step.entries.map((entry) => ({
+      ...entry,
+      samples: entry.samples.filter(({ place }) => place.slot >= 0), // others were preempted after they had started
+    }));
+    const entries = addDrafts(whole, Math.min(tokens, scoreRows), this.slots, this.#limits);
+    const isSteady = this.#isSteady(step, entries);
+    const edits = this.cells.takeEdits();
+    for (const { sequence, samples } of entries)
+      for (const fork of samples)
+        if (fork !== sequence) this.cells.copy(sequence.place.slot, fork.place.slot); // in the step after this one
+    return { adapter, entries, edits, isSteady };
+  }
+
+  /** Returns true if the step after this one can be predicted: the same sequences decode one token each. */
+  #isSteady(step: StepBuilder, entries: Plan['entries']): boolean {
+    const { running, waiting } = this.#queues;
+    const hasWindow = this.#limits.windowTokens > 0; // of what a step accepted some may be cut after the next has taken cells
+    return (
+      (waiting.length === 0 || step.isPaused(waiting[0]!)) &&
+      entries.length === running.filter((sequence) => !step.isPaused(sequence)).length &&
+      entries.every(({ samples, drafts }) => samples.length === 1 && !(hasWindow && drafts.length > 0)) &&
+      (!this.cells.hasState || this.cells.makeRoom(entries.length)) // what cannot be taken back needs its cells
+    );
+  }
+
+  /** Records that a plan was computed, and if `isAhead` also the tokens that its rows sampled. */
   commit(plan: Plan, isAhead = false): void {
     this.#isFull = false;
     for (const { sequence, start, count, samples, drafts } of plan.entries) {
-      sequence.computed = start + count;
-      for (const fork of samples) fork.computed = start + count;
+      this.slots.advance(sequence, start + count);
+      for (const fork of samples) this.slots.advance(fork, start + count);
       if (isAhead) this.slots.runAhead(sequence);
       if (drafts.length > 0) sequence.speculation!.check(drafts.length);
     }
@@ -235,8 +253,10 @@ export class Scheduler {
 
   /** Cuts the drafts of a plan that were not sampled, after the tokens of its sequences were appended. */
   cutDrafts(plan: Plan): void {
-    for (const { sequence, drafts } of plan.entries)
-      if (drafts.length > 0 && sequence.slot >= 0) this.slots.truncate(sequence.slot, sequence.computed);
+    for (const { sequence, drafts } of plan.entries) {
+      const { slot, computed } = sequence.place;
+      if (drafts.length > 0 && slot >= 0) this.cells.truncate(slot, computed);
+    }
   }
 
   /**
@@ -244,149 +264,58 @@ export class Scheduler {
    * returns the sequence that has no room although it is alone, else null.
    */
   rollback(plan: Plan, { makeRoom }: { makeRoom: boolean }): Sequence | null {
-    this.slots.takeEdits(); // only copies for forks of this plan, which return to the queue
+    this.cells.takeEdits(); // only copies for forks of this plan, which return to the queue
     for (const { sequence, samples } of plan.entries) {
       for (const fork of samples) if (fork !== sequence) this.#preempt(fork, true);
-      if (this.slots.canCut(sequence.slot, sequence.computed)) this.slots.rewind(sequence);
-      else this.#preempt(sequence, true);
+      if (!this.slots.rewind(sequence)) this.#preempt(sequence, true);
     }
     if (!makeRoom) return null;
     this.#isFull = true;
-    if (this.slots.evict()) return null;
+    if (this.cells.evict()) return null;
+    const { running } = this.#queues;
     const only = plan.entries.length === 1 ? plan.entries[0]!.sequence : null;
-    if (this.#running.every((sequence) => sequence === only)) return only;
-    this.#preempt(this.#running.at(-1)!);
+    if (running.every((sequence) => sequence === only)) return only;
+    this.#preempt(running.at(-1)!);
     return null;
   }
 
-  /** Drafts of an entry that fit into what the step has left, and into the cache. */
-  #chooseDrafts({ sequence, samples }: Entry, left: number): Int32Array {
-    const { speculation, slot } = sequence;
-    if (!speculation || slot < 0 || samples.length !== 1) return NO_DRAFTS;
-    const wanted = speculation.wanted(Math.min(left, sequence.outputsLeft - 1));
-    if (wanted.length === 0) return NO_DRAFTS;
-    const room = this.slots.roomBehind(sequence, wanted.length);
-    if (room <= 0) return NO_DRAFTS;
-    this.slots.append(sequence, Math.min(room, wanted.length));
-    return wanted.subarray(0, room);
-  }
-
-  /**
-   * Forced tokens that the next step should leave to a later one: rows of a step are computed in tiles, and a tile that is
-   * filled in part takes about as long as a full one.
-   */
-  #surplusRows(adapter: number): number {
-    let rows = 0;
-    let sequences = 0;
-    for (const sequence of this.#running) {
-      if (
-        sequence.group.adapter !== adapter ||
-        this.#isPaused(sequence) ||
-        !isDecoding(sequence) ||
-        sequence.length === sequence.computed
-      )
-        continue;
-      rows += sequence.length - sequence.computed;
-      sequences += 1;
-    }
-    const surplus = rows % this.#limits.rowTile;
-    return rows - surplus >= sequences ? surplus : 0;
-  }
-
-  /** Schedules one token of every sequence of the adapter that has only its last one to compute. Returns whether one was preempted. */
-  #scheduleDecodes(
-    adapter: number,
-    budget: () => number,
-    schedule: (sequence: Sequence, count: number) => void,
-  ): boolean {
-    let preempted = false;
-    for (let i = 0; i < this.#running.length; i++) {
-      const sequence = this.#running[i]!;
-      if (sequence.group.adapter !== adapter || this.#isPaused(sequence)) continue;
-      if (budget() === 0) break; // others have taken the places of sequences of the background that still run
-      if (sequence.length - sequence.computed !== 1 || this.slots.hasUncomputed(sequence)) continue;
-      while (sequence.slot >= 0 && !sequence.isAhead && !this.slots.makeRoom(1)) {
-        this.#preempt(this.#running.at(-1)!);
-        preempted = true;
-      }
-      if (sequence.slot >= 0) schedule(sequence, 1);
-    }
-    return preempted;
-  }
-
-  /** Starts waiting sequences of the adapter, in order, as long as there is room. */
-  #admit(
-    adapter: number,
-    chunk: (sequence: Sequence) => number,
-    schedule: (sequence: Sequence, count: number) => void,
-  ): void {
-    let early: Group | null = null; // its sequences come when their prefix is computed
-    const most = this.#isFull ? 1 : this.#policy.maxRunning;
-    for (let i = 0; i < this.#waiting.length; ) {
-      const sequence = this.#waiting[i]!;
-      if (this.#isPaused(sequence)) return; // and so is all behind it
-      if (this.#running.length >= most && !this.#canYieldTo(sequence)) return;
-      const isOther = sequence.group.adapter !== adapter;
-      if (isOther && sequence === this.#blocked) return;
-      if (isOther || sequence.awaitsToken || sequence.group === early) {
-        i += 1; // not its turn; or it was preempted, and needs no slot before it has its next token
-        continue;
-      }
-      if (chunk(sequence) === 0) return;
-      if (this.#running.length >= most) {
-        this.#yieldTo(sequence);
-        continue;
-      }
-      const found = this.slots.findPrefix(sequence);
-      if (found === 'soon' && this.#dropPausedPrompts()) continue;
-      if (found === 'soon') {
-        if (sequence.outputCount === 0) early = sequence.group;
-        i += 1; // another sequence is computing a prefix of this one
-        continue;
-      }
-      if (!this.slots.start(sequence, found)) {
-        if (this.#yieldTo(sequence)) continue;
-        this.#blocked = sequence;
-        return;
-      }
-      if (this.#blocked === sequence) this.#blocked = null;
-      this.#order.take(this.#waiting, sequence);
-      this.#order.insert(this.#running, sequence);
-      this.#fair.start(sequence);
-      schedule(sequence, chunk(sequence));
-    }
+  /** Adds the next tokens of a running sequence to a step. With the last one, siblings sample from the same row. */
+  #schedule(step: StepBuilder, sequence: Sequence, count: number): void {
+    this.slots.append(sequence, count);
+    const isLast = sequence.place.computed + count === sequence.length;
+    step.add(sequence, count, isLast ? [sequence, ...this.#startSiblings(sequence)] : []);
   }
 
   /** Starts siblings that have sampled nothing yet from this sequence's prompt, which the coming step completes. */
   #startSiblings(leader: Sequence): Sequence[] {
     const forks: Sequence[] = [];
     if (leader.outputCount > 0) return forks;
-    const { group } = leader;
-    for (
-      let i = this.#order.place(this.#waiting, { group, index: -1, order: this.#fair.orderOf(group) });
-      ;
-    ) {
-      const sequence = this.#waiting[i];
-      if (sequence?.group !== group) break;
-      if (sequence.outputCount > 0) {
-        i += 1;
-        continue;
-      }
-      if (this.#running.length >= this.#policy.maxRunning || !this.slots.startSibling(leader, sequence))
-        break;
-      this.#waiting.splice(i, 1);
-      this.#order.insert(this.#running, sequence);
-      forks.push(sequence);
+    for (const sibling of this.#queues.waitingOf(leader.group)) {
+      if (sibling.outputCount > 0) continue;
+      if (this.#queues.running.length >= this.#maxRunning || !this.slots.startSibling(leader, sibling)) break;
+      this.#queues.start(sibling);
+      forks.push(sibling);
     }
     return forks;
   }
 
+  /** True if the last running sequence is of the background and this one is not. */
+  #canYieldTo(sequence: Sequence): boolean {
+    const last = this.#queues.running.at(-1);
+    return !isBackground(sequence) && last !== undefined && isBackground(last);
+  }
+
+  /** Preempts paused sequences with a partly computed prompt, so that other sequences do not wait for that prefix. Returns false if there were none. */
+  #dropPausedPrompts(step: StepBuilder): boolean {
+    const dropped = this.#queues.running.filter(
+      (sequence) => step.isPaused(sequence) && !isDecoding(sequence),
+    );
+    for (const sequence of dropped) this.#preempt(sequence);
+    return dropped.length > 0;
+  }
+
   /** Returns a running sequence to the queue; it will be computed again. `isBroken`: its cache holds a part of a step. */
   #preempt(sequence: Sequence, isBroken = false): void {
-    if (!this.#order.take(this.#running, sequence)) return;
-    // It is continued later from its state or from a checkpoint, if nobody needs the room.
-    this.slots.end(sequence, { keep: this.#hasState && !isBroken });
-    sequence.computed = 0;
-    this.#order.insert(this.#waiting, sequence);
+    if (this.#queues.preempt(sequence)) this.slots.preempt(sequence, isBroken);
   }
 }

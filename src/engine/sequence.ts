@@ -1,14 +1,14 @@
-/** A prompt -> it with the tokens sampled after it: the one mutable record that passes through the engine. */
-import type { Handle, SamplerHandle } from '../native/index.ts';
-import type { LogitsHook, PromptScores } from '../sampling/index.ts';
+/** A prompt -> the prompt with the tokens sampled after it: the only mutable record that passes through the engine. */
+import type { OnpolicyError } from '../errors.ts';
 import type { ExpertRows } from './expert-rows.ts';
 import type { MediaLayout } from './media-layout.ts';
+import type { Handle, SampledRows, SamplerHandle } from './native/index.ts';
 import type { Speculation } from './speculation.ts';
 
 /** The media of a prompt, ready to be computed. */
 export type GroupMedia = {
   readonly layout: MediaLayout;
-  /** (spans) what a step needs of each. */
+  /** (spans) the data of each that a step needs. */
   readonly chunks: readonly {
     readonly rows: Handle;
     /** (4, count) relative to the first row with M-RoPE, else empty. */
@@ -19,94 +19,133 @@ export type GroupMedia = {
 
 /** Takes copies of whole caches of a prompt's beginnings. */
 export type CacheKeeper = {
-  /** Where they end, ascending. */
+  /** Lengths of the beginnings, ascending. */
   readonly places: readonly number[];
-  /** Whether the checkpoint after this many tokens is wanted, one of the places. */
+  /** Returns true if the cache of this many tokens, which is one of the places, is wanted. */
   wants(tokens: number): boolean;
-  /** Null: it cannot be saved. */
+  /** Takes the cache. Null means that it cannot be saved. */
   take(tokens: number, state: Uint8Array | null): void;
 };
 
-/** What the choices of one request share. */
+/** Data that the choices of one request share. */
 export type Group = {
-  /** Token ids; below 0 where media stand: the same medium has the same one. */
+  /** Token ids. Ids of media are below 0, and equal media have equal ids. */
   readonly prompt: Int32Array;
-  /** Absent or null: the prompt is text. */
+  /** The media of the prompt. Absent or null if it is text. */
   readonly media?: GroupMedia | null;
-  /** Sequences share cached prefixes only within one key. It says what computes them, too: the content of the adapter. */
+  /** Sequences share cached prefixes only within one key. It also identifies the content of the adapter. */
   readonly cacheKey: string;
-  /** Number of the adapter that computes them; {@link NO_ADAPTER}: none. */
+  /** Number of the adapter of its sequences, or {@link NO_ADAPTER}. */
   readonly adapter: number;
-  /** Lower is earlier, under the priority policy. */
+  /** Lower is earlier, with `scheduling: 'priority'`. */
   readonly priority: number;
   /** Places in the prompt, ascending, after which a later one is likely to diverge: checkpoints are kept there. */
   readonly checkpoints?: readonly number[];
-  /** Absent or null: no cache of it is kept elsewhere. */
+  /** Receives copies of its cache. Absent or null if none are kept elsewhere. */
   readonly keeper?: CacheKeeper | null;
-  /** Whether its sequences wait from the next step on while others run or wait. Absent: no. */
+  /** True if its sequences wait, from the next step on, while others run or wait. Default false. */
   readonly background?: boolean;
   /** Running number of the request: lower came earlier. */
   readonly arrival: number;
-  /** Who asks. Clients share the engine fairly within a priority. Absent: one client. */
-  readonly client?: string;
 };
 
-/** What only some sequences have. */
+/** Edits the rows of logits of one choice in JavaScript before they are sampled from. */
+export interface LogitsEditor {
+  /** The error of the last edit. Null if it succeeded. */
+  readonly error: OnpolicyError | null;
+  /** Returns the memory of the next row, (vocab). */
+  row(): Float32Array;
+  /** Edits the row in place, given the tokens generated so far. Returns false if it failed, see {@link error}. */
+  edit(output: Int32Array): boolean;
+}
+
+/** Collects the scores of a prompt's tokens, row by row. The row of position p scores token p + 1. */
+export interface PromptScorer {
+  /** Position of the first row that is still needed. Cached cells of the positions before it can be reused. */
+  readonly firstRow: number;
+  /** Returns the number of rows that are needed between two positions. */
+  rowsIn(start: number, end: number): number;
+  /** Returns how many of `count` tokens from `start` on can run when `rows` rows may be scored. */
+  limit(start: number, count: number, rows: number): number;
+  /** Returns the {@link Step.scoreRows} of the tokens from `start` to `end`; `at` is the index of `start` in the step. */
+  layOut(start: number, end: number, at: number): Int32Array;
+  /** Adds the rows `from` to `to`, which follow the last ones. Returns false if the model's logits are not numbers. */
+  push(rows: SampledRows, from: number, to: number): boolean;
+}
+
+/** Optional features of a sequence. */
 export type SequenceExtras = {
   /** Collects the log-probabilities of the prompt's tokens. */
-  readonly promptScores?: PromptScores | null;
+  readonly promptScores?: PromptScorer | null;
   /** Edits each row of logits before it is sampled from. */
-  readonly hook?: LogitsHook | null;
+  readonly hook?: LogitsEditor | null;
   /** Receives the cache of the prompt as soon as it is computed. */
   readonly savedPrompt?: SavedPrompt | null;
-  /** Tokens that it samples at most. Default: no known limit. */
+  /** Maximum number of tokens that it samples. Default: no known limit. */
   readonly maxOutputs?: number;
-  /** Called when it first runs: `cachedTokens` is known. */
+  /** Called when it first runs and `cachedTokens` is known. */
   readonly onPlaced?: () => void;
-  /** What drafts for it. Not together with a hook or a sampler that returns candidates. */
+  /** Called after each step over its tokens, with the number of tokens that are computed. */
+  readonly onComputed?: ((tokens: number) => void) | null;
+  /** Its draft state. Must not be combined with a hook or a sampler that returns candidates. */
   readonly speculation?: Speculation | null;
-  /** Takes the experts of its tokens. */
+  /** Records the experts of its tokens. */
   readonly experts?: ExpertRows | null;
+  /** {@link SequencePlace.cachedTokens} of the sequence that it continues. Default: it continues none. */
+  readonly cachedTokens?: number;
 };
 
-/** Where the cache of a prompt goes, and how many of its tokens are in it. */
+/** Receives the cache of a prompt and its number of tokens. */
 export type SavedPrompt = { state: Uint8Array | null; tokens: number };
+
+/** The place of a sequence in the KV cache. Only `slots.ts` writes it. */
+export type SequencePlace = {
+  /** Slot of its cache while it runs, else -1. */
+  slot: number;
+  /** Leading tokens whose cache is filled. */
+  computed: number;
+  /** Places of its next checkpoints, ascending. */
+  checkpoints: readonly number[];
+  /** True if the backend has also computed its last token, in a run-ahead step that cannot be undone. */
+  isAhead: boolean;
+  /** Prompt tokens that came from the prefix cache when it first ran. -1 before that. */
+  cachedTokens: number;
+};
 
 /** One choice on its way through the engine. */
 export class Sequence {
   readonly group: Group;
-  /** Which choice of the request this is. */
+  /** Index of the choice in the request. */
   readonly index: number;
   readonly sampler: SamplerHandle;
-  readonly promptScores: PromptScores | null;
-  readonly hook: LogitsHook | null;
+  readonly promptScores: PromptScorer | null;
+  readonly hook: LogitsEditor | null;
   readonly savedPrompt: SavedPrompt | null;
   readonly maxOutputs: number;
   readonly onPlaced: () => void;
+  readonly onComputed: ((tokens: number) => void) | null;
   readonly speculation: Speculation | null;
   readonly experts: ExpertRows | null;
   #tokens: Int32Array; // (capacity) prompt, then sampled tokens
   #length: number;
-  /** The grammar that constrains its next token; null: none does. */
+  /** The grammar that constrains its next token, or null. */
   matcher: Handle | null = null;
-  /** Tokens until some are forced at the latest: no step samples more. */
+  /** Maximum number of tokens before some are forced. No step samples more. */
   outputsBeforeForced = Infinity;
-  /** Its place among those of its priority: lower runs earlier. Ties go by arrival. */
-  order = 0;
-  /** Slot of its cache while it runs, else -1. */
-  slot = -1;
-  /** Leading tokens whose cache is filled. */
-  computed = 0;
-  /** Where its next checkpoints are taken, ascending. */
-  checkpoints: number[] = [];
-  /** The backend has computed its last token as well, in a run-ahead step that cannot be taken back. */
-  isAhead = false;
-  /** Its last row has become candidates: it runs again when its next token is appended. */
-  awaitsToken = false;
-  /** Prompt tokens that came out of the prefix cache when it first ran; -1 before that. */
-  cachedTokens = -1;
-  /** For statistics: when it was submitted and got its last token, in milliseconds, and how many tokens were counted. */
-  readonly times = { submittedMs: 0, hasStarted: false, lastTokenMs: 0, counted: 0 };
+  #awaitsToken = false;
+  readonly place: Readonly<SequencePlace>;
+  /**
+   * When it was submitted, first ran, and got its first and its last token, in milliseconds, 0 before that. For statistics: how many tokens were
+   * counted.
+   */
+  readonly times = {
+    submittedMs: 0,
+    hasStarted: false,
+    startedMs: 0,
+    firstTokenMs: 0,
+    lastTokenMs: 0,
+    counted: 0,
+  };
 
   constructor(group: Group, index: number, sampler: SamplerHandle, extras: SequenceExtras = {}) {
     this.group = group;
@@ -117,11 +156,24 @@ export class Sequence {
     this.savedPrompt = extras.savedPrompt ?? null;
     this.maxOutputs = extras.maxOutputs ?? Infinity;
     this.onPlaced = extras.onPlaced ?? (() => {});
+    this.onComputed = extras.onComputed ?? null;
     this.speculation = extras.speculation ?? null;
     this.experts = extras.experts ?? null;
     this.#tokens = new Int32Array(group.prompt.length + 64);
     this.#tokens.set(group.prompt);
     this.#length = group.prompt.length;
+    const { cachedTokens = -1 } = extras;
+    this.place = { slot: -1, computed: 0, checkpoints: [], isAhead: false, cachedTokens };
+  }
+
+  /** True if its last row became candidates. It runs again when its next token is appended. */
+  get awaitsToken(): boolean {
+    return this.#awaitsToken;
+  }
+
+  /** Lets it wait until its next token is appended. */
+  awaitToken(): void {
+    this.#awaitsToken = true;
   }
 
   /** Prompt and sampled tokens. */
@@ -144,7 +196,7 @@ export class Sequence {
     return Math.min(this.#length - 1, this.promptScores?.firstRow ?? Infinity);
   }
 
-  /** Where media lie in its tokens; null: nowhere. */
+  /** The media in its tokens, or null if there are none. */
   get layout(): MediaLayout | null {
     return this.group.media?.layout ?? null;
   }
@@ -168,14 +220,16 @@ export class Sequence {
     return fork;
   }
 
-  append(token: number): void {
-    this.awaitsToken = false;
-    if (this.speculation?.observe(token)) this.computed += 1;
+  /** Appends a token. Returns whether it was drafted and is in the cache already. */
+  append(token: number): boolean {
+    this.#awaitsToken = false;
+    const isComputed = this.speculation?.observe(token) ?? false;
     if (this.#length === this.#tokens.length) {
       const grown = new Int32Array(this.#length * 2);
       grown.set(this.#tokens);
       this.#tokens = grown;
     }
     this.#tokens[this.#length++] = token;
+    return isComputed;
   }
 }

@@ -1,44 +1,44 @@
-/** The drafts of one sequence and what became of them -> how many are worth a row. A draft never decides what is sampled. */
-import type { Handle } from '../native/index.ts';
+/** The drafts of one sequence and their outcomes -> the number of drafts worth a row. Drafts never change the sampled tokens. */
+import type { Handle } from './native/index.ts';
 
-/** What drafts for a sequence. */
+/** Options of drafting for a sequence. */
 export type SpeculationOptions = {
-  /** As the addon made it. */
+  /** The drafter, made by the addon. */
   readonly drafter: Handle;
-  /** Drafts of one step at most. */
+  /** Maximum number of drafts per step. */
   readonly maxTokens: number;
-  /** How often a draft is thought to be right before any was seen, 0 to 1. */
+  /** Assumed share of right drafts before any was seen, from 0 to 1. */
   readonly trust: number;
-  /** Whether its drafts cost passes of a smaller model. Default false: they cost next to nothing. */
+  /** True if its drafts take passes of a draft model. Default false: they cost almost no time. */
   readonly usesModel?: boolean;
-  /** Whether text is looked through as well. Default: only where no model drafts. */
+  /** True if text is also searched. Default: only if no model drafts. */
   readonly usesText?: boolean;
-  /** Whether that model is the head of the large one. */
+  /** True if the draft model is the head of the large model. */
   readonly usesHead?: boolean;
-  /** What other sequences know of that model: it takes the place of `trust`. */
+  /** Acceptance rates that other sequences have measured. They replace `trust`. */
   readonly known?: KnownDrafts;
 };
 
-/** A model that hardly helps is tried again after this many steps, and each time after twice as many. */
+/** A model whose drafts do not pay is tried again after this many steps, then after twice as many each time. */
 const FIRST_PATIENCE = 32;
 const MOST_PATIENCE = 1024;
 
-/** Drafts of a model that are right as often, and not worth it, take too long. */
+/** If a model's drafts are right this often and still not worth it, they take too long. */
 const ENOUGH = 0.8;
 
 /** Weight of the newest draft in a share, at least, and how many drafts what was thought before counts for. */
 const NEWEST = 0.1;
 const BEFORE = 4;
-/** Behind a wrong draft the next one is thought to be right so much less often, before any was seen. */
+/** Assumed factor of the acceptance rate after a wrong draft, before any was seen. */
 const LESS_BEHIND_WRONG = 0.5;
 const NOTHING = new Int32Array(0);
-/** How often drafts of a model are thought to be right before any was seen. */
+/** Assumed share of right drafts of a model before any was seen. */
 const TRUST_IN_MODEL = 0.6;
 
-/** What became of the draft for the last token: a place in limits and rates. */
+/** Outcomes of the draft for the last token, used as indices of limits and rates. */
 export const LAST_DRAFT = { RIGHT: 0, WRONG: 1, NONE: 2 } as const;
 
-/** A share of drafts that were right: of all at first, then of the newest ones. */
+/** The share of right drafts: of all drafts at first, then mostly of the newest ones. */
 class Share {
   value: number;
   #seen = BEFORE;
@@ -53,10 +53,10 @@ class Share {
   }
 }
 
-/** What the sequences of an engine have seen of a model that drafts for them: a new one need not begin anew. */
+/** Acceptance rates of a draft model, shared by the sequences of an engine, so that a new one need not measure them again. */
 export class KnownDrafts {
   readonly share = new Share(TRUST_IN_MODEL);
-  /** Whether a draft was seen. */
+  /** True if a draft was seen. */
   isSeen = false;
   /** Steps without a draft, of one sequence after the other. */
   waited = 0;
@@ -110,7 +110,7 @@ export class Speculation {
     return [right.value, wrong.value, none.value];
   }
 
-  /** Whether it is known what its drafts are worth, and cost: not before the first one of a model. */
+  /** True if value and cost of its drafts are known, for a model only after the first draft. */
   get isKnown(): boolean {
     return !this.usesModel || this.drafted > 0 || this.#known?.isSeen === true;
   }
@@ -122,7 +122,7 @@ export class Speculation {
     this.#checked = 0;
   }
 
-  /** Whether the model's head takes its tokens, too. */
+  /** True if the model's head also computes its tokens. */
   get isFollowed(): boolean {
     return this.#usesHead;
   }

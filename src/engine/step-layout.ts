@@ -1,16 +1,15 @@
 /** A plan of the scheduler -> the arrays of one step, in the layout of the backend. */
-import type { RowEdit, Step } from '../backends/index.ts';
-import type { DraftColumns, StepMedia, TakenExperts } from '../native/index.ts';
-import type { LogitsHook } from '../sampling/index.ts';
+import type { RowEdit, Step } from './backend/index.ts';
+import type { DraftColumns, StepMedia, TakenExperts } from './native/index.ts';
 import type { Entry, Plan } from './plan.ts';
-import type { GroupMedia, Sequence } from './sequence.ts';
+import type { GroupMedia, LogitsEditor, Sequence } from './sequence.ts';
 
 /** Lays a plan out in the arrays that the backend takes. */
 export function toStep({ adapter, entries, edits, isSteady }: Plan): Step {
   let total = 0;
   const followed = entries
     .filter(({ sequence }) => sequence.speculation?.isFollowed)
-    .map(({ sequence }) => sequence.slot);
+    .map(({ sequence }) => sequence.place.slot);
   const sampled: Sequence[] = [];
   for (const { count, samples, drafts } of entries) {
     total += count + drafts.length;
@@ -47,7 +46,7 @@ export function toStep({ adapter, entries, edits, isSteady }: Plan): Step {
     step.tokens.set(sequence.tokens(start, start + count), at);
     step.tokens.set(drafts, at + count);
     const end = at + count + drafts.length;
-    step.sequences.fill(sequence.slot, at, end);
+    step.sequences.fill(sequence.place.slot, at, end);
     const { media } = sequence.group;
     const first = media ? media.layout.positionOf(start) : start;
     for (let i = 0; at + i < end; i++) step.positions[at + i] = first + i;
@@ -81,14 +80,14 @@ function toMedia({ layout, chunks }: GroupMedia, { start, count }: Entry, at: nu
   return [{ at, count, rows, first: skipped, positions, isNonCausal }];
 }
 
-/** Whether only the next tokens of a sequence and its grammar decide if it ends then. */
+/** Returns true if only the next tokens of a sequence and its grammar decide whether it ends. */
 function isPredictable({ sequence: { hook, outputsLeft, savedPrompt }, drafts }: Entry): boolean {
   return hook === null && outputsLeft > drafts.length + 1 && (!savedPrompt || savedPrompt.state !== null);
 }
 
 const NO_LIMITS: readonly number[] = [0, 0, 0];
 
-/** The columns of samples that are no drafts. */
+/** Returns the columns of samples without drafts. */
 function toDraftColumns(sampled: readonly Sequence[]): DraftColumns {
   return {
     drafted: new Int32Array(sampled.length).fill(-1),
@@ -97,7 +96,7 @@ function toDraftColumns(sampled: readonly Sequence[]): DraftColumns {
   };
 }
 
-function toRowEdit(sequence: Sequence, hook: LogitsHook, sample: number): RowEdit {
+function toRowEdit(sequence: Sequence, hook: LogitsEditor, sample: number): RowEdit {
   return { sample, row: () => hook.row(), edit: () => hook.edit(sequence.outputs()) };
 }
 

@@ -1,21 +1,8 @@
 /** The steps of an engine -> how long its sequences waited: for their start, their first token, each further one. */
-import { Histogram, type HistogramData, sumHistograms } from './histogram.ts';
+import { Histogram, sumHistograms } from '../common/index.ts';
+import type { EngineTimings } from '../protocol/service/index.ts';
 import type { Plan } from './plan.ts';
 import type { Sequence } from './sequence.ts';
-
-/** Distributions over sequences, and over tokens. */
-export type EngineTimings = {
-  /** Seconds from a request to the first step over it. */
-  readonly queueSeconds: HistogramData;
-  /** Seconds from a request to its first token. */
-  readonly firstTokenSeconds: HistogramData;
-  /** Seconds from one token to the next. */
-  readonly betweenTokensSeconds: HistogramData;
-  /** Tokens of a prompt. */
-  readonly promptTokens: HistogramData;
-  /** Tokens of a prompt that came from the prefix cache. */
-  readonly cachedPromptTokens: HistogramData;
-};
 
 const WAITS_S = [0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300] as const;
 const GAPS_S = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5] as const;
@@ -72,6 +59,7 @@ export class StepTimings {
   #begin({ times }: Sequence, startMs: number): void {
     if (times.hasStarted) return;
     times.hasStarted = true;
+    times.startedMs = startMs;
     this.#histograms.queueSeconds.add(Math.max(0, startMs - times.submittedMs) / 1000);
   }
 
@@ -80,10 +68,11 @@ export class StepTimings {
     const tokens = outputCount - times.counted;
     if (tokens <= 0) return;
     const { firstTokenSeconds, betweenTokensSeconds, promptTokens, cachedPromptTokens } = this.#histograms;
+    if (times.firstTokenMs === 0) times.firstTokenMs = endMs;
     if (times.counted === 0) {
       firstTokenSeconds.add((endMs - times.submittedMs) / 1000);
       promptTokens.add(group.prompt.length);
-      cachedPromptTokens.add(Math.max(0, sequence.cachedTokens));
+      cachedPromptTokens.add(Math.max(0, sequence.place.cachedTokens));
     } else betweenTokensSeconds.add((endMs - times.lastTokenMs) / 1000 / tokens, tokens);
     times.counted = outputCount;
     times.lastTokenMs = endMs;

@@ -1,15 +1,15 @@
-/** Where an adapter lies -> what names its content, and a GGUF file of it that fits its model. */
+/** Path of an adapter -> the identity of its content, and a GGUF file of it that fits its model. */
 import { createHash } from 'node:crypto';
 import fs from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { readModel, toBase } from '../backends/index.ts';
 import { isMissing, writing } from '../common/index.ts';
+import { GgufHeader, readHeader } from '../engine/gguf/index.ts';
 import { fromNative, OnpolicyError } from '../errors.ts';
-import { GgufHeader, readHeader } from '../gguf/index.ts';
-import { type BaseModel, checkAdapter, convertedBytes, convertPeft, PEFT_FILES } from '../lora/index.ts';
+import { readModel, toBase } from './formats/index.ts';
+import { type BaseModel, checkAdapter, convertedBytes, convertPeft, PEFT_FILES } from './lora/index.ts';
 
-/** An adapter's GGUF file or PEFT folder, and a name that no other content ever has. */
+/** Path of an adapter (GGUF file or PEFT folder) and an identity derived from its content. */
 export type AdapterFile = { readonly identity: string; readonly path: string };
 
 /** A GGUF file that an engine can load. */
@@ -17,7 +17,7 @@ export type OpenAdapter = AsyncDisposable & { readonly file: string };
 
 const MAX_SHOWN = 500;
 
-/** What names the content of an adapter now. Fails with `MODEL_NOT_FOUND`. */
+/** Returns the path and the current content identity of an adapter. Fails with `MODEL_NOT_FOUND`. */
 export async function identify(given: string): Promise<AdapterFile> {
   try {
     const real = await fs.realpath(given);
@@ -55,8 +55,8 @@ export class AdapterFiles {
   }
 
   /**
-   * Checks an adapter against the model. A PEFT folder becomes a temporary file, which goes when the result is disposed of.
-   * Fails with `MODEL_INVALID` when it is none of this model, and with `UNSUPPORTED` for what is no plain LoRA.
+   * Checks an adapter against the model. A PEFT folder is converted to a temporary file, which is deleted when the result is disposed of.
+   * Fails with `MODEL_INVALID` if the adapter does not belong to this model, and with `UNSUPPORTED` for adapters other than plain LoRA.
    */
   async open({ path: given }: AdapterFile): Promise<OpenAdapter> {
     this.#base ??= readModel(this.#model).then(toBase);
@@ -80,7 +80,7 @@ export class AdapterFiles {
   }
 }
 
-/** `given`: what an error names. */
+/** Checks the adapter in a GGUF file. `given` is the path that errors name. */
 async function check(file: string, given: string, base: BaseModel): Promise<void> {
   const { values, tensors } = await readHeader(file);
   checkAdapter(new GgufHeader(given, values, tensors), base);

@@ -1,42 +1,19 @@
-/** Adapters with names of their own -> loaded beside their model, until they are given back. */
+/** Named adapters -> loaded beside their model, until they are unloaded by name. */
 import { atField, LeaseScope } from '../common/index.ts';
 import { errorAt } from '../errors.ts';
-import {
-  type AdapterLoadRequest,
-  checkCallOptions,
-  checkRequest,
-  fault,
-  PathTranslation,
-  throwFaults,
-} from '../protocol/index.ts';
+import { checkRequest, fault, PathTranslation, throwFaults } from '../protocol/index.ts';
+import type { AdaptersResource } from '../protocol/service/index.ts';
 import type { References } from './model-lease.ts';
-import { keeperOf, type NamedAdapter } from './named-adapters.ts';
+import { keeperOf } from './named-adapters.ts';
 
-/** Named adapters. */
-export interface AdaptersResource {
-  /**
-   * Loads an adapter and gives it a name, which requests use as their `model`, or as the `model` of one of their `adapters`. It stays
-   * loaded with its model.
-   * @throws OnpolicyError `CONFLICT` if the name is taken, `MODEL_NOT_FOUND` if the file or the base model does not exist, `MODEL_INVALID`
-   *   for an adapter of another model, `UNSUPPORTED` if it is not a plain LoRA
-   */
-  load(request: AdapterLoadRequest, options?: { readonly signal?: AbortSignal }): Promise<NamedAdapter>;
-  /** Removes a name. The adapter is freed after the last request that uses it. Resolves with false for an unknown name. */
-  unload(name: string): Promise<boolean>;
-  /** The adapters that are loaded now. */
-  list(): NamedAdapter[];
-}
-
-/** What errors about the base model call it. */
+/** Renames `model` to `base`, the caller's field, in errors about the base model. */
 const PATHS = new PathTranslation({ model: 'base' });
 
-/** The adapters of one runtime. `requireOpen` throws when it is closed. */
-export function adaptersResource(references: References, requireOpen: () => void): AdaptersResource {
+/** The adapters of one runtime. */
+export function adaptersResource(references: References): AdaptersResource {
   const { models, find, named } = references;
   return {
     async load(request, options = {}) {
-      requireOpen();
-      checkCallOptions(options);
       const given = checkRequest('AdapterLoadRequest', request, {});
       const { name, path, base = null, loadInPlace } = given;
       using scope = new LeaseScope();
@@ -50,7 +27,6 @@ export function adaptersResource(references: References, requireOpen: () => void
       return adapter;
     },
     async unload(name) {
-      requireOpen();
       if (typeof name !== 'string') throwFaults([fault(['name'], 'type', 'the name of an adapter', name)]);
       const isKnown = named.remove(name);
       for (const { adapters } of models.loaded()) adapters.drop(keeperOf(name));

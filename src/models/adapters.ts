@@ -3,21 +3,21 @@ import { LeaseScope, lease } from '../common/index.ts';
 import type { Engine } from '../engine/index.ts';
 import type { AdapterFile, AdapterFiles } from './adapter-files.ts';
 
-/** An adapter of a mix, and what its output is multiplied by. */
+/** An adapter of a mix, and the factor that its output is multiplied by. */
 export type AdapterPart = { readonly file: AdapterFile; readonly scale: number };
 
 /** An adapter or a mix that stays loaded until this is disposed of. */
 export type AdapterLease = Disposable & {
-  /** Its number in the engine. */
+  /** Number of the adapter in the engine. */
   readonly number: number;
-  /** Names its content; no other adapter or mix ever has the same. */
+  /** Identifies the content; no other adapter or mix ever has the same identity. */
   readonly identity: string;
 };
 
 export type AdapterContext = {
   readonly engine: Pick<Engine, 'loadAdapter' | 'mixAdapters' | 'freeAdapter'>;
   readonly files: Pick<AdapterFiles, 'sizeOf' | 'open'>;
-  /** Takes memory until the result is disposed of. */
+  /** Reserves memory for an adapter until the result is disposed of. */
   readonly reserve: (bytes: number, file: AdapterFile) => Promise<Disposable>;
 };
 
@@ -33,12 +33,12 @@ export class Adapters {
     this.#context = context;
   }
 
-  /** Loads an adapter, or shares one that is loaded. Fails with `MODEL_INVALID` when it is none of this model. */
+  /** Loads an adapter, or shares one that is loaded. Fails with `MODEL_INVALID` if it does not belong to this model. */
   use(file: AdapterFile): Promise<AdapterLease> {
     return this.#share(file.identity, () => this.#load(file));
   }
 
-  /** Several adapters as one; null when nothing of them is left. The same adapter given twice has the sum of its scales. */
+  /** Combines several adapters into one. Returns null if no part has an effect. The scales of an adapter that is given twice are added. */
   async mix(parts: readonly AdapterPart[]): Promise<AdapterLease | null> {
     const merged = mergeParts(parts);
     const [first] = merged;
@@ -48,7 +48,7 @@ export class Adapters {
     return await this.#share(identity, () => this.#loadMix(merged));
   }
 
-  /** Keeps an adapter loaded for `keeper`, instead of the one before, if that is still wanted once it is loaded. */
+  /** Keeps an adapter loaded for `keeper`, in place of the keeper's previous one, if `isWanted` still returns true once it is loaded. */
   async keep(keeper: string, file: AdapterFile, isWanted = (): boolean => true): Promise<void> {
     if (this.#kept.get(keeper)?.identity === file.identity) return;
     const kept = await this.use(file);
@@ -57,7 +57,7 @@ export class Adapters {
     this.#kept.set(keeper, kept);
   }
 
-  /** Ends what {@link keep} began. */
+  /** Ends the lease that {@link keep} took. */
   drop(keeper: string): void {
     this.#kept.get(keeper)?.[Symbol.dispose]();
     this.#kept.delete(keeper);
@@ -107,7 +107,7 @@ export class Adapters {
   }
 }
 
-/** Each adapter once, without those that change nothing, in an order of their own: the order of a sum does not count. */
+/** Returns each adapter once, without those of scale 0, sorted so that the order of the given parts does not matter. */
 function mergeParts(parts: readonly AdapterPart[]): AdapterPart[] {
   const byIdentity = new Map<string, AdapterPart>();
   for (const { file, scale } of parts) {

@@ -1,8 +1,8 @@
-/** Requests that came for a model and have not ended -> whether there is room for one more. It is known before a request is read. */
+/** Requests that arrived for a model and have not ended -> whether there is room for one more, decided before a request is read. */
 import { lease } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 
-/** Counts of requests by what they named. */
+/** Counts requests by the key that they named. */
 export class Arrivals<Key> {
   readonly #counts = new Map<Key, number>();
 
@@ -21,7 +21,7 @@ export class Arrivals<Key> {
   }
 }
 
-/** Refuses a request for `name` where as many wait as may. `users`: the requests that run or wait. */
+/** Throws `OVERLOADED` if the queue for `name` is full. `users` is the number of requests that run or wait. */
 export function requireRoom(
   name: string,
   users: number,

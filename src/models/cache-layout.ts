@@ -1,7 +1,8 @@
 /** A model, the length and number of its sequences -> cells of its KV cache: one pool, or some for each sequence. */
-import { CELLS_ROUNDED_TO, type LoadedModel } from '../backends/index.ts';
+
 import { errorAt } from '../errors.ts';
 import type { ModelOptions } from '../protocol/index.ts';
+import { CELLS_ROUNDED_TO, type LoadedModel } from './formats/index.ts';
 
 const DEFAULT_KV_BYTES = 2 ** 32;
 const MAX_DEFAULT_POOL = 32_768;
@@ -18,19 +19,21 @@ export type CacheFacts = Pick<
   | 'state'
 >;
 
-/** Recurrent state that sequences of a context have together, if nothing else is asked for. */
+/** Recurrent state that all sequences of a context may take by default, in bytes. */
 const STATE_BYTES = 2 ** 31;
-/** Slots that come before rollback, which multiplies the state of each. */
+/** Slots that are provided before rollback, because rollback multiplies the state of each slot. */
 const FIRST_SLOTS = 12;
 const MOST_ROLLBACK = 4;
-/** Checkpoints of a slot at most, and of all slots at least; more as long as they take no more than these bytes. */
+/**
+ * Highest number of checkpoints per slot, and lowest number for all slots. There are more as long as they take no more than these bytes.
+ */
 const SLOT_CHECKPOINTS = 4;
 const FEW_CHECKPOINTS = 8;
 const CHECKPOINT_BYTES = 2 ** 28;
 
 /**
- * Slots of a model with recurrent state, and how many tokens each can be taken back: as many of both as there is memory for. Running
- * sequences take `running` of them, the others hold prefixes.
+ * Number of slots of a model with recurrent state, and how many tokens each can be rolled back: as many of both as memory allows. Running
+ * sequences take `running` of the slots, the others hold prefixes.
  */
 export function stateLayout(
   { stateBytes, takesBack, checkpointSize }: CacheFacts['state'],
@@ -55,8 +58,8 @@ export function stateLayout(
 }
 
 /**
- * Cells for each sequence where memory allows it, else as many as there is room for. They are a unified KV cache if that is the faster one,
- * or if they have to be shared; else a non-unified one, whose attention reads no other sequence's cells.
+ * Gives each sequence the cells of a full context if memory allows it, else as many as there is room for. The KV cache is unified if that
+ * is faster or if cells have to be shared; else it is non-unified, and attention reads no other sequence's cells.
  */
 export function cacheLayout(
   model: CacheFacts,
@@ -75,7 +78,10 @@ export function cacheLayout(
   };
 }
 
-/** Cells of its own for each sequence, because of the option `why`: in a pool, where they lie depends on the others, and shared ones stay. */
+/**
+ * Gives each sequence separate cells, as the option `why` requires: in a shared pool the position of cells would depend on other sequences,
+ * and shared cells would stay.
+ */
 export function ownCells(
   contextSize: number,
   slotCount: number,

@@ -1,13 +1,16 @@
 /** The models of a repository -> the largest that fits, with its cache and projector. */
 import { OnpolicyError } from '../errors.ts';
-import { type Candidate, type FindOptions, uriOf } from '../hub/index.ts';
 import { roomFor } from './fit.ts';
+import { type Candidate, type FindOptions, uriOf } from './hub/index.ts';
 import { planLoad } from './load-model.ts';
 import { totalBytes } from './memory-need.ts';
 import { openRemoteModel } from './remote-model.ts';
 import type { ServingOptions } from './serving-options.ts';
 
-/** Reads the headers of the smallest: what a model needs beside its weights is the same for all types of them. */
+/**
+ * Returns a function that chooses the largest model that fits. It reads the headers of the smallest one only, because the memory that a
+ * model needs beside its weights is the same for all weight types.
+ */
 export function chooseFitting(serving: ServingOptions): FindOptions['choose'] {
   return async (reference, files, candidates, signal) => {
     const smallest = candidates.at(-1)!;

@@ -1,29 +1,29 @@
 /** A model's facts and options -> the limits of its context: tokens, slots, rows of logits, threads. */
-import { type ContextSettings, PASS_TOKENS } from '../backends/index.ts';
-import { defaultThreads } from '../native/index.ts';
+import { type ContextSettings, PASS_TOKENS } from '../engine/backend/index.ts';
+import { defaultThreads } from '../engine/native/index.ts';
 import type { ModelOptions } from '../protocol/index.ts';
 import { type CacheFacts, cacheLayout, ownCells, stateLayout } from './cache-layout.ts';
 import { limitsOf, type ServingOptions } from './serving-options.ts';
 
 const DEFAULT_CONTEXT_SIZE = 8192;
-/** Logits of one chunk of a prompt that is being scored. */
+/** Bytes of the logits of one chunk of a prompt that is being scored. */
 const SCORE_BYTES = 80 * 2 ** 20;
 const MIN_SCORE_ROWS = 32;
 const MAX_SCORE_ROWS = 512;
 /** Sequence ids of the engine: running sequences and prefixes kept for later ones. */
 const MAX_SLOTS = 256;
 const PREFIX_SLOTS = 16;
-/** The same where each slot has a state, which is large. Checkpoints and slots that nobody runs in hold prefixes as well. */
+/** Number of slots for prefixes if each slot has a state, which is large. Checkpoints and idle slots hold prefixes as well. */
 const STATE_PREFIX_SLOTS = 4;
-/** Slots whose cells stay behind sliding windows: `WindowGuard::kMostSequences` of the addon. */
+/** Highest number of slots whose cells behind sliding windows are kept: `WindowGuard::kMostSequences` of the addon. */
 const MOST_KEPT = 128;
 
-/** Tokens of prompt and answer together at most. */
+/** Returns the highest number of tokens of prompt and answer together. */
 export function contextSizeOf(options: ModelOptions, serving: ServingOptions, contextLength: number): number {
   return Math.min(limitsOf(options, serving).contextSize ?? DEFAULT_CONTEXT_SIZE, contextLength);
 }
 
-/** The limits of the context of a model, also of one that is not loaded yet. */
+/** Returns the limits of a model's context. The model need not be loaded. */
 export function contextLimits(
   options: ModelOptions,
   serving: ServingOptions,
@@ -56,7 +56,7 @@ export function contextLimits(
   };
 }
 
-/** Rows of logits that a step may hold: one for each that runs, and as many as `SCORE_BYTES` hold to score a prompt with. */
+/** Returns the rows of logits that a step may hold: one for each running sequence, and as many as `SCORE_BYTES` hold to score a prompt. */
 function outputRows(vocabSize: number, maxRunning: number): number {
   return Math.max(
     maxRunning + MIN_SCORE_ROWS,

@@ -1,11 +1,12 @@
-/** What a model is and how it is loaded -> an error that names what would keep `deterministic` from being kept. */
-import { type ModelShape, OWN_CELLS } from '../backends/index.ts';
+/** A model's shape and load options -> an error that names the setting that makes `deterministic` impossible. */
+
 import { errorAt } from '../errors.ts';
 import type { CacheType, ModelOptions } from '../protocol/index.ts';
+import { type ModelShape, OWN_CELLS } from './formats/index.ts';
 import { kernelsOf } from './serving-options.ts';
 
 type Facts = {
-  /** Null: an ONNX model. */
+  /** Null for an ONNX model. */
   readonly shape: Pick<ModelShape, 'slidingWindow'> | null;
   readonly options: ModelOptions;
   readonly cacheType: CacheType;
@@ -13,7 +14,7 @@ type Facts = {
   readonly gpuLayers: number;
 };
 
-/** Fails with `UNSUPPORTED`. What depends on single operations of the model is checked when its context is made. */
+/** Fails with `UNSUPPORTED`. Properties that depend on single operations of the model are checked when its context is created. */
 export function requireDeterministic({ shape, options, cacheType, mmproj, gpuLayers }: Facts): void {
   if (!shape) refuse('model', 'a GGUF file', 'an ONNX model');
   if (gpuLayers > 0) refuse('model.gpuLayers', '0', String(gpuLayers));

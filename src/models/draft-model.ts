@@ -1,31 +1,32 @@
-/** A smaller model beside one that answers -> what drafts for it: the same vocabulary, a cache of its own. */
+/** A smaller model beside one that answers -> a draft model with the same vocabulary and a separate cache. */
 import fs from 'node:fs';
 import path from 'node:path';
-import { type GgufModel, isGguf, isOnnxModel, type ModelShape } from '../backends/index.ts';
 import { atField } from '../common/index.ts';
+import { type Handle, loadAddon } from '../engine/native/index.ts';
+import type { Tokenizer } from '../engine/tokenizer/index.ts';
 import { errorAt, type OnpolicyError } from '../errors.ts';
-import { type Handle, loadAddon } from '../native/index.ts';
 import type { ModelOptions } from '../protocol/index.ts';
-import type { Tokenizer } from '../tokenizer/index.ts';
 import { contextLimits } from './context-limits.ts';
+import { type GgufModel, isGguf, type ModelShape } from './formats/index.ts';
 import { type LoadPlan, loadWeights, planLoad } from './load-model.ts';
+import { formatOf } from './model-format.ts';
 import type { RunningModel } from './running-model.ts';
 import type { ServingOptions } from './serving-options.ts';
 
-/** The field that names it, in errors. */
+/** Field that errors about the draft model name. */
 export const DRAFT_FIELD = 'speculation.model';
 
-/** A model that drafts for one other. */
+/** A model that drafts for one other model. */
 export type DraftModel = {
-  /** For drafters; null: it reads the other's states, so that one's engine drafts with it. */
+  /** Handle for drafters. Null if the draft model reads the other model's states, whose engine then drafts with it. */
   readonly handle: Handle | null;
   readonly loaded: GgufModel;
   readonly target: RunningModel;
 };
 
 /**
- * An EAGLE-3 file in the folder of a model, which its name says to be one; null if none or several are there, or the model drafts by
- * itself.
+ * Returns the EAGLE-3 file in a model's folder, recognized by its name. Returns null if there is no such file or several, or if the model
+ * drafts by itself.
  */
 export function eagleBeside({ path: file, loaded, engine }: RunningModel): string | null {
   if (!isGguf(loaded) || engine.draftHead?.kind === 'own') return null;
@@ -34,7 +35,7 @@ export function eagleBeside({ path: file, loaded, engine }: RunningModel): strin
   return found.length === 1 && found[0] !== path.basename(file) ? path.join(folder, found[0]!) : null;
 }
 
-/** None where the folder is gone by now, or may not be listed. */
+/** Returns the names in a folder. Returns an empty list if the folder is gone or cannot be read. */
 function namesIn(folder: string): string[] {
   try {
     return fs.readdirSync(folder);
@@ -43,7 +44,10 @@ function namesIn(folder: string): string[] {
   }
 }
 
-/** Reads headers only. Its context holds what that of the other model may hold, unless its own options say less. */
+/**
+ * Plans the load of a draft model. Reads headers only. Its context is as large as that of the other model, unless its options set a lower
+ * limit.
+ */
 export async function planDraft(
   file: string,
   target: RunningModel,
@@ -51,7 +55,8 @@ export async function planDraft(
   serving: ServingOptions,
   signal: AbortSignal,
 ): Promise<LoadPlan> {
-  if (isOnnxModel(file)) throw unsupported(`expected a GGUF file, got ${file}, which is an ONNX model`);
+  if (formatOf(file, serving.formats))
+    throw unsupported(`expected a GGUF file, got ${file}, which is an ONNX model`);
   const { contextSize, threads, engine } = target;
   const asTarget = { contextSize, threads, maxSequences: engine.maxRunning };
   const drafting: ModelOptions = { ...asTarget, ...options, slidingWindow: 'full', mmproj: null };
@@ -64,14 +69,14 @@ export async function planDraft(
   return plan;
 }
 
-/** What drafts are changes no answer. */
+/** Removes `deterministic` from the options: a draft model does not change answers. */
 const withoutPromise = (serving: ServingOptions): ServingOptions => ({
   ...serving,
   deterministic: false,
   speculation: false,
 });
 
-/** Loads it. Fails with `INVALID_REQUEST` when its tokens are others. */
+/** Loads a draft model. Fails with `INVALID_REQUEST` if its tokens differ from those of the target. */
 export async function loadDraft(
   plan: LoadPlan,
   target: RunningModel,
@@ -123,7 +128,7 @@ function requireEagleOf(target: RunningModel, { embeddingSize, eagle }: ModelSha
   if (most >= shape.layers.length) throw other('target_layers', `below ${shape.layers.length}`, most);
 }
 
-/** One of them may have ids behind those of the other, as padded vocabularies have. */
+/** Compares the tokens that both models have. One of them may have further ids, as padded vocabularies do. */
 function requireSameTokens(target: Tokenizer, draft: Tokenizer, file: string): void {
   const shared = Math.min(target.vocabSize, draft.vocabSize);
   for (let id = 0; id < shared; id++) {

@@ -21,22 +21,22 @@ type DraftsContext = {
     options: ModelUseOptions,
   ) => Promise<Disposable & { readonly value: InMemory }>;
   readonly residentOf: (key: string, name: string, file: string, load: LoadInMemory) => Resident<InMemory>;
-  /** A loaded model, and its key. */
+  /** Returns a loaded model and its key. */
   readonly find: (model: RunningModel) => readonly [key: string, resident: Resident<InMemory>];
 };
 
-/** The draft models of one runtime. Each model has its own, which leave with it. */
+/** The draft models of one runtime. Each belongs to one model and is unloaded with it. */
 export class Drafts {
   readonly #context: DraftsContext;
-  readonly #besides = new WeakMap<RunningModel, string | null>(); // files that draft for them
+  readonly #besides = new WeakMap<RunningModel, string | null>(); // the EAGLE-3 files beside them
 
   constructor(context: DraftsContext) {
     this.#context = context;
   }
 
   /**
-   * The model that drafts for `target`, which is in use: the one that is named, or with `auto` an EAGLE-3 file beside it, if there is room
-   * for it. Null: none. Fails with `INVALID_REQUEST` when their vocabularies differ.
+   * Returns the draft model for `target`, which is in use: the named one, or with `auto` an EAGLE-3 file beside it, if it fits into memory.
+   * Returns null if there is no draft model. Fails with `INVALID_REQUEST` if their vocabularies differ.
    */
   async use(
     target: RunningModel,
@@ -62,7 +62,7 @@ export class Drafts {
     }
   }
 
-  /** `onlyIfFree`: nothing leaves for it; else models that nothing uses. */
+  /** Loads a draft model. With `onlyIfFree` no other model is unloaded for it, else unused models are. */
   async #use(
     target: RunningModel,
     reference: string,

@@ -1,58 +1,56 @@
 /** A model of embeddings or scores: its limits, what it needs of memory, and the model with its queue. */
+import type { ContextSettings } from '../engine/backend/index.ts';
+import { EmbeddingQueue } from '../engine/index.ts';
+import { defaultThreads, type NativeEmbedder } from '../engine/native/index.ts';
+import type { Tokenizer } from '../engine/tokenizer/index.ts';
+import type { ModelOptions } from '../protocol/index.ts';
 import {
-  type ContextSettings,
-  describeOnnxEmbedding,
   estimateMemory,
   type GgufModel,
-  loadOnnxEmbedding,
   type MemoryEstimate,
   type ModelShape,
-  type OnnxPooling,
   type ScoreHead,
-} from '../backends/index.ts';
-import { EmbeddingQueue } from '../engine/index.ts';
-import { defaultThreads, type NativeEmbedder } from '../native/index.ts';
-import type { Gpu, ModelOptions } from '../protocol/index.ts';
-import type { Tokenizer } from '../tokenizer/index.ts';
+} from './formats/index.ts';
+import type { FormatLoad, ModelFormat, VectorPooling } from './model-format.ts';
 import type { Placement } from './placement.ts';
 import type { ServingOptions } from './serving-options.ts';
 
 /** A model that turns texts into vectors, or with a head into scores. */
 export type EmbeddingModel = {
   readonly path: string;
-  /** What answers call it when the request names none. */
+  /** Model name in answers to requests that name no model. */
   readonly name: string;
   readonly placement: Placement;
-  /** What to close behind its queue; null: nothing. */
+  /** Model to close after its queue. Null if there is nothing to close. */
   readonly loaded: GgufModel | null;
   readonly tokenizer: Tokenizer;
   readonly embeddings: EmbeddingQueue;
-  /** Null: its vectors are embeddings. */
+  /** Null if the vectors are embeddings. */
   readonly head: ScoreHead | null;
-  /** Tokens of one text at most. */
+  /** Highest number of tokens of one text. */
   readonly contextSize: number;
 };
 
 export type EmbeddingPlan = {
-  /** Tokens of one text at most. */
+  /** Highest number of tokens of one text. */
   readonly contextSize: number;
-  /** Tokens that the context holds. */
+  /** Number of tokens that the context holds. */
   readonly batchTokens: number;
-  /** The vector of a text is that of its last token, and no token sees a later one: long texts are computed in parts. */
+  /** True if the vector of a text is that of its last token and attention is causal, so that long texts are computed in parts. */
   readonly isLast: boolean;
   readonly hasHead: boolean;
-  /** Of an ONNX model; null: a GGUF file, which says it. */
-  readonly pooling: OnnxPooling | null;
+  /** Pooling of a model of another format; null for a GGUF file, whose header says it. */
+  readonly pooling: VectorPooling | null;
 };
 
-/** Texts longer than this need a `contextSize`: what a pass computes with grows with it. */
+/** Longest texts without a `contextSize` option, in tokens: the memory of a pass grows with the length. */
 const DEFAULT_LAST_TOKENS = 8192;
 const DEFAULT_WHOLE_TOKENS = 2048;
-/** Tokens of a batch of several texts: more are computed no faster each, and attention looks at all of them. */
+/** Tokens of a batch of several texts. Longer batches are no faster per token, and attention looks at all of their tokens. */
 const PACKED_TOKENS = 512;
 const MAX_SEQUENCES = 64;
 
-/** Null: the model's file does not say how states become a vector or a score. */
+/** Returns null if the model's file does not say how states become a vector or a score. */
 export function planEmbedding(
   { pooling, isCausal, contextLength }: ModelShape,
   options: ModelOptions,
@@ -67,13 +65,17 @@ export function planEmbedding(
   return { contextSize, batchTokens, isLast, hasHead: pooling === 'rank', pooling: null };
 }
 
-/** The same for an ONNX folder. Null: neither it nor the options say how states become a vector. */
-export function planOnnxEmbedding(
+/**
+ * Does the same as {@link planEmbedding} for a model of another format. Returns null if neither its files nor the options say how states
+ * become a vector.
+ */
+export function planFormatEmbedding(
+  format: ModelFormat,
   file: string,
   options: ModelOptions,
   serving: ServingOptions,
 ): EmbeddingPlan | null {
-  const found = describeOnnxEmbedding(file, options.pooling);
+  const found = format.describeVectors(file, options.pooling);
   if (!found) return null;
   const { pooling, contextLength } = found;
   const contextSize = Math.min(
@@ -83,7 +85,7 @@ export function planOnnxEmbedding(
   return { contextSize, batchTokens: PACKED_TOKENS, isLast: pooling === 'last', hasHead: false, pooling };
 }
 
-/** What it will take. Models that see a text as a whole have no cache. */
+/** Estimates the memory of an embedding model. Models that read a text as a whole have no cache. */
 export function estimateEmbedding(
   shape: ModelShape,
   { batchTokens, isLast }: EmbeddingPlan,
@@ -102,12 +104,14 @@ export function estimateEmbedding(
   return shape.isCausal ? estimate : { ...estimate, cache: 0, caches: shape.layers.map(() => 0) };
 }
 
-export async function openOnnxEmbedding(
+/** Loads the model of a plan of {@link planFormatEmbedding}. */
+export async function openFormatEmbedding(
+  format: ModelFormat,
   { contextSize, pooling }: EmbeddingPlan,
   { path, name, placement }: Pick<EmbeddingModel, 'path' | 'name' | 'placement'>,
-  how: { gpu: Gpu; threads: number | null; signal: AbortSignal },
+  how: Omit<FormatLoad, 'path'>,
 ): Promise<EmbeddingModel> {
-  const { tokenizer, embedder } = await loadOnnxEmbedding({ path, pooling: pooling!, ...how });
+  const { tokenizer, embedder } = await format.loadVectors({ path, pooling: pooling!, ...how });
   const embeddings = queueOf(embedder);
   return { path, name, placement, loaded: null, tokenizer, embeddings, head: null, contextSize };
 }

@@ -1,22 +1,22 @@
-/** A model with the adapters of its name and of a request -> one file or folder of it on the disk, complete or absent. */
+/** A model with the adapters of its name and of a request -> one file or folder on the disk, complete or absent. */
 import { randomUUID } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import { isF32, readModel } from '../backends/index.ts';
-import { atField, flushFolder, ifMissing, LeaseScope, rename, storeFailed } from '../common/index.ts';
+import { atField, ifMissing, LeaseScope, replaceWith, storeFailed } from '../common/index.ts';
+import { defaultThreads, loadAddon, openLibraries } from '../engine/native/index.ts';
 import { errorAt, fromNative } from '../errors.ts';
-import { type CountedAdapter, readGgufAdapter } from '../lora/index.ts';
-import { defaultThreads, loadAddon, openLibraries } from '../native/index.ts';
 import {
   checkCallOptions,
+  checkModelExport,
   fault,
   type ModelExportRequest,
   throwFaults,
-  validateModelExport,
 } from '../protocol/index.ts';
 import { AdapterFiles, type OpenAdapter } from './adapter-files.ts';
 import { writePeftFolder } from './export-peft.ts';
 import { PLAIN_TYPES, writeSafetensorsFolder, writeSafetensorsModel } from './export-safetensors.ts';
+import { isF32, readModel } from './formats/index.ts';
+import { type CountedAdapter, readGgufAdapter } from './lora/index.ts';
 import { type FoundPart, findParts, type References } from './model-lease.ts';
 
 /** The result of an export. */
@@ -31,9 +31,9 @@ export type ModelExport = {
 };
 
 /**
- * Writes a model with the adapters of its name and of the request. What is at `to` is complete or as it was.
- * @throws OnpolicyError `CONFLICT` when there is something at `to` and no `overwrite`, `MODEL_NOT_FOUND`, `MODEL_INVALID` for an
- * adapter of another model, `UNSUPPORTED` for models that are no GGUF file, `STORE_FAILED` when the disk is full
+ * Writes a model with the adapters of its name and of the request. After a failure the target is unchanged.
+ * @throws OnpolicyError `CONFLICT` if the target exists and `overwrite` is not set, `MODEL_NOT_FOUND`, `MODEL_INVALID` for an adapter of
+ * another model, `UNSUPPORTED` for models that are no GGUF file, `STORE_FAILED` if the disk is full
  */
 export type ExportModel = (
   request: ModelExportRequest,
@@ -42,7 +42,7 @@ export type ExportModel = (
 
 type ExportType = NonNullable<ModelExportRequest['type']>;
 
-/** What a GGUF file can be written in -> llama.cpp's numbers of these mixes of types. */
+/** Types that a GGUF file can be written in -> llama.cpp's numbers of these mixes of types. */
 const EXPORT_TYPES: Readonly<Record<ExportType, number>> = {
   f32: 0,
   bf16: 32,
@@ -70,7 +70,7 @@ type Plan = {
   readonly files: readonly string[]; // GGUF files of the parts
   readonly scales: readonly number[]; // of the parts
   readonly type: ExportType | null;
-  readonly isFolder: boolean; // of weights as safetensors: with their configuration
+  readonly isFolder: boolean; // a folder of safetensors weights and their configuration
   readonly signal: AbortSignal | undefined;
 };
 
@@ -80,7 +80,7 @@ export function modelExporter(references: References, requireOpen: () => void): 
     requireOpen();
     checkCallOptions(options);
     const { signal } = options;
-    const { model: reference, adapters, to, format, type, overwrite } = validateModelExport(request);
+    const { model: reference, adapters, to, format, type, overwrite } = checkModelExport(request);
     const target = path.resolve(to);
     await requireTarget(target, overwrite);
     using scope = new LeaseScope();
@@ -102,7 +102,7 @@ export function modelExporter(references: References, requireOpen: () => void): 
       await WRITERS[format](plan, temporary);
       signal?.throwIfAborted();
       const bytes = await bytesOf(temporary);
-      await put(temporary, target);
+      await replaceWith(temporary, target);
       return { path: target, format, bytes, adapters: parts.length };
     } catch (cause) {
       await fs.rm(temporary, { recursive: true, force: true });
@@ -121,7 +121,7 @@ async function requireTarget(target: string, isReplacing: boolean): Promise<void
     throw errorAt('to', 'CONFLICT', `${target} exists already; overwrite replaces it`);
 }
 
-/** GGUF files of the adapters, checked against the model. */
+/** Returns the GGUF files of the adapters, checked against the model. */
 async function openParts(
   model: string,
   parts: readonly FoundPart[],
@@ -152,7 +152,7 @@ async function writeGguf({ model, files, scales, type, signal }: Plan, to: strin
       to: file,
     });
   if (type === null) return await merge('same', to);
-  const wide = type === 'f32' || type === 'bf16' ? 'widest' : 'wide'; // 16 bits on the way could lose something
+  const wide = type === 'f32' || type === 'bf16' ? 'widest' : 'wide'; // 16 bits in between could lose precision
   if (type === 'f32') return await merge(wide, to);
   const merged = `${to}.merged`;
   try {
@@ -173,7 +173,7 @@ async function writePeft({ model, files, scales }: Plan, folder: string): Promis
   const [header] = await readModel(model);
   const addon = loadAddon();
   await fs.mkdir(folder);
-  const wide = path.join(folder, 'adapter.gguf'); // each adapter in 32-bit floats, one after the other
+  const wide = path.join(folder, 'adapter.gguf'); // each adapter in 32-bit floats, merged one after the other
   const adapters: CountedAdapter[] = [];
   for (const [i, file] of files.entries()) {
     await addon.mergeModel({
@@ -199,7 +199,7 @@ async function writePlain({ model, files, scales, type: given, isFolder }: Plan,
   await write({ ...source, type, threads: defaultThreads() }, to);
 }
 
-/** By format. Each writes all that it says or fails. */
+/** Writers by format. Each writes all weights or fails. */
 const WRITERS: Readonly<Record<ModelExport['format'], (plan: Plan, to: string) => Promise<void>>> = {
   gguf: writeGguf,
   peft: writePeft,
@@ -212,20 +212,4 @@ async function bytesOf(target: string): Promise<number> {
   const names = await fs.readdir(target);
   const sizes = await Promise.all(names.map(async (name) => (await fs.stat(path.join(target, name))).size));
   return sizes.reduce((sum, size) => sum + size, 0);
-}
-
-/** Puts a complete file or folder in its place, flushed. A folder there before is moved away first, and then removed. */
-async function put(temporary: string, target: string): Promise<void> {
-  const isFolder = (await fs.stat(temporary)).isDirectory();
-  if (!isFolder) {
-    const handle = await fs.open(temporary, 'r+');
-    await handle.sync().finally(() => handle.close());
-  }
-  const former = await fs.stat(target).catch(ifMissing(null));
-  const aside = `${target}.${randomUUID()}.old`;
-  const isMoved = former !== null && (isFolder || former.isDirectory());
-  if (isMoved) await rename(target, aside);
-  await rename(temporary, target);
-  await flushFolder(path.dirname(target));
-  if (isMoved) await fs.rm(aside, { recursive: true, force: true });
 }

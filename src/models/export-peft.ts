@@ -1,8 +1,8 @@
-/** GGUF LoRA files of one model -> a PEFT folder with one adapter that does what they do together. */
+/** GGUF LoRA files of one model -> a PEFT folder with one adapter that equals their sum. */
 import path from 'node:path';
 import { writeFlushed } from '../common/index.ts';
+import type { GgufHeader } from '../engine/gguf/index.ts';
 import { errorAt } from '../errors.ts';
-import type { GgufHeader } from '../gguf/index.ts';
 import {
   type CountedAdapter,
   deltaNetHeads,
@@ -14,12 +14,12 @@ import {
   toPeft,
   unnamedModule,
   writeSafetensors,
-} from '../lora/index.ts';
+} from './lora/index.ts';
 
-/** Architectures whose layers have other names in Hugging Face's models. */
+/** Architectures whose layers have different names in Hugging Face's models. */
 const OTHER_NAMES = new Set(['phi2', 'starcoder2']);
 
-/** Writes the files of the folder, each flushed. `adapters`: with 32-bit factors, and what each counts. */
+/** Writes the files of the folder, each flushed. `adapters` are adapters with 32-bit factors, and the scale of each. */
 export async function writePeftFolder(
   folder: string,
   adapters: readonly CountedAdapter[],

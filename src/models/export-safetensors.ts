@@ -2,9 +2,9 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { writeFlushed } from '../common/index.ts';
-import { type GgufHeader, shapesOf } from '../gguf/index.ts';
-import { huggingFaceConfig, safetensorsHeader, toHuggingFace } from '../lora/index.ts';
-import { loadAddon } from '../native/index.ts';
+import { type GgufHeader, shapesOf } from '../engine/gguf/index.ts';
+import { loadAddon } from '../engine/native/index.ts';
+import { huggingFaceConfig, safetensorsHeader, toHuggingFace } from './lora/index.ts';
 
 export const PLAIN_TYPES = ['f32', 'bf16', 'f16'] as const;
 
@@ -40,7 +40,7 @@ export async function writeSafetensorsModel(
   });
 }
 
-/** Writes `model.safetensors` and `config.json`. Fails with `UNSUPPORTED` where the configuration cannot say what the model is, too. */
+/** Writes `model.safetensors` and `config.json`. Also fails with `UNSUPPORTED` if the configuration cannot describe the model. */
 export async function writeSafetensorsFolder(merge: Merge, folder: string): Promise<void> {
   const config = JSON.stringify(
     huggingFaceConfig({ metadata: merge.header.scalars, tensors: shapesOf([merge.header]) }, merge.type),

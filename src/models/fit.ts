@@ -1,21 +1,21 @@
 /** The memory that a model needs -> whether this machine has it. */
 import os from 'node:os';
-import { freeGpuBytes, usesGpu } from '../native/index.ts';
+import { freeGpuBytes, usesGpu } from '../engine/native/index.ts';
 import type { Gpu } from '../protocol/index.ts';
 import { type MemoryNeed, totalBytes } from './memory-need.ts';
 import type { Placement } from './placement.ts';
 
-/** How much of the free memory a model may take so that others have room. */
+/** Share of the free memory that a model may take, so that other programs have room. */
 const SHARE = 0.85;
 
-/** Whether a model fits this machine now. */
+/** Result of checking whether a model fits this machine now. */
 export type Fit = {
   /**
-   * `gpu`: all of it into GPUs. `memory`: into the memory that is free, with room left. `tight`: into the memory of the machine, if other
-   * programs give some up. `no`: it does not.
+   * `gpu`: all of the model fits into GPUs. `memory`: it fits into the free memory, with room left. `tight`: it fits into the machine's
+   * memory if other programs give some up. `no`: it does not fit.
    */
   readonly verdict: 'gpu' | 'memory' | 'tight' | 'no';
-  /** Bytes of main memory that are free, and all of them. */
+  /** Bytes of free main memory, and of all main memory. */
   readonly freeBytes: number;
   readonly totalBytes: number;
 };
@@ -31,7 +31,7 @@ export function fitOf(need: MemoryNeed, { gpuLayers, layers }: Placement): Fit {
   return { verdict: verdict(), freeBytes: free, totalBytes: total };
 }
 
-/** Bytes that a model may take: of the GPUs, or of main memory if that is more. */
+/** Returns the bytes that a model may take: the free memory of the GPUs, or of main memory if that is more. */
 export function roomFor(gpu: Gpu): number {
   return SHARE * Math.max(process.availableMemory(), usesGpu(gpu) ? freeGpuBytes() : 0);
 }

@@ -1,5 +1,9 @@
-/** An `hf:` URI of a GGUF model -> the URI of the projector in the same repository; null if there is none. Asked once a model file. */
+/**
+ * An `hf:` URI of a GGUF model -> the URI of the projector in the same repository, or null if there is none. The hub is asked once per
+ * model file.
+ */
 import path from 'node:path';
+import type { HubOptions } from '../protocol/index.ts';
 import {
   aborted,
   type ListedFile,
@@ -9,16 +13,15 @@ import {
   readNote,
   uriOf,
   writeNote,
-} from '../hub/index.ts';
-import type { HubOptions } from '../protocol/index.ts';
+} from './hub/index.ts';
 
 const IS_PROJECTOR = /mmproj[^/]*\.gguf$/i;
-/** Best first: what a projector is usually published in, then what loses nothing of it, then the small ones. */
+/** Best first: the usual published type, then those without loss, then the small ones. */
 const TYPES = [/(^|[^b])f16/i, /bf16/i, /f32/i, /q8_0/i];
 
 /**
- * `file`: where the model lies; what its repository has is noted beside it, so that the hub is asked no second time. A hub that
- * gives no list of files is no failure: `warn` gets a line. Fails with `ABORTED`.
+ * Finds the projector of a model. The result is noted beside `file`, the path of the model, so that the hub is not asked again. If the hub
+ * does not list its files, returns null and passes a line to `warn`. Fails with `ABORTED`.
  */
 export async function projectorInRepository(
   reference: string,
@@ -44,11 +47,11 @@ export async function projectorInRepository(
     path.posix.dirname(repository.file ?? 'model.gguf'),
   );
   const uri = found === null ? null : uriOf(repository, found);
-  writeNote(file, 'projector', { projector: uri });
+  await writeNote(file, 'projector', { projector: uri });
   return uri;
 }
 
-/** The best of a repository's projectors: those in the model's folder before others, 16-bit ones before others. */
+/** Returns the best of a repository's projectors. It prefers those in the model's folder, then 16-bit ones. */
 export function chooseProjector(files: readonly string[], folder: string): string | null {
   const rank = (file: string): number => {
     const type = TYPES.findIndex((pattern) => pattern.test(path.posix.basename(file)));

@@ -1,5 +1,6 @@
 /** A model reference -> a loaded model with its engine, templates and adapters. */
-export { type AdaptersResource, adaptersResource } from './adapters-resource.ts';
+export { adaptersResource } from './adapters-resource.ts';
+export { DECISIONS_FILE, readDecisions } from './checkpoint-decisions.ts';
 export { chooseFitting } from './choose-fitting.ts';
 export type { DraftModel } from './draft-model.ts';
 export type { EmbeddingModel } from './embedding-model.ts';
@@ -7,16 +8,14 @@ export { type ExportModel, type ModelExport, modelExporter } from './export-mode
 export { type Fit, fitOf } from './fit.ts';
 export { planLoad } from './load-model.ts';
 export { totalBytes } from './memory-need.ts';
-export { type MessageFormat, type MessagePlan, PLAIN_TEXT, planMessage } from './message-format.ts';
-export type { ModelCard } from './model-card.ts';
 export { resolveFile } from './model-files.ts';
+export type { FormatLoad, ModelFormat, VectorPooling } from './model-format.ts';
 export { type FindRegistered, leaseModel, type ModelLease } from './model-lease.ts';
-export { type ModelTemplate, templateFor } from './model-template.ts';
-export { Models, type ResidentModel } from './models.ts';
-export { type NamedAdapter, NamedAdapters } from './named-adapters.ts';
+export { Models } from './models.ts';
+export { NamedAdapters } from './named-adapters.ts';
 export { type NamedModels, namedModels } from './named-models.ts';
 export type { Placement } from './placement.ts';
 export { openRemoteModel } from './remote-model.ts';
-export type { ResidentState } from './residency.ts';
+
 export { type RunningModel, requireGguf } from './running-model.ts';
 export type { ServingOptions } from './serving-options.ts';

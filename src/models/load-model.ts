@@ -1,26 +1,8 @@
-/** A model file and its options -> what it will need of memory; then the model with its engine, templates and adapters. */
+/** A model file and its options -> an estimate of its memory, then the model with its engine, templates and adapters. */
 import fs from 'node:fs';
-import {
-  describeGguf,
-  estimateMemory,
-  type GgufModel,
-  type GgufOptions,
-  isOnnxModel,
-  kvBytesPerToken,
-  type LoadedModel,
-  loadGguf,
-  loadOnnx,
-  type ModelShape,
-  onnxBytes,
-  scaledContext,
-  stateFacts,
-} from '../backends/index.ts';
 import { atField } from '../common/index.ts';
-import { type CacheFiles, DiskCache } from '../disk-cache/index.ts';
+import { readHeader } from '../engine/gguf/index.ts';
 import { Engine } from '../engine/index.ts';
-import { errorAt, OnpolicyError } from '../errors.ts';
-import { readHeader } from '../gguf/index.ts';
-import { checkProjector, MediaModel } from '../media/index.ts';
 import {
   defaultThreads,
   devices,
@@ -28,8 +10,10 @@ import {
   type NativeProjector,
   openDecoder,
   usesGpu,
-} from '../native/index.ts';
+} from '../engine/native/index.ts';
+import { errorAt, OnpolicyError } from '../errors.ts';
 import type { CacheType, ModelOptions } from '../protocol/index.ts';
+import { type ModelTemplate, readTemplate } from '../template/chat-format/index.ts';
 import { AdapterFiles } from './adapter-files.ts';
 import { type AdapterContext, Adapters } from './adapters.ts';
 import type { CacheFacts } from './cache-layout.ts';
@@ -40,23 +24,37 @@ import {
   type EmbeddingPlan,
   estimateEmbedding,
   openEmbedding,
-  openOnnxEmbedding,
+  openFormatEmbedding,
   planEmbedding,
-  planOnnxEmbedding,
+  planFormatEmbedding,
 } from './embedding-model.ts';
+import {
+  describeGguf,
+  estimateMemory,
+  type GgufModel,
+  type GgufOptions,
+  kvBytesPerToken,
+  type LoadedModel,
+  loadGguf,
+  type ModelShape,
+  scaledContext,
+  stateFacts,
+} from './formats/index.ts';
+import { checkProjector, MediaModel } from './media/index.ts';
 import type { MemoryNeed } from './memory-need.ts';
 import { findProjector } from './model-files.ts';
-import { type ModelTemplate, readTemplate } from './model-template.ts';
+import { formatOf, type ModelFormat } from './model-format.ts';
 import { chosenDevices, describePlacement, onCpu, type Placement, place } from './placement.ts';
+import { type CacheFiles, DiskCache } from './prompt-files/index.ts';
 import type { RunningModel } from './running-model.ts';
 import { kernelsOf, limitsOf, type ServingOptions } from './serving-options.ts';
 
-/** Who loads a model, and where its adapters take memory from. */
+/** Context of a load: the model's name, the memory for its adapters, and the files for its prompt caches. */
 export type LoadOptions = Pick<AdapterContext, 'reserve'> & {
   readonly name: string;
   readonly signal: AbortSignal;
   readonly onProgress: (fraction: number) => void;
-  /** Where caches of its prompts are kept. */
+  /** Store of the caches of its prompts. */
   readonly files: CacheFiles;
 };
 
@@ -64,18 +62,20 @@ export type LoadOptions = Pick<AdapterContext, 'reserve'> & {
 export type LoadPlan = {
   readonly file: string;
   readonly options: ModelOptions;
-  /** Path of the projector; null: none. */
+  /** Path of the projector. Null if the model has none. */
   readonly mmproj: string | null;
-  /** Null: an ONNX model. */
+  /** Null for a GGUF file. */
+  readonly format: ModelFormat | null;
+  /** Null for a model of another format. */
   readonly shape: ModelShape | null;
-  /** Null: the model answers. */
+  /** Null if the model answers. */
   readonly embedding: EmbeddingPlan | null;
   readonly placement: Placement;
   readonly need: MemoryNeed;
-  readonly caches: readonly number[]; // (layers) bytes of the cache
+  readonly caches: readonly number[]; // (layers) bytes of the KV cache
 };
 
-/** Reads headers only. Downloads a projector that is named by a URI, or lies in the repository of the model's URI. */
+/** Plans a load. Reads headers only, but downloads a projector that a URI names or that is in the repository of the model's URI. */
 export async function planLoad(
   file: string,
   options: ModelOptions,
@@ -85,19 +85,21 @@ export async function planLoad(
 ): Promise<LoadPlan> {
   const mmproj = await findProjector(file, options, serving, signal);
   if (mmproj !== null) await atField('model.mmproj', async () => checkProjector(await readHeader(mmproj)));
-  // As llama.cpp's server has it: what a picture becomes was never trained in another precision.
+  // With a projector the cache is f16 by default, as in llama.cpp's server: models were not trained on media in another precision.
   const hasCache = options.cacheBits !== undefined || options.cacheType !== undefined;
   const given: ModelOptions = mmproj === null || hasCache ? options : { ...options, cacheType: 'f16' };
-  if (isOnnxModel(file)) {
-    const weights = onnxBytes(file);
+  const format = formatOf(file, serving.formats);
+  if (format) {
+    const { bytes: weights } = format.describe(file);
     const need = { weights, cache: 0, compute: 0, checkpoints: 0, host: weights, device: 0 };
     if (serving.deterministic)
       requireDeterministic({ shape: null, options, cacheType: 'f32', mmproj, gpuLayers: 0 });
-    const embedding = planOnnxEmbedding(file, given, serving);
+    const embedding = planFormatEmbedding(format, file, given, serving);
     return {
       file,
       options: given,
       mmproj,
+      format,
       shape: null,
       embedding,
       placement: onCpu(null, 0),
@@ -114,7 +116,7 @@ export async function planLoad(
     kvBytesPerToken: kvBytesPerToken(shape, cacheType),
     supportsNonUnifiedKv: shape.slidingWindow === 0 && !shape.isRecurrent,
     supportsUnifiedKv: true,
-    prefersUnifiedKv: false, // known when it is loaded; what a step computes with then takes some MiB more
+    prefersUnifiedKv: false, // known once it is loaded; a step's buffers then take some MiB more
     supportsSmallWindow: shape.slidingWindow > 0 && !shape.isRecurrent,
     isTiny: true,
     state: stateFacts(shape, cacheType),
@@ -141,10 +143,13 @@ export async function planLoad(
     (isPrivate ? onHost * weights : 0) +
     (placement.gpuLayers === 0 ? compute : 0);
   const need = { weights, cache, compute, checkpoints, host, device: placement.deviceBytes };
-  return { file, options: given, mmproj, shape, embedding, placement, need, caches };
+  return { file, options: given, mmproj, format, shape, embedding, placement, need, caches };
 }
 
-/** Loads a model. Where `gpuLayers` is `auto` and a GPU has less room than it said, half as many layers are tried, at last none. */
+/**
+ * Loads a model. If `gpuLayers` is `auto` and a GPU has less room than it reported, tries half as many layers again and again, down to
+ * none.
+ */
 export async function loadModel(
   plan: LoadPlan,
   serving: ServingOptions,
@@ -173,21 +178,20 @@ export async function loadModel(
   }
 }
 
-/** The weights and the tokenizer of a model. */
+/** Loads the weights and the tokenizer of a model. */
 export async function loadWeights(
-  { file, options, mmproj, shape, placement, need }: LoadPlan,
-  { gpu, threads, notice, speculation }: ServingOptions,
+  { file, options, mmproj, format, shape, placement, need }: LoadPlan,
+  { gpu, threads, speculation }: ServingOptions,
   { signal, onProgress }: { signal: AbortSignal; onProgress: (fraction: number) => void },
 ): Promise<LoadedModel> {
   if (shape === null)
-    return await loadOnnx({ path: file, gpu, threads: options.threads ?? threads, notice, signal });
-  // Scores, and what follows a picture or sound, are to be those of llama.cpp's own programs where nothing but kernels makes them differ.
+    return await format!.load({ path: file, gpu, threads: options.threads ?? threads, signal });
+  // Scores, and answers after a picture or sound, must equal those of llama.cpp's own programs if only the kernels would make them differ.
   const isReference = shape.isF32 && (shape.pooling === 'rank' || mmproj !== null);
   return await loadGguf(
     {
       path: file,
       gpu,
-      notice,
       signal,
       onProgress,
       reservedBytes: need.cache + need.compute,
@@ -196,7 +200,7 @@ export async function loadWeights(
       cacheOnGpu: placement.cacheOnGpu,
       ...(options.tensorSplit?.length === placement.devices.length
         ? { tensorSplit: options.tensorSplit }
-        : {}), // a GPU without room gets nothing
+        : {}), // a GPU without room gets no layers
       ...(options.fusedAttention === undefined ? {} : { fusedAttention: options.fusedAttention }),
       ...ggufOptions(options),
       kernels: isReference ? 'plain' : kernelsOf(options),
@@ -211,10 +215,11 @@ async function loadPlaced(
   serving: ServingOptions,
   { name, signal, onProgress, reserve, files }: LoadOptions,
 ): Promise<RunningModel | EmbeddingModel> {
-  const { file, options, mmproj, shape, embedding, placement } = plan;
+  const { file, options, mmproj, format, shape, embedding, placement } = plan;
   const { threads, maxSequences: maxRunning, diskCacheBytes } = limitsOf(options, serving);
   if (embedding && shape === null) {
-    return await openOnnxEmbedding(
+    return await openFormatEmbedding(
+      format!,
       embedding,
       { path: file, name, placement },
       { gpu: serving.gpu, threads, signal },
@@ -236,7 +241,7 @@ async function loadPlaced(
     }
     projector =
       mmproj === null
-        ? ((await loaded.openVision?.(serving.notice)) ?? null)
+        ? ((await loaded.openVision?.()) ?? null)
         : await openProjector(mmproj, loaded as GgufModel, options, serving);
     const { tokenizer } = loaded;
     const limits = contextLimits(options, serving, loaded, tokenizer.vocabSize);
@@ -246,10 +251,10 @@ async function loadPlaced(
     });
     const toTemplate = (source: string): ModelTemplate | null =>
       source === '' ? null : readTemplate(source, tokenizer, options.toolFormat);
-    const { scheduling: policy, prefixCache } = serving;
+    const { scheduling, prefixCache } = serving;
     const { checkpointBytes = 0 } = limits;
     const movesPieces = diskCacheBytes > 0;
-    const engine = new Engine(backend, { maxRunning, policy, prefixCache, checkpointBytes, movesPieces });
+    const engine = new Engine(backend, { maxRunning, scheduling, prefixCache, checkpointBytes, movesPieces });
     return {
       path: file,
       name,
@@ -301,7 +306,7 @@ function cacheTypeOf({ cacheType, cacheBits }: ModelOptions): CacheType | undefi
   return cacheType ?? (cacheBits === undefined ? undefined : cacheBits === 32 ? 'f32' : 'f16');
 }
 
-/** Refuses a quantized cache whose blocks do not fit into the heads of a model. */
+/** Throws if the blocks of a quantized cache do not fit into the heads of a model. */
 function requireCache({ keySize, valueSize }: ModelShape, cacheType: CacheType): void {
   if (!cacheType.startsWith('q') || (keySize % 32 === 0 && valueSize % 32 === 0)) return;
   throw errorAt(
@@ -325,9 +330,9 @@ async function openProjector(
   path: string,
   loaded: GgufModel,
   options: ModelOptions,
-  { gpu, notice, threads }: ServingOptions,
+  { gpu, threads }: ServingOptions,
 ): Promise<NativeProjector> {
-  await openDecoder(notice);
+  await openDecoder();
   return await loaded.openProjector({
     path,
     threads: options.threads ?? threads ?? defaultThreads(loaded.isTiny),

@@ -1,17 +1,18 @@
-/** What a model needs of memory -> errors with the figures. */
-import type { MemoryEstimate } from '../backends/index.ts';
+/** The memory needs of a model -> errors with the figures. */
+
 import { mib } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
+import type { MemoryEstimate } from './formats/index.ts';
 
-/** Bytes that a model takes, and where. */
+/** Bytes that a model takes, and on which devices. */
 export type MemoryNeed = Omit<MemoryEstimate, 'caches'> & {
-  /** Of these, what the processor's memory must have free: mapped weights are pages that the system can drop. */
+  /** The part that must be free in main memory. Mapped weights are excluded, because the system can drop their pages. */
   readonly host: number;
-  /** Of these, what lies on GPUs. */
+  /** The part that is on GPUs. */
   readonly device: number;
 };
 
-/** Bytes that are free: of the processor, and of all GPUs. */
+/** Free bytes of main memory, and of all GPUs. */
 export type FreeBytes = { readonly host: number; readonly device: number };
 
 /** Weights, cache, buffers and checkpoints together. */
@@ -19,10 +20,10 @@ export function totalBytes({ weights, cache, compute, checkpoints }: MemoryNeed)
   return weights + cache + compute + checkpoints;
 }
 
-/** What models may take together, and what those take that stay. */
+/** Bytes that models may take together, and bytes of the models that cannot be unloaded. */
 export type OverBudget = { readonly budget: number; readonly held: number };
 
-/** The error of a model that does not fit, by its figures. `over`: null when the system itself has too little. */
+/** Returns the error of a model that does not fit, with its figures. `over`: null if the system itself has too little memory. */
 export function memoryError(
   name: string,
   field: string,

@@ -1,51 +1,24 @@
-/** A model's file and its options -> what lists of models say of it. Reads headers only. */
+/** A model's file and its options -> the card for lists of models. Reads headers only. */
 import fs from 'node:fs';
-import {
-  describeOnnx,
-  isOnnxModel,
-  onnxBytes,
-  readHeaders,
-  scaledContext,
-  toShape,
-} from '../backends/index.ts';
 import type { ModelOptions } from '../protocol/index.ts';
-import { detectReasoning } from '../reasoning/index.ts';
-import { detectToolFormat } from '../tool-calls/index.ts';
+import type { ModelCard } from '../protocol/service/index.ts';
+import { detectReasoning } from '../template/reasoning/index.ts';
+import { detectToolFormat } from '../template/tool-calls/index.ts';
 import { contextSizeOf } from './context-limits.ts';
-import { type EmbeddingPlan, planEmbedding, planOnnxEmbedding } from './embedding-model.ts';
+import { type EmbeddingPlan, planEmbedding, planFormatEmbedding } from './embedding-model.ts';
+import { readHeaders, scaledContext, toShape } from './formats/index.ts';
 import { findProjector } from './model-files.ts';
+import { formatOf, type ModelFormat } from './model-format.ts';
 import type { ServingOptions } from './serving-options.ts';
 
-/** What is known of a model whose files are here, loaded or not. */
-export type ModelCard = {
-  readonly path: string;
-  readonly format: 'gguf' | 'onnx';
-  /** Bytes of its files. */
-  readonly bytes: number;
-  /** When its file changed: milliseconds since 1970. */
-  readonly modifiedMs: number;
-  /** As llama.cpp names it, for example `qwen3`; empty for ONNX models. */
-  readonly architecture: string;
-  /** Number of weights; null for ONNX models. */
-  readonly parameters: number | null;
-  /** Type of most weights, for example `Q4_K`; empty for ONNX models. */
-  readonly weightType: string;
-  /** Most tokens of prompt and answer together. */
-  readonly contextSize: number;
-  /** Jinja source; empty if it has none. */
-  readonly chatTemplate: string;
-  readonly capabilities: readonly ('completion' | 'tools' | 'thinking' | 'vision' | 'embedding' | 'rerank')[];
-  /** Numbers and texts of a GGUF header, by key. */
-  readonly metadata: Readonly<Record<string, string | number>>;
-};
-
-/** Reads one. Fails as loading it does. */
+/** Reads a card. Fails as loading the model does. */
 export async function readCard(
   file: string,
   options: ModelOptions,
   serving: ServingOptions,
 ): Promise<ModelCard> {
-  const facts = isOnnxModel(file) ? readOnnx(file, options, serving) : await readGguf(file, options, serving);
+  const format = formatOf(file, serving.formats);
+  const facts = format ? readFormat(format, file, options, serving) : await readGguf(file, options, serving);
   const { chatTemplate, vectors, contextLength, ...card } = facts;
   const projector = await findProjector(file, options, serving, new AbortController().signal).catch(
     () => null,
@@ -69,22 +42,27 @@ export async function readCard(
 
 type Facts = Omit<ModelCard, 'path' | 'modifiedMs' | 'contextSize' | 'capabilities'> & {
   readonly contextLength: number;
-  /** Null: it answers. */
+  /** Null if the model answers. */
   readonly vectors: EmbeddingPlan | null;
 };
 
-function readOnnx(file: string, options: ModelOptions, serving: ServingOptions): Facts {
-  const { contextLength, chatTemplate } = describeOnnx(file);
+function readFormat(
+  format: ModelFormat,
+  file: string,
+  options: ModelOptions,
+  serving: ServingOptions,
+): Facts {
+  const { bytes, contextLength, chatTemplate } = format.describe(file);
   return {
-    format: 'onnx',
-    bytes: onnxBytes(file),
+    format: format.name,
+    bytes,
     architecture: '',
     parameters: null,
     weightType: '',
     chatTemplate,
     metadata: {},
     contextLength,
-    vectors: planOnnxEmbedding(file, options, serving),
+    vectors: planFormatEmbedding(format, file, options, serving),
   };
 }
 

@@ -1,13 +1,15 @@
-/** What engines and encoders of models counted -> the sums, those of models that were unloaded included. */
-import { type EngineStats, sumStats } from '../engine/index.ts';
-import { type MediaStats, sumMediaStats } from '../media/index.ts';
+/** Counts of engines and encoders -> their sums, with those of unloaded models. */
+
+import { sumStats } from '../engine/index.ts';
+import type { EngineStats } from '../protocol/service/index.ts';
+import { type MediaStats, sumMediaStats } from './media/index.ts';
 import type { RunningModel } from './running-model.ts';
 
 export class ModelCounts {
   #engines: EngineStats = sumStats([]);
   #media: MediaStats = sumMediaStats([]);
 
-  /** Keeps those of a model that was unloaded. */
+  /** Keeps the counts of a model that is being unloaded. */
   keep({ engine, media }: RunningModel): void {
     this.#engines = sumStats([this.#engines, totalsOf(engine.stats())]);
     if (!media) return;
@@ -25,7 +27,7 @@ export class ModelCounts {
   }
 }
 
-/** What an engine has counted, without what it held. */
+/** Returns the counts of an engine without gauges of its current use. */
 function totalsOf(stats: EngineStats): EngineStats {
   const held = {
     running: 0,

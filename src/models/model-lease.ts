@@ -1,4 +1,5 @@
 /** A request's model reference and adapters -> a lease on a loaded model and the mix of adapters beside it. */
+import path from 'node:path';
 import { atField, LeaseScope } from '../common/index.ts';
 import { errorAt } from '../errors.ts';
 import type { AdapterOption, ValidAdapter } from '../protocol/index.ts';
@@ -12,51 +13,53 @@ import type { RunningModel } from './running-model.ts';
 /** A registered model or checkpoint. It is not deleted before this is disposed of. */
 export type Registered = Disposable & {
   readonly id: string;
-  /** Reference of the model that it started from. */
+  /** Reference of the base model that training started from. */
   readonly baseModel: string;
-  /** Of the checkpoint; null: the base model itself. */
+  /** Adapter of the checkpoint. Null for the base model itself. */
   readonly adapter: AdapterFile | null;
-  /** Whether this is what the model answers with when no step is named. */
+  /** True if this is the step that the model's name without a step refers to. */
   readonly isNewest: boolean;
 };
 
-/** Finds the model of an id, a name or `name@step`; null for other references. */
+/** Finds the model of an id, a name or `name@step`. Returns null for other references. */
 export type FindRegistered = (reference: string) => Promise<Registered | null>;
 
-/** What references can name. */
+/** Everything that references can name. */
 export type References = {
   readonly models: Models;
   readonly find: FindRegistered;
   readonly named: NamedAdapters;
 };
 
-/** What answers a request. Dispose of it when the answer is complete. */
+/** The model and adapter that answer a request. Dispose of it when the answer is complete. */
 export type ModelLease = Disposable & {
   readonly model: RunningModel;
   readonly adapter: Pick<AdapterLease, 'number' | 'identity'> | null;
+  /** Folder of the checkpoint that the reference names. Null for other models. */
+  readonly checkpoint: string | null;
 };
 
-/** An adapter as a caller gives it, and the caller's path of it. */
+/** An adapter as the caller gave it, and the path of the caller's field. */
 type Given = ValidAdapter & { readonly field: string };
 
-/** An adapter's file, and the caller's path of it. */
+/** An adapter's file, and the path of the caller's field. */
 export type FoundPart = AdapterPart & { readonly field: string };
 
-/** An adapter of a lease: kept loaded for this keeper, if there is one and it still wants it. */
+/** An adapter of a lease. It stays loaded for `keeper` unless that is null or `isWanted` returns false. */
 type Part = FoundPart & { readonly keeper: string | null; readonly isWanted?: () => boolean };
 
-/** What a reference and adapters name, before anything is loaded. */
+/** The model and adapters that a request names, before anything is loaded. */
 type Found = {
-  /** Null: the default model. */
+  /** Null for the default model. */
   readonly baseModel: string | null;
   readonly parts: readonly Part[];
   readonly registered: Registered | null;
 };
 
 /**
- * Loads the model of a reference. Beside it come the adapter that the reference names, those of its options, and those of the
- * request. A registered model's newest adapter stays loaded, as do those of options and those with a name; what they replace,
- * and the files of requests, are freed when the last request that uses them has ended.
+ * Loads the model of a reference, and beside it the adapter that the reference names, those of the model's options, and those of the
+ * request. A registered model's newest adapter stays loaded, as do those of options and those with a name. Replaced adapters, and the files
+ * of requests, are freed when the last request that uses them has ended.
  */
 export async function leaseModel(
   references: References,
@@ -72,10 +75,11 @@ export async function leaseModel(
     if (keeper === null) scope.add(await atField(field, () => model.adapters.use(file)));
     else await atField(field, () => model.adapters.keep(keeper, file, isWanted));
   }
-  return scope.handOver({ model, adapter: scope.add(await model.adapters.mix(parts)) });
+  const checkpoint = registered?.adapter ? path.dirname(registered.adapter.path) : null;
+  return scope.handOver({ model, adapter: scope.add(await model.adapters.mix(parts)), checkpoint });
 }
 
-/** Loads nothing. What is found is not deleted before `scope` is disposed of. */
+/** Finds the model and adapters of a request without loading them. They are not deleted before `scope` is disposed of. */
 export async function findParts(
   references: References,
   reference: string | null,
@@ -109,7 +113,7 @@ function fromOptions(adapters: readonly AdapterOption[], name: string | null): G
   }));
 }
 
-/** The files of one adapter: several for a name that stands for several. `seen`: names that were followed. */
+/** Returns the files of one adapter; a name may stand for several. `seen`: names that were followed. */
 async function resolve(
   { model: name, file, scale, field }: Given,
   references: References,

@@ -1,13 +1,12 @@
-/** A model reference -> a loaded model. Each file is loaded once for all its references, and leaves when its room is needed. */
+/** A model reference -> a loaded model. Each file is loaded once for all its references, and unloaded when its memory is needed. */
 import fs from 'node:fs';
 import path from 'node:path';
 import { LeaseScope, Shared } from '../common/index.ts';
-import { type CacheFileStats, CacheFiles } from '../disk-cache/index.ts';
-import type { EngineStats } from '../engine/index.ts';
+import { freeGpuBytes, loadAddon, usesGpu } from '../engine/native/index.ts';
 import { errorAt, OnpolicyError } from '../errors.ts';
-import type { MediaStats } from '../media/index.ts';
-import { freeGpuBytes, loadAddon, usesGpu } from '../native/index.ts';
 import { type AdapterOption, type ModelOptions, withDefaults } from '../protocol/index.ts';
+import type { EngineStats, ModelCard, ResidentModel } from '../protocol/service/index.ts';
+import { cutMasks } from '../structured/index.ts';
 import type { AdapterFile } from './adapter-files.ts';
 import { Arrivals, requireRoom } from './arrivals.ts';
 import { chooseFitting } from './choose-fitting.ts';
@@ -15,38 +14,18 @@ import { closeDraft, type DraftModel } from './draft-model.ts';
 import { Drafts } from './drafts.ts';
 import type { EmbeddingModel } from './embedding-model.ts';
 import { loadModel, planLoad, unloadModel } from './load-model.ts';
+import type { MediaStats } from './media/index.ts';
 import { totalBytes } from './memory-need.ts';
 import { missingModel } from './missing-model.ts';
-import { type ModelCard, readCard } from './model-card.ts';
+import { readCard } from './model-card.ts';
 import { ModelCounts } from './model-counts.ts';
 import { findProjector, resolveFile } from './model-files.ts';
 import type { InMemory, LoadInMemory, ModelUseOptions } from './model-use.ts';
 import { EMBEDDED_MODEL, EMBEDDED_NAME, keyOf, type NamedModels, namedModels } from './named-models.ts';
-import { Residency, type Resident, type ResidentState } from './residency.ts';
+import { type CacheFileStats, CacheFiles } from './prompt-files/index.ts';
+import { Residency, type Resident } from './residency.ts';
 import type { RunningModel } from './running-model.ts';
 import { limitsOf, type ServingOptions } from './serving-options.ts';
-
-/** A loaded model, or one that is on its way. */
-export type ResidentModel = {
-  /** What answers call it: the reference that loaded it. */
-  readonly name: string;
-  readonly path: string;
-  /** It waits for room, is loaded, is ready, or leaves after its last request. */
-  readonly state: ResidentState;
-  /** How much of it is loaded, 0 to 1. */
-  readonly progress: number;
-  /** Requests that wait for it or use it. */
-  readonly requests: number;
-  /** Bytes that it takes as estimated from its file; null until the header is read. */
-  readonly memory: {
-    readonly weights: number;
-    readonly cache: number;
-    readonly compute: number;
-    /** Of the adapters that are loaded beside it now. */
-    readonly adapters: number;
-    readonly total: number;
-  } | null;
-};
 
 /** A model that is not unloaded before this is disposed of. */
 export type ModelUse = Disposable & { readonly model: RunningModel };
@@ -56,7 +35,7 @@ export class Models {
   readonly #cacheFiles: CacheFiles;
   readonly #named: NamedModels;
   readonly #files = new Map<string, Shared<string>>(); // by path or URI
-  readonly #byFile = new Map<string, Resident<InMemory>>(); // and options
+  readonly #byFile = new Map<string, Resident<InMemory>>(); // by path and options
   readonly #residency: Residency<InMemory>;
   readonly #cards = new Map<string, { readonly mtimeMs: number; readonly card: Promise<ModelCard> }>(); // by file and options
   readonly #arrivals = new Arrivals<ModelOptions | string>();
@@ -90,14 +69,14 @@ export class Models {
     });
   }
 
-  /** What loaded models may still take: their caches take memory when they are written. */
+  /** Returns the bytes that loaded models will still take: their caches take memory only when they are written. */
   #unwrittenBytes(): number {
     const loaded = [...this.#byFile.values()].filter(({ value }) => value !== null);
     const host = loaded.reduce((sum, { need }) => sum + (need?.host ?? 0), 0);
     return Math.max(0, host - process.memoryUsage.rss());
   }
 
-  /** The model behind a reference: an alias, a path, an `hf:` URI, or nothing for the default one. Loads it if it is not there. */
+  /** Returns the model of a reference: an alias, a path, an `hf:` URI, or null for the default model. Loads it if necessary. */
   async use(reference: string | null, options: ModelUseOptions = {}): Promise<ModelUse> {
     using scope = new LeaseScope();
     const { value: model } = scope.add(await this.#use(reference, options));
@@ -110,7 +89,7 @@ export class Models {
     return scope.handOver({ model });
   }
 
-  /** The same for a model of embeddings or scores. Fails with `UNSUPPORTED` for others. */
+  /** Does the same for a model of embeddings or scores. Fails with `UNSUPPORTED` for other models. */
   async useVectors(
     reference: string | null,
     options: ModelUseOptions = {},
@@ -125,7 +104,7 @@ export class Models {
     );
   }
 
-  /** Whether a model makes embeddings or scores, and answers nothing. Loads it. */
+  /** Returns true if a model makes embeddings or scores instead of answers. Loads it. */
   async makesVectors(reference: string | null, signal: AbortSignal | undefined): Promise<boolean> {
     using found = await this.#use(reference, { signal });
     return 'embeddings' in found.value;
@@ -150,7 +129,7 @@ export class Models {
     return use as Disposable & { readonly value: RunningModel | EmbeddingModel };
   }
 
-  /** What is in memory for the file of a path or URI, loaded again where it leaves. */
+  /** Returns the model in memory for a path or URI. Loads it again if it is being unloaded or its engine has failed. */
   async #useResident(
     reference: string,
     field: string,
@@ -159,14 +138,16 @@ export class Models {
   ): Promise<Disposable & { readonly value: InMemory }> {
     for (;;) {
       const resident = residentFor(await this.#fileOf(reference, signal, field));
+      const { value } = resident;
+      if (value && 'engine' in value && value.engine.hasFailed) void this.#residency.leave(resident);
       if (!resident.isLeaving) return await this.#residency.use(resident, signal, keepMs);
       await new Shared(() => resident.gone).wait(signal);
     }
   }
 
   /**
-   * Refuses a request where as many wait for its model as may, before it is read. Names of one file are counted apart here, and
-   * together once the model is known.
+   * Throws `OVERLOADED` if the queue of a request's model is full, before the request is read. Several names of one file are counted apart
+   * here, and together once the model is known.
    */
   requireRoom(reference: string | null): void {
     const users = this.#arrivals.of(this.#keyOf(reference));
@@ -182,7 +163,7 @@ export class Models {
     return reference ? (this.#named.aliases.get(reference) ?? reference) : this.#named.fallback;
   }
 
-  /** The local file of a reference, downloaded with its projector where they are not there. Loads nothing. */
+  /** Returns the local file of a reference, downloaded with its projector if missing. Loads nothing. */
   async download(reference: string, signal: AbortSignal = new AbortController().signal): Promise<string> {
     const options = this.#optionsOf(reference);
     const file = await this.#fileOf(options.path, signal);
@@ -190,17 +171,17 @@ export class Models {
     return file;
   }
 
-  /** The adapters of a name, or of the default model; none for other references. */
+  /** Returns the adapters of a name, or of the default model. Empty for other references. */
   adaptersOf(reference: string | null): readonly AdapterOption[] {
     return this.#optionsOf(reference).adapters ?? [];
   }
 
-  /** Names that references may use: that of the default model, then all others. */
+  /** Returns the names that references may use: that of the default model, then all others. */
   names(): string[] {
     return [...new Set([this.#named.fallbackName, ...this.#named.aliases.keys()])];
   }
 
-  /** The error of a reference that is none of these, at a field of a request. */
+  /** Returns the error of a reference that names no model, at a field of a request. */
   missing(reference: string, field: string): OnpolicyError {
     return missingModel(field, reference, this.names());
   }
@@ -210,13 +191,13 @@ export class Models {
     return reference !== '' && fs.existsSync(path.resolve(reference));
   }
 
-  /** What is known of a model, loaded or not; null: its files are not here or are damaged. Downloads nothing. */
+  /** Returns the card of a model, loaded or not. Returns null if its files are missing or damaged. Downloads nothing. */
   async card(reference: string | null): Promise<ModelCard | null> {
     const options = this.#optionsOf(reference);
     const serving = { ...this.#options, hub: { ...this.#options.hub, offline: true }, onProgress: null };
     const { signal } = new AbortController();
     try {
-      const file = await resolveFile(options.path, { hub: serving.hub, signal });
+      const file = await resolveFile(options.path, { ...serving, signal });
       const { mtimeMs } = fs.statSync(file);
       const key = keyOf(file, options);
       let known = this.#cards.get(key);
@@ -230,7 +211,7 @@ export class Models {
     }
   }
 
-  /** Every model that is loaded now and answers. */
+  /** Returns every model that is loaded now and answers. */
   *loaded(): Generator<RunningModel> {
     for (const { value } of this.#residency.list()) if (value && 'engine' in value) yield value;
   }
@@ -252,7 +233,7 @@ export class Models {
     }));
   }
 
-  /** Unloads a model as soon as no request uses it. False: it is not loaded. */
+  /** Unloads a model as soon as no request uses it. Returns false if it is not loaded. */
   async unload(reference: string): Promise<boolean> {
     const options = this.#optionsOf(reference);
     const file = this.#files.get(options.path);
@@ -262,17 +243,17 @@ export class Models {
     return resident !== undefined;
   }
 
-  /** Numbers about the engines of all models, those that were unloaded included. */
-  stats(): EngineStats {
-    return this.#counts.engines(this.loaded());
+  /** Returns statistics of the engines of all models, including unloaded ones. */
+  stats(): EngineStats & { readonly cutMasks: number } {
+    return { ...this.#counts.engines(this.loaded()), cutMasks: cutMasks() };
   }
 
-  /** The same about their encoders of pictures and sounds. */
+  /** Returns the same statistics of their encoders of pictures and sounds. */
   mediaStats(): MediaStats {
     return this.#counts.media(this.loaded());
   }
 
-  /** What caches of prompts were read from the disk, and written. */
+  /** Statistics of prompt caches read from the disk and written to it. */
   get diskCache(): CacheFileStats {
     return this.#cacheFiles.stats;
   }
@@ -288,7 +269,7 @@ export class Models {
     return this.#named.find(reference);
   }
 
-  /** The local file of a path or URI; one download serves all who wait for it. */
+  /** Returns the local file of a path or URI. Concurrent callers share one download. */
   async #fileOf(reference: string, signal: AbortSignal | undefined, field = 'model'): Promise<string> {
     let finding = this.#files.get(reference);
     if (!finding || finding.isStopped) {
@@ -312,7 +293,7 @@ export class Models {
     return file;
   }
 
-  /** Several references to one file with the same options share one model. */
+  /** Returns the shared model of all references to one file with the same options. */
   #modelOf(file: string, options: ModelOptions): Resident<InMemory> {
     const name = file === EMBEDDED_MODEL ? EMBEDDED_NAME : options.path;
     return this.#residentOf(keyOf(file, options), name, file, async (enter, { resident, ...load }) => {
@@ -325,12 +306,12 @@ export class Models {
         });
       const files = this.#cacheFiles;
       const loaded = await loadModel(plan, this.#options, { name, ...load, reserve, files });
-      await loadAddon().returnMemory(); // what it was read and packed with
+      await loadAddon().returnMemory(); // memory that reading and packing took
       return loaded;
     });
   }
 
-  /** What is in memory under a key, or is now being loaded. */
+  /** Returns the model under a key that is in memory or is being loaded. */
   #residentOf(key: string, name: string, file: string, load: LoadInMemory): Resident<InMemory> {
     const known = this.#byFile.get(key);
     if (known && !known.loading.isStopped) return known;

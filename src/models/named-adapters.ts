@@ -1,16 +1,9 @@
-/** Adapters that were loaded by a name -> what answers to that name, until it is given back. */
+/** Adapters that were loaded by a name -> the adapter behind that name, until it is unloaded. */
+
 import { atField, Queue } from '../common/index.ts';
 import { errorAt } from '../errors.ts';
+import type { NamedAdapter } from '../protocol/service/index.ts';
 import { type AdapterFile, identify } from './adapter-files.ts';
-
-/** A named adapter. */
-export type NamedAdapter = {
-  readonly name: string;
-  /** Its GGUF file or PEFT folder. */
-  readonly path: string;
-  /** Reference of its base model; null: the default model. */
-  readonly base: string | null;
-};
 
 export type LoadedAdapter = NamedAdapter & { readonly file: AdapterFile };
 
@@ -18,7 +11,7 @@ export class NamedAdapters {
   readonly #byName = new Map<string, LoadedAdapter>();
   readonly #loading = new Queue();
 
-  /** Null for other names. */
+  /** Returns null for other names. */
   find(name: string): LoadedAdapter | null {
     return this.#byName.get(name) ?? null;
   }
@@ -28,8 +21,8 @@ export class NamedAdapters {
   }
 
   /**
-   * Gives an adapter a name, after `load` has loaded it, one at a time of a name. `isReplacing`: also one that is taken.
-   * Fails with `CONFLICT` for a name that is taken, and as `load` does.
+   * Registers an adapter under a name after `load` has loaded it. Calls for one name run one after the other. With `isReplacing` the name
+   * may be taken. Fails with `CONFLICT` for a name that is taken, and with the errors of `load`.
    */
   async add(
     given: NamedAdapter,
@@ -50,19 +43,19 @@ export class NamedAdapters {
     });
   }
 
-  /** What keeps an adapter loaded: its name, until another one has it or none. */
+  /** Returns the keeper of an adapter: it stays loaded until its name is removed or given to another adapter. */
   keeping(adapter: LoadedAdapter): { file: AdapterFile; keeper: string; isWanted: () => boolean } {
     const { name, file } = adapter;
     return { file, keeper: keeperOf(name), isWanted: () => this.#byName.get(name) === adapter };
   }
 
-  /** Takes a name back. False: there is no such adapter. */
+  /** Removes a name. Returns false if there is no such adapter. */
   remove(name: string): boolean {
     return this.#byName.delete(name);
   }
 }
 
-/** What the memory of a model keeps an adapter loaded for. */
+/** Returns the key under which a named adapter is kept loaded. */
 export function keeperOf(name: string): string {
   return `named ${name}`;
 }

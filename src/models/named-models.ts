@@ -8,13 +8,13 @@ export const EMBEDDED_MODEL = packageFile('models/onpolicy-tiny.gguf');
 /** Its name in references, unless an alias has the same name. */
 export const EMBEDDED_NAME = 'onpolicy-tiny';
 
-/** What the names of a runtime's models stand for. */
+/** Settings that the names of a runtime's models stand for. */
 export type NamedModels = {
   readonly aliases: ReadonlyMap<string, ModelOptions>;
-  /** The default model, and what it is called. */
+  /** The default model, and its name. */
   readonly fallback: ModelOptions;
   readonly fallbackName: string;
-  /** The settings of a reference; null or empty: of the default model. */
+  /** Returns the settings of a reference. Null or empty stands for the default model. */
   find(reference: string | null): ModelOptions;
 };
 
@@ -33,7 +33,7 @@ export function namedModels(
   return { aliases, fallback, fallbackName, find };
 }
 
-/** The model that an alias stands for, also through other aliases; what is set on the way wins. `seen`: aliases followed. */
+/** Resolves an alias, also through other aliases. Settings of earlier aliases have priority. `seen`: aliases followed. */
 function resolveAlias(
   model: ModelOptions,
   aliases: ReadonlyMap<string, ModelOptions>,
@@ -51,7 +51,7 @@ function toModelOptions(model: string | ModelOptions): ModelOptions {
   return typeof model === 'string' ? { path: model } : model;
 }
 
-/** What tells loaded models apart: the file and how it is loaded. */
+/** Returns the key that distinguishes loaded models: the file and its load options. */
 export function keyOf(file: string, options: ModelOptions): string {
   return JSON.stringify([file, { ...options, path: null, adapters: null }]);
 }

@@ -1,31 +1,32 @@
-/** Sizes of a model and what GPUs have free -> how many of its layers they get. Never more than fit, as estimated. */
-import type { MemoryEstimate, ModelShape } from '../backends/index.ts';
+/** Sizes of a model and free memory of GPUs -> how many of its layers each GPU gets. Never more than fit by the estimate. */
+
 import { mib } from '../common/index.ts';
+import type { Device } from '../engine/native/index.ts';
 import { errorAt } from '../errors.ts';
-import type { Device } from '../native/index.ts';
 import type { ModelOptions } from '../protocol/index.ts';
+import type { MemoryEstimate, ModelShape } from './formats/index.ts';
 
 /** Placement of a model on GPUs and the CPU. */
 export type Placement = {
-  /** Names of the GPUs that have layers; empty: the CPU computes everything. */
+  /** Names of the GPUs that have layers. Empty if the CPU computes everything. */
   readonly devices: readonly string[];
   /** Number of layers on them; the output layer counts as one. */
   readonly gpuLayers: number;
   /** Total number of layers. */
   readonly layers: number;
-  /** Whether the KV cache of these layers is on the GPUs too. */
+  /** True if the KV cache of these layers is on the GPUs too. */
   readonly cacheOnGpu: boolean;
-  /** Bytes on GPUs, as estimated from the file. */
+  /** Bytes on GPUs, estimated from the file. */
   readonly deviceBytes: number;
   /** Bytes of the KV cache in main memory. */
   readonly hostCacheBytes: number;
 };
 
-/** Left free on each GPU: what its driver takes, and gaps between allocations. */
+/** Share of each GPU that stays free, for its driver and gaps between allocations. */
 const MARGIN_SHARE = 0.05;
-/** The estimate of what a step computes with may be too low by a quarter. */
+/** The estimate of a step's buffers may be too low by a quarter. */
 const COMPUTE_ERROR = 4 / 3;
-/** A file whose other weights are smaller than its embeddings has no output of its own: the engine copies them. */
+/** If a file's other weights are smaller than this share of its embeddings, it has no output matrix: the engine copies the embeddings. */
 const TIED_SHARE = 0.5;
 
 export function onCpu(shape: ModelShape | null, cache: number): Placement {
@@ -33,7 +34,7 @@ export function onCpu(shape: ModelShape | null, cache: number): Placement {
   return { devices: [], gpuLayers: 0, layers, cacheOnGpu: false, deviceBytes: 0, hostCacheBytes: cache };
 }
 
-/** The GPUs that a model's options name, of those that are there. @throws OnpolicyError `INVALID_REQUEST` for an unknown name */
+/** Returns the GPUs that a model's options name. @throws OnpolicyError `INVALID_REQUEST` for an unknown name */
 export function chosenDevices(
   { devices: names, mainGpu, tensorSplit }: ModelOptions,
   all: readonly Device[],
@@ -56,7 +57,7 @@ export function chosenDevices(
   return chosen;
 }
 
-/** Places a model on GPUs. With `wanted` absent or `auto` as many layers as fit, else that many. */
+/** Places a model on GPUs. With `wanted` absent or `auto`, places as many layers as fit, else that many. */
 export function place(
   shape: ModelShape,
   estimate: Pick<MemoryEstimate, 'cache' | 'caches' | 'compute'>,
@@ -72,7 +73,7 @@ export function place(
 ): Placement {
   const layers = shape.blockBytes.length + 1;
   const { caches } = estimate;
-  // For many tokens the engine copies weights and cache of a layer on the CPU to the GPU, and computes there.
+  // For many tokens the engine copies the weights and cache of CPU layers to the GPU, and computes there.
   const copies = Math.max(0, ...shape.blockBytes) + Math.max(0, ...caches);
   const roomBeside = (buffers: number): number =>
     devices.reduce((sum, { freeBytes }) => sum + Math.max(0, (1 - MARGIN_SHARE) * freeBytes - buffers), 0);
@@ -84,7 +85,7 @@ export function place(
   const used = devices.filter(
     ({ freeBytes }) => wanted !== 'auto' || (1 - MARGIN_SHARE) * freeBytes > buffers,
   );
-  // The engine takes the output first, then layers from the last one backwards.
+  // The engine places the output first, then layers from the last one backwards.
   let gpuLayers = 0;
   let bytes = 0;
   let cacheThere = 0;

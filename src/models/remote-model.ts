@@ -1,12 +1,12 @@
-/** A model at the hub -> its headers in a temporary folder, as if it were downloaded: for what is told before. */
+/** A model at the hub -> its headers in a temporary folder, to read its facts before it is downloaded. */
 import fs from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { type FoundModel, fetchHeader, fileAddress, listFiles } from '../hub/index.ts';
 import type { HubOptions } from '../protocol/index.ts';
+import { type FoundModel, fetchHeader, fileAddress, listFiles } from './hub/index.ts';
 import { chooseProjector } from './hub-projector.ts';
 
-/** A model whose files have their sizes, and nothing in them but headers. */
+/** Files with the sizes of a model's files and only their headers as content. */
 export type RemoteModel = AsyncDisposable & { readonly file: string };
 
 /** Fetches the headers of a model and of the projector in its repository. */

@@ -1,10 +1,12 @@
 /**
- * Models that are wanted and used -> which of them are in memory. A load waits for room, which the least recently used models
- * make; none is freed while it is used.
+ * Models that are wanted and used -> which of them are in memory. A load waits until the least recently used models make room. No model is
+ * unloaded while it is used.
  */
+
 import { LeaseScope, lease, onAbort, pending, Shared } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import type { Complete } from '../protocol/index.ts';
+import type { ResidentState } from '../protocol/service/index.ts';
 import {
   adapterError,
   type FreeBytes,
@@ -13,9 +15,6 @@ import {
   type OverBudget,
   totalBytes,
 } from './memory-need.ts';
-
-/** State of a model: it waits for memory, is being loaded, is ready, or is unloaded after its last request. */
-export type ResidentState = 'waiting' | 'loading' | 'ready' | 'leaving';
 
 /** A model that is in memory, is being loaded, or waits for memory. */
 export class Resident<Value> {
@@ -30,12 +29,12 @@ export class Resident<Value> {
   adapterBytes = 0;
   /** Null until it is loaded. */
   value: Value | null = null;
-  /** Number of requests that wait for it or use it. */
+  /** Number of requests that wait for the model or use it. */
   users = 0;
-  /** Number of its last use: higher is later. */
+  /** Number of its last use. A higher number is a later use. */
   lastUse = 0;
   isLeaving = false;
-  /** Resolves when it has left, or could not be loaded. */
+  /** Resolves when it was unloaded or could not be loaded. */
   readonly gone: Promise<void>;
   loading!: Shared<Value>;
   timer: NodeJS.Timeout | undefined;
@@ -61,21 +60,21 @@ export type ResidencyContext<Value> = Complete['MemoryOptions'] & {
   readonly unload: (value: Value) => Promise<void>;
 };
 
-/** Loads a model: calls `enter` when it knows what the model needs, and continues when there is room. */
+/** Loads a model: calls `enter` with the model's memory need, and continues when that resolves. */
 export type Load<Value> = (
   resident: Resident<Value>,
   enter: Enter<Value>,
   stop: AbortSignal,
 ) => Promise<Value>;
 
-/** Takes room. What belongs `beside` a model waits for nothing: who holds that one would wait for it. */
+/** Takes memory. A model that is loaded `beside` another one does not wait, because the holder of the other would wait for it. */
 export type Enter<Value> = (need: MemoryNeed, beside?: Beside<Value>) => Promise<void>;
 
 type Beside<Value> = {
   readonly model: Resident<Value>;
-  /** Nothing leaves for it; else what nothing uses. */
+  /** True: no model is unloaded for it. False: unused models are. */
   readonly onlyIfFree: boolean;
-  /** What an error names. */
+  /** Field that errors name. */
   readonly field: string;
 };
 
@@ -89,7 +88,7 @@ type Waiter<Value> = {
 export class Residency<Value> {
   readonly #context: ResidencyContext<Value>;
   readonly #residents = new Set<Resident<Value>>();
-  readonly #queue: Waiter<Value>[] = []; // in order
+  readonly #queue: Waiter<Value>[] = []; // in order of arrival
   #uses = 0;
 
   constructor(context: ResidencyContext<Value>) {
@@ -114,15 +113,15 @@ export class Residency<Value> {
       }
       resident.progress = 1;
       if (resident.users === 0) this.#idle(resident, null);
-      this.#makeRoom(); // its bytes are no longer expected, but taken
+      this.#makeRoom(); // its memory is now taken, no longer reserved
       return resident.value;
     });
     return resident;
   }
 
   /**
-   * The model as soon as it is loaded. It is in use until this is disposed of, and then stays for `keepMs`, for good when
-   * that is infinite; null: as the options say.
+   * Returns the model as soon as it is loaded. It is in use until the result is disposed of, and then stays for `keepMs`; Infinity keeps
+   * it, null applies the runtime's option.
    */
   async use(
     resident: Resident<Value>,
@@ -142,8 +141,8 @@ export class Residency<Value> {
   }
 
   /**
-   * Takes memory for an adapter beside a model that is in use; models that nothing uses leave for it. Does not wait for others:
-   * fails with `OUT_OF_MEMORY`.
+   * Takes memory for an adapter beside a model that is in use, and unloads unused models for it. Does not wait for others: fails with
+   * `OUT_OF_MEMORY`.
    */
   async reserve(
     resident: Resident<Value>,
@@ -179,7 +178,7 @@ export class Residency<Value> {
     );
   }
 
-  /** Takes memory at once, or after models have left that nothing uses. */
+  /** Takes memory at once, or after unloading unused models. */
   async #takeBeside(
     need: MemoryNeed,
     { model, onlyIfFree }: Pick<Beside<Value>, 'model' | 'onlyIfFree'>,
@@ -198,7 +197,7 @@ export class Residency<Value> {
     }
   }
 
-  /** Unloads a model when nothing uses it any more. Resolves when it has left. */
+  /** Unloads a model when nothing uses it any more. Resolves when it is unloaded. */
   async leave(resident: Resident<Value>): Promise<void> {
     clearTimeout(resident.timer);
     const wasLeaving = resident.isLeaving;
@@ -207,12 +206,12 @@ export class Residency<Value> {
     await resident.gone;
   }
 
-  /** Ends all waiting, and unloads every model, used or not. */
+  /** Rejects all waiting loads, and unloads every model, used or not. */
   async close(): Promise<void> {
     const closed = new OnpolicyError('CLOSED', 'the runtime is closed');
     for (const { refuse } of this.#queue.splice(0)) refuse(closed);
     const end = async (resident: Resident<Value>): Promise<void> => {
-      const value = await resident.loading.result.catch(() => null); // its users hear of the failure
+      const value = await resident.loading.result.catch(() => null); // its users receive the error
       clearTimeout(resident.timer);
       if (value === null || (resident.isLeaving && resident.users === 0)) return await resident.gone;
       this.#residents.delete(resident);
@@ -229,7 +228,7 @@ export class Residency<Value> {
     this.#queue.push(waiter);
     using _stopping = onAbort(stop, () => {
       const place = this.#queue.indexOf(waiter);
-      if (place < 0) return; // it has room
+      if (place < 0) return; // it already has room
       this.#queue.splice(place, 1);
       reject(new OnpolicyError('ABORTED', `loading ${resident.name} was aborted`));
       this.#makeRoom();
@@ -238,7 +237,7 @@ export class Residency<Value> {
     await promise;
   }
 
-  /** Lets those that wait enter in order. Who finds no room makes the least recently used model leave. */
+  /** Admits waiting loads in order. If the first does not fit, unloads the least recently used model. */
   #makeRoom(): void {
     for (let head = this.#queue[0]; head; head = this.#queue[0]) {
       const holders = [...this.#residents].filter(({ hasRoom }) => hasRoom);
@@ -256,7 +255,7 @@ export class Residency<Value> {
         );
         continue;
       }
-      if (holders.some(({ isLeaving }) => isLeaving)) return; // it comes back when that one has left
+      if (holders.some(({ isLeaving }) => isLeaving)) return; // called again when that one is unloaded
       const ready = holders.filter(({ value }) => value !== null);
       const idle = ready.filter(({ users }) => users === 0);
       const [oldest] = (idle.length > 0 ? idle : ready).sort((a, b) => a.lastUse - b.lastUse);
@@ -273,7 +272,7 @@ export class Residency<Value> {
     return host <= free.host && device <= free.device;
   }
 
-  /** The budget if a model beside these exceeds it. */
+  /** Returns the budget if a model beside these exceeds it, else null. */
   #overBudget(need: MemoryNeed, holders: readonly Resident<Value>[]): OverBudget | null {
     const { budget } = this.#context;
     const held = holders.reduce((sum, one) => sum + totalBytes(one.need!) + one.adapterBytes, 0);
@@ -291,7 +290,7 @@ export class Residency<Value> {
 
   #unload(resident: Resident<Value>): void {
     resident.isLeaving = true;
-    // A model that fails to free has ended, too.
+    // A model that fails to free counts as unloaded, too.
     void this.#context
       .unload(resident.value!)
       .catch(() => {})
@@ -305,10 +304,10 @@ export class Residency<Value> {
   }
 }
 
-/** Timers take no longer time. */
+/** Longest delay of a timer. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** What would be free without any of these models. */
+/** Returns the memory that would be free without any of these models. */
 function afterAll(holders: readonly Resident<unknown>[], free: FreeBytes): FreeBytes {
   const loaded = holders.filter(({ value }) => value !== null).map(({ need }) => need!);
   return {

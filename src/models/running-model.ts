@@ -1,44 +1,45 @@
-/** A model that is loaded, with its engine, templates and adapters; what only GGUF models can do. */
-import { type GgufModel, isGguf, type LoadedModel } from '../backends/index.ts';
-import type { DiskCache } from '../disk-cache/index.ts';
+/** A loaded file -> a model with its engine, templates and adapters, and a check for operations that need a GGUF model. */
+
 import type { Engine } from '../engine/index.ts';
+import type { Tokenizer } from '../engine/tokenizer/index.ts';
 import { errorAt } from '../errors.ts';
-import type { MediaModel } from '../media/index.ts';
 import type { SamplingDefaults } from '../sampling/index.ts';
-import type { Tokenizer } from '../tokenizer/index.ts';
+import type { ModelTemplate } from '../template/chat-format/index.ts';
 import type { Adapters } from './adapters.ts';
-import type { ModelTemplate } from './model-template.ts';
+import { type GgufModel, isGguf, type LoadedModel } from './formats/index.ts';
+import type { MediaModel } from './media/index.ts';
 import type { Placement } from './placement.ts';
+import type { DiskCache } from './prompt-files/index.ts';
 
 /** A model that answers. */
 export type RunningModel = {
   readonly path: string;
-  /** What answers call it when the request names none: a reference that finds it again. */
+  /** Name in answers to requests that name no model: a reference that finds it again. */
   readonly name: string;
-  /** Where its layers and its cache lie. */
+  /** Devices of its layers and its cache. */
   readonly placement: Placement;
   readonly loaded: LoadedModel;
   readonly tokenizer: Tokenizer;
   readonly engine: Engine;
-  /** Null: caches of its prompts are not kept on the disk. */
+  /** Null if caches of its prompts are not kept on the disk. */
   readonly diskCache: DiskCache | null;
-  /** What it sees and hears with; null: it takes text only. */
+  /** Decoder of pictures and sounds. Null if the model takes text only. */
   readonly media: MediaModel | null;
-  /** Loaded beside its weights. */
+  /** Adapters loaded beside its weights. */
   readonly adapters: Adapters;
   /** Null if the file has none. */
   readonly template: ModelTemplate | null;
-  /** The variant for requests with tools; null: there is only one template. */
+  /** The variant for requests with tools. Null if there is only one template. */
   readonly toolTemplate: ModelTemplate | null;
   readonly contextSize: number;
-  /** CPU threads that its arithmetic uses. */
+  /** CPU threads that its computation uses. */
   readonly threads: number;
   readonly defaults: SamplingDefaults;
-  /** Names engine and model in answers. */
+  /** Identifies engine and model in answers. */
   readonly fingerprint: string;
 };
 
-/** What only GGUF models can do needs one. Fails with `UNSUPPORTED` for others, naming the field that asked for it. */
+/** Returns the GGUF model. Fails with `UNSUPPORTED` for others, naming the field that requires it. */
 export function requireGguf(model: RunningModel, field: string): GgufModel {
   if (isGguf(model.loaded)) return model.loaded;
   throw errorAt(

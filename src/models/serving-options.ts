@@ -1,9 +1,10 @@
-/** Settings of a runtime that all its models share, and the limits of one of them. */
+/** A runtime's options -> the settings that all its models share, and the limits of one model. */
 import type { Complete, ModelOptions, ServingLimits } from '../protocol/index.ts';
+import type { ModelFormat } from './model-format.ts';
 
 type Options = Complete['RuntimeOptions'];
 
-/** The same with what the loading of models reports to. */
+/** Settings of the runtime for its models, and receivers of the loader's reports. */
 export type ServingOptions = Pick<
   Options,
   | keyof ServingLimits
@@ -19,7 +20,9 @@ export type ServingOptions = Pick<
   | 'memory'
 > & {
   readonly media: Complete['MediaOptions'];
-  /** Gets lines about what takes long. */
+  /** Formats of model files beside GGUF. */
+  readonly formats: readonly ModelFormat[];
+  /** Receives lines about work that takes long. */
   readonly notice: (line: string) => void;
 };
 
@@ -35,12 +38,12 @@ const LIMITS: readonly (keyof ServingLimits)[] = [
   'threads',
 ];
 
-/** The limits of a model: its own, else those of the runtime. */
+/** Returns the limits of a model: its own, else those of the runtime. */
 export function limitsOf(own: ModelOptions, serving: ServingOptions): Limits {
   return Object.fromEntries(LIMITS.map((name) => [name, own[name] ?? serving[name]])) as Limits;
 }
 
-/** Which kernels run a model's matmuls, also by former names of the option and of `auto`. */
+/** Returns the kernels for a model's matmuls. Accepts former names of the option and of `auto`, too. */
 export function kernelsOf({ kernels, products }: ModelOptions): 'auto' | 'plain' {
   return (kernels ?? products) === 'plain' ? 'plain' : 'auto';
 }

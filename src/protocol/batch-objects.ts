@@ -17,7 +17,7 @@ export type BatchObject = {
   readonly id: string;
   readonly object: 'batch';
   readonly endpoint: string;
-  /** What ended it, when its status is `failed`. */
+  /** The errors that ended the batch, if its status is `failed`. */
   readonly errors: {
     readonly object: 'list';
     readonly data: readonly {
@@ -29,7 +29,7 @@ export type BatchObject = {
   } | null;
   readonly input_file_id: string;
   readonly completion_window: string;
-  /** `validating`: it waits for its turn. */
+  /** `validating` means that the batch waits in the queue. */
   readonly status: 'validating' | 'in_progress' | 'completed' | 'failed' | 'cancelling' | 'cancelled';
   readonly output_file_id: string | null;
   readonly error_file_id: string | null;
@@ -40,7 +40,7 @@ export type BatchObject = {
   readonly cancelling_at: number | null;
   readonly cancelled_at: number | null;
   readonly request_counts: {
-    /** Rows that are done; of a batch that has ended, all. */
+    /** Rows that are done. Once the batch has ended, all of its rows. */
     readonly total: number;
     readonly completed: number;
     readonly failed: number;

@@ -1,11 +1,11 @@
-/** Options of a call -> the same, checked. */
+/** Options of a call -> the same options, checked. */
 import { fault, throwFaults } from './faults.ts';
 import { TRACE_ID } from './schemas/http.ts';
 import { checkArguments } from './validate.ts';
 
 const traceId = new RegExp(TRACE_ID);
 
-/** Whether a value can be the id of a request in a header. */
+/** Returns true if a value can be sent as the id of a request in a header. */
 export function isTraceId(value: unknown): value is string {
   return typeof value === 'string' && traceId.test(value);
 }

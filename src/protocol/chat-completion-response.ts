@@ -1,4 +1,4 @@
-/** What a chat completion request is answered with: one response, or a stream of chunks. Accepted by the OpenAI client's types. */
+/** Answers to chat completion requests: one response, or a stream of chunks. The OpenAI client's types accept them. */
 import type { RoutedExperts } from './generated/request-types.ts';
 
 /** The answer to a request that does not stream. */
@@ -24,7 +24,11 @@ export interface ChatCompletion {
   prompt_token_ids: number[] | null;
   /** The handle of a prefilled prompt; null unless one was asked for. */
   kv_transfer_params: Record<string, unknown> | null;
-  /** Keywords of the request's schema that the answer is not held to, each by its path. Absent when there are none. */
+  /** Only with `return_timings` or `timings_per_token`. */
+  metrics?: CompletionMetrics;
+  /** Only with `return_timings` or `timings_per_token`. */
+  timings?: CompletionTimings;
+  /** Paths of the keywords in the request's schema that are not enforced. Absent if all are. */
   warnings?: string[];
 }
 
@@ -37,7 +41,7 @@ export interface ChatCompletionChoice {
   finish_reason: FinishReason;
   /** The token id or the text that ended the answer; null for the end-of-sequence token and for `length`. */
   stop_reason: number | string | null;
-  /** Every generated token, the one that ended it included. Null unless `return_token_ids`. */
+  /** Every generated token, including the one that ended the answer. Null unless `return_token_ids`. */
   token_ids: number[] | null;
   /** Only with `return_routed_experts`. */
   routed_experts?: RoutedExperts;
@@ -45,33 +49,33 @@ export interface ChatCompletionChoice {
   context_shift?: DroppedTokens;
 }
 
-/** What was dropped of a prompt and its answer because the context was full: the tokens after those that were kept. */
+/** Tokens of a prompt and its answer that were dropped because the context was full. */
 export interface DroppedTokens {
-  /** Leading tokens that stayed. */
+  /** Leading tokens that were kept. */
   kept_tokens: number;
-  /** Tokens behind them that were dropped; 0: all had room. */
+  /** Tokens dropped directly after the kept ones. 0 means that everything fitted. */
   dropped_tokens: number;
 }
 
 /** Why an answer ended. */
 export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'function_call';
 
-/** The message of an answer. It can be given back in `messages` as it is. */
+/** The message of an answer. It can be sent back in `messages` unchanged. */
 export interface ResponseMessage {
-  /** `assistant`; with `add_generation_prompt` off the role of the last message, whatever it is. */
+  /** `assistant`, or the role of the last message if `add_generation_prompt` is off. */
   role: 'assistant';
-  /** Null when the whole answer is reasoning or tool calls. */
+  /** Null if the whole answer is reasoning or tool calls. */
   content: string | null;
   refusal: null;
-  /** Always null. Its type is open because OpenAI's has a list or nothing here. */
+  /** Always null. The type is `any` because OpenAI's type allows only a list or no value. */
   // biome-ignore lint/suspicious/noExplicitAny: null is not in the OpenAI client's type, and any other type would not be true
   annotations: any;
   audio: null;
-  /** The call, when the request had `functions`; else null. */
+  /** The call if the request had `functions`, otherwise null. */
   function_call: ResponseFunctionCall | null;
-  /** Empty when there are none, and when the request had `functions`. */
+  /** Empty if the model made no calls, or if the request had `functions`. */
   tool_calls: ResponseToolCall[];
-  /** The thoughts, when the model wrote any and `include_reasoning` is on. */
+  /** The reasoning, if the model wrote any and `include_reasoning` is on. */
   reasoning: string | null;
   /** The same as `reasoning`. */
   reasoning_content: string | null;
@@ -97,7 +101,7 @@ export interface ResponseCustomToolCall {
   };
 }
 
-/** A function's name, and what it is called with. */
+/** A function's name and the arguments of the call. */
 export interface ResponseFunctionCall {
   name: string;
   /** JSON text. */
@@ -112,26 +116,26 @@ export interface ChoiceLogprobs {
 
 /** One token and its log-probability. */
 export interface Logprob {
-  /** Its text alone, or `token_id:N`. */
+  /** The text of this token alone, or `token_id:N`. */
   token: string;
   /** Natural logarithm, at least -9999. */
   logprob: number;
-  /** The token's true bytes: joined, they are the text, also where one character needs several tokens. */
+  /** The token's bytes. Concatenated they are the text, even if one character takes several tokens. */
   bytes: number[];
 }
 
-/** The token of one position, and the best ones there. */
+/** The token of one position, and the most probable tokens there. */
 export interface TokenLogprob extends Logprob {
-  /** As many as `top_logprobs` asked for, best first. */
+  /** The `top_logprobs` most probable tokens, best first. */
   top_logprobs: Logprob[];
 }
 
-/** Token id as text -> its log-probability at one prompt position: the prompt's own token first, then the best ones. */
+/** Token id as text -> its log-probability at one prompt position: first the prompt's token, then the most probable ones. */
 export interface PromptLogprobs {
   [tokenId: string]: {
     /** Natural logarithm, at least -9999. */
     logprob: number;
-    /** 1 is the best token of the position. */
+    /** Rank of the token at its position. 1 is the most probable token. */
     rank: number;
     decoded_token: string;
   };
@@ -139,27 +143,75 @@ export interface PromptLogprobs {
 
 /** Tokens of a request. */
 export interface Usage {
-  /** Tokens of the prompt, counted once. */
+  /** Tokens of the prompt, counted once for all choices. */
   prompt_tokens: number;
   total_tokens: number;
-  /** Summed over choices, ends of sequences included. */
+  /** Sum over all choices, including end-of-sequence tokens. */
   completion_tokens: number;
-  /** Where prompt tokens came from. */
+  /** Prompt tokens by origin. */
   prompt_tokens_details?: {
     /** Prompt tokens that the prefix cache saved. */
     cached_tokens: number;
-    /** Prompt tokens that stand for pictures and sounds; absent without them. */
+    /** Prompt tokens that represent pictures and sounds. Absent if the prompt has none. */
     media_tokens?: number;
   };
-  /** What became of drafted tokens: those of `prediction`, and those that `speculation` found. */
+  /** Numbers of accepted and rejected draft tokens, from `prediction` and from `speculation`, and of reasoning tokens. */
   completion_tokens_details?: {
     /** Draft tokens that were accepted. */
     accepted_prediction_tokens: number;
-    /** Drafts that were checked, and were not. They are no completion tokens. */
+    /** Draft tokens that were verified and rejected. They do not count as completion tokens. */
     rejected_prediction_tokens: number;
-    /** Tokens of reasoning, without its markers. Absent where the model marks none. */
+    /** Tokens of reasoning, without its markers. Absent if the model does not mark reasoning. */
     reasoning_tokens?: number;
   };
+}
+
+/** How long the parts of a request took, in milliseconds over all its choices: the names of vLLM's server. */
+export interface CompletionMetrics {
+  /** From the request to the first step over it. */
+  queue_time_ms: number;
+  /** From that step to the first token. */
+  time_to_first_token_ms: number;
+  /** From the first token to the last one. */
+  generation_time_ms: number;
+  /** Mean time between two tokens of a choice. */
+  mean_itl_ms: number;
+  /** Tokens after the first one of each choice, by `generation_time_ms`. */
+  tokens_per_second: number;
+}
+
+/** The same in the names of llama.cpp's server, with the numbers of tokens. */
+export interface CompletionTimings {
+  /** Tokens of the prompt that came from the prefix cache. */
+  cache_n: number;
+  /** Tokens of the prompt that were computed. */
+  prompt_n: number;
+  /** From the first step over the request to its first token. */
+  prompt_ms: number;
+  prompt_per_token_ms: number;
+  prompt_per_second: number;
+  /** Tokens of all choices. */
+  predicted_n: number;
+  /** From the first token to the last one. */
+  predicted_ms: number;
+  predicted_per_token_ms: number;
+  /** As `tokens_per_second` of {@link CompletionMetrics}. */
+  predicted_per_second: number;
+  /** Draft tokens, and those that were accepted. Absent if there were none. */
+  draft_n?: number;
+  draft_n_accepted?: number;
+}
+
+/** How much of a prompt is computed. */
+export interface PromptProgress {
+  /** Tokens of the prompt. */
+  total: number;
+  /** Tokens that came from the prefix cache. */
+  cache: number;
+  /** Tokens that are done, with those of the cache. */
+  processed: number;
+  /** Milliseconds since the work on the prompt began. */
+  time_ms: number;
 }
 
 /** One event of a stream. */
@@ -171,23 +223,29 @@ export interface ChatCompletionChunk {
   model: string;
   /** Engine, model and adapter that answered. */
   system_fingerprint?: string;
-  /** One choice; none in the chunk that ends with the usage. */
+  /** One choice. Empty in the last chunk, which has the usage, and in chunks with `prompt_progress`. */
   choices: ChunkChoice[];
   /** Only with `stream_options`. */
   usage?: Usage;
+  /** Only in the last chunk, with `return_timings` or `timings_per_token`. */
+  metrics?: CompletionMetrics;
+  /** In the last chunk with `return_timings`, in every chunk with `timings_per_token`. */
+  timings?: CompletionTimings;
+  /** Only with `return_progress`, in chunks without choices, before the first token. */
+  prompt_progress?: PromptProgress;
   /** Only in the first chunk of each choice: the seed that was drawn because the request had none. */
   seed?: number | null;
-  /** Only in the first chunk of each choice: the ids with `return_token_ids`, else null. */
+  /** Only in the first chunk of each choice: the ids if `return_token_ids` is set, otherwise null. */
   prompt_token_ids?: number[] | null;
-  /** Only in the first chunk of all: keywords of the request's schema that the answer is not held to, each by its path. */
+  /** Only in the first chunk of the stream: paths of the keywords in the request's schema that are not enforced. */
   warnings?: string[];
 }
 
-/** What is new in one choice. */
+/** New content of one choice. */
 export interface ChunkChoice {
   index: number;
   delta: ChunkDelta;
-  /** Of the new tokens; null unless `logprobs`. */
+  /** Log-probabilities of the new tokens. Null unless `logprobs`. */
   logprobs: ChoiceLogprobs | null;
   /** Set in the last chunk of the choice. */
   finish_reason: FinishReason | null;
@@ -201,7 +259,7 @@ export interface ChunkChoice {
   context_shift?: DroppedTokens;
 }
 
-/** New parts of a message. Joined in order, they are the message. */
+/** New parts of a message. Concatenated in order they are the message. */
 export interface ChunkDelta {
   /** Only in the first chunk of a choice; see {@link ResponseMessage.role}. */
   role?: 'assistant';
@@ -210,7 +268,7 @@ export interface ChunkDelta {
   /** The same as `reasoning`. */
   reasoning_content?: string | null;
   tool_calls?: ToolCallDelta[];
-  /** New parts of the call, when the request had `functions`. */
+  /** New parts of the call if the request had `functions`. */
   function_call?: Partial<ResponseFunctionCall>;
 }
 

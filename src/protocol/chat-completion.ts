@@ -12,10 +12,10 @@ import { tokenIdFaults, vocabularyFaults } from './rules/vocabulary.ts';
 import type { ValidChatRequest } from './valid-chat-request.ts';
 import { readingInput, schemaFaults, unknownFields, type ValidationOptions } from './validate.ts';
 
-/** How a request came, and what its receiver allows. */
+/** How a request arrived, and the limits of the runtime that checks it. */
 export type ChatRequestOptions = Partial<ChatRuleOptions> & ValidationOptions;
 
-/** Everything: a runtime applies its own limits in {@link admitChatRequest}. */
+/** Allows everything. A runtime applies its own limits in {@link admitChatRequest}. */
 const NO_LIMITS: ChatRuleOptions = {
   maxLogprobs: null,
   maxChoices: null,
@@ -26,8 +26,8 @@ const NO_LIMITS: ChatRuleOptions = {
 const INT64_MIN = -(2n ** 63n);
 const INT64_MAX = 2n ** 63n - 1n;
 
-/** Checks a request and brings it into its one form. Throws `INVALID_REQUEST` with all faults. */
-export function validateChatRequest(input: unknown, options: ChatRequestOptions = {}): ValidChatRequest {
+/** Checks and normalizes a request. Throws `INVALID_REQUEST` with all faults. */
+export function checkAndAdmitChat(input: unknown, options: ChatRequestOptions = {}): ValidChatRequest {
   return readingInput(input, () => normalizeChatRequest(checkChatRequest(input, options)));
 }
 
@@ -45,9 +45,17 @@ export function checkChatRequest(
   });
 }
 
+/** Checks a request that was made of a checked one, so that its schema holds: rules alone. Throws `INVALID_REQUEST` with all faults. */
+export function checkTranslatedChat(request: ChatCompletionRequest): Checked<ChatCompletionRequest> {
+  return readingInput(request, () => {
+    throwFaults(withRuleFaults(request, [], {}));
+    return request as Checked<ChatCompletionRequest>;
+  });
+}
+
 /**
- * Brings a checked request into its one form. All that is left to check is what this runtime allows. Throws
- * `INVALID_REQUEST` with all faults.
+ * Normalizes a checked request, after checking it against the limits of this runtime. Throws `INVALID_REQUEST` with all
+ * faults.
  */
 export function admitChatRequest(
   request: Checked<ChatCompletionRequest>,
@@ -68,7 +76,7 @@ export function checkVocabulary(request: ValidChatRequest, vocabSize: number): v
   throwFaults(vocabularyFaults(request, vocabSize));
 }
 
-/** What the schema finds. Throws all of it where that is more than one error lists. */
+/** Returns the faults that the schema finds. Throws `INVALID_REQUEST` at once if there are more than one error lists. */
 export function fieldFaults(
   name: 'ChatCompletionRequest' | 'TextCompletionRequest',
   input: unknown,
@@ -81,7 +89,7 @@ export function fieldFaults(
   return [...inProcess, ...found.listed];
 }
 
-/** Adds the faults that rules find. A rule that reads a faulty field is left out: it could not tell anything new. */
+/** Adds the faults that rules find. Skips rules that read a faulty field: they would only repeat its fault. */
 export function withRuleFaults(
   request: ChatCompletionRequest,
   own: readonly ErrorDetail[],
@@ -99,13 +107,13 @@ export function withRuleFaults(
   return faults;
 }
 
-/** Rules by the field without which they find nothing. */
+/** Rules by the first field that they read. A rule finds nothing if a request lacks that field. */
 const rulesOf = new Map<string, ChatRule[]>();
 for (const rule of chatRules) rulesOf.set(rule.reads[0], [...(rulesOf.get(rule.reads[0]) ?? []), rule]);
 
-/** Whether no rule of a given field finds anything. Asks few rules, so that most requests are done with soon. */
+/** Returns true if no rule finds a fault. Runs only the rules of fields that are present, so that most requests pass quickly. */
 function keepsRules(request: ChatCompletionRequest, settings: ChatRuleOptions): boolean {
-  if (Object.getPrototypeOf(request) !== Object.prototype) return false; // getters of a class are no keys
+  if (Object.getPrototypeOf(request) !== Object.prototype) return false; // keys do not include getters of a class
   for (const field of Object.keys(request))
     for (const { check } of rulesOf.get(field) ?? []) {
       const found = check(request, settings);
@@ -117,7 +125,7 @@ function keepsRules(request: ChatCompletionRequest, settings: ChatRuleOptions): 
 /** The rules about what one runtime allows. */
 const limitRules = chatRules.filter(({ isLimit }) => isLimit);
 
-/** Replaces values that JSON does not have by those of the schema: functions by names, a bigint by a number, bytes by a URI. */
+/** Replaces values that JSON lacks by values that the schema accepts: functions by names, a bigint by a number, bytes by a URI. */
 function withoutInProcessValues(input: unknown): unknown {
   if (!isObject(input)) return input;
   const { seed, logits_processors: processors } = input;

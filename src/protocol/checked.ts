@@ -1,4 +1,4 @@
-/** Requests without faults, as types. Only the checks of this folder make them. */
+/** Types of requests without faults. Only the checks in this folder create them. */
 import type { LogRequest } from './generated/request-types.ts';
 
 declare const checked: unique symbol;

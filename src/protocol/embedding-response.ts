@@ -1,9 +1,9 @@
-/** What requests for embeddings are answered with. Accepted by the OpenAI client's types. */
+/** Answers to embedding requests. The OpenAI client's types accept them. */
 
 /** The vectors of some texts. */
 export interface EmbeddingResponse {
   object: 'list';
-  /** One for each text, in order. */
+  /** One embedding per text, in order. */
   data: Embedding[];
   /** The model as the caller named it. */
   model: string;
@@ -15,16 +15,16 @@ export interface Embedding {
   object: 'embedding';
   index: number;
   /**
-   * Numbers. With `encoding_format: 'base64'` it is a text of their 32-bit floats, little-endian: the type leaves that out, as
-   * OpenAI's own does.
+   * Numbers. With `encoding_format: 'base64'` it is Base64 text of their 32-bit floats, little-endian. Like OpenAI's type,
+   * this type omits the text.
    */
   embedding: number[];
 }
 
 /** Tokens of a request. */
 export interface EmbeddingUsage {
-  /** Of all texts. */
+  /** Tokens of all texts. */
   prompt_tokens: number;
-  /** The same. */
+  /** Equal to `prompt_tokens`. */
   total_tokens: number;
 }

@@ -1,4 +1,4 @@
-/** Validation of embeddings: any input -> texts and what their vectors should be like. */
+/** Validation of embeddings: any input -> texts and the options of their vectors. */
 import type { Checked } from './checked.ts';
 import { fault, throwFaults } from './faults.ts';
 import { fills } from './generated/fills.ts';
@@ -6,9 +6,9 @@ import type { EmbeddingRequest } from './generated/request-types.ts';
 import { type GivenPrompt, toPrompts } from './text-completion.ts';
 import { type Complete, checkRequest, type ValidationOptions } from './validate.ts';
 
-/** A valid request: every field with its default. `truncate_prompt_tokens` is -1 for as many as the model takes, null for all. */
+/** A valid request with all defaults. `truncate_prompt_tokens` is -1 for the model's maximum, null for no truncation. */
 export type ValidEmbeddingRequest = Omit<Complete['EmbeddingRequest'], 'input'> & {
-  /** At least one. */
+  /** The texts, at least one. */
   readonly inputs: readonly GivenPrompt[];
 };
 
@@ -30,7 +30,7 @@ export function checkEmbeddingRequest(
   return request as Checked<EmbeddingRequest>;
 }
 
-/** Brings a checked request into its one form. */
+/** Normalizes a checked request. */
 export function toValidEmbedding(request: Checked<EmbeddingRequest>): ValidEmbeddingRequest {
   const { input, ...filled } = fills.EmbeddingRequest(request);
   return { ...filled, model: filled.model || null, inputs: toPrompts('input', input) };

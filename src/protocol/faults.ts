@@ -1,5 +1,6 @@
-/** Errors of the compiled validators -> faults that say which field, what was expected, and what came. */
+/** Errors of the compiled validators -> faults that name the field, the expected value and the given value. */
 import { closest, distance } from 'fastest-levenshtein';
+import { clip, describe } from '../common/index.ts';
 import { type ErrorDetail, OnpolicyError } from '../errors.ts';
 import type { Schema } from './schemas/schema.ts';
 
@@ -8,7 +9,7 @@ export type FaultType =
   | 'missing' // a required field is absent
   | 'type' // a value of another type
   | 'range' // a number out of its bounds
-  | 'length' // an empty text or list
+  | 'length' // a text or list that is too short or too long
   | 'value' // the right type, but none of the accepted values
   | 'unknown_field' // a field that does not exist
   | 'conflict' // fields that contradict each other
@@ -43,7 +44,7 @@ export function fault(
   };
 }
 
-/** The faults of a list's items: the first ones in words, the others only counted, as a hostile list can have very many. */
+/** Returns the faults of a list's items. Only the first are described; the rest are counted, as a hostile list can have many. */
 export function itemFaults<Item>(
   items: readonly Item[],
   isWrong: (item: Item) => boolean,
@@ -56,15 +57,15 @@ export function itemFaults<Item>(
   return faults;
 }
 
-/** What was found wrong with an input. */
+/** The faults of an input. */
 export type Faults = {
-  /** The first ones, at most {@link MAX_LISTED_FAULTS}. */
+  /** The first faults, at most {@link MAX_LISTED_FAULTS}. */
   readonly listed: readonly ErrorDetail[];
-  /** All of them. */
+  /** Number of all faults. */
   readonly count: number;
 };
 
-/** The error for a faulty input: its message has the first fault and how many there are. */
+/** Returns the error for a faulty input. Its message has the first fault and the number of faults. */
 export function invalidRequest({ listed, count }: Faults): OnpolicyError {
   const rest = count - 1;
   const more = rest === 0 ? '' : ` (and ${rest} more ${rest === 1 ? 'fault' : 'faults'})`;
@@ -77,7 +78,7 @@ export function throwFaults(faults: readonly ErrorDetail[]): void {
     throw invalidRequest({ listed: faults.slice(0, MAX_LISTED_FAULTS), count: faults.length });
 }
 
-/** Puts errors into words; only those that will be listed, as a hostile input can have very many. */
+/** Describes the errors that will be listed. The rest are only counted, as a hostile input can have many. */
 export function toFaults(errors: readonly SchemaError[]): Faults {
   const real = errors.filter(({ keyword }) => keyword !== 'if'); // the branch that was taken reports its own errors
   return { listed: real.slice(0, MAX_LISTED_FAULTS).map(toFault), count: real.length };
@@ -119,6 +120,7 @@ function describeFault(error: SchemaError): ErrorDetail {
       return fault(at, 'range', expected, data, { [keyword]: params['limit'] });
     case 'minLength':
     case 'minItems':
+    case 'maxItems':
       return fault(at, 'length', expected, data, { [keyword]: params['limit'] });
     case 'pattern':
       return fault(at, 'value', expected, data);
@@ -142,7 +144,7 @@ function unknownField(parent: readonly string[], name: string, error: SchemaErro
   };
 }
 
-/** The known name that a misspelt one most likely stands for, if any is near. Letter case does not count. */
+/** Returns the known name that is closest to a misspelt one, or null if none is close. Ignores letter case. */
 export function closestName(name: string, known: readonly string[]): string | null {
   if (known.length === 0 || name.length > 64) return null;
   const plain = known.map((one) => one.toLowerCase());
@@ -151,7 +153,7 @@ export function closestName(name: string, known: readonly string[]): string | nu
   return distance(name.toLowerCase(), near) <= limit ? known[plain.indexOf(near)]! : null;
 }
 
-/** What a schema accepts, in words: "a number from -2 to 2 or null". */
+/** Describes the values that a schema accepts, for example "a number from -2 to 2 or null". */
 export function expectation(schema: Schema): string {
   if (schema.expected) return schema.expected;
   if (schema.const !== undefined) return JSON.stringify(schema.const);
@@ -172,7 +174,7 @@ function typeWords(type: string, schema: Schema): string {
     case 'string':
       return schema.minLength ? 'a non-empty string' : 'a string';
     case 'array':
-      return schema.minItems ? 'a non-empty list' : 'a list';
+      return listWords(schema);
     case 'boolean':
       return 'true or false';
     case 'object':
@@ -182,51 +184,28 @@ function typeWords(type: string, schema: Schema): string {
   }
 }
 
+function listWords({ minItems = 0, maxItems }: Schema): string {
+  if (maxItems === undefined) return minItems > 0 ? 'a non-empty list' : 'a list';
+  return `a list of ${minItems > 0 ? `${minItems} to` : 'at most'} ${maxItems}`;
+}
+
 function rangeWords({ exclusiveMinimum, ...schema }: Schema): string {
   const minimum = toBound(schema.minimum);
   const maximum = toBound(schema.maximum);
   if (minimum !== undefined)
     return maximum === undefined ? ` >= ${minimum}` : ` from ${minimum} to ${maximum}`;
-  if (exclusiveMinimum === undefined) return '';
+  if (exclusiveMinimum === undefined) return maximum === undefined ? '' : ` <= ${maximum}`;
   return ` > ${exclusiveMinimum}${maximum === undefined ? '' : ` and <= ${maximum}`}`;
 }
 
-/** The limits of safe integers go without saying. */
+/** Returns a limit that is worth stating: not the limits of safe integers. */
 function toBound(limit: number | undefined): number | undefined {
   return Math.abs(limit!) === Number.MAX_SAFE_INTEGER ? undefined : limit;
 }
 
-/** A value in a few words, whatever it is. */
-export function describe(value: unknown): string {
-  try {
-    return readInWords(value);
-  } catch {
-    return 'a value that cannot be read'; // a revoked proxy
-  }
-}
-
-function readInWords(value: unknown): string {
-  if (typeof value === 'string') return clip(JSON.stringify(value.slice(0, 80)));
-  if (typeof value === 'bigint') return `${clip(String(value))}n`;
-  if (typeof value === 'symbol' || typeof value === 'function') return `a ${typeof value}`;
-  if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : `a list of ${value.length}`;
-  if (typeof value === 'object' && value !== null) return objectWords(value);
-  return value === undefined ? 'nothing' : String(value);
-}
-
-/** A path in a message, cut short. */
+/** Returns a path for a message, shortened if it is long. */
 export function pathWords(loc: readonly string[]): string {
   return loc.length === 0 ? 'request' : clip(loc.join('.'), 160);
-}
-
-/** "an object", or the kind of a built-in one: "a Map". */
-function objectWords(value: object): string {
-  const kind = Object.prototype.toString.call(value).slice('[object '.length, -1);
-  return kind === 'Object' ? 'an object' : `a value of type ${clip(kind)}`;
-}
-
-function clip(text: string, length = 80): string {
-  return text.length <= length ? text : `${text.slice(0, length - 3)}...`;
 }
 
 function toPath(pointer: string): string[] {

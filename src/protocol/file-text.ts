@@ -1,6 +1,6 @@
-/** The data of a part `file` -> its text; null for media; or what is wrong with it. */
+/** The data of a part `file` -> its text, null for media, or a description of the expected data. */
 
-/** What the data of a file is. */
+/** The text of a file, the data that was expected instead, or null for media. */
 export type FileText = { readonly text: string } | { readonly expected: string } | null;
 
 const DATA_URI = /^data:([^;,]*)((?:;[^;,]*)*),/i;
@@ -14,7 +14,7 @@ export function fileText(data: string | Uint8Array): FileText {
   if (typeof data !== 'string') return asText(data);
   const uri = DATA_URI.exec(data);
   if (!uri) {
-    if (data.startsWith('data:') || data.startsWith('file:')) return null; // for the reader of media
+    if (data.startsWith('data:') || data.startsWith('file:')) return null; // left to the media reader
     const bytes = fromBase64(data);
     return bytes && (asText(bytes) ?? { expected: 'text in UTF-8, or a data: URI' });
   }
@@ -34,11 +34,11 @@ function asText(bytes: Uint8Array, charset = 'utf-8'): { readonly text: string }
   try {
     return { text: new TextDecoder(charset, { fatal: true }).decode(bytes) };
   } catch {
-    return null; // not in this encoding, or an encoding that nobody knows
+    return null; // the bytes are invalid in this encoding, or the encoding is unknown
   }
 }
 
-/** Strict: null for what is no base64. */
+/** Decodes base64 strictly: returns null if the text is not valid base64. */
 function fromBase64(text: string): Uint8Array | null {
   const padding = text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0;
   const bytes = Buffer.from(text, 'base64');

@@ -3,23 +3,23 @@
 /** Deepest nesting of a free-form value. */
 export const MAX_DEPTH = 256;
 
-/** Most values inside one free-form value: ends the walk through data whose parts are shared over and over. */
+/** Most values inside one free-form value. Bounds the walk through data that refers to the same parts many times. */
 const MAX_VALUES = 5_000_000;
 
-/** What is wrong with a free-form value, and where. */
+/** The path of the first part of a free-form value that is not JSON data, and the reason. */
 export type JsonFault = {
   readonly path: readonly string[];
   readonly expected: string;
   readonly input: unknown;
 };
 
-/** Walks a value. `undefined` inside an object counts as absent. */
+/** Returns the first fault in a value, or null. `undefined` inside an object counts as absent. */
 export function jsonFault(value: unknown): JsonFault | null {
   const budget = { left: MAX_VALUES };
   return walk(value, 0, budget);
 }
 
-/** Whether a value is an object as JSON has them, not a Map, a Date, an array or the like. */
+/** Returns true if a value is a plain object, as in JSON, rather than a Map, a Date, an array or the like. */
 export function isJsonObject(value: unknown): value is Record<string, unknown> {
   return Object.prototype.toString.call(value) === '[object Object]';
 }

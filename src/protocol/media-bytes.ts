@@ -1,4 +1,4 @@
-/** Bytes and pixels of media in messages, which only exist in process -> text in their place. */
+/** Bytes and pixels of media in messages, which exist only in process -> text in their place. */
 
 /** A decoded picture, as a canvas gives it. */
 export type Pixels = {
@@ -16,7 +16,7 @@ const MAX_SIDE = 65_535;
 
 type Loose = Readonly<Record<string, unknown>>;
 
-/** The same messages with what `toText` makes of bytes. The same array when there are none. Any input is taken. */
+/** Returns the messages with their bytes replaced by `toText`, or the same array if they have none. Accepts any input. */
 export function replaceBytes(messages: unknown, toText: (bytes: () => Uint8Array) => string): unknown {
   if (!Array.isArray(messages)) return messages;
   let isChanged = false;
@@ -29,13 +29,13 @@ export function replaceBytes(messages: unknown, toText: (bytes: () => Uint8Array
   return isChanged ? replaced : messages;
 }
 
-/** A `data:` URI of some bytes. */
+/** Returns a `data:` URI of some bytes. */
 export function toDataUri(bytes: () => Uint8Array): string {
   const { buffer, byteOffset, byteLength } = bytes();
   return `data:;base64,${Buffer.from(buffer, byteOffset, byteLength).toString('base64')}`;
 }
 
-/** The bytes of a file that a value is: given so, or a BMP made of pixels. Null: it is neither. */
+/** Returns the bytes that a value holds, or a BMP file made of its pixels. Null if it has neither. */
 export function fileBytes(value: unknown): (() => Uint8Array) | null {
   if (value instanceof Uint8Array) return () => value;
   return isPixels(value) ? () => toBitmap(value) : null;
@@ -50,7 +50,7 @@ function isPixels(value: unknown): value is Pixels {
   return isBytes && isSide(width) && isSide(height) && data.length === 4 * width * height;
 }
 
-/** A BMP of 24 bits a pixel: rows from the bottom up, blue first, each row padded to four bytes. */
+/** Returns a BMP with 24 bits a pixel: rows from the bottom up, blue first, each row padded to four bytes. */
 function toBitmap({ data, width, height }: Pixels): Uint8Array {
   const header = 54;
   const stride = Math.ceil((3 * width) / 4) * 4;

@@ -1,4 +1,4 @@
-/** What a request of the messages API is answered with: one message, or events. Accepted by the types of Anthropic's client. */
+/** Answers of the messages API: one message, or a stream of events. The types of Anthropic's client accept them. */
 
 /** The answer to a request that does not stream. */
 export interface MessageResponse {
@@ -8,11 +8,11 @@ export interface MessageResponse {
   role: 'assistant';
   /** The model as the caller named it. */
   model: string;
-  /** Thoughts, text and calls, in this order. */
+  /** Reasoning, text and calls, in this order. */
   content: MessageResponseBlock[];
-  /** Why it ended; null at the start of a stream. */
+  /** The reason why the answer ended. Null at the start of a stream. */
   stop_reason: MessageStopReason | null;
-  /** The text of `stop_sequences` that ended it. */
+  /** The text of `stop_sequences` that ended the answer. */
   stop_sequence: string | null;
   stop_details: null;
   usage: MessageUsage;
@@ -20,30 +20,30 @@ export interface MessageResponse {
   diagnostics: null;
 }
 
-/** A piece of an answer. It can be given back in `messages` as it is. */
+/** A block of an answer. It can be sent back in `messages` unchanged. */
 export type MessageResponseBlock = MessageTextOutput | MessageThinkingOutput | MessageToolUseOutput;
 
-/** Text. */
+/** A block of text. */
 export interface MessageTextOutput {
   type: 'text';
   text: string;
   citations: never[];
 }
 
-/** Thoughts of the model. */
+/** A block of reasoning. */
 export interface MessageThinkingOutput {
   type: 'thinking';
   thinking: string;
-  /** Always `unsigned`: clients want a text here to give the block back. */
+  /** Always `unsigned`. Clients need a text here to send the block back. */
   signature: string;
 }
 
-/** A call. */
+/** A tool call. */
 export interface MessageToolUseOutput {
   type: 'tool_use';
   id: string;
   name: string;
-  /** The arguments; empty for a call that broke off. */
+  /** The arguments. Empty if the call was cut off. */
   input: unknown;
   caller: { type: 'direct' };
 }
@@ -61,7 +61,7 @@ export interface MessageUsage {
   /** Prompt tokens that were computed. */
   input_tokens: number;
   output_tokens: number;
-  /** Prompt tokens that the prefix cache saved. They are not in `input_tokens`. */
+  /** Prompt tokens that came from the prefix cache. `input_tokens` does not include them. */
   cache_read_input_tokens: number;
   /** Always 0. */
   cache_creation_input_tokens: number;
@@ -73,9 +73,9 @@ export interface MessageUsage {
   speed: null;
 }
 
-/** How many tokens a prompt has. */
+/** The number of tokens of a prompt. */
 export interface MessageTokensCount {
-  /** With those of pictures and sounds. */
+  /** Tokens of the prompt, including those of pictures and sounds. */
   input_tokens: number;
 }
 
@@ -93,7 +93,7 @@ export type MessageStreamEvent =
     }
   | { type: 'message_stop' };
 
-/** What is new of a block. */
+/** New content of a block. */
 export type MessageBlockDelta =
   | { type: 'text_delta'; text: string }
   | { type: 'thinking_delta'; thinking: string }

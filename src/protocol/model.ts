@@ -9,27 +9,27 @@ import { type Complete, checkRequest, readingInput, type ValidationOptions } fro
 /** A valid request to create a model. */
 export type ValidModelCreateRequest = Complete['ModelCreateRequest'];
 
-/** A valid request to write a model. `type` null: weights keep their types. */
+/** A valid request to write a model. If `type` is null, weights keep their types. */
 export type ValidModelExport = Omit<Complete['ModelExportRequest'], 'adapters'> & {
   readonly adapters: readonly ValidAdapter[];
 };
 
-/** A valid question for a page of a list. */
+/** A valid request for a page of a list. */
 export type ValidListQuery = Complete['ListQuery'];
 
-/** A valid question for a page of the training jobs. */
+/** A valid request for a page of the training jobs. */
 export type ValidJobListQuery = Complete['JobListQuery'];
 
 /** Checks the request for a new model. Throws `INVALID_REQUEST` with all faults. */
-export function validateModelCreateRequest(
+export function checkModelCreateRequest(
   input: unknown,
   options: ValidationOptions = {},
 ): ValidModelCreateRequest {
   return fills.ModelCreateRequest(checkRequest('ModelCreateRequest', input, options));
 }
 
-/** Checks what is to be written where. Throws `INVALID_REQUEST` with all faults. */
-export function validateModelExport(input: unknown): ValidModelExport {
+/** Checks a request to write a model to a file. Throws `INVALID_REQUEST` with all faults. */
+export function checkModelExport(input: unknown): ValidModelExport {
   const request = fills.ModelExportRequest(checkRequest('ModelExportRequest', input, {}));
   const { format, type } = request;
   throwFaults(adapterFaults(request.adapters));
@@ -41,29 +41,29 @@ export function validateModelExport(input: unknown): ValidModelExport {
 }
 
 /** Checks a text for the tokenizer, with its options. Throws `INVALID_REQUEST` with all faults. */
-export function validateTokenizeRequest(text: unknown, options: unknown = {}): TokenizeRequest {
+export function checkTokenizeRequest(text: unknown, options: unknown = {}): TokenizeRequest {
   return checkRequest('TokenizeRequest', withArgument('text', text, options), {});
 }
 
 /** Checks token ids for the tokenizer, with their options. Throws `INVALID_REQUEST` with all faults. */
-export function validateDetokenizeRequest(ids: unknown, options: unknown = {}): DetokenizeRequest {
+export function checkDetokenizeRequest(ids: unknown, options: unknown = {}): DetokenizeRequest {
   return checkRequest('DetokenizeRequest', withArgument('ids', ids, options), {});
 }
 
-/** A method's first argument among its options. */
+/** Returns the options of a method with its first argument added under a name. */
 function withArgument(name: string, value: unknown, options: unknown): unknown {
   if (typeof options !== 'object' || options === null)
     throwFaults([fault(['options'], 'type', 'an object', options)]);
   return { ...readingInput(options, () => ({ ...(options as object) })), [name]: value };
 }
 
-/** Checks which page of a list is wanted; nothing at all is the first page. Throws `INVALID_REQUEST` with all faults. */
-export function validateListQuery(input: unknown, options: ValidationOptions = {}): ValidListQuery {
+/** Checks a request for a page of a list. No input means the first page. Throws `INVALID_REQUEST` with all faults. */
+export function checkListQuery(input: unknown, options: ValidationOptions = {}): ValidListQuery {
   return fills.ListQuery(checkRequest('ListQuery', input ?? {}, options));
 }
 
-/** Checks which page of the training jobs is wanted. Throws `INVALID_REQUEST` with all faults. */
-export function validateJobListQuery(input: unknown, options: ValidationOptions = {}): ValidJobListQuery {
+/** Checks a request for a page of the training jobs. Throws `INVALID_REQUEST` with all faults. */
+export function checkJobListQuery(input: unknown, options: ValidationOptions = {}): ValidJobListQuery {
   const query = fills.JobListQuery(checkRequest('JobListQuery', input ?? {}, options));
   return { ...query, model_id: query.model_id?.toLowerCase() ?? null };
 }

@@ -1,4 +1,4 @@
-/** A checked chat completion request -> its one form. Only reads: nothing is checked here. */
+/** A checked chat completion request -> its normalized form. Nothing is checked here. */
 
 import { fills } from './generated/fills.ts';
 import type {
@@ -14,6 +14,7 @@ import { givenConstraints } from './rules/structured.ts';
 import type {
   ValidChatRequest,
   ValidLogitsProcessor,
+  ValidRepetition,
   ValidSpeculation,
   ValidStructuredOutputs,
 } from './valid-chat-request.ts';
@@ -22,7 +23,7 @@ const INT32_MAX = 2 ** 31 - 1;
 const INT64_MAX = 2n ** 63n - 1n;
 const MAX_BIAS = 100;
 
-/** Fills in every default, and brings fields into their one form. Lists are copied: a caller may change his own later. */
+/** Fills in every default and normalizes fields. Lists are copied, because callers may change theirs later. */
 export function normalizeChatRequest(request: ChatCompletionRequest): ValidChatRequest {
   const given = fills.ChatCompletionRequest(request);
   const { chat_template: templateInKwargs, ...templateKwargs } = given.chat_template_kwargs ?? {};
@@ -41,15 +42,17 @@ export function normalizeChatRequest(request: ChatCompletionRequest): ValidChatR
     speculation: given.speculation ? toSpeculation(given.speculation) : given.speculation,
     prediction: toPrediction(given.prediction),
     keep_alive: toKeepAlive(given.keep_alive),
+    repetition_detection: toRepetition(given.repetition_detection),
     adapters: given.adapters.map(fills.Adapter),
   };
   given.model ||= null;
   if (given.top_k !== null) given.top_k = Math.min(Math.max(0, given.top_k), INT32_MAX);
   given.max_completion_tokens ??= given.max_tokens;
   if (!given.logprobs) given.top_logprobs = 0;
-  if (given.stream) given.prompt_logprobs = null; // chunks have no place for them
+  if (given.stream) given.prompt_logprobs = null; // chunks have no field for them
   if (request.parallel_tool_calls === null) given.parallel_tool_calls = false;
   given.thinking_token_budget ??= given.reasoning?.max_tokens ?? null;
+  if (given.thinking_token_budget === -1) given.thinking_token_budget = null;
   given.add_generation_prompt = request.add_generation_prompt ?? !given.continue_final_message;
   given.chat_template = (templateInKwargs as string | null | undefined) || given.chat_template || null;
   return Object.assign(given, normalized, normalizeTools(request)); // a spread of so many fields takes ten times as long
@@ -72,9 +75,15 @@ function toBias(given: ChatCompletionRequest['logit_bias']): Map<number, number>
   return bias;
 }
 
+function toRepetition(given: ChatCompletionRequest['repetition_detection']): ValidRepetition | null {
+  const filled = fills.RepetitionDetection(given ?? {});
+  if (filled.max_pattern_size === 0) return null;
+  return { ...filled, min_pattern_size: Math.max(1, filled.min_pattern_size) };
+}
+
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 
-/** Milliseconds; infinite for negative ones. */
+/** Returns a duration in milliseconds, infinite if it is negative. */
 export function toKeepAlive(given: number | string | null): number | null {
   if (given === null) return null;
   const [, count, unit = 's'] = /^(-?[0-9.]+)(\w*)$/.exec(String(given)) ?? [];
@@ -82,7 +91,7 @@ export function toKeepAlive(given: number | string | null): number | null {
   return ms < 0 ? Number.POSITIVE_INFINITY : ms;
 }
 
-/** -1 asks for no seed. The largest 64-bit integers, as numbers, round to one above the range. */
+/** Returns a seed, or null for -1. The largest 64-bit integers, as numbers, round to one above the range. */
 function toSeed(given: number | bigint | null): bigint | null {
   if (given === null) return null;
   const seed = BigInt(given);
@@ -106,7 +115,8 @@ function toProcessor(
 function toConstraint(given: StructuredOutputs): ValidStructuredOutputs | null {
   if (givenConstraints(given).length === 0) return null;
   const { _backend, _backend_was_auto, ...filled } = fills.StructuredOutputs(given);
-  return { ...filled, json_object: filled.json_object || null };
+  const json = filled.json as ValidStructuredOutputs['json']; // schemas of other libraries are replaced where a request enters
+  return { ...filled, json, json_object: filled.json_object || null };
 }
 
 function constraintField(format: ResponseFormat | null): ValidChatRequest['constraint_field'] {

@@ -1,4 +1,4 @@
-/** A checked message of any variant -> the one form that chat templates are fed from. */
+/** A checked message of any variant -> the normalized form that chat templates read. */
 import { fileText } from './file-text.ts';
 import type {
   AssistantMessage,
@@ -14,20 +14,20 @@ import { CUSTOM_INPUT, toFunctionTool } from './normalize-tools.ts';
 import { TEXT_PART_FIELDS } from './schemas/message.ts';
 import type { ChatContentPart, ChatMessage, ChatToolCall } from './valid-chat-request.ts';
 
-/** Roles with a variant of their own. Any other role is a custom message. */
+/** Roles that have a schema variant. A message with any other role is a custom message. */
 const KNOWN_ROLES = new Set(['developer', 'system', 'user', 'assistant', 'tool', 'function']);
 
-/** Every field that some variant has. */
+/** The union of the fields of all variants. */
 type AnyMessage = Omit<AssistantMessage, 'role'> &
   Omit<ToolMessage, 'role'> &
   Omit<DeveloperMessage, 'role'> & { readonly role: string };
 
 /**
- * Messages in order. A `function_call` becomes a tool call with an id made of its place, and a message with the role `function`
- * its result.
+ * Normalizes messages. A `function_call` becomes a tool call with an id made of its index, and a message with the role
+ * `function` becomes its result.
  */
 export function normalizeMessages(messages: readonly Message[]): ChatMessage[] {
-  let id: string | null = null; // of the last `function_call`
+  let id: string | null = null; // id of the last `function_call`
   return messages.map((message, index) => {
     const old = oldCallOf(message);
     if (old) id = `call${String(index).padStart(5, '0')}`; // nine letters and digits, as some templates demand
@@ -35,7 +35,7 @@ export function normalizeMessages(messages: readonly Message[]): ChatMessage[] {
   });
 }
 
-/** Takes the fields of the message's variant only: others were not checked. */
+/** Copies only the fields of the message's variant, as others were not checked. */
 function normalizeMessage(
   message: Message,
   calls: readonly ToolCall[] | null,
@@ -52,29 +52,30 @@ function normalizeMessage(
     name: given.name ?? null,
     tool_calls: calls?.length ? calls.map(toToolCall) : null,
     tool_call_id: role === 'function' ? resultOf : answers ? (given.tool_call_id ?? null) : null,
-    reasoning: speaks ? (given.reasoning ?? given.reasoning_content ?? null) : null,
+    reasoning: speaks ? given.reasoning || (given.reasoning_content ?? given.reasoning ?? null) : null,
     refusal: role === 'assistant' ? (given.refusal ?? null) : null,
     tools: role === 'developer' ? (given.tools?.map(toFunctionTool) ?? null) : null,
   };
 }
 
-/** The tool calls of a message whose variant has them. */
+/** Returns the tool calls of a message, or null if its variant has none. */
 export function callsOf(message: Message): readonly ToolCall[] | null {
   const { role, tool_calls } = message as AnyMessage;
   return role === 'assistant' || !KNOWN_ROLES.has(role) ? (tool_calls ?? null) : null;
 }
 
-/** The call of a message in the older form. */
+/** Returns the `function_call` of a message, the older form of calls. */
 export function oldCallOf(message: Message): FunctionCall | null {
   return message.role === 'assistant' ? ((message as AssistantMessage).function_call ?? null) : null;
 }
 
-function toParts(content: string | readonly ContentPart[]): ChatContentPart[] {
+/** Returns content of any form as parts. */
+export function toParts(content: string | readonly ContentPart[]): ChatContentPart[] {
   if (typeof content === 'string') return [{ type: 'text', text: content }];
   return content.flatMap(toPart);
 }
 
-/** A text part whose text is null counts as absent. */
+/** Normalizes a part. A text part whose text is null counts as absent. */
 function toPart(part: ContentPart): ChatContentPart | [] {
   if (typeof part === 'string') return { type: 'text', text: part };
   if (part.type === 'file') return toFile(part);
@@ -85,7 +86,7 @@ function toPart(part: ContentPart): ChatContentPart | [] {
   return text == null ? [] : { type: 'text', text };
 }
 
-/** A file of text is text, under its name. */
+/** Normalizes a file. A text file becomes text, headed by its name. */
 function toFile(part: FilePart): ChatContentPart {
   const { file_data, filename } = part.file;
   const read = fileText(file_data);

@@ -8,7 +8,7 @@ import type {
 } from './generated/request-types.ts';
 import type { ValidChatRequest } from './valid-chat-request.ts';
 
-/** The one argument of the function that a custom tool becomes. */
+/** The only argument of the function that represents a custom tool. */
 export const CUSTOM_INPUT = 'input';
 
 type ValidTools = Pick<
@@ -16,7 +16,7 @@ type ValidTools = Pick<
   'tools' | 'tool_choice' | 'allowed_tools' | 'custom_tools' | 'uses_functions'
 >;
 
-/** The tools of a request in the newer form; null: it has none. */
+/** Returns the tools of a request in the newer form, or null if it has none. */
 export function givenTools(
   request: Pick<ChatCompletionRequest, 'tools' | 'functions'>,
 ): readonly Tool[] | null {
@@ -24,7 +24,7 @@ export function givenTools(
   return tools ?? functions?.map((one): Tool => ({ type: 'function', function: one })) ?? null;
 }
 
-/** Everything about tools. `functions` and `function_call` are the older form of the same. */
+/** Normalizes all fields about tools. `functions` and `function_call` are their older form. */
 export function normalizeTools(request: ChatCompletionRequest): ValidTools {
   const tools = givenTools(request) ?? [];
   const custom = tools.filter((tool) => tool.type === 'custom');
@@ -36,9 +36,9 @@ export function normalizeTools(request: ChatCompletionRequest): ValidTools {
   };
 }
 
-/** A tool as chat templates read it. */
+/** Returns a tool as chat templates read it. It is a copy, because callers may change theirs later. */
 export function toFunctionTool(tool: Tool): FunctionTool {
-  if (tool.type === 'function') return tool;
+  if (tool.type === 'function') return { ...tool, function: { ...tool.function } };
   const { name, description } = tool.custom;
   const grammar = grammarOf(tool);
   const input = { type: 'string', ...(grammar ? { description: inWords(grammar) } : {}) };
@@ -76,7 +76,7 @@ function toChoice(given: Choice, hasTools: boolean): Pick<ValidTools, 'tool_choi
   return { tool_choice: mode, allowed_tools: new Set(tools.map(nameOf)) };
 }
 
-/** The name of a tool, or of a choice of one. */
+/** Returns the name of a tool, or of a choice that names a tool. */
 export function nameOf(
   tool:
     | { readonly type: 'function'; readonly function: { readonly name: string } }

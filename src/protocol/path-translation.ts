@@ -1,21 +1,21 @@
 /** Paths in a translated request -> the caller's own paths, in the errors about it. */
 import { type ErrorDetail, OnpolicyError } from '../errors.ts';
 
-/** Where the parts of a translated request come from. */
+/** Maps paths of a translated request to the caller's paths. */
 export class PathTranslation {
   readonly #known = new Map<string, string>();
 
-  /** @param pairs own path -> the caller's */
+  /** @param pairs path in the translated request -> the caller's path */
   constructor(pairs: Readonly<Record<string, string>> = {}) {
     for (const [own, callers] of Object.entries(pairs)) this.note(own, callers);
   }
 
-  /** Says where a part comes from, with all that is in it. */
+  /** Records the caller's path of a part. It also applies to everything inside the part. */
   note(own: string, callers: string): void {
     this.#known.set(own, callers);
   }
 
-  /** The caller's path of a path. Of the parts that are known, the innermost one counts; without any it stays. */
+  /** Returns the caller's path for a path, by the innermost known part. Returns the path itself if no part is known. */
   of(path: string): string {
     for (let end = path.length; end > 0; end = path.lastIndexOf('.', end - 1)) {
       const known = this.#known.get(path.slice(0, end));
@@ -24,7 +24,7 @@ export class PathTranslation {
     return path;
   }
 
-  /** The same error about the caller's paths. Other values stay. */
+  /** Returns the error with the caller's paths. Returns any other value unchanged. */
   inError(error: unknown): unknown {
     if (!(error instanceof OnpolicyError)) return error;
     const { code, message, param, detail, cause } = error;
@@ -37,7 +37,7 @@ export class PathTranslation {
     });
   }
 
-  /** Does the work; its errors are about the caller's paths. */
+  /** Runs asynchronous work. Its errors are rethrown with the caller's paths. */
   async run<Result>(work: () => Promise<Result>): Promise<Result> {
     try {
       return await work();
@@ -46,7 +46,7 @@ export class PathTranslation {
     }
   }
 
-  /** The same for work that is done at once. */
+  /** Runs synchronous work. Its errors are rethrown with the caller's paths. */
   runNow<Result>(work: () => Result): Result {
     try {
       return work();

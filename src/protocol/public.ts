@@ -2,6 +2,7 @@
 export type * from './batch-objects.ts';
 export type * from './batch-types.ts';
 export type * from './chat-completion-response.ts';
+export type * from './decision-response.ts';
 export type * from './embedding-response.ts';
 export type * from './generated/request-types.ts';
 export type { LogitsProcessor, NextLogits } from './logits-processor.ts';
@@ -11,6 +12,8 @@ export type * from './ollama-response.ts';
 export type * from './rank-responses.ts';
 export type * from './resources.ts';
 export type * from './responses-response.ts';
+export type { TypedFormat } from './standard-schema.ts';
+export type * from './standard-types.ts';
 export type * from './text-completion-response.ts';
 export type * from './tokenizer-responses.ts';
 export type * from './tracker.ts';

@@ -1,4 +1,4 @@
-/** What requests that compare or label texts are answered with: vLLM's forms, which clients of Jina and Cohere read as well. */
+/** Answers to requests that compare or label texts, in vLLM's forms, which clients of Jina and Cohere also read. */
 
 /** The documents of a `rerank`, the best one first. */
 export interface RerankResponse {
@@ -11,11 +11,11 @@ export interface RerankResponse {
 
 /** One document. */
 export interface RerankResult {
-  /** Its place in the request. */
+  /** Index of the document in the request. */
   index: number;
   /** Absent with `return_documents: false`. */
   document?: { text: string };
-  /** Larger fits better. */
+  /** A larger score means a better match. */
   relevance_score: number;
 }
 
@@ -25,7 +25,7 @@ export interface ScoreResponse {
   object: 'list';
   created: number;
   model: string;
-  /** One for each pair, in order. */
+  /** One score per pair, in order. */
   data: PairScore[];
   usage: RankUsage;
 }
@@ -43,7 +43,7 @@ export interface ClassifyResponse {
   object: 'list';
   created: number;
   model: string;
-  /** One for each text, in order. */
+  /** One classification per text, in order. */
   data: Classification[];
   usage: RankUsage;
 }
@@ -51,17 +51,17 @@ export interface ClassifyResponse {
 /** The label of one text. */
 export interface Classification {
   index: number;
-  /** The most probable one. */
+  /** The most probable label. */
   label: string;
-  /** Of each label, in the order of the model's file. */
+  /** Probability of each label, in the order of the model's file. */
   probs: number[];
   num_classes: number;
 }
 
 /** Tokens of a request. */
 export interface RankUsage {
-  /** Of all texts. */
+  /** Tokens of all texts. */
   prompt_tokens: number;
-  /** The same. */
+  /** Equal to `prompt_tokens`. */
   total_tokens: number;
 }

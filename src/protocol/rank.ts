@@ -5,13 +5,13 @@ import { fills } from './generated/fills.ts';
 import type { ClassifyRequest, RerankRequest, ScoreRequest } from './generated/request-types.ts';
 import { type Complete, checkRequest, type ValidationOptions } from './validate.ts';
 
-/** A text, and the caller's path of it. */
+/** A text and its path in the caller's request. */
 export type GivenText = { readonly path: string; readonly content: string };
 
-/** A document beside what it is scored for. */
+/** A query, and a document that is scored against it. */
 export type TextPair = { readonly query: GivenText; readonly document: GivenText };
 
-/** What all these requests have. `truncate_prompt_tokens` is -1 for as many as the model takes, null for all. */
+/** Fields of all these requests. `truncate_prompt_tokens` is -1 for the model's maximum, null for no truncation. */
 type Common = Pick<
   Complete['ClassifyRequest'],
   'model' | 'use_activation' | 'truncate_prompt_tokens' | 'timeout_ms' | 'keep_alive'
@@ -19,7 +19,7 @@ type Common = Pick<
 
 /** A valid request for scores of pairs. */
 export type ValidPairs = Common & {
-  /** At least one. */
+  /** The pairs, at least one. */
   readonly pairs: readonly TextPair[];
   readonly instruction: string | null;
 };
@@ -40,7 +40,7 @@ export function checkScoreRequest(input: unknown, options: ValidationOptions = {
   return request;
 }
 
-/** Brings a checked request into its one form. */
+/** Normalizes a checked request. */
 export function toValidRerank(request: Checked<RerankRequest>): ValidRerankRequest {
   const { query, documents, top_n, return_documents, ...filled } = fills.RerankRequest(request);
   const asked = { path: 'query', content: query };
@@ -57,7 +57,7 @@ export function toValidRerank(request: Checked<RerankRequest>): ValidRerankReque
   };
 }
 
-/** Brings a checked request into its one form. */
+/** Normalizes a checked request. */
 export function toValidScore(request: Checked<ScoreRequest>): ValidPairs {
   const { text_1, text_2, ...filled } = fills.ScoreRequest(request);
   const first = textsOf('text_1', text_1);
@@ -65,7 +65,7 @@ export function toValidScore(request: Checked<ScoreRequest>): ValidPairs {
   return { ...filled, model: filled.model || null, pairs };
 }
 
-/** Brings a checked request into its one form. */
+/** Normalizes a checked request. */
 export function toValidClassify(request: Checked<ClassifyRequest>): ValidClassifyRequest {
   const { input, ...filled } = fills.ClassifyRequest(request);
   return { ...filled, model: filled.model || null, inputs: textsOf('input', input) };

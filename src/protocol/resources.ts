@@ -1,4 +1,4 @@
-/** What the service says of models, checkpoints, logs and training jobs: the wire's response bodies. */
+/** Response bodies about models, checkpoints, logs and training jobs. */
 
 /** Numbers by name, for example `train/reward`. */
 export type MetricValues = { readonly [name: string]: number };
@@ -8,17 +8,17 @@ export interface Model {
   /** A UUID. */
   readonly id: string;
   readonly object: 'model';
-  /** A name to ask for it by; null: only its id. */
+  /** The name that requests may use. Null means that they must use its id. */
   readonly name: string | null;
-  /** What it started from: a path, an `hf:` URI or an alias. */
+  /** The model that training started from: a path, an `hf:` URI or an alias. */
   readonly base_model: string;
-  /** When it was registered, in seconds since 1970. */
+  /** Time of registration, in seconds since 1970. */
   readonly created: number;
-  /** Its newest checkpoint, which answers; 0: the base model itself. */
+  /** Step of its newest checkpoint, which answers requests. 0 means the base model itself. */
   readonly step: number;
 }
 
-/** A state of a model that was reached by training. */
+/** A state of a model after a training step. */
 export interface Checkpoint {
   /** A UUID. */
   readonly id: string;
@@ -31,29 +31,29 @@ export interface Checkpoint {
 export interface Page<Item> {
   readonly object: 'list';
   readonly data: readonly Item[];
-  /** Whether there are items after this page. */
+  /** True if there are items after this page. */
   readonly has_more: boolean;
-  /** Id of the first and of the last item of this page; null when it is empty. */
+  /** Ids of the first and the last item of this page. Null if the page is empty. */
   readonly first_id: string | null;
   readonly last_id: string | null;
 }
 
-/** What a deletion of checkpoints did. */
+/** Result of deleting checkpoints. */
 export interface CheckpointDeletion {
   readonly deleted_count: number;
-  /** Steps that have no checkpoint. */
+  /** Requested steps that have no checkpoint. */
   readonly not_found_steps: readonly number[];
 }
 
-/** What the deletion of a model did. */
+/** Result of deleting a model. */
 export interface ModelDeletion {
   readonly model_id: string;
   readonly deleted_checkpoints: number;
-  /** Whether its run (metric history and trajectories) was deleted with it. */
+  /** True if the model had a run (metric history and trajectories), which was deleted too. */
   readonly deleted_run: boolean;
 }
 
-/** What a log call did: how much it kept, and the metrics it computed. */
+/** Result of a log call: the number of trajectories kept, and the metrics computed from them. */
 export interface LogResult {
   readonly logged_trajectories: number;
   readonly metrics: MetricValues;
@@ -62,7 +62,7 @@ export interface LogResult {
 /** The state of a training job. */
 export type TrainingJobStatus = 'queued' | 'running' | 'completed' | 'failed' | 'cancelled';
 
-/** Something that happened in a training job. */
+/** An event of a training job. */
 export type TrainingJobEvent = {
   /** A UUID; the cursor of `trainingJobs.events`. */
   readonly id: string;
@@ -71,7 +71,7 @@ export type TrainingJobEvent = {
 } & (
   | {
       readonly type: 'training_started';
-      /** Optimizer steps to come. */
+      /** Number of optimizer steps that the job will run. */
       readonly gradient_steps: number;
       readonly metrics: MetricValues;
     }
@@ -90,7 +90,7 @@ export type TrainingJobEvent = {
   | { readonly type: 'training_failed'; readonly code: string; readonly message: string }
 );
 
-/** What is known of a training job. */
+/** State, times and result of a training job. */
 export interface TrainingJobInfo {
   /** A UUID. */
   readonly id: string;
@@ -99,20 +99,20 @@ export interface TrainingJobInfo {
   readonly status: TrainingJobStatus;
   /** Seconds since 1970. */
   readonly created: number;
-  /** The checkpoint it left; null until it is completed. */
+  /** Step of the checkpoint that it wrote. Null until the job is completed. */
   readonly step: number | null;
   readonly metrics: MetricValues;
-  /** Why it failed; null when it did not. */
+  /** The error that ended the job. Null if it did not fail. */
   readonly error: { readonly code: string; readonly message: string } | null;
 }
 
-/** How a training job ended well. */
+/** Result of a completed training job. */
 export interface TrainingResult {
   readonly job_id: string;
   readonly model_id: string;
-  /** The checkpoint it left. Without a gradient, for example with equal rewards, it is the one that it began with. */
+  /** Step of the checkpoint that the job wrote. Without a gradient, for example with equal rewards, the step that it started from. */
   readonly step: number;
-  /** Null for step 0, the model without an adapter. */
+  /** Id of that checkpoint. Null for step 0, the model without an adapter. */
   readonly checkpoint_id: string | null;
   readonly metrics: MetricValues;
 }
@@ -122,23 +122,23 @@ export interface TrainingRunInfo {
   /** A UUID. */
   readonly id: string;
   readonly object: 'training_run';
-  /** The registered model that it trains. */
+  /** Id of the registered model that the run trains. */
   readonly model_id: string;
   readonly base_model: string;
   readonly rank: number;
   readonly alpha: number;
   readonly seed: number;
-  /** When it was opened, in seconds since 1970. */
+  /** Time of opening, in seconds since 1970. */
   readonly created: number;
-  /** Steps of the client that its weights have. The next one is this + 1. */
+  /** Number of the client's steps that were applied to the weights. The next step has this number + 1. */
   readonly sequence: number;
   /** Names of its saved states, oldest first. */
   readonly states: readonly string[];
 }
 
-/** What a step of a training run did. Fields that its operation does not have are absent. */
+/** Result of a step of a training run. Fields that do not belong to the operation are absent. */
 export interface TrainingRunResult {
-  /** Outputs of `forward` and `forward_backward`, one per datum, with a number for each position; 0 where a target counts nothing. */
+  /** Outputs of `forward` and `forward_backward`, one per datum, with a number for each position, 0 if its target has weight 0. */
   readonly loss_fn_outputs?: readonly {
     readonly logprobs: {
       readonly data: readonly number[];
@@ -147,7 +147,7 @@ export interface TrainingRunResult {
     };
   }[];
   readonly metrics?: MetricValues;
-  /** Name of a saved state, or what requests call the published weights. */
+  /** Name of a saved state, or the name by which requests use the published weights. */
   readonly path?: string;
   /** Answers of `sample`. */
   readonly sequences?: readonly {
@@ -155,13 +155,13 @@ export interface TrainingRunResult {
     readonly logprobs: readonly number[];
     readonly stop_reason: string;
   }[];
-  /** Log-probabilities of the prompt's tokens, the first without one. */
+  /** Log-probabilities of the prompt's tokens. The first is null. */
   readonly prompt_logprobs?: readonly (number | null)[];
 }
 
-/** The answer to a step: its result, or where it is asked for. */
+/** The answer to a step: its result, or the id with which to ask for it. */
 export type TrainingRunReply = {
-  /** Asks for the result again. */
+  /** Id with which the client asks for the result again. */
   readonly request_id: string;
   readonly sequence: number;
 } & ({ readonly status: 'pending' } | { readonly status: 'completed'; readonly result: TrainingRunResult });

@@ -1,34 +1,34 @@
-/** What a request of the responses API is answered with: one response, or events. Accepted by the types of OpenAI's client. */
+/** Answers of the responses API: one response, or a stream of events. The types of OpenAI's client accept them. */
 import type { TokenLogprob } from './chat-completion-response.ts';
 import type { ResponseRequest } from './generated/request-types.ts';
 
-/** The answer to a request that does not stream, and what a store gives back. */
+/** The answer to a request that does not stream, and the form in which a stored response is returned. */
 export interface ResponseObject extends ResponseSettings {
   /** `resp_` and the request's id. */
   id: string;
   object: 'response';
   /** Seconds since 1970. */
   created_at: number;
-  /** Seconds since 1970; null while it runs. */
+  /** Seconds since 1970. Null while the response is in progress. */
   completed_at: number | null;
   status: 'in_progress' | 'completed' | 'incomplete' | 'failed';
-  /** Why it failed; null: it did not. A request that fails before its first event has no response. */
+  /** The error. Null if the response did not fail. A request that fails before its first event has no response. */
   error: { code: 'server_error'; message: string } | null;
-  /** Why it is not whole. */
+  /** The reason why the response is incomplete. */
   incomplete_details: { reason: 'max_output_tokens' } | null;
   /** The model as the caller named it. */
   model: string;
-  /** Thoughts, text and calls, in this order. */
+  /** Reasoning, text and calls, in this order. */
   output: ResponseOutputItem[];
   /** The text of all messages in `output`. */
   output_text: string;
-  /** Tokens of the request; null while it runs. Its type is open because OpenAI's has no null here. */
+  /** Tokens of the request. Null while it runs. The type is `any` because OpenAI's type does not allow null. */
   // biome-ignore lint/suspicious/noExplicitAny: null is not in the OpenAI client's type, and any other type would not be true
   usage: ResponseUsage | any;
   background: false;
 }
 
-/** What a response repeats of its request, with what stands for absent fields. */
+/** Settings of the request that a response repeats, with defaults for absent fields. */
 export interface ResponseSettings {
   instructions: string | null;
   previous_response_id: string | null;
@@ -50,11 +50,11 @@ export interface ResponseSettings {
     | ResponseShownTool
     | { type: 'namespace'; name: string; description: string; tools: ResponseShownTool[] }
   )[];
-  // biome-ignore lint/suspicious/noExplicitAny: the caller's own form
+  // biome-ignore lint/suspicious/noExplicitAny: the value that the caller gave
   text: any;
   truncation: 'auto' | 'disabled';
   metadata: Record<string, string>;
-  /** Whether it is kept. */
+  /** True if the response is stored. */
   store: boolean;
 }
 
@@ -69,7 +69,7 @@ export type ResponseShownTool =
     }
   | { type: 'custom'; name: string; description?: string; format?: ResponseCustomFormat };
 
-/** What the input of a custom tool may be. */
+/** Format of a custom tool's input. */
 export type ResponseCustomFormat =
   | { type: 'text' }
   | { type: 'grammar'; syntax: 'lark' | 'regex'; definition: string };
@@ -77,41 +77,41 @@ export type ResponseCustomFormat =
 /** Tokens of a request. */
 export interface ResponseUsage {
   input_tokens: number;
-  /** Prompt tokens that the prefix cache saved. */
+  /** Prompt tokens that came from the prefix cache, and those that were computed. */
   input_tokens_details: { cached_tokens: number; cache_write_tokens: number };
   output_tokens: number;
-  /** Tokens of thoughts, without their markers. */
+  /** Tokens of reasoning, without its markers. */
   output_tokens_details: { reasoning_tokens: number };
   total_tokens: number;
 }
 
-/** An item of an answer. It can be given back in `input` as it is. */
+/** An item of an answer. It can be sent back in `input` unchanged. */
 export type ResponseOutputItem =
   | ResponseReasoningOutput
   | ResponseMessageOutput
   | ResponseCallOutput
   | ResponseCustomCallOutput;
 
-/** Thoughts of the model. */
+/** Reasoning of the model. */
 export interface ResponseReasoningOutput {
   id: string;
   type: 'reasoning';
   status: 'in_progress' | 'completed' | 'incomplete';
-  /** The thoughts, where `reasoning.summary` asks for them here. */
+  /** The reasoning, if `reasoning.summary` asks for it. */
   summary: { type: 'summary_text'; text: string }[];
-  /** The thoughts otherwise. */
+  /** The reasoning, if it is not in `summary`. */
   content: { type: 'reasoning_text'; text: string }[];
-  /** The thoughts in a form to give back, where `include` asks for it. */
+  /** The reasoning in a form to send back, if `include` asks for it. */
   encrypted_content?: string;
 }
 
-/** Text of the model. */
+/** A message of the model. */
 export interface ResponseMessageOutput {
   id: string;
   type: 'message';
   role: 'assistant';
   status: 'in_progress' | 'completed' | 'incomplete';
-  /** One part. */
+  /** A list with one part. */
   content: ResponseTextOutput[];
 }
 
@@ -120,7 +120,7 @@ export interface ResponseTextOutput {
   type: 'output_text';
   text: string;
   annotations: never[];
-  /** Of its tokens; empty unless asked for. */
+  /** Log-probabilities of the tokens. Empty unless requested. */
   logprobs: TokenLogprob[];
 }
 
@@ -130,12 +130,12 @@ interface AnyCallOutput {
   /** Id that the result refers to. */
   call_id: string;
   name: string;
-  /** The namespace of the tool, where it has one. */
+  /** The namespace of the tool, if it has one. */
   namespace?: string;
   status: 'in_progress' | 'completed' | 'incomplete';
 }
 
-/** A call. */
+/** A call of a function. */
 export interface ResponseCallOutput extends AnyCallOutput {
   type: 'function_call';
   /** JSON text of the arguments. */
@@ -145,11 +145,11 @@ export interface ResponseCallOutput extends AnyCallOutput {
 /** A call of a custom tool. */
 export interface ResponseCustomCallOutput extends AnyCallOutput {
   type: 'custom_tool_call';
-  /** The text that it is called with. */
+  /** The text passed to the tool. */
   input: string;
 }
 
-/** What became of a stored response. */
+/** Result of deleting a stored response. */
 export interface ResponseDeletion {
   id: string;
   object: 'response';
@@ -159,56 +159,56 @@ export interface ResponseDeletion {
 /** The input of a stored response. */
 export interface ResponseItemList {
   object: 'list';
-  /** Its own items, without those of earlier responses, newest first by default. */
+  /** Items of this response only, without those of earlier responses. Newest first by default. */
   data: ResponseStoredItem[];
   has_more: boolean;
   first_id: string | null;
   last_id: string | null;
 }
 
-/** An item of the input as it is stored: messages have a list of parts. */
+/** A stored item of the input. The content of messages is a list of parts. */
 export interface ResponseStoredItem {
   id: string;
   type: string;
   [field: string]: unknown;
 }
 
-/** How many tokens a prompt has. */
+/** The number of tokens of a prompt. */
 export interface ResponseTokensCount {
   object: 'response.input_tokens';
-  /** With those of pictures and sounds. */
+  /** Tokens of the prompt, including those of pictures and sounds. */
   input_tokens: number;
 }
 
-/** What became of a conversation. Its output is the input of the next request. */
+/** A compacted conversation. Its output is the input of the next request. */
 export interface ResponseCompaction {
   id: string;
   object: 'response.compaction';
   /** Seconds since 1970. */
   created_at: number;
-  /** The messages of the user, then what stands for the rest. */
+  /** The messages of the user, then an item that replaces the rest. */
   output: (ResponseStoredItem | ResponseCompactionOutput)[];
   /** Tokens of the request that wrote it. */
   usage: ResponseUsage;
 }
 
-/** What stands for the rest of a conversation. */
+/** An item that replaces the rest of a conversation by a summary. */
 export interface ResponseCompactionOutput {
   id: string;
   type: 'compaction';
-  /** A summary, in Base64. */
+  /** The summary, in Base64. */
   encrypted_content: string;
 }
 
-/** Where the item of an event stands. */
+/** The position of an event's item. */
 type ItemPlace = { item_id: string; output_index: number };
-/** Where the part of an item stands. */
+/** The position of a part within its item. */
 type PartPlace = ItemPlace & { content_index: number };
-/** Where the part of a summary stands. */
+/** The position of a part within a summary. */
 type SummaryPlace = ItemPlace & { summary_index: number };
 type Named<Name extends string, End extends string> = `response.${Name}.${End}`;
 
-/** One event of a stream, without its number. */
+/** One event of a stream, without its sequence number. */
 export type ResponseEventBody =
   | { type: 'response.created' | 'response.in_progress'; response: ResponseObject }
   | { type: 'response.completed' | 'response.incomplete' | 'response.failed'; response: ResponseObject }
@@ -236,6 +236,6 @@ export type ResponseEventBody =
 
 /** One event of a stream. */
 export type ResponseStreamEvent = ResponseEventBody & {
-  /** Its place in the stream, from 0. */
+  /** Index of the event in the stream, from 0. */
   sequence_number: number;
 };

@@ -1,4 +1,4 @@
-/** What a text completion request is answered with: one response, or a stream of chunks. Accepted by the OpenAI client's types. */
+/** Answers to text completion requests: one response, or a stream of chunks. The OpenAI client's types accept them. */
 import type { DroppedTokens, PromptLogprobs, Usage } from './chat-completion-response.ts';
 
 /** The answer to a request that does not stream. */
@@ -10,24 +10,24 @@ export interface TextCompletion {
   created: number;
   /** The model as the caller named it. */
   model: string;
-  /** `n` for each prompt, in the order of the prompts. */
+  /** `n` choices per prompt, in the order of the prompts. */
   choices: TextCompletionChoice[];
   /** Engine, model and adapter that answered. */
   system_fingerprint: string;
-  /** The seed that was drawn because the request had none; null when it had one, or several prompts. */
+  /** The seed that was drawn because the request had none. Null if it had a seed or several prompts. */
   seed: number | null;
   /** Tokens of all prompts and all choices. */
   usage: Usage;
   /** The handle of a prefilled prompt; null unless one was asked for. */
   kv_transfer_params: Record<string, unknown> | null;
-  /** Keywords of the request's schema that the answer is not held to. Absent when there are none. */
+  /** Keywords of the request's schema that are not enforced. Absent if all are. */
   warnings?: string[];
 }
 
 /** One continuation of one prompt. */
 export interface TextCompletionChoice {
   index: number;
-  /** The text; with `echo` behind the prompt. */
+  /** The generated text. With `echo` it follows the prompt. */
   text: string;
   /** Null unless `logprobs`. */
   logprobs: TextLogprobs | null;
@@ -44,43 +44,43 @@ export interface TextCompletionChoice {
   context_shift?: DroppedTokens;
 }
 
-/** Log-probabilities of the tokens of a text, with `echo` also of the prompt. All lists are of one length. */
+/** Log-probabilities of the tokens of a text, with `echo` also of the prompt. All lists have the same length. */
 export interface TextLogprobs {
-  /** Where each token begins in the text of the choice, in characters (code points). */
+  /** Offset of each token in the text of the choice, in characters (code points). */
   text_offset: number[];
-  /** Of each token; null for the first one of a prompt. Its type is open because OpenAI's has no null here. */
+  /** Log-probability of each token. Null for the first token of a prompt. The type is `any` because OpenAI's does not allow null. */
   // biome-ignore lint/suspicious/noExplicitAny: null is not in the OpenAI client's type, and any other type would not be true
   token_logprobs: any[];
   tokens: string[];
-  /** The best tokens at each place and the one that stands there; null for the first one of a prompt. */
+  /** The most probable tokens at each position, and the actual one. Null for the first token of a prompt. */
   // biome-ignore lint/suspicious/noExplicitAny: null is not in the OpenAI client's type, and any other type would not be true
   top_logprobs: any[];
 }
 
 /** A part of a streamed answer. */
 export interface TextCompletionChunk {
-  /** That of the whole answer. */
+  /** The id of the answer, the same in all chunks. */
   id: string;
   object: 'text_completion';
   /** Seconds since 1970. */
   created: number;
   model: string;
-  /** What is new; empty in the chunk with the usage. */
+  /** New content. Empty in the chunk with the usage. */
   choices: TextCompletionChunkChoice[];
   /** In the last chunk with `include_usage`, in every chunk with `continuous_usage_stats`. */
   usage?: Usage;
 }
 
-/** What is new of one choice. */
+/** New content of one choice. */
 export interface TextCompletionChunkChoice {
   index: number;
   text: string;
-  /** Of the new tokens; null unless `logprobs`. */
+  /** Log-probabilities of the new tokens. Null unless `logprobs`. */
   logprobs: TextLogprobs | null;
-  /** Set in its last chunk. Its type is open because OpenAI's has no null here. */
+  /** Set in the last chunk of a choice. The type is `any` because OpenAI's does not allow null. */
   // biome-ignore lint/suspicious/noExplicitAny: null is not in the OpenAI client's type, and any other type would not be true
   finish_reason: any;
-  /** Of its last chunk: the token id or the text that ended it. */
+  /** Only in the last chunk of a choice: the token id or the text that ended it. */
   stop_reason?: number | string | null;
   /** Tokens of the prompt, in the first chunk of a choice; null unless `return_token_ids`. */
   prompt_token_ids?: number[] | null;

@@ -5,6 +5,7 @@ import type { Checked } from './checked.ts';
 import { fault, throwFaults } from './faults.ts';
 import type { ChatCompletionRequest, TextCompletionRequest } from './generated/request-types.ts';
 import { PathTranslation } from './path-translation.ts';
+import { isGiven } from './rules/rule.ts';
 import { TEXT_FIELDS } from './schemas/text-completion.ts';
 import type { ValidChatRequest } from './valid-chat-request.ts';
 import { readingInput } from './validate.ts';
@@ -15,17 +16,17 @@ export type GivenPrompt = { readonly path: string; readonly content: string | re
 export type ValidTextCompletionRequest = {
   /** How each prompt is continued. Its messages are empty; `n` is `best_of`. */
   readonly chat: ValidChatRequest;
-  /** At least one. */
+  /** The prompts, at least one. */
   readonly prompts: readonly GivenPrompt[];
   readonly suffix: string | null;
   readonly echo: boolean;
-  /** Best tokens to report; -1 is the whole vocabulary, null: no log-probabilities. */
+  /** Number of most probable tokens to report. -1 means the whole vocabulary, null no log-probabilities. */
   readonly logprobs: number | null;
-  /** The same of the prompt alone. */
+  /** As `logprobs`, but for the tokens of the prompt. */
   readonly promptLogprobs: number | null;
-  /** Choices of the answer to each prompt. */
+  /** Choices per prompt. */
   readonly n: number;
-  /** Nothing is written. */
+  /** True if no tokens are generated. */
   readonly isEmpty: boolean;
   readonly addSpecial: boolean;
   readonly returnTokenIds: boolean;
@@ -49,7 +50,7 @@ export function checkTextCompletionRequest(
   });
 }
 
-/** Brings a checked request into its one form. Throws `INVALID_REQUEST` for what this runtime does not allow. */
+/** Normalizes a checked request. Throws `INVALID_REQUEST` for what this runtime does not allow. */
 export function admitTextCompletionRequest(
   request: Checked<TextCompletionRequest>,
   limits: ChatRequestOptions,
@@ -87,7 +88,7 @@ function pathsOf({ best_of, prompt_logprobs }: TextCompletionRequest): PathTrans
   });
 }
 
-/** A list is all texts, all ids, or all lists of ids. */
+/** Returns the faults of a prompt. The items of a list must be all texts, all ids, or all lists of ids. */
 function promptFaults(prompt: TextCompletionRequest['prompt']): ErrorDetail[] {
   if (typeof prompt === 'string') return [];
   const kind = kindOf(prompt[0]);
@@ -102,6 +103,7 @@ function kindOf(item: unknown): string {
 function ruleFaults(request: TextCompletionRequest): ErrorDetail[] {
   const { prompt, suffix, echo, n, best_of, stream, use_beam_search, min_tokens, max_tokens, logprobs } =
     request;
+  const { logprob_token_ids } = request;
   const faults: ErrorDetail[] = [];
   const refuse = (field: string, expected: string, input: unknown): void => {
     faults.push(fault([field], 'conflict', expected, input));
@@ -109,7 +111,7 @@ function ruleFaults(request: TextCompletionRequest): ErrorDetail[] {
   const hasSuffix = (suffix ?? null) !== null;
   if (hasSuffix && echo) refuse('echo', 'false with suffix', echo);
   if (hasSuffix && typeof prompt !== 'string' && typeof prompt[0] !== 'string')
-    refuse('suffix', 'nothing with prompts of token ids', suffix);
+    refuse('suffix', 'no value with prompts of token ids', suffix);
   const choices = n ?? 1;
   if (best_of != null && best_of < choices) refuse('best_of', `at least the ${choices} of n`, best_of);
   if (best_of != null && best_of > choices && (stream || use_beam_search))
@@ -117,10 +119,12 @@ function ruleFaults(request: TextCompletionRequest): ErrorDetail[] {
   if (echo && use_beam_search && (logprobs ?? null) !== null)
     refuse('echo', 'false with logprobs and use_beam_search: true', echo);
   if (max_tokens === 0 && (min_tokens ?? 0) > 0) refuse('min_tokens', '0 with max_tokens: 0', min_tokens);
+  if (max_tokens === 0 && isGiven(logprob_token_ids))
+    refuse('logprob_token_ids', 'no value with max_tokens: 0, which generates no token', logprob_token_ids);
   return faults;
 }
 
-/** The chat completion request that says the same but for the prompt. */
+/** Returns an equivalent chat completion request, without the prompt. */
 function toChat(request: TextCompletionRequest): ChatCompletionRequest {
   const { max_tokens, logprobs, best_of, n, add_special_tokens } = request;
   const isRanked = (best_of ?? 1) > (n ?? 1);
@@ -135,13 +139,13 @@ function toChat(request: TextCompletionRequest): ChatCompletionRequest {
   };
 }
 
-/** The larger of two numbers of best tokens; -1 is the largest, null the smallest. */
+/** Returns the larger of two numbers of most probable tokens. -1 is the largest, null the smallest. */
 function morePrompt(one: number | null, other: number | null): number | null {
   if (one === -1 || other === -1) return -1;
   return one === null ? other : other === null ? one : Math.max(one, other);
 }
 
-/** The texts and lists of ids in a field. Lists are copied: a caller may change his own later. */
+/** Returns the texts and lists of ids in a field. Lists are copied, because callers may change theirs later. */
 export function toPrompts(field: string, given: TextCompletionRequest['prompt']): GivenPrompt[] {
   if (typeof given === 'string' || typeof given[0] === 'number')
     return [{ path: field, content: given as string | readonly number[] }];

@@ -1,23 +1,23 @@
-/** What requests about prompts and tokens are answered with. */
+/** Answers to requests about prompts and tokens. */
 
-/** The prompt that a chat completion request would be answered from. */
+/** The prompt of a chat completion request. */
 export interface RenderedPrompt {
   object: 'chat.completion.prompt';
   /** The model as the caller named it. */
   model: string;
-  /** The messages as the chat template writes them. */
+  /** The messages rendered by the chat template. */
   prompt: string;
   prompt_token_ids: number[];
-  /** All tokens of the prompt, with those of pictures and sounds. */
+  /** Number of tokens of the prompt, including those of pictures and sounds. */
   count: number;
-  /** Tokens of prompt and answer together at most. */
+  /** Maximum number of tokens of prompt and answer together. */
   max_model_len: number;
 }
 
 /** The answer of `POST /tokenize`. */
 export interface TokenizeResponse {
   count: number;
-  /** Tokens of prompt and answer together at most. */
+  /** Maximum number of tokens of prompt and answer together. */
   max_model_len: number;
   /** Ids of the vocabulary. */
   tokens: readonly number[];

@@ -1,4 +1,4 @@
-/** The contract of an experiment tracker, which lives in the process: what it receives of a run. */
+/** The contract of an experiment tracker, which runs in the process and receives the metrics of runs. */
 import type { MetricValues, Model } from './resources.ts';
 
 /** A model's run. */
@@ -6,7 +6,7 @@ export type RunRecord = {
   readonly format: number;
   /** Seconds since 1970. */
   readonly created: number;
-  /** The machine that began it. */
+  /** The machine that started the run. */
   readonly system: {
     readonly onpolicy: string;
     readonly node: string;
@@ -36,9 +36,13 @@ export type TrackedMetrics = {
 export interface Tracker {
   /** Stored with each run, to tell trackers apart. */
   readonly name: string;
-  /** Begins the run of a model; returns the tracker's id of it. */
+  /** Starts the run of a model and returns the tracker's id for it. */
   startRun(model: Model, run: RunRecord): Promise<string>;
-  /** Adds metrics, oldest first. `config`: settings of the newest training job. */
+  /**
+   * Adds metrics, oldest first. `config`: settings of the newest training job.
+   * @throws OnpolicyError `INVALID_REQUEST` if it will never take one of these metrics. It then gets smaller parts, and the metric that it
+   *   still refuses is left out and reported.
+   */
   log(
     runId: string,
     metrics: readonly TrackedMetrics[],

@@ -1,4 +1,4 @@
-/** The operations of a training run, and the schema of the request of each. */
+/** The operations of a training run and the schemas of their requests. */
 
 import type {
   RunDataRequest,
@@ -14,7 +14,7 @@ export type RunRequest = Partial<
   RunDataRequest & RunStepRequest & RunSaveRequest & RunLoadRequest & RunPublishRequest & RunSampleRequest
 >;
 
-/** Name in a path -> its request. */
+/** Name of an operation in a path -> the name of its request. */
 export const RUN_OPERATIONS = {
   forward: 'RunDataRequest',
   forward_backward: 'RunDataRequest',
@@ -25,5 +25,5 @@ export const RUN_OPERATIONS = {
   sample: 'RunSampleRequest',
 } as const;
 
-/** What a training run can be asked for. */
+/** Name of an operation of a training run. */
 export type RunOperation = keyof typeof RUN_OPERATIONS;

@@ -5,6 +5,7 @@ import { fault, invalidRequest, throwFaults } from './faults.ts';
 import type {
   History,
   LogRequest,
+  SftRequest,
   TrainingJobRequest,
   Trajectory,
   TrajectoryGroup,
@@ -15,32 +16,37 @@ import { jobSettingFaults } from './rules/training-settings.ts';
 import { readingInput, schemaFaults, unknownFields, type ValidationOptions } from './validate.ts';
 
 /** Checks the request for a training job. Throws `INVALID_REQUEST` with all faults. */
-export function validateTrainingJobRequest(
+export function checkTrainingJobRequest(
   input: unknown,
   options: ValidationOptions = {},
 ): Checked<TrainingJobRequest> {
-  const request = validateGroups('TrainingJobRequest', input, options) as Checked<TrainingJobRequest>;
+  const request = checkGroups('TrainingJobRequest', input, options) as Checked<TrainingJobRequest>;
   throwFaults(jobSettingFaults(['experimental_config'], request.experimental_config ?? {}));
   return request;
 }
 
 /** Checks the form of a request for supervised training. Throws `INVALID_REQUEST` with all faults. */
-export function checkSftRequest(input: unknown): void {
-  readingInput(input, () => {
+export function checkSftRequest(input: unknown): SftRequest {
+  return readingInput(input, () => {
     const found = schemaFaults('SftRequest', input, 'ignore'); // a message may have fields for its template
     if (found.count > 0) throw invalidRequest(found);
     const { data } = input as { data: readonly object[] };
     throwFaults(data.flatMap((example, i) => freeFormFault(['data', String(i)], example) ?? []));
+    return input as SftRequest;
   });
 }
 
 /** Checks a log request and fills in its split. Throws `INVALID_REQUEST` with all faults. */
-export function validateLogRequest(input: unknown, options: ValidationOptions = {}): CheckedLogRequest {
-  const request = validateGroups('LogRequest', input, options) as Checked<LogRequest>;
-  return { ...request, split: request.split ?? 'val' };
+export function checkLogRequest(input: unknown, options: ValidationOptions = {}): CheckedLogRequest {
+  return withSplit(checkGroups('LogRequest', input, options) as LogRequest);
 }
 
-function validateGroups(
+/** Fills in the split of a checked request. */
+export function withSplit(request: LogRequest): CheckedLogRequest {
+  return { ...(request as Checked<LogRequest>), split: request.split ?? 'val' };
+}
+
+function checkGroups(
   name: 'TrainingJobRequest' | 'LogRequest',
   input: unknown,
   options: ValidationOptions,
@@ -61,7 +67,7 @@ function freeFormFaults(groups: readonly TrajectoryGroup[]): ErrorDetail[] {
   );
 }
 
-/** Metrics are averaged: numbers and flags; null stands for none. The reward has a field of its own. */
+/** Returns the faults of metrics. They are averaged, so only numbers, flags and null (no value) are valid. `reward` is a separate field. */
 function metricFaults(loc: readonly string[], metrics: object): ErrorDetail[] {
   const faults: ErrorDetail[] = [];
   for (const [name, value] of Object.entries(metrics)) {
@@ -77,7 +83,7 @@ function metricFaults(loc: readonly string[], metrics: object): ErrorDetail[] {
 /** Names of metrics that are computed from the field `reward`. */
 const REWARDS = new Set(['reward', 'reward_std_dev']);
 
-/** Parts of a trajectory that have no schema of their own must be JSON data: they are stored and rendered. */
+/** Returns the faults of a trajectory. Parts without a schema must be JSON data, because they are stored and rendered. */
 function trajectoryFaults(trajectory: Trajectory, loc: readonly string[]): ErrorDetail[] {
   const faults: ErrorDetail[] = [];
   const read = (value: unknown, ...path: string[]): void => {
@@ -100,7 +106,7 @@ function trajectoryFaults(trajectory: Trajectory, loc: readonly string[]): Error
   return faults;
 }
 
-/** A choice without its ids, most of what it holds: the schema says all of them. */
+/** Returns a choice without its token ids. They are most of its data, and the schema has checked all of them. */
 function withoutIds(entry: unknown): unknown {
   return isJsonObject(entry) && entry['message'] !== undefined
     ? { ...entry, token_ids: null, prompt_token_ids: null, routed_experts: null }

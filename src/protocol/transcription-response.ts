@@ -1,4 +1,4 @@
-/** What requests for transcripts are answered with. Accepted by the OpenAI client's types. */
+/** Answers to transcription requests. The OpenAI client's types accept them. */
 
 /** The transcript of a sound. */
 export interface Transcription {
@@ -6,7 +6,7 @@ export interface Transcription {
   usage: TranscriptionUsage;
   /** `length`: the answer reached the limit of its tokens or the end of the context, and the speech continues. */
   finish_reason: 'stop' | 'length';
-  /** Its tokens; with `include: ['logprobs']`. */
+  /** Tokens of the transcript. Only with `include: ['logprobs']`. */
   logprobs?: TranscriptionToken[];
 }
 
@@ -14,7 +14,7 @@ export interface Transcription {
 export interface TranscriptionToken {
   token: string;
   logprob: number;
-  /** In UTF-8: tokens may be parts of characters. */
+  /** UTF-8 bytes of the token, which may be part of a character. */
   bytes: number[];
 }
 
@@ -27,7 +27,7 @@ export interface TranscriptionUsage {
   input_token_details: { audio_tokens: number; text_tokens: number };
 }
 
-/** An event of a transcript that comes in a stream. */
+/** An event of a streamed transcript. */
 export type TranscriptionEvent =
   | { type: 'transcript.text.delta'; delta: string }
   | ({ type: 'transcript.text.done' } & Omit<Transcription, 'logprobs'>);

@@ -1,22 +1,22 @@
-/** The chat completion request after the validation: every field present, every value legal, one form for each thing. */
+/** The chat completion request after validation: every field is present, valid and normalized. */
 
 import type { FunctionTool, GrammarInputFormat, JsonObject } from './generated/request-types.ts';
 import type { LogitsProcessor } from './logits-processor.ts';
 import type { Complete } from './validate.ts';
 
-/** Fields whose form differs from that of the request. */
+/** Fields whose types differ from those of the request. */
 type Normalized = {
   readonly messages: readonly ChatMessage[];
   /** Token id -> bias from -100 to 100. */
   readonly logit_bias: ReadonlyMap<number, number>;
-  /** A signed 64-bit integer. Null: draw one. */
+  /** A signed 64-bit integer. Null means that a seed is drawn. */
   readonly seed: bigint | null;
-  /** What was asked for under either name. Null: what is left of the context. */
+  /** The limit, given as `max_completion_tokens` or `max_tokens`. Null means the rest of the context. */
   readonly max_completion_tokens: number | null;
   readonly stop: readonly string[];
   /** The constraint of `structured_outputs` or of `response_format`; null when nothing is constrained. */
   readonly structured_outputs: ValidStructuredOutputs | null;
-  /** Where the constraint came from, or its schema, for errors about it. */
+  /** Path of the constraint or of its schema in the request, for errors about it. */
   readonly constraint_field:
     | 'structured_outputs'
     | 'response_format.schema'
@@ -25,32 +25,34 @@ type Normalized = {
   readonly inference_xargs: Readonly<Record<string, string | number | readonly (string | number)[]>>;
   /** Both false without `stream_options`; the second only with the first. */
   readonly stream_options: { readonly include_usage: boolean; readonly continuous_usage_stats: boolean };
-  /** As chat templates read them: a custom tool is a function with one argument. */
+  /** The tools as chat templates read them. A custom tool is a function with one argument. */
   readonly tools: readonly FunctionTool[];
-  /** `none` whenever there are no tools; `name`: the one that must be called. */
+  /** `none` if there are no tools. `name` is the tool that must be called. */
   readonly tool_choice: 'none' | 'auto' | 'required' | { readonly name: string };
-  /** Names of the tools that may be called; null: all. */
+  /** Names of the tools that may be called. Null means all. */
   readonly allowed_tools: ReadonlySet<string> | null;
-  /** Custom tools by name, with the grammar of their input; null: any text. */
+  /** Custom tools by name, with the grammar of their input. Null means any text. */
   readonly custom_tools: ReadonlyMap<string, GrammarInputFormat['grammar'] | null>;
-  /** The tools came as `functions`, and the answer calls them in that form. */
+  /** True if the tools were given as `functions`. The answer then has calls in that form. */
   readonly uses_functions: boolean;
-  /** Without `chat_template`, which is the field of that name. */
+  /** Arguments of the template without `chat_template`, which is moved to the field of that name. */
   readonly chat_template_kwargs: JsonObject;
-  /** Null: the runtime's own. */
+  /** Null means the setting of the runtime. */
   readonly speculation: ValidSpeculation | null;
-  /** The text of the prediction; empty: there is none. */
+  /** The text of the prediction. Empty if there is none. */
   readonly prediction: string;
-  /** Milliseconds that the model stays after the request, infinite for good. Null: as the runtime says. */
+  /** Milliseconds that the model stays loaded after the request; infinite means forever. Null means the setting of the runtime. */
   readonly keep_alive: number | null;
   readonly adapters: readonly ValidAdapter[];
+  /** Null means that repetitions do not end an answer. */
+  readonly repetition_detection: ValidRepetition | null;
 };
 
 type Filled = Complete['ChatCompletionRequest'];
 
 /**
- * A valid request: every field of the schema with its default, one form for each thing. Null stands for "not given" only
- * where a later stage knows the default: the model's own, the context's size, a new id.
+ * A valid request: every field of the schema with its default, normalized. Null means "not given" and occurs only if a
+ * later stage knows the default: a value of the model, the size of the context, a new id.
  */
 export type ValidChatRequest = Omit<
   Filled,
@@ -61,16 +63,19 @@ export type ValidChatRequest = Omit<
 /** An adapter: exactly one of `model` and `file` is not null. */
 export type ValidAdapter = Complete['Adapter'];
 
-/** Whether and how tokens are drafted. */
+/** How tokens are drafted. False means that they are not. */
 export type ValidSpeculation = false | 'auto' | Complete['SpeculationSettings'];
 
-/** A message in the one form that templates are fed from. */
+/** When an answer counts as a loop. A pattern has at least one token and is there at least twice. */
+export type ValidRepetition = Complete['RepetitionDetection'];
+
+/** A message in the normalized form that templates read. */
 export type ChatMessage = {
   readonly role: string;
-  /** Empty when the message has no content. */
+  /** Empty if the message has no content. */
   readonly content: readonly ChatContentPart[];
   readonly name: string | null;
-  /** Null where the role has none, or none were made. */
+  /** Null if the message has no calls. */
   readonly tool_calls: readonly ChatToolCall[] | null;
   readonly tool_call_id: string | null;
   readonly reasoning: string | null;
@@ -79,14 +84,14 @@ export type ChatMessage = {
   readonly tools: readonly FunctionTool[] | null;
 };
 
-/** A piece of content: text, or media that only some models take. */
+/** A part of the content: text, or media, which only some models accept. */
 export type ChatContentPart =
   | { readonly type: 'text'; readonly text: string }
   | {
       readonly type: 'media';
-      /** The part's own type, for example `image_url`. */
+      /** The type of the part, for example `image_url`. */
       readonly kind: string;
-      /** The part as it was given. */
+      /** The part, unchanged. */
       readonly part: JsonObject;
     };
 
@@ -96,17 +101,19 @@ export type ChatToolCall = {
   readonly type: 'function';
   readonly function: {
     readonly name: string;
-    /** JSON text, `{}` when there were none. */
+    /** JSON text. `{}` if there were no arguments. */
     readonly arguments: string;
   };
 };
 
 /** A constraint: exactly one of `json`, `regex`, `choice`, `grammar`, `json_object` and `structural_tag` is not null. */
 export type ValidStructuredOutputs = Readonly<
-  Omit<Complete['StructuredOutputs'], '_backend' | '_backend_was_auto'>
+  Omit<Complete['StructuredOutputs'], 'json' | '_backend' | '_backend_was_auto'> & {
+    json: string | JsonObject | null;
+  }
 >;
 
-/** A registered name, one that is built with arguments, or in process a function. */
+/** A registered name, a name with arguments for its constructor, or (in process only) a function. */
 export type ValidLogitsProcessor =
   | string
   | {

@@ -1,4 +1,4 @@
-/** Any input -> the faults that its schema finds. The only file that meets the compiled validators. */
+/** Any input -> the faults that its schema finds. The only file that calls the compiled validators. */
 import { distance } from 'fastest-levenshtein';
 import { messageOf, OnpolicyError } from '../errors.ts';
 import type { Checked } from './checked.ts';
@@ -12,11 +12,11 @@ type Validator = ((input: unknown) => boolean) & { errors?: readonly SchemaError
 
 const validators = compiled as unknown as Readonly<Record<string, Validator>>;
 
-/** How a request came. */
+/** How a request arrived, and the treatment of its unknown fields. */
 export type ValidationOptions = {
-  /** Over HTTP: unknown fields are ignored. Default false: they are faults. */
+  /** True for requests over HTTP, whose unknown fields are ignored. Default false: they are faults. */
   readonly wire?: boolean;
-  /** With `wire`, for an input that no one else uses: unknown fields are deleted from it. */
+  /** With `wire`: unknown fields are deleted from the input, which must therefore not be used elsewhere. */
   readonly dropUnknown?: boolean;
   /** With `wire`: unknown fields are faults nevertheless. */
   readonly refuseUnknown?: boolean;
@@ -27,10 +27,10 @@ export type ValidationOptions = {
 /** Requests that have a schema. */
 export type RequestName = keyof types.Requests;
 
-/** Where an unknown field is always a fault: constructor objects, whose keys are arguments of a call, and settings of `sft`. */
+/** Paths at which an unknown field is always a fault: constructor objects, whose keys are arguments, and settings of `sft`. */
 const ALWAYS_STRICT = /^\/(logits_processors\/|config$)/;
 
-/** What happens to unknown fields. `drop` deletes them from an input without faults. */
+/** Treatment of unknown fields. `drop` deletes them from an input that has no faults. */
 export type UnknownFields = 'fault' | 'ignore' | 'drop';
 
 /** Requests that have no rules beside their schema. */
@@ -55,14 +55,14 @@ export function checkRequest<Name extends PlainRequest>(
   });
 }
 
-/** The same as a function of one kind of inputs. */
+/** Returns {@link checkRequest} for one kind of input. */
 export function checkOf<Name extends PlainRequest>(name: Name) {
   return (input: unknown, options: ValidationOptions = {}): Checked<types.Requests[Name]> =>
     checkRequest(name, input, options) as Checked<types.Requests[Name]>;
 }
 
 /**
- * Checks arguments of a function, or settings, against their schema. `at`: what the caller calls them, before the paths of their fields.
+ * Checks arguments of a function, or settings, against their schema. `at` is their path in the caller's input.
  * @throws OnpolicyError `INVALID_REQUEST` with all faults
  */
 export function checkArguments<Name extends keyof Arguments>(
@@ -77,7 +77,7 @@ export function checkArguments<Name extends keyof Arguments>(
   });
 }
 
-/** The same faults of a part of what the caller gave. */
+/** Returns the faults with a prefix added to their paths. */
 function under(at: readonly string[], { listed, count }: Faults): Faults {
   const prefix = `${at.join('.')}.`;
   return {
@@ -86,7 +86,7 @@ function under(at: readonly string[], { listed, count }: Faults): Faults {
   };
 }
 
-/** Checked arguments or settings with every field: what is given, else the default that the schema has, else null. */
+/** Checked arguments or settings with every field: the given value, otherwise the default of the schema, otherwise null. */
 export type Complete = { readonly [Name in keyof typeof fills]: Readonly<ReturnType<(typeof fills)[Name]>> };
 
 /** Fills in the defaults of checked arguments or settings. */
@@ -103,13 +103,27 @@ export function schemaFaults(
   unknown: UnknownFields,
   onDropped?: (path: string) => void,
 ): Faults {
-  const validator = validators[name]!;
-  if (validator(input)) return { listed: [], count: 0 };
-  const errors = validator.errors!;
-  validator.errors = null; // errors hold the caller's values
-  const faults = toFaults(errors.filter((error) => !isPardoned(error, unknown)));
+  const errors = schemaErrors(name, input);
+  if (errors.length === 0) return { listed: [], count: 0 };
+  const names: UnknownNames = { count: 0, misspelt: new Map() };
+  const faults = toFaults(errors.filter((error) => !isPardoned(error, unknown, names)));
+  if (errors.length === compiled.MOST_ERRORS && faults.count === 0) return toFaults(errors.slice(0, 1));
   if (unknown === 'drop' && faults.count === 0) for (const error of errors) dropField(error, onDropped);
   return faults;
+}
+
+/** Returns the errors of the compiled validator, at most `MOST_ERRORS`. */
+function schemaErrors(name: RequestName | keyof Arguments, input: unknown): readonly SchemaError[] {
+  const validator = validators[name]!;
+  try {
+    if (validator(input)) return [];
+  } catch (error) {
+    if (Array.isArray(error)) return error as SchemaError[];
+    throw error;
+  }
+  const errors = validator.errors!;
+  validator.errors = null; // otherwise the validator keeps the caller's values alive
+  return errors;
 }
 
 function dropField(
@@ -122,24 +136,43 @@ function dropField(
   onDropped?.(`${instancePath.slice(1).replaceAll('/', '.')}.${name}`.replace(/^\./, ''));
 }
 
-/** How validation treats unknown fields. */
+/** Returns the treatment of unknown fields. */
 export function unknownFields({ wire, dropUnknown, refuseUnknown }: ValidationOptions): UnknownFields {
   if (!wire || refuseUnknown) return 'fault';
   return dropUnknown ? 'drop' : 'ignore';
 }
 
-function isPardoned(error: SchemaError, unknown: UnknownFields): boolean {
+/** Most unknown names of one input that are compared with all known names. Each further one is a fault. */
+const MOST_NAMES = 1000;
+
+/** Unknown names by the schema of their object, each with true if it is misspelt. */
+type UnknownNames = {
+  count: number;
+  readonly misspelt: Map<SchemaError['parentSchema'], Map<string, boolean>>;
+};
+
+function isPardoned(error: SchemaError, unknown: UnknownFields, names: UnknownNames): boolean {
   const { keyword, instancePath, params, data, parentSchema } = error;
   if (keyword !== 'additionalProperties') return false;
   const name = String(params['additionalProperty']);
-  // What an object inherits is not given: an AbortController is a call's options, too.
+  // Inherited properties and undefined values count as absent: an AbortController may be passed as a call's options.
   if (!Object.hasOwn(data as object, name) || (data as Record<string, unknown>)[name] === undefined)
     return true;
   if (unknown === 'fault' || ALWAYS_STRICT.test(instancePath)) return false;
-  return unknown === 'ignore' || !isMisspelt(name, Object.keys(parentSchema.properties ?? {}));
+  if (unknown === 'ignore') return true;
+  const here = names.misspelt.get(parentSchema) ?? new Map<string, boolean>();
+  names.misspelt.set(parentSchema, here);
+  let isWrong = here.get(name);
+  if (isWrong === undefined) {
+    if (names.count === MOST_NAMES) return false;
+    names.count += 1;
+    isWrong = isMisspelt(name, Object.keys(parentSchema.properties ?? {}));
+    here.set(name, isWrong);
+  }
+  return !isWrong;
 }
 
-/** Whether a name is most likely meant to be a known one. Short names are near too many others. */
+/** Returns true if a name is most likely a misspelt known name. False for short names, which are close to too many others. */
 function isMisspelt(name: string, known: readonly string[]): boolean {
   const near = name.length < 4 ? null : closestName(name, known);
   if (near === null || near.length < 4) return false;
@@ -147,7 +180,7 @@ function isMisspelt(name: string, known: readonly string[]): boolean {
   return distance(plain(name), plain(near)) <= (near.length < 8 ? 1 : 2);
 }
 
-/** Checks an input. What the input itself throws while it is read, a getter for example, becomes a fault at its place. */
+/** Checks an input. If reading it throws, for example in a getter, throws `INVALID_REQUEST` with the path of that value. */
 export function readingInput<T>(input: unknown, check: () => T): T {
   try {
     return check();
@@ -159,7 +192,7 @@ export function readingInput<T>(input: unknown, check: () => T): T {
   }
 }
 
-/** The place of the first value that throws when it is read; null if none does. */
+/** Returns the path of the first value that throws when it is read, or null if none does. */
 function unreadablePath(value: unknown, seen = new Set<unknown>()): string[] | null {
   if (typeof value !== 'object' || value === null || seen.has(value)) return null;
   seen.add(value);

@@ -1,9 +1,9 @@
-/** Rewards of each group's attempts -> one advantage and one token weight per trajectory that trains anything. */
+/** Rewards of each group's attempts -> one advantage and one token weight per trajectory with a gradient. */
+import { describe } from '../common/index.ts';
 import { errorAt } from '../errors.ts';
 import {
   type AdvantageOptions,
   checkArguments,
-  describe,
   type ScoredTrajectory,
   withDefaults,
 } from '../protocol/index.ts';
@@ -13,9 +13,9 @@ import type { AdvantageEstimator } from './settings.ts';
 export type TrajectoryAdvantage = {
   readonly group: number;
   readonly index: number;
-  /** The same for each of its tokens. */
+  /** Advantage of each of its tokens. */
   readonly advantage: number;
-  /** Weight of each of its tokens; over the batch's trainable tokens the mean is 1. */
+  /** Weight of each of its tokens. The mean over the batch's trainable tokens is 1. */
   readonly weight: number;
   /** Trajectories of one unit are trained in one row. Absent: each is independent. */
   readonly unit?: number | undefined;
@@ -71,12 +71,12 @@ export function computeAdvantages(
   }));
 }
 
-/** Whether a group's rewards differ: only then can it train anything. */
+/** Returns true if a group's rewards differ, because a group of equal rewards has no gradient. */
 export function isTrainable(rewards: readonly number[]): boolean {
   return centered(rewards, false).some((advantage) => advantage !== 0);
 }
 
-/** Advantages before balance and normalization, (groups)(trajectories). */
+/** Returns the advantages before balancing and normalization, (groups)(trajectories). */
 function centeredGroups(
   groups: readonly (readonly ScoredTrajectory[])[],
   estimator: AdvantageEstimator,
@@ -90,13 +90,13 @@ function centeredGroups(
   return rewards.map((group) => {
     const advantages = centered(group, scaleRewards);
     if (estimator === 'group' || group.length < 2) return advantages;
-    const share = group.length / (group.length - 1); // the mean of the others is that much farther away
+    const share = group.length / (group.length - 1); // the mean of the others is farther away by this factor
     return advantages.map((advantage) => advantage * share);
   });
 }
 
 /**
- * GDPO (arXiv:2601.05242): each reward relative to its group, in units of its standard deviation there; their weighted sum in units of
+ * GDPO (arXiv:2601.05242): each reward relative to its group, divided by its standard deviation there; then their weighted sum, divided by
  * its standard deviation over the batch.
  */
 function combinedGroups(
@@ -120,13 +120,13 @@ function namedReward(value: unknown, path: string): number {
   throw errorAt(path, 'INVALID_REQUEST', `expected a number, got ${describe(value)}`);
 }
 
-/** Numbers of all trajectories, by group again. */
+/** Splits numbers of all trajectories by group again. */
 function inGroups(all: readonly number[], groups: readonly (readonly unknown[])[]): number[][] {
   let next = 0;
   return groups.map((group) => group.map(() => all[next++]!));
 }
 
-/** MaxRL (arXiv:2602.02710): a group that never succeeds teaches nothing. */
+/** MaxRL (arXiv:2602.02710): rewards divided by their mean. A group that never succeeds has no gradient. */
 function inUnitsOfMean(rewards: readonly number[]): number[] {
   const unit = unitOf(rewards);
   const mean = rewards.reduce((sum, reward) => sum + reward / unit, 0) / rewards.length;
@@ -135,21 +135,21 @@ function inUnitsOfMean(rewards: readonly number[]): number[] {
   );
 }
 
-/** Rewards minus their mean, in units of their standard deviation when `scale`. 0 where only rounding makes a difference. */
+/** Returns rewards minus their mean, divided by their standard deviation if `scale`. Returns 0 if they differ by rounding only. */
 function centered(given: readonly number[], scale: boolean): number[] {
   const unit = unitOf(given);
   const rewards = given.map((reward) => reward / unit);
   const mean = rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length;
   const largest = rewards.reduce((most, reward) => Math.max(most, Math.abs(reward)), 0);
-  const rounding = Number.EPSILON * rewards.length * largest; // what a sum of so many decimal fractions may be off
+  const rounding = Number.EPSILON * rewards.length * largest; // bound on the rounding error of a sum of this many decimal fractions
   const differences = rewards.map((reward) => (Math.abs(reward - mean) > rounding ? reward - mean : 0));
   const variance = differences.reduce((sum, difference) => sum + difference ** 2, 0) / rewards.length;
   const divisor = scale ? Math.sqrt(variance) + EPSILON / unit : 1 / unit;
   return differences.map((difference) => difference / divisor);
 }
 
-/** What to divide numbers by so that their sums and squares are finite: 1, or a power of two, which rounds nothing. */
-function unitOf(numbers: readonly number[]): number {
+/** Returns a divisor that keeps sums and squares of the numbers finite: 1, or a power of two, which does not round. */
+export function unitOf(numbers: readonly number[]): number {
   return numbers.some((number) => Math.abs(number) > 2 ** 400) ? 2 ** 600 : 1;
 }
 

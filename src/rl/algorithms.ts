@@ -8,7 +8,7 @@ const CLIPPED = { ppo: true, normalize_advantages: false } as const satisfies Ex
  * settings that differ from the defaults.
  */
 export const algorithms = {
-  /** arXiv:2402.03300. Its divergence from the reference is off, as usual today: add `kl_loss_coef`. */
+  /** arXiv:2402.03300. The divergence from the reference is off, as is usual today. Add `kl_loss_coef` to turn it on. */
   grpo: CLIPPED,
   /** arXiv:2503.20783: no division by standard deviation or length. Set `loss_length` to the maximum number of tokens of an answer. */
   dr_grpo: { ...CLIPPED, scale_rewards: false, normalize_by_length: false },
@@ -17,7 +17,7 @@ export const algorithms = {
    * `refill` of `trainLoop` for its dynamic sampling.
    */
   dapo: { ...CLIPPED, epsilon: 0.2, epsilon_high: 0.28, normalize_by_length: false },
-  /** arXiv:2507.18071: ratios of whole answers. */
+  /** arXiv:2507.18071: ratios per answer instead of per token. */
   gspo: { ...CLIPPED, importance_sampling_level: 'sequence', epsilon: 3e-4, epsilon_high: 4e-4 },
   /** arXiv:2402.14740: each reward is relative to the mean of the others. */
   rloo: {
@@ -32,9 +32,9 @@ export const algorithms = {
   cispo: { normalize_by_length: false },
   /** arXiv:2511.20347: a soft gate on the ratio, in place of clipping. */
   sapo: { objective: 'sapo', normalize_advantages: false },
-  /** arXiv:2602.02710: rewards from 0 in units of their group's mean, so that hard tasks count more. */
+  /** arXiv:2602.02710: rewards of at least 0 are divided by their group's mean, so that hard tasks count more. */
   maxrl: { ...CLIPPED, advantage_estimator: 'maxrl' },
-  /** arXiv:2601.05242: several rewards, each compared for itself. Set `reward_weights`. */
+  /** arXiv:2601.05242: several rewards, each normalized separately. Set `reward_weights`. */
   gdpo: CLIPPED,
   /** arXiv:2602.04879: plain ratios; tokens whose probability moved too far from the sampler's do not move further. */
   dppo: {
@@ -44,6 +44,6 @@ export const algorithms = {
     normalize_advantages: false,
     normalize_by_length: false,
   },
-  /** Ling team, 2025: tokens on which trainer and sampler disagree do not count. */
+  /** Ling team, 2025: tokens on which trainer and sampler disagree are masked. */
   icepop: { ...CLIPPED, precalculate_logprobs: true, sampler_correction: 'token_mask' },
 } as const satisfies Record<string, ExperimentalConfig>;

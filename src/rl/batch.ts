@@ -1,4 +1,4 @@
-/** Trajectory groups -> packed rows with advantages and weights, and the numbers that describe them. */
+/** Trajectory groups -> packed rows with advantages and weights, and metrics of the groups. */
 
 import { OnpolicyError } from '../errors.ts';
 import type { ScoredTrajectory } from '../protocol/index.ts';
@@ -6,11 +6,16 @@ import { computeAdvantages, isTrainable, type TrajectoryAdvantage } from './adva
 import { type Metrics, trajectoryMetrics } from './metrics.ts';
 import { defaultRowLength, packRows, type TrainingRow, type WeightedSequence } from './pack.ts';
 import { acceptsTexts, type TrainingSettings } from './settings.ts';
-import { type ChatTokenizer, countTrained, type TokenSequence, tokensOf } from './tokens.ts';
+import { type ChatTokenizer, countTrained, located, type TokenSequence, tokensOf } from './tokens.ts';
 import { conversationsOf, isChoice, type Trajectory, type TrajectoryGroup } from './trajectory.ts';
 
-/** What one job trains on. */
-export type Batch = { readonly rows: readonly TrainingRow[]; readonly metrics: Metrics };
+/** Training data of one job. */
+export type Batch = {
+  readonly rows: readonly TrainingRow[];
+  readonly metrics: Metrics;
+  /** Means of the trajectories' metrics. */
+  readonly sampled: Metrics;
+};
 
 /**
  * Makes a job's rows.
@@ -27,13 +32,16 @@ export async function makeBatch(
   const sequences: TokenSequence[][][] = []; // (groups)(trajectories)(sequences)
   const allowWithoutLogprobs = acceptsTexts(settings);
   const replaysExperts = settings.routing === 'replay';
+  const temperature = settings.sampling_temperature ?? 1;
   for (const [g, { trajectories }] of groups.entries()) {
     const ofGroup: TokenSequence[][] = [];
-    for (const trajectory of trajectories) {
+    for (const [t, trajectory] of trajectories.entries()) {
       await pause();
-      ofGroup.push(
-        isKept[g] ? await tokensOf(trajectory, tokenizer, { allowWithoutLogprobs, replaysExperts }) : [],
-      );
+      const options = { allowWithoutLogprobs, replaysExperts, temperature };
+      const fail = (error: unknown) => {
+        throw located(error, `trajectory_groups.${g}.trajectories.${t}`);
+      };
+      ofGroup.push(isKept[g] ? await tokensOf(trajectory, tokenizer, options).catch(fail) : []);
     }
     sequences.push(ofGroup);
   }
@@ -57,15 +65,25 @@ export async function makeBatch(
         })
       : preferences(scored, settings.preference_loss);
   const weighted = advantages.flatMap(({ group, index, advantage, weight, unit }): WeightedSequence[] =>
-    sequences[group]![index]!.map((sequence) => ({ ...sequence, group, advantage, weight, unit })),
+    sequences[group]![index]!.map((sequence) => ({
+      ...sequence,
+      // Preferences compare texts of any origin, so temperatures do not apply.
+      temperatures: settings.preference_loss === null ? sequence.temperatures : undefined,
+      group,
+      advantage,
+      weight,
+      unit,
+    })),
   );
-  const trainable = new Set(advantages.map(({ group }) => group));
+  const trainable = new Set(
+    weighted.filter(({ isTrained }) => isTrained.includes(1)).map(({ group }) => group),
+  );
   const length = settings.packed_sequence_length ?? defaultRowLength(weighted, contextSize);
   const { rows, truncatedCount } = packRows(weighted, length);
   return {
     rows,
+    sampled: trajectoryMetrics(groups, 'train'),
     metrics: {
-      ...trajectoryMetrics(groups, 'train'),
       'data/step_num_trajectories': groups.reduce((sum, { trajectories }) => sum + trajectories.length, 0),
       'data/step_num_groups_submitted': groups.length,
       'data/step_num_groups_trainable': trainable.size,
@@ -76,7 +94,7 @@ export async function makeBatch(
   };
 }
 
-/** Groups whose tokens are needed: those that may teach something. */
+/** Returns the groups that have a gradient, whose tokens are needed. */
 function keptGroups(
   groups: readonly TrajectoryGroup[],
   { advantage_estimator, reward_weights, overlong_length, preference_loss }: TrainingSettings,
@@ -86,14 +104,14 @@ function keptGroups(
   return groups.map(({ trajectories }) => needsAll || isTrainable(trajectories.map(({ reward }) => reward)));
 }
 
-/** Whether an answer of the attempt was cut for its length, so that its reward says little (DAPO, arXiv:2503.14476). */
+/** Returns true if an answer of the attempt was cut off at its length limit, so that its reward says little (DAPO, arXiv:2503.14476). */
 function isTruncated(trajectory: Trajectory): boolean {
   return conversationsOf(trajectory)
     .flatMap(({ entries }) => entries)
     .some((entry) => isChoice(entry) && entry.finish_reason === 'length');
 }
 
-/** What an answer loses for its length: 0 up to the buffer, 1 beyond the length, a line between (DAPO, arXiv:2503.14476). */
+/** Returns the penalty for an answer's length: 0 up to the buffer, 1 beyond the limit, linear in between (DAPO, arXiv:2503.14476). */
 function overlongPenalty(
   tokens: number,
   { overlong_length: length, overlong_buffer }: TrainingSettings,
@@ -103,7 +121,7 @@ function overlongPenalty(
   return Math.min(Math.max((tokens - (length - buffer)) / buffer, 0), 1);
 }
 
-/** Each trajectory as a preferred (1) or rejected (-1) answer of its pair, or for itself. */
+/** Marks each trajectory as a preferred (1) or rejected (-1) answer of its pair, or as an answer without a pair. */
 function preferences(
   groups: readonly (readonly ScoredTrajectory[])[],
   loss: NonNullable<TrainingSettings['preference_loss']>,

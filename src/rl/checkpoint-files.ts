@@ -2,6 +2,7 @@
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { ifMissing, isMissing, writeFlushed } from '../common/index.ts';
+import type { AdapterWeights } from '../engine/native/index.ts';
 import { fromNative, OnpolicyError } from '../errors.ts';
 import {
   type FloatTensor,
@@ -16,10 +17,9 @@ import {
   unnamedModule,
   writeGgufAdapter,
   writeSafetensors,
-} from '../lora/index.ts';
-import type { AdapterWeights } from '../native/index.ts';
+} from '../models/lora/index.ts';
 
-/** What AdamW remembers between steps. */
+/** State of AdamW between steps. */
 export type OptimizerState = {
   readonly stepCount: number;
   readonly firstMoment: AdapterWeights;
@@ -34,7 +34,7 @@ export const CHECKPOINT_FILES = {
   optimizer: 'optimizer.safetensors',
 } as const;
 
-/** Writes the files into `folder`, each flushed to the disk: those for PEFT where it has names for all modules. */
+/** Writes the files into `folder`, each flushed to the disk. Files for PEFT are written only if PEFT has names for all modules. */
 export async function saveCheckpoint(
   folder: string,
   model: PeftModel,
@@ -81,7 +81,7 @@ async function adapterIn(folder: string): Promise<string> {
   return hasPeft || !hasGguf ? peft : gguf;
 }
 
-/** The same factors with another scale would be another adapter. */
+/** Throws if the scale in the folder differs from the model's: the same factors with another scale are another adapter. */
 async function requireScale(folder: string, names: readonly string[], model: PeftModel): Promise<void> {
   const file = path.join(folder, CHECKPOINT_FILES.peftConfig);
   const { scaleOf } = readPeftConfig(Buffer.from(await readFile(file)).toString());

@@ -8,33 +8,35 @@ import {
   flushFolder,
   ifMissing,
   makeFolder,
+  publishFolder,
   readText,
-  rename,
   replaceFile,
   storeFailed,
   writeFlushed,
   writing,
 } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
+import { DECISIONS_FILE } from '../models/index.ts';
+import type { DecisionCalibration } from '../protocol/index.ts';
 import type { Metrics } from './metrics.ts';
 import type { Trainer } from './trainer.ts';
 
-/** What a step's folder says about itself. */
+/** Contents of the file that describes a step's folder. */
 export type StepFacts = {
   readonly id: string;
   readonly step: number;
   readonly metrics: Metrics;
-  /** SHA-256 of what it was trained on, a line of JSON per trajectory or conversation. */
+  /** SHA-256 of the training data: a line of JSON per trajectory or conversation. */
   readonly trajectory_hash: string;
-  /** Its other files, by name. */
+  /** Facts about the folder's other files, by name. */
   readonly files?: Readonly<Record<string, FileFacts>>;
 };
 
-/** What a file must be, byte for byte. */
+/** Size and hash that a file must have. */
 type FileFacts = { readonly bytes: number; readonly sha256: string };
 
-const FACTS_FILE = 'checkpoint.json';
-/** Holds the highest step that was ever written. */
+export const FACTS_FILE = 'checkpoint.json';
+/** File with the highest step that was ever written. */
 const NEWEST_FILE = 'newest-step';
 const TEMPORARY = '.incomplete-';
 
@@ -44,8 +46,8 @@ export function stepFolder(checkpoints: string, step: number): string {
 }
 
 /**
- * The number of the next step: above all that were ever written, also deleted ones.
- * @throws OnpolicyError `STORE_FAILED` when the highest one is not known
+ * Returns the number of the next step: above all that were ever written, including deleted ones.
+ * @throws OnpolicyError `STORE_FAILED` if the highest one is not known
  */
 export async function nextStep(checkpoints: string): Promise<number> {
   const file = path.join(checkpoints, NEWEST_FILE);
@@ -58,7 +60,7 @@ export async function nextStep(checkpoints: string): Promise<number> {
   return Math.max((await listSteps(checkpoints)).at(-1) ?? 0, Number(newest)) + 1;
 }
 
-/** The steps that are complete, in order. Leftovers of crashed jobs are none. */
+/** Returns the complete steps in order, without leftovers of crashed jobs. */
 export async function listSteps(checkpoints: string): Promise<number[]> {
   const names = await fs.readdir(checkpoints).catch(ifMissing([]));
   return names
@@ -68,65 +70,70 @@ export async function listSteps(checkpoints: string): Promise<number[]> {
 }
 
 /**
- * Writes a step: into a temporary folder, flushed, then renamed. Fails when the step exists.
- * @param probe called with the complete folder; what it throws keeps the step from being published
+ * Writes a step to a temporary folder, flushes it, then renames it. Fails if the step exists. `decisions`: what was fitted for its
+ * decisions. `probe`: called with the complete folder; if it throws, the step is not published.
  */
 export async function writeStep(
   checkpoints: string,
   trainer: Trainer,
   facts: StepFacts,
-  probe: (folder: string) => Promise<void> = async () => {},
+  {
+    probe,
+    decisions = null,
+  }: {
+    readonly probe?: ((folder: string) => Promise<void>) | undefined;
+    readonly decisions?: DecisionCalibration | null;
+  } = {},
 ): Promise<string> {
   const target = stepFolder(checkpoints, facts.step);
   const temporary = path.join(checkpoints, `${TEMPORARY}${facts.id}`);
   const what = `the checkpoint ${target}`;
-  try {
+  await publishFolder({ target, temporary, what }, async (folder) => {
     await writing(what, async () => {
       await makeFolder(checkpoints);
-      await trainer.save(temporary);
-      const content = { format: 1, ...facts, files: await hashFiles(temporary) };
-      await writeFlushed(path.join(temporary, FACTS_FILE), [`${JSON.stringify(content, null, 2)}\n`]);
-      await flushFolder(temporary);
+      await trainer.save(folder);
+      if (decisions) await writeFlushed(path.join(folder, DECISIONS_FILE), [JSON.stringify(decisions)]);
+      const content = { format: 1, ...facts, files: await hashFiles(folder) };
+      await writeFlushed(path.join(folder, FACTS_FILE), [`${JSON.stringify(content, null, 2)}\n`]);
+      await flushFolder(folder);
     });
-    await probe(temporary);
-    await writing(what, async () => {
-      await replaceFile(path.join(checkpoints, NEWEST_FILE), `${facts.step}\n`);
-      await rename(temporary, target);
-      await flushFolder(checkpoints);
-    });
-  } catch (cause) {
-    await fs.rm(temporary, { recursive: true, force: true });
-    throw cause;
-  }
+    await probe?.(folder);
+    await writing(what, () => replaceFile(path.join(checkpoints, NEWEST_FILE), `${facts.step}\n`));
+  });
   return target;
 }
 
-/** Reads what a step's folder says about itself. */
+/** Reads the description of a step's folder. */
 export async function readFacts(checkpoints: string, step: number): Promise<StepFacts> {
   const facts = await factsIn(stepFolder(checkpoints, step));
   if (facts) return facts;
   throw new OnpolicyError('MODEL_NOT_FOUND', `no complete checkpoint of step ${step} in ${checkpoints}`);
 }
 
-/** Null: the folder says nothing. */
-async function factsIn(folder: string): Promise<StepFacts | null> {
+/** Returns the description in a step's folder, or null if it has none. `onDamage` gets the error of one that is not JSON. */
+export async function factsIn(
+  folder: string,
+  onDamage: (file: string, cause: unknown) => null = (file, cause) => {
+    throw storeFailed(`${file} is damaged`, cause);
+  },
+): Promise<StepFacts | null> {
   const file = path.join(folder, FACTS_FILE);
   const text = await readText(file);
   try {
     return text === null ? null : (JSON.parse(text) as StepFacts);
   } catch (cause) {
-    throw storeFailed(`${file} is damaged`, cause);
+    return onDamage(file, cause);
   }
 }
 
-/** Removes what crashed jobs left. Only for a store that no other process writes to. */
+/** Removes leftovers of crashed jobs. Call it only if no other process writes to the store. */
 export async function removeLeftovers(checkpoints: string): Promise<void> {
   const names = await fs.readdir(checkpoints).catch(ifMissing([]));
   for (const name of names.filter((name) => name.startsWith(TEMPORARY)))
     await fs.rm(path.join(checkpoints, name), { recursive: true, force: true });
 }
 
-/** One hash over what a job was given, one item after the other, so that much of it does not hold up the caller's thread. */
+/** Returns one hash over a job's input, computed item by item so that the caller's thread is not blocked for long. */
 export async function hashOf(items: readonly unknown[]): Promise<string> {
   const hash = createHash('sha256');
   for (const item of items) {
@@ -136,7 +143,7 @@ export async function hashOf(items: readonly unknown[]): Promise<string> {
   return hash.digest('hex');
 }
 
-/** Which file of a step's folder is not the one that was written, in words; null: all are. */
+/** Returns a description of the first file of a step's folder that was changed, or null if all are intact. */
 export async function checkFiles(folder: string): Promise<string | null> {
   const facts = await factsIn(folder);
   if (!facts) return `${path.join(folder, FACTS_FILE)} is missing`;

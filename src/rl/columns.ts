@@ -1,11 +1,11 @@
-/** Numbers per token as a caller has them -> columns of float64 of one length, or an error that names the column and the entry. */
+/** Numbers per token in a caller's form -> columns of float64 of one length, or an error that names the column and the entry. */
+import { describe } from '../common/index.ts';
 import { errorAt, type OnpolicyError } from '../errors.ts';
-import { describe } from '../protocol/index.ts';
 
 /** Numbers per token; `null` or NaN where unknown. */
 export type Column = ArrayLike<number | null>;
 
-/** A copy of a column with NaN where it is unknown. `count`: how many entries it must have. */
+/** Copies a column, with NaN for unknown entries. `count`: the required number of entries. */
 export function readColumn(name: string, column: unknown, count?: number): Float64Array {
   if (!isList(column)) throw wrong(name, 'a list of numbers', describe(column));
   if (column.length !== (count ?? column.length))
@@ -20,7 +20,7 @@ export function readColumn(name: string, column: unknown, count?: number): Float
   return values;
 }
 
-/** Throws where a number of a trained token is not finite. */
+/** Throws if a number of a trained token is not finite. */
 export function requireKnown(columns: Readonly<Record<string, Float64Array>>, mask: Uint8Array): void {
   for (const [name, values] of Object.entries(columns))
     for (let i = 0; i < values.length; i++)
@@ -28,7 +28,7 @@ export function requireKnown(columns: Readonly<Record<string, Float64Array>>, ma
         throw wrong(`${name}.${i}`, 'a finite number for a trained token', String(values[i]));
 }
 
-/** Lists of numbers and nothing else, which are copied at once. */
+/** Typed arrays, which are copied at once because all entries are numbers. */
 const NUMBERS = [Float64Array, Float32Array, Int32Array, Uint8Array];
 
 function isList(value: unknown): value is ArrayLike<unknown> {

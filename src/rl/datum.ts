@@ -4,6 +4,7 @@ import {
   checkArguments,
   type Datum,
   fault,
+  LARGEST_LOGPROB,
   type PackedRow,
   type RunDataRequest,
   throwFaults,
@@ -12,18 +13,16 @@ import {
 import type { LossPool } from './loss-pool.ts';
 import { rowGradient } from './row-gradient.ts';
 import { completeSettings, needsReference, resolveSettings, type TrainingSettings } from './settings.ts';
+import { needsScores, type StepTotals, stepTotals } from './step-totals.ts';
 import type { ForwardScores, RowLoss } from './steps.ts';
 
 type LossName = NonNullable<RunDataRequest['loss_fn']>;
 type ColumnName = keyof Datum['loss_fn_inputs'];
 
-/** What the loss of a row adds to its number of tokens before it divides by it. */
-const EPSILON = 1e-6;
-
 /** Rows take this many tokens unless a datum has more. */
 const ROW_LENGTH = 2048;
 
-/** One row of several data, and where each of its targets comes from. */
+/** One row of several data, and the origin of each of its targets. */
 export type DataRow = {
   readonly row: PackedRow;
   readonly datumOf: Int32Array; // (targets)
@@ -33,9 +32,13 @@ export type DataRow = {
 /** Data ready for a trainer. */
 export type DataPlan = {
   readonly rows: readonly DataRow[];
-  /** Shape of each datum's targets: its length, and how many there are for a position if these are several. */
+  /** Shape of each datum's targets: its length, and the number of targets per position if there are several. */
   readonly shapes: readonly (readonly number[])[];
-  /** The loss of a row, and its gradient. */
+  /**
+   * Computes the values that the losses need of all rows together. Called before the first loss. `score`: runs a forward pass of each row.
+   */
+  readonly begin: (score: () => Promise<ForwardScores[]>) => Promise<void>;
+  /** Returns the loss of a row, and its gradient. */
   readonly lossOf: (row: DataRow, scores: ForwardScores) => RowLoss | Promise<RowLoss>;
 };
 
@@ -46,7 +49,7 @@ type Sequence = {
 
 /**
  * Checks data and packs it.
- * @param isWhole every position is a target, not only those that the loss counts
+ * @param isWhole true if every position is a target, even if the loss does not count it
  */
 export function planData(
   { data, loss_fn, loss_fn_config }: Pick<RunDataRequest, 'data' | 'loss_fn' | 'loss_fn_config'>,
@@ -57,28 +60,35 @@ export function planData(
   const name = loss_fn ?? 'cross_entropy';
   const settings = settingsOf(name, loss_fn_config ?? {});
   const sequences = data.map(readDatum);
+  throwFaults(data.flatMap(shapeFaults));
   throwFaults(sequences.flatMap((sequence, i) => sequenceFaults(sequence, i, settings, model)));
   const counts = (sequence: Sequence, i: number): boolean => isWhole || isCounted(sequence, i, settings);
   const rows = packData(sequences, counts, model.contextSize);
+  // `policy` is a mean over the tokens of all rows, the other losses are sums.
   const isMean = name === 'policy';
-  const divisor = {
-    tokens: isMean ? rows.reduce((sum, { row }) => sum + row.targetTokens.length, 0) : 1,
-    data: isMean ? rows.reduce((sum, { datumOf }) => sum + new Set(datumOf).size, 0) : 1,
-  };
+  const divisor = settings && isMean ? meanDivisor(rows, settings) : 1;
+  let totals: StepTotals = { divisor, referenceGap: null, entropyLimit: null, center: null };
   return {
     rows,
     shapes: sequences.map((sequence) => {
       const width = widthOf(sequence);
       return width > 1 ? [sequence.tokens.length, width] : [sequence.tokens.length];
     }),
+    begin: async (score) => {
+      if (settings === null || rows.length < 2 || !needsScores(settings)) return;
+      const scores = await score();
+      const columns = rows.map((row, i) => policyColumns(row, sequences, scores[i]!));
+      const ids = rows.map(({ datumOf }) => datumOf);
+      totals = { ...stepTotals(ids, settings, columns), divisor };
+    },
     lossOf: (row, scores) =>
       settings === null
         ? crossEntropy(row, sequences, scores)
-        : policyGradient(row, sequences, scores, settings, divisor, lossPool),
+        : rowGradient(policyColumns(row, sequences, scores), settings, totals, lossPool),
   };
 }
 
-/** Null: cross-entropy, which has none. */
+/** Returns null for cross-entropy, which has no settings. */
 function settingsOf(
   name: LossName,
   config: NonNullable<RunDataRequest['loss_fn_config']>,
@@ -143,6 +153,25 @@ function readDatum({ model_input, loss_fn_inputs }: Datum): Sequence {
   return { tokens: model_input.chunks.flatMap(({ tokens }) => tokens), columns };
 }
 
+/** Returns the columns whose `shape` does not match their numbers. */
+function shapeFaults({ loss_fn_inputs }: Datum, index: number): ErrorDetail[] {
+  return Object.entries(loss_fn_inputs).flatMap(([name, given]) => {
+    if (given === undefined || !('data' in given)) return [];
+    const { data, shape } = given as { readonly data: readonly number[]; readonly shape?: unknown };
+    if (shape === undefined || shape === null) return [];
+    const isRight =
+      Array.isArray(shape) &&
+      shape.length > 0 &&
+      shape.every((size) => Number.isInteger(size) && size >= 0) &&
+      shape.reduce((product: number, size: number) => product * size, 1) === data.length;
+    if (isRight) return [];
+    const loc = ['data', String(index), 'loss_fn_inputs', name, 'shape'];
+    return [
+      fault(loc, 'value', `sizes whose product is ${data.length}, the number of entries of data`, shape),
+    ];
+  });
+}
+
 const COLUMNS: readonly ColumnName[] = [
   'target_tokens',
   'weights',
@@ -151,6 +180,8 @@ const COLUMNS: readonly ColumnName[] = [
   'ref_logprobs',
   'original_logprobs',
 ];
+
+const LOGPROBS: readonly ColumnName[] = ['logprobs', 'ref_logprobs', 'original_logprobs'];
 
 function sequenceFaults(
   { tokens, columns }: Sequence,
@@ -170,7 +201,14 @@ function sequenceFaults(
     : [];
   const length = tokens.length;
   const width = settings ? 1 : widthOf({ tokens, columns });
+  const tooLikely = LOGPROBS.flatMap((name) => {
+    const i = columns[name]?.findIndex((value) => value > LARGEST_LOGPROB) ?? -1;
+    return i < 0
+      ? []
+      : [fault([...loc, name, String(i)], 'range', 'a log-probability, at most 0', columns[name]![i])];
+  });
   return [
+    ...tooLikely,
     ...(length === 0 || (contextSize > 0 && length > contextSize)
       ? [fault(input, 'length', `1 to ${contextSize} tokens`, length)]
       : []),
@@ -187,20 +225,20 @@ function sequenceFaults(
   ];
 }
 
-/** Targets of each position. Cross-entropy may have several, each with its weight. */
+/** Returns the number of targets per position. Cross-entropy may have several, each with a weight. */
 function widthOf({ tokens, columns }: Sequence): number {
   const width = columns.target_tokens!.length / tokens.length;
   return Number.isInteger(width) && width > 0 ? width : 1;
 }
 
-/** Whether the loss depends on a target. */
+/** Returns true if the loss depends on a target. */
 function isCounted({ columns }: Sequence, i: number, settings: TrainingSettings | null): boolean {
   if ((columns.weights?.[i] ?? 1) === 0) return false;
   const isPulled = settings?.objective === 'dro' || (settings !== null && needsReference(settings));
   return settings === null || isPulled || columns.advantages![i] !== 0;
 }
 
-/** Sequences in their order, as many in a row as it has room for. None sees another. */
+/** Packs sequences in order, as many per row as fit. Sequences do not see each other. */
 function packData(
   sequences: readonly Sequence[],
   counts: (sequence: Sequence, i: number) => boolean,
@@ -260,7 +298,7 @@ function toRow(
   };
 }
 
-/** A column of the row's targets. */
+/** Returns a column of the row's targets. */
 function columnOf(
   { datumOf, positionOf }: DataRow,
   sequences: readonly Sequence[],
@@ -273,29 +311,29 @@ function columnOf(
   );
 }
 
-/** The sum of -weight x log-probability. */
+/** Returns the sum of -weight x log-probability. */
 function crossEntropy(row: DataRow, sequences: readonly Sequence[], { logprobs }: ForwardScores): RowLoss {
   const weights = columnOf(row, sequences, 'weights', 1);
   let loss = 0;
   for (const [i, weight] of weights.entries()) if (weight !== 0) loss -= weight * logprobs[i]!;
-  return { loss, gradient: Float32Array.from(weights, (weight) => -weight), metrics: {} };
+  return {
+    loss,
+    gradient: Float32Array.from(weights, (weight) => -weight),
+    tally: { means: {}, correlations: {} },
+  };
 }
 
-/** The sum of the tokens' losses, undivided or over those of all rows. */
-function policyGradient(
-  row: DataRow,
-  sequences: readonly Sequence[],
-  { logprobs, entropies }: ForwardScores,
-  settings: TrainingSettings,
-  divisor: { readonly tokens: number; readonly data: number },
-  lossPool: LossPool,
-): Promise<RowLoss> {
+/** Returns the number of tokens of all rows, or the number of data times `loss_length`. */
+function meanDivisor(rows: readonly DataRow[], { loss_length }: TrainingSettings): number {
+  if (loss_length === null) return rows.reduce((sum, { row }) => sum + row.targetTokens.length, 0);
+  return loss_length * rows.reduce((sum, { datumOf }) => sum + new Set(datumOf).size, 0);
+}
+
+/** Returns the columns of the policy loss. */
+function policyColumns(row: DataRow, sequences: readonly Sequence[], { logprobs, entropies }: ForwardScores) {
   const read = (name: ColumnName, standard = Number.NaN) => columnOf(row, sequences, name, standard);
   const has = (name: ColumnName) => sequences.some(({ columns }) => columns[name]);
-  const inRow = new Set(row.datumOf).size;
-  const scale =
-    settings.loss_length === null ? (logprobs.length + EPSILON) / divisor.tokens : inRow / divisor.data;
-  const columns = {
+  return {
     new_logprobs: logprobs,
     old_logprobs: read('logprobs'),
     original_logprobs: has('original_logprobs') ? read('original_logprobs') : null,
@@ -305,5 +343,4 @@ function policyGradient(
     sequence_ids: row.datumOf,
     entropies,
   };
-  return rowGradient(columns, settings, scale, lossPool);
 }

@@ -1,9 +1,9 @@
-/** A small GGUF model and packed rows -> the same model with other weights: cross-entropy over every weight, on the CPU. */
+/** A small GGUF model and packed rows -> the same model with trained weights: cross-entropy over every weight, on the CPU. */
 import fs from 'node:fs/promises';
 import { replaceFile } from '../common/index.ts';
+import { checkTensorTypes, readHeader } from '../engine/gguf/index.ts';
+import { defaultThreads, loadAddon, onDisk, openLibraries } from '../engine/native/index.ts';
 import { fromNative } from '../errors.ts';
-import { checkTensorTypes, readHeader } from '../gguf/index.ts';
-import { defaultThreads, loadAddon, onDisk, openLibraries } from '../native/index.ts';
 import {
   checkArguments,
   type FullTrainerOptions,
@@ -26,22 +26,22 @@ export interface FullTrainer extends AsyncDisposable {
   readonly parameters: readonly FullParameter[];
   readonly vocabularySize: number;
   readonly contextSize: number;
-  /** Log-probability of each target of the row. */
+  /** Returns the log-probability of each target of the row. */
   forward(row: PackedRow): Promise<Float32Array>;
   /**
-   * The same, and accumulates the gradient of the row's loss: the sum over targets of -weight x log-probability. `targetWeights`:
+   * Does the same, and accumulates the gradient of the row's loss: the sum over targets of -weight x log-probability. `targetWeights`:
    * (targets).
    */
   addGradients(row: PackedRow, targetWeights: Float32Array): Promise<Float32Array>;
-  /** A copy of one tensor's numbers, (out, in). */
+  /** Returns a copy of one tensor's numbers, (out, in). */
   weight(name: string): Float32Array;
-  /** A copy of the gradient accumulated since the last step, (out, in). */
+  /** Returns a copy of the gradient accumulated since the last step, (out, in). */
   gradient(name: string): Float32Array;
   /** Replaces tensors; omitted ones keep their numbers. */
   setWeights(weights: Readonly<Record<string, Float32Array>>): Promise<void>;
   /** Sets the accumulated gradients to zero. */
   zeroGradients(): Promise<void>;
-  /** One AdamW step on the accumulated gradients. A non-finite gradient changes nothing: `isApplied` is false then. */
+  /** Takes one AdamW step on the accumulated gradients. A non-finite gradient changes nothing: `isApplied` is false then. */
   step(options: StepOptions): Promise<{ gradNorm: number; isApplied: boolean }>;
   /** Writes the model, in the types of its original file. A reader sees either the old file or the new one. */
   save(file: string): Promise<void>;

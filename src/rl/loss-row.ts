@@ -1,9 +1,8 @@
-/** Columns of a packed row as a caller has them -> checked columns without gaps, and its lengths. */
+/** Columns of a packed row in a caller's form -> checked columns without gaps, and its lengths. */
 import type { PolicyLossInputs } from '../protocol/index.ts';
 import { readColumn, requireKnown } from './columns.ts';
 import type { TrainingSettings } from './settings.ts';
-
-const EPSILON = 1e-6;
+import { divisorOf, EPSILON, type StepTotals } from './step-totals.ts';
 
 /** One packed row, checked and complete. */
 export type LossRow = {
@@ -14,6 +13,7 @@ export type LossRow = {
   readonly reference: Float64Array | null; // (tokens)
   readonly original: Float64Array | null; // (tokens) the sampler's, NaN where unknown
   readonly sampled: Float64Array; // (tokens) the sampler's, else the old ones
+  readonly isSampledKnown: Uint8Array; // (tokens) whether the sampler reported it
   readonly entropies: Float64Array | null; // (tokens)
   readonly advantages: Float64Array; // (tokens)
   readonly weights: Float64Array; // (tokens) 0 where masked
@@ -22,12 +22,20 @@ export type LossRow = {
   readonly sequenceLengths: Float64Array; // (sequences) trained tokens
   readonly trainedCount: number;
   readonly divisor: number;
-  /** What the loss and its gradient are divided by. */
+  /** Sequences with trained tokens. */
+  readonly sequenceCount: number;
+  /** Divisor of the loss and its gradient. */
   readonly lossDivisor: number;
+  /** Totals of a step with several rows. Null if the row is the whole step. */
+  readonly totals: StepTotals | null;
 };
 
-/** Checks columns, fills unknown old log-probabilities, and makes masked tokens weigh nothing. */
-export function readRow(inputs: PolicyLossInputs, settings: TrainingSettings): LossRow {
+/** Checks columns, fills unknown old log-probabilities, and sets the weights of masked tokens to 0. */
+export function readRow(
+  inputs: PolicyLossInputs,
+  settings: TrainingSettings,
+  totals: StepTotals | null = null,
+): LossRow {
   const fresh = readColumn('new_logprobs', inputs.new_logprobs);
   const count = fresh.length;
   const read = (name: keyof PolicyLossInputs): Float64Array => readColumn(name, inputs[name], count);
@@ -60,6 +68,7 @@ export function readRow(inputs: PolicyLossInputs, settings: TrainingSettings): L
   const sequenceLengths = new Float64Array(dense.size);
   for (let i = 0; i < count; i++) sequenceLengths[sequenceOf[i]!]! += mask[i]!;
   const trainedCount = mask.reduce((sum, value) => sum + value, 0);
+  const sequenceCount = sequenceLengths.filter((length) => length > 0).length;
   return {
     count,
     fresh,
@@ -68,6 +77,9 @@ export function readRow(inputs: PolicyLossInputs, settings: TrainingSettings): L
     reference,
     original,
     sampled: original ? old.map((logprob, i) => (Number.isNaN(original[i]) ? logprob : original[i]!)) : old,
+    isSampledKnown: original
+      ? Uint8Array.from(original, (value) => (Number.isNaN(value) ? 0 : 1))
+      : isOldKnown,
     entropies,
     advantages,
     weights,
@@ -76,16 +88,15 @@ export function readRow(inputs: PolicyLossInputs, settings: TrainingSettings): L
     sequenceLengths,
     trainedCount,
     divisor: trainedCount + EPSILON,
-    lossDivisor:
-      settings.loss_length === null
-        ? trainedCount + EPSILON
-        : Math.max(1, sequenceLengths.filter((length) => length > 0).length) * settings.loss_length,
+    sequenceCount,
+    lossDivisor: totals?.divisor ?? divisorOf(trainedCount, sequenceCount, settings),
+    totals,
   };
 }
 
-/** Over trained tokens. */
-export function maskedMean(row: LossRow, values: Float64Array): number {
+/** Returns the sum over trained tokens. */
+export function maskedSum(row: LossRow, numberOf: (i: number) => number): number {
   let sum = 0;
-  for (let i = 0; i < row.count; i++) if (row.mask[i]) sum += values[i]!;
-  return sum / row.divisor;
+  for (let i = 0; i < row.count; i++) if (row.mask[i]) sum += numberOf(i);
+  return sum;
 }

@@ -1,8 +1,10 @@
 /** Log-probabilities, advantages and weights of one packed row -> the policy loss and its gradient per token. Pure, float64. */
-import { checkArguments, type PolicyLossInputs } from '../protocol/index.ts';
-import { type LossRow, maskedMean, readRow } from './loss-row.ts';
+import type { PolicyLossInputs } from '../protocol/index.ts';
+import { type LossRow, maskedSum, readRow } from './loss-row.ts';
 import { gainOf } from './objectives.ts';
-import { type ExperimentalConfig, resolveSettings, type TrainingSettings } from './settings.ts';
+import type { TrainingSettings } from './settings.ts';
+import { EPSILON, type StepTotals } from './step-totals.ts';
+import { correlationOf, type Moments, momentsOf } from './tally.ts';
 import { tokenScales } from './token-scales.ts';
 
 /** The loss, its gradient and metrics of the step. A metric without inputs is null. */
@@ -12,7 +14,10 @@ export type PolicyLoss = {
   readonly grad_new_logprobs: Float64Array;
   /** Fraction of trained tokens whose ratio is outside the clip bounds. */
   readonly clip_fraction: number;
-  /** Correlation of old and new probabilities where the old ones are known; null if undefined. */
+  /**
+   * Correlation of the new probabilities and the sampler's (`original_logprobs`, otherwise `old_logprobs`), over tokens with known sampler
+   * probabilities; null if undefined.
+   */
   readonly probs_corr: number | null;
   /** Mean log-ratio to the reference, if it is penalized. */
   readonly kl_policy_ref: number | null;
@@ -24,39 +29,82 @@ export type PolicyLoss = {
   readonly preference_accuracy: number | null;
 };
 
-/** Computes the loss of one packed row under `experimental_config`. */
-export function policyLoss(
-  inputs: PolicyLossInputs,
-  experimentalConfig?: ExperimentalConfig | null,
-): PolicyLoss {
-  checkArguments('PolicyLossInputs', inputs);
-  return rowLoss(inputs, resolveSettings(experimentalConfig));
+/** The loss of a row as a part of its step. */
+export type RowLossParts = {
+  /** Divided by the step's count, like the gradient. */
+  readonly loss: number;
+  readonly gradient: Float64Array; // (tokens) d(loss) / d(new_logprobs)
+  readonly sums: LossSums;
+};
+
+/** Undivided sums of a row. A sum without inputs is null. */
+export type LossSums = {
+  readonly tokens: number;
+  readonly loss: number;
+  /** Divisor of `loss` if the row is the whole step, without the epsilon that keeps it from 0. */
+  readonly lossCount: number;
+  readonly clipped: number;
+  readonly referenceGap: number | null;
+  readonly divergence: number | null;
+  readonly entropy: number | null;
+  /** Preference losses: units, and how many of them the policy agrees with. */
+  readonly preferences: { readonly units: number; readonly held: number } | null;
+  /** Moments of the probabilities of the sampler and of the trainer. */
+  readonly probabilities: Moments | null;
+};
+
+/** Converts a row that is the whole step to its public form. */
+export function toPolicyLoss({ loss, gradient, sums }: RowLossParts): PolicyLoss {
+  const mean = (sum: number | null) => (sum === null ? null : sum / (sums.tokens + EPSILON));
+  const { preferences, probabilities } = sums;
+  return {
+    loss,
+    grad_new_logprobs: gradient,
+    clip_fraction: sums.tokens === 0 ? 0 : sums.clipped / sums.tokens,
+    probs_corr: probabilities && correlationOf(probabilities),
+    kl_policy_ref: mean(sums.referenceGap),
+    kl_div: mean(sums.divergence),
+    entropy: mean(sums.entropy),
+    preference_accuracy: preferences && preferences.units > 0 ? preferences.held / preferences.units : null,
+  };
 }
 
-/** The same under settings that are complete. */
-export function rowLoss(inputs: PolicyLossInputs, settings: TrainingSettings): PolicyLoss {
-  const row = readRow(inputs, settings);
+/**
+ * Computes the loss of one packed row.
+ * @param totals totals of the step, if it has several rows
+ */
+export function rowLoss(
+  inputs: PolicyLossInputs,
+  settings: TrainingSettings,
+  totals: StepTotals | null = null,
+): RowLossParts {
+  const row = readRow(inputs, settings, totals);
   const ratios = importanceRatios(row, settings.importance_sampling_level);
   const { loss, gradRatio, gradDirect } = surrogate(row, ratios.values, settings);
   return {
     loss: loss / row.lossDivisor,
-    grad_new_logprobs: backpropagate(row, ratios, gradRatio, gradDirect, settings.importance_sampling_level),
-    clip_fraction: clipFraction(row, ratios.values, settings),
-    probs_corr: correlation(row),
-    kl_policy_ref: settings.kl_penalty_coef > 0 ? meanReferenceGap(row) : null,
-    kl_div: row.reference ? k3(row) : null,
-    entropy: row.entropies ? maskedMean(row, row.entropies) : null,
-    preference_accuracy: null,
+    gradient: backpropagate(row, ratios, gradRatio, gradDirect, settings.importance_sampling_level),
+    sums: {
+      tokens: row.trainedCount,
+      loss,
+      lossCount: settings.loss_length === null ? row.trainedCount : row.sequenceCount * settings.loss_length,
+      clipped: clippedCount(row, ratios.values, settings),
+      referenceGap: settings.kl_penalty_coef > 0 ? referenceGap(row) : null,
+      divergence: row.reference ? k3(row) : null,
+      entropy: row.entropies ? maskedSum(row, (i) => row.entropies![i]!) : null,
+      preferences: null,
+      probabilities: probabilities(row),
+    },
   };
 }
 
 type Ratios = {
-  readonly values: Float64Array; // (tokens) the ratio that weighs each token
-  readonly token: Float64Array; // (tokens) each token's own
+  readonly values: Float64Array; // (tokens) the ratio that weights each token
+  readonly token: Float64Array; // (tokens) ratio of each single token
   readonly sequence: Float64Array; // (sequences) exp of the mean log-ratio over trained tokens
 };
 
-/** The square root of both ratios' product, also where one of them is too large or too small for a float. */
+/** Returns the square root of both ratios' product, also if one of them is too large or too small for a float. */
 function geometricMean(r: number, q: number, logR: number, logQ: number): number {
   const mean = Math.sqrt(r) * Math.sqrt(q);
   return mean > 0 && mean < Number.POSITIVE_INFINITY ? mean : Math.exp(logR / 2 + logQ / 2);
@@ -88,17 +136,17 @@ function importanceRatios(row: LossRow, level: TrainingSettings['importance_samp
   return { values, token, sequence };
 }
 
-/** A ratio without other bounds counts as this at most, and k3 as at this distance: what lies beyond would be no number. */
+/** Limit of a log-ratio without other bounds, and of the distance in k3: larger values would overflow. */
 const LARGEST_LOG_RATIO = 20;
 
-/** The sum of weighted token losses, and its derivatives by each token's ratio and directly by its log-probability. */
+/** Returns the sum of weighted token losses, and its derivatives by each token's ratio and directly by its log-probability. */
 function surrogate(row: LossRow, ratios: Float64Array, settings: TrainingSettings) {
   const low = 1 - settings.epsilon;
   const high = 1 + settings.epsilon_high;
   const cap = largestRatio(settings);
   const tau = settings.variant_k2_tau ?? 0;
   const { objective, kl_penalty_coef: penalty, kl_loss_coef: divergence } = settings;
-  const referenceGap = penalty > 0 ? meanReferenceGap(row) : 0;
+  const meanGap = penalty > 0 ? (row.totals?.referenceGap ?? referenceGap(row) / row.divisor) : 0;
   const scales = tokenScales(row, settings);
   const gradRatio = new Float64Array(row.count);
   const gradDirect = new Float64Array(row.count);
@@ -107,7 +155,7 @@ function surrogate(row: LossRow, ratios: Float64Array, settings: TrainingSetting
     if (!row.mask[i]) continue;
     let advantage = row.advantages[i]!;
     if (tau > 0) advantage -= tau * (row.fresh[i]! - row.old[i]!);
-    if (penalty > 0) advantage += penalty * (referenceGap - (row.fresh[i]! - row.reference![i]!));
+    if (penalty > 0) advantage += penalty * (meanGap - (row.fresh[i]! - row.reference![i]!));
     advantage += entropyBonus(row, i, settings);
     const most = advantage < 0 ? Math.min(cap, settings.dual_clip ?? Number.POSITIVE_INFINITY) : cap;
     let ratio = Math.min(ratios[i]!, most);
@@ -116,7 +164,7 @@ function surrogate(row: LossRow, ratios: Float64Array, settings: TrainingSetting
       ratio = 0;
       isConstant = true;
     }
-    // A weight or advantage of 0 counts nothing, however large the ratio: 0 times infinity would be NaN.
+    // A weight or advantage of 0 contributes nothing even if the ratio is infinite: 0 times infinity would be NaN.
     if (scales[i] !== 0 && (advantage !== 0 || objective === 'dro')) {
       const clipped = Math.min(Math.max(ratio, low), high);
       const token = { scale: scales[i]!, advantage, ratio, clipped, fresh: row.fresh[i]!, old: row.old[i]! };
@@ -134,20 +182,20 @@ function surrogate(row: LossRow, ratios: Float64Array, settings: TrainingSetting
   return { loss, gradRatio, gradDirect };
 }
 
-/** What no ratio may exceed, whatever its advantage. */
+/** Returns the upper limit of ratios, which holds for any advantage. */
 function largestRatio(settings: TrainingSettings): number {
   const cap = settings.max_negative_advantage_importance_sampling_weight ?? Number.POSITIVE_INFINITY;
   return settings.objective === 'importance_sampling' ? Math.min(cap, Math.exp(LARGEST_LOG_RATIO)) : cap;
 }
 
-/** What the entropy of a token adds to its advantage, held constant (arXiv:2506.14758). */
+/** Returns the entropy bonus of a token's advantage, held constant (arXiv:2506.14758). */
 function entropyBonus(row: LossRow, i: number, settings: TrainingSettings): number {
   const { entropy_advantage_coef: coefficient, entropy_advantage_kappa: kappa } = settings;
   if (coefficient === 0) return 0;
   return Math.min(coefficient * row.entropies![i]!, Math.abs(row.advantages[i]!) / kappa);
 }
 
-/** The k3 estimate of a token's divergence from the reference, and its derivative by the log-probability. */
+/** Returns the k3 estimate of a token's divergence from the reference, and its derivative by the log-probability. */
 function divergenceOf(row: LossRow, i: number, { kl_loss_unbiased }: TrainingSettings) {
   const gap = row.reference![i]! - row.fresh[i]!;
   if (!kl_loss_unbiased) return { value: Math.exp(gap) - gap - 1, slope: 1 - Math.exp(gap) };
@@ -160,7 +208,7 @@ function divergenceOf(row: LossRow, i: number, { kl_loss_unbiased }: TrainingSet
   return { value: ratio * k3, slope: ratioSlope * k3 + ratio * k3Slope };
 }
 
-/** Carries the derivatives by the ratios back to the log-probabilities: a sequence's ratio depends on all its tokens. */
+/** Propagates the derivatives by the ratios back to the log-probabilities: a sequence's ratio depends on all its tokens. */
 function backpropagate(
   row: LossRow,
   ratios: Ratios,
@@ -171,7 +219,7 @@ function backpropagate(
   // d(ratio)/d(its own log-ratio) and d(ratio)/d(the sequence's mean log-ratio)
   const own = { token: 1, sequence: 0, average: 0.5, geometric_average: 0.5 }[level];
   const shared = { token: 0, sequence: 1, average: 0.5, geometric_average: 0.5 }[level];
-  /** The derivative through a ratio, which may be infinite, or NaN of a masked token, where it does not count. */
+  /** Returns the derivative through a ratio. The ratio may be infinite, or NaN for a masked token; a factor of 0 then gives 0. */
   const through = (i: number, share: number, ratio: number) => {
     if (gradRatio[i] === 0 || share === 0) return 0;
     return gradRatio[i]! * share * (level === 'geometric_average' ? ratios.values[i]! : ratio);
@@ -189,53 +237,36 @@ function backpropagate(
   });
 }
 
-function clipFraction(row: LossRow, ratios: Float64Array, settings: TrainingSettings): number {
+/** Returns the number of trained tokens whose ratio is outside the clip bounds. */
+function clippedCount(row: LossRow, ratios: Float64Array, settings: TrainingSettings): number {
   const cap = settings.max_negative_advantage_importance_sampling_weight ?? Number.POSITIVE_INFINITY;
   let outside = 0;
   for (let i = 0; i < row.count; i++) {
     const ratio = Math.min(ratios[i]!, cap);
     if (row.mask[i] && (ratio < 1 - settings.epsilon || ratio > 1 + settings.epsilon_high)) outside++;
   }
-  return row.trainedCount === 0 ? 0 : outside / row.trainedCount;
+  return outside;
 }
 
-/** Pearson correlation of the probabilities, over tokens where both are known. */
-function correlation(row: LossRow): number | null {
-  const isKnown = (i: number) => row.isOldKnown[i] && !Number.isNaN(row.fresh[i]);
-  let [count, sumOld, sumNew] = [0, 0, 0];
+/** Returns moments of pairs of a token's probability for the sampler and for the trainer, for tokens with both. */
+function probabilities(row: LossRow): Moments {
+  const [sampled, trained]: number[][] = [[], []];
   for (let i = 0; i < row.count; i++) {
-    if (!isKnown(i)) continue;
-    count++;
-    sumOld += Math.exp(row.old[i]!);
-    sumNew += Math.exp(row.fresh[i]!);
+    if (!row.isSampledKnown[i] || Number.isNaN(row.fresh[i])) continue;
+    sampled!.push(Math.exp(row.sampled[i]!));
+    trained!.push(Math.exp(row.fresh[i]!));
   }
-  const [meanOld, meanNew] = [sumOld / count, sumNew / count];
-  let [both, squareOld, squareNew] = [0, 0, 0];
-  for (let i = 0; i < row.count; i++) {
-    if (!isKnown(i)) continue;
-    const a = Math.exp(row.old[i]!) - meanOld;
-    const b = Math.exp(row.fresh[i]!) - meanNew;
-    both += a * b;
-    squareOld += a * a;
-    squareNew += b * b;
-  }
-  const result = both / (Math.sqrt(squareOld) * Math.sqrt(squareNew));
-  return Number.isFinite(result) ? result : null;
+  return momentsOf(sampled!, trained!);
 }
 
-function meanReferenceGap(row: LossRow): number {
-  return maskedMean(
-    row,
-    row.fresh.map((logprob, i) => logprob - row.reference![i]!),
-  );
+function referenceGap(row: LossRow): number {
+  return maskedSum(row, (i) => row.fresh[i]! - row.reference![i]!);
 }
 
 function k3(row: LossRow): number {
-  let sum = 0;
-  for (let i = 0; i < row.count; i++) {
-    if (row.weights[i] === 0) continue; // masked, too
+  return maskedSum(row, (i) => {
+    if (row.weights[i] === 0) return 0; // for infinite numbers, 0 times infinity would be NaN
     const gap = row.reference![i]! - row.fresh[i]!;
-    sum += (Math.exp(gap) - gap - 1) * row.weights[i]!;
-  }
-  return sum / row.divisor;
+    return (Math.exp(gap) - gap - 1) * row.weights[i]!;
+  });
 }

@@ -1,9 +1,9 @@
-/** A token's ratio, advantage and log-probability -> what it gains under the objective, and its derivatives. Pure, float64. */
+/** A token's ratio, advantage and log-probability -> its gain under the objective, and the derivatives. Pure, float64. */
 import type { TrainingSettings } from './settings.ts';
 
 /** A trained token. */
 type Token = {
-  /** What its gain is multiplied by, held constant. */
+  /** Factor of its gain, held constant. */
   readonly scale: number;
   readonly advantage: number;
   readonly ratio: number;
@@ -13,7 +13,7 @@ type Token = {
   readonly old: number;
 };
 
-/** The loss is minus the gain. */
+/** Gain of a token and its derivatives. The loss is minus the gain. */
 type Gain = {
   readonly gain: number;
   /** d(gain) / d(ratio) */
@@ -22,7 +22,7 @@ type Gain = {
   readonly byLogprob: number;
 };
 
-/** The gain of one token. */
+/** Returns the gain of one token. */
 export function gainOf(
   { scale, advantage, ratio, clipped, fresh, old }: Token,
   settings: TrainingSettings,

@@ -9,14 +9,14 @@ export type WeightedSequence = TokenSequence & {
   readonly group: number;
   readonly advantage: number;
   readonly weight: number;
-  /** Sequences of one unit are in one row, and its number is their `sequenceIds`. Absent: each is independent. */
+  /** Sequences of one unit are in one row, and its number becomes their `sequenceIds`. Absent if each sequence is independent. */
   readonly unit?: number | undefined;
 };
 
 /** A row with the inputs of the loss for each target. */
 export type TrainingRow = {
   readonly row: PackedRow;
-  readonly oldLogprobs: Float64Array; // (targets) NaN: unknown
+  readonly oldLogprobs: Float64Array; // (targets) NaN if unknown
   readonly advantages: Float64Array; // (targets)
   readonly weights: Float64Array; // (targets)
   readonly sequenceIds: Int32Array; // (targets)
@@ -25,10 +25,10 @@ export type TrainingRow = {
 /** Rows, and how many sequences were truncated to fit into one. */
 export type Packing = { readonly rows: TrainingRow[]; readonly truncatedCount: number };
 
-/** Rows are at least this long unless the model's context is shorter: long enough for the answers to one prompt. */
+/** Rows are at least this long, unless the model's context is shorter, so that the answers to one prompt fit. */
 const ROW_STEP = 2048;
 
-/** The default length of a row: the length of the longest sequence or unit, rounded up, within the model's context. */
+/** Returns the default length of a row: the length of the longest sequence or unit, rounded up, within the model's context. */
 export function defaultRowLength(
   sequences: readonly Pick<WeightedSequence, 'tokens' | 'unit'>[],
   contextSize: number,
@@ -76,6 +76,7 @@ function truncate(sequence: WeightedSequence, length: number): WeightedSequence 
     tokens: sequence.tokens.subarray(0, length),
     isTrained: sequence.isTrained.subarray(0, length),
     logprobs: sequence.logprobs.subarray(0, length),
+    temperatures: sequence.temperatures?.subarray(0, length),
     experts: sequence.experts && {
       ...sequence.experts,
       ids: sequence.experts.ids.subarray(0, length * sequence.experts.width),
@@ -93,7 +94,7 @@ function byGroup(sequences: readonly WeightedSequence[]): Map<number, WeightedSe
   return groups;
 }
 
-/** Sequences that must be in one row, in their order. */
+/** Groups sequences that must be in one row, in their order. */
 function byUnit(members: readonly WeightedSequence[]): WeightedSequence[][] {
   const units: WeightedSequence[][] = [];
   for (const sequence of members) {
@@ -112,7 +113,7 @@ function tooShort(needed: number, rowLength: number): OnpolicyError {
   );
 }
 
-/** Leading tokens that all members have in common and none is trained on. 0 for a member alone. */
+/** Returns the number of leading untrained tokens that all members have in common. Returns 0 for a single member. */
 function sharedPrefixLength(members: readonly WeightedSequence[]): number {
   const [first, ...others] = members;
   if (!first || others.length === 0) return 0;
@@ -137,14 +138,15 @@ class RowBuilder {
   readonly #advantages: number[] = [];
   readonly #weights: number[] = [];
   readonly #sequenceIds: number[] = [];
-  /** From token `at` on. */
+  readonly #temperatures: number[] = [];
+  /** Experts of the tokens from `at` on. */
   readonly #experts: (SequenceExperts & { readonly at: number })[] = [];
-  /** Prefixes of this row: by group, their id and where they lie. */
+  /** Prefixes of this row by group: their id and position. */
   readonly #prefixes = new Map<number, { readonly id: number; readonly start: number }>();
   #nextId = 0;
   #sequenceCount = 0;
 
-  /** The row's length if the sequences were added. */
+  /** Returns the row's length after adding the sequences. */
   sizeWith(group: number, sequences: readonly WeightedSequence[], prefixLength: number): number {
     const known = this.#prefixes.has(group) ? prefixLength : 0;
     const sum = sequences.reduce((length, { tokens }) => length + tokens.length - prefixLength, 0);
@@ -154,7 +156,7 @@ class RowBuilder {
   push(group: number, sequence: WeightedSequence, prefixLength: number): void {
     const prefix = prefixLength > 0 ? this.#prefixOf(group, sequence, prefixLength) : null;
     const id = this.#nextId++;
-    const start = this.#tokens.length - prefixLength; // where token 0 would lie, were the prefix right before the rest
+    const start = this.#tokens.length - prefixLength; // position of token 0 if the prefix were right before the rest
     this.#append(sequence, prefixLength, sequence.tokens.length, id, prefix?.id ?? id);
     const placeOf = (i: number) => (prefix && i < prefixLength ? prefix.start + i : start + i);
     for (let i = 1; i < sequence.tokens.length; i++) {
@@ -165,6 +167,7 @@ class RowBuilder {
       this.#advantages.push(sequence.advantage);
       this.#weights.push(sequence.weight);
       this.#sequenceIds.push(sequence.unit ?? this.#sequenceCount);
+      this.#temperatures.push(sequence.temperatures?.[i] ?? 1);
     }
     this.#sequenceCount++;
   }
@@ -197,7 +200,7 @@ class RowBuilder {
     this.#experts.push({ at, width, ids: ids.subarray(from * width, to * width) });
   }
 
-  /** Of a token of a shared prefix those of the first sequence that knows them. */
+  /** Returns the experts of the row's tokens. A token of a shared prefix gets those of the first sequence that has them. */
   #routedExperts(): Int32Array | undefined {
     const width = this.#experts[0]?.width;
     if (width === undefined) return undefined;
@@ -209,6 +212,7 @@ class RowBuilder {
 
   build(): TrainingRow {
     const routedExperts = this.#routedExperts();
+    const isTempered = this.#temperatures.some((temperature) => temperature !== 1);
     return {
       row: {
         tokens: Int32Array.from(this.#tokens),
@@ -217,6 +221,7 @@ class RowBuilder {
         parentIds: Int32Array.from(this.#parentIds),
         logitRows: Int32Array.from(this.#logitRows),
         targetTokens: Int32Array.from(this.#targetTokens),
+        ...(isTempered ? { temperatures: Float32Array.from(this.#temperatures) } : {}),
         ...(routedExperts ? { routedExperts } : {}),
       },
       oldLogprobs: Float64Array.from(this.#oldLogprobs),

@@ -1,25 +1,12 @@
 /** Log-probabilities of answers, preferred or not, and of a reference -> the loss of DPO or KTO and its gradient per token. Pure, float64. */
 import { OnpolicyError } from '../errors.ts';
-import { checkArguments, fault, type PreferenceLossInputs, throwFaults } from '../protocol/index.ts';
+import type { PreferenceLossInputs } from '../protocol/index.ts';
 import { readColumn, requireKnown } from './columns.ts';
-import type { PolicyLoss } from './loss.ts';
-import { type ExperimentalConfig, resolveSettings, type TrainingSettings } from './settings.ts';
+import type { RowLossParts } from './loss.ts';
+import type { TrainingSettings } from './settings.ts';
+import type { StepTotals } from './step-totals.ts';
 
-/** The loss selected by `preference_loss` of the settings, averaged over pairs or answers. */
-export function preferenceLoss(
-  inputs: PreferenceLossInputs,
-  experimentalConfig: ExperimentalConfig,
-): PolicyLoss {
-  checkArguments('PreferenceLossInputs', inputs);
-  const settings = resolveSettings(experimentalConfig);
-  if (settings.preference_loss === null)
-    throwFaults([
-      fault(['preference_loss'], 'missing', '"dpo" or "kto"', experimentalConfig?.preference_loss),
-    ]);
-  return rowPreferenceLoss(inputs, settings);
-}
-
-/** What is compared: a pair of `dpo`, an answer of `kto`. */
+/** Unit of comparison: a pair of `dpo`, an answer of `kto`. */
 type Unit = {
   /** Log-ratio to the reference, summed over the preferred answer's tokens and over the rejected one's. */
   preferred: number;
@@ -29,12 +16,17 @@ type Unit = {
 };
 
 /**
- * The same under settings that are complete.
+ * The loss selected by `preference_loss` of the settings, averaged over pairs or answers.
  * DPO (arXiv:2305.18290): -log s(b (w - l)), with w and l the log-ratios of the preferred and the rejected answer.
- * KTO (arXiv:2402.01306): 1 - s(b (w - z)) for a preferred answer, 1 - s(b (z - l)) for a rejected one. z is the mean log-ratio of
- * the row's answers, at least 0, held constant.
+ * KTO (arXiv:2402.01306): 1 - s(b (w - z)) for a preferred answer, 1 - s(b (z - l)) for a rejected one. z is the mean log-ratio of the
+ * step's answers, at least 0, held constant.
+ * @param totals totals of the step, if it has several rows
  */
-export function rowPreferenceLoss(inputs: PreferenceLossInputs, settings: TrainingSettings): PolicyLoss {
+export function rowPreferenceLoss(
+  inputs: PreferenceLossInputs,
+  settings: TrainingSettings,
+  totals: StepTotals | null = null,
+): RowLossParts {
   const new_logprobs = readColumn('new_logprobs', inputs.new_logprobs);
   const read = (name: keyof PreferenceLossInputs) => readColumn(name, inputs[name], new_logprobs.length);
   const mask = Uint8Array.from(read('mask'), (value) => Number(value > 0));
@@ -63,7 +55,7 @@ export function rowPreferenceLoss(inputs: PreferenceLossInputs, settings: Traini
       unit.hasRejected = true;
     }
   }
-  const center = settings.preference_loss === 'kto' ? meanRatio(units) : null;
+  const center = settings.preference_loss === 'kto' ? (totals?.center ?? meanRatio(units)) : null;
   const slopes = new Map<number, number>(); // by unit: d(loss) / d(log-ratio) of its preferred answer, before the mean
   let loss = 0;
   let heldCount = 0;
@@ -74,19 +66,24 @@ export function rowPreferenceLoss(inputs: PreferenceLossInputs, settings: Traini
     slopes.set(id, center === null ? -beta * (1 - held) : -beta * held * (1 - held));
     heldCount += Number(margin > 0);
   }
-  const count = Math.max(1, units.size);
+  const divisor = totals?.divisor ?? Math.max(1, units.size);
   return {
-    loss: loss / count,
-    grad_new_logprobs: new_logprobs.map((_, i) => {
+    loss: loss / divisor,
+    gradient: new_logprobs.map((_, i) => {
       if (!mask[i]) return 0;
-      return ((advantages[i]! > 0 ? 1 : -1) * slopes.get(sequence_ids[i]!)!) / count;
+      return ((advantages[i]! > 0 ? 1 : -1) * slopes.get(sequence_ids[i]!)!) / divisor;
     }),
-    clip_fraction: 0,
-    probs_corr: null,
-    kl_policy_ref: null,
-    kl_div: null,
-    entropy: entropies && trainedCount > 0 ? entropySum / trainedCount : null,
-    preference_accuracy: units.size > 0 ? heldCount / units.size : null,
+    sums: {
+      tokens: trainedCount,
+      loss,
+      lossCount: units.size,
+      clipped: 0,
+      referenceGap: null,
+      divergence: null,
+      entropy: entropies && trainedCount > 0 ? entropySum : null,
+      preferences: { units: units.size, held: heldCount },
+      probabilities: null,
+    },
   };
 }
 

@@ -1,10 +1,10 @@
 /// <reference types="node" preserve="true" />
 /**
- * `onpolicy/rl`: the stages of training as functions, for training loops of one's own.
+ * `onpolicy/rl`: the stages of training as functions, for custom training loops.
  * @module rl
  */
 
-export type { AdapterWeights, LoraFactors, ModelFacts } from '../native/index.ts';
+export type { AdapterWeights, LoraFactors, ModelFacts } from '../engine/native/index.ts';
 export type {
   AdvantageOptions,
   ForwardOptions,
@@ -16,6 +16,26 @@ export type {
   StepOptions,
   TrainerOptions,
 } from '../protocol/index.ts';
+export { computeAdvantages, type TrajectoryAdvantage } from './advantages.ts';
+export { algorithms } from './algorithms.ts';
+export { policyLoss, policyLosses, preferenceLoss } from './caller-losses.ts';
+export type { Column } from './columns.ts';
+export {
+  type DecisionComparison,
+  type DecisionExample,
+  type DecisionMeasures,
+  type DecisionReport,
+  type LearnDecisionsEvent,
+  type LearnDecisionsOptions,
+  type LearnedDecisions,
+  learnDecisions,
+  type ReliabilityBin,
+  type RightAnswer,
+} from './decisions/index.ts';
+export { distillationAdvantages } from './distillation.ts';
+export { type FullParameter, type FullTrainer, openFullTrainer } from './full-trainer.ts';
+export type { PolicyLoss } from './loss.ts';
+export { defaultRowLength, type Packing, packRows, type TrainingRow, type WeightedSequence } from './pack.ts';
 export {
   type DistillEvent,
   type DistillOptions,
@@ -45,15 +65,7 @@ export {
   type TrainLoopOptions,
   type TrainLoopResult,
   trainLoop,
-} from '../rollout/index.ts';
-export { computeAdvantages, type TrajectoryAdvantage } from './advantages.ts';
-export { algorithms } from './algorithms.ts';
-export type { Column } from './columns.ts';
-export { distillationAdvantages } from './distillation.ts';
-export { type FullParameter, type FullTrainer, openFullTrainer } from './full-trainer.ts';
-export { type PolicyLoss, policyLoss } from './loss.ts';
-export { defaultRowLength, type Packing, packRows, type TrainingRow, type WeightedSequence } from './pack.ts';
-export { preferenceLoss } from './preference-loss.ts';
+} from './rollout/index.ts';
 export type {
   AdvantageEstimator,
   ExperimentalConfig,

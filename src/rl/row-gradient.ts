@@ -1,29 +1,37 @@
-/** The columns of a packed row and settings -> its loss, the gradient by each log-probability, and metrics. */
+/** The columns of a packed row and settings -> its loss, the gradient by each log-probability, and its contribution to the metrics. */
 import type { PolicyLossInputs } from '../protocol/index.ts';
+import type { LossSums } from './loss.ts';
 import type { LossPool } from './loss-pool.ts';
 import type { TrainingSettings } from './settings.ts';
+import type { StepTotals } from './step-totals.ts';
 import type { RowLoss } from './steps.ts';
+import type { Tally } from './tally.ts';
 
-/** `scale`: what loss and gradient are multiplied by. A row's targets are the trained tokens: none is masked. */
+/**
+ * Computes the loss of a row whose targets are all trained, so that no mask is needed.
+ * @param totals totals of the step; null if the row is the whole step
+ */
 export async function rowGradient(
   columns: Omit<PolicyLossInputs, 'mask'>,
   settings: TrainingSettings,
-  scale: number,
+  totals: StepTotals | null,
   lossPool: LossPool,
 ): Promise<RowLoss> {
   const mask = new Uint8Array(columns.new_logprobs.length).fill(1);
-  const loss = await lossPool.compute({ ...columns, mask }, settings);
-  return {
-    loss: loss.loss * scale,
-    gradient: Float32Array.from(loss.grad_new_logprobs, (value) => value * scale),
-    metrics: {
-      'loss/train': loss.loss,
-      'loss/entropy': loss.entropy,
-      'loss/kl_div': loss.kl_div,
-      'loss/kl_policy_ref': loss.kl_policy_ref,
-      'train/clip_fraction': loss.clip_fraction,
-      'train/probs_corr': loss.probs_corr,
-      'train/preference_accuracy': loss.preference_accuracy,
-    },
+  const { loss, gradient, sums } = await lossPool.compute({ ...columns, mask }, settings, totals);
+  return { loss, gradient: Float32Array.from(gradient), tally: toTally(sums) };
+}
+
+function toTally(sums: LossSums): Tally {
+  const { tokens, preferences, probabilities } = sums;
+  const overTokens = {
+    'loss/entropy': sums.entropy,
+    'loss/kl_div': sums.divergence,
+    'loss/kl_policy_ref': sums.referenceGap,
+    'train/clip_fraction': sums.clipped,
   };
+  const means: Record<string, [number, number]> = { 'loss/train': [sums.loss, sums.lossCount] };
+  for (const [name, sum] of Object.entries(overTokens)) if (sum !== null) means[name] = [sum, tokens];
+  if (preferences) means['train/preference_accuracy'] = [preferences.held, preferences.units];
+  return { means, correlations: probabilities ? { 'train/probs_corr': probabilities } : {} };
 }

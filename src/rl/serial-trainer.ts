@@ -1,7 +1,7 @@
-/** A native trainer -> its calls, made one after the other; what trainers of adapters and of all weights have in common. */
+/** A native trainer -> serialized calls, with the code that trainers of adapters and of all weights share. */
 import { Queue } from '../common/index.ts';
+import type { NativeStep } from '../engine/native/index.ts';
 import { fromNative, OnpolicyError } from '../errors.ts';
-import type { NativeStep } from '../native/index.ts';
 import type { StepOptions } from '../protocol/index.ts';
 import { type AdamW, stepOptions } from './optimizer.ts';
 
@@ -13,16 +13,17 @@ type Native = {
   close(): void;
 };
 
-/** Calls run in their order; after closing, none. */
+/** Runs calls in their order. After closing, calls are rejected. */
 export function serialTrainer(native: Native, defaults: AdamW) {
   const queue = new Queue();
-  let isClosed = false;
-  let areFinite = true; // what was added since the last step: NaN never reaches the engine, whose builds for Windows end the process on it
+  let closing: Promise<void> | null = null;
+  /** False after a non-finite number was added since the last step: NaN must not reach the engine, whose Windows builds abort on it. */
+  let areFinite = true;
 
-  /** Runs `work` after all earlier calls, whether they failed or not. */
+  /** Runs `work` after all earlier calls, even if they failed. */
   const run = <T>(work: () => T | Promise<T>): Promise<T> =>
     queue.run('calls', async () => {
-      if (isClosed) throw new OnpolicyError('CLOSED', 'the trainer is closed');
+      if (closing) throw new OnpolicyError('CLOSED', 'the trainer is closed');
       try {
         native.clearAbort();
         return await work();
@@ -31,25 +32,27 @@ export function serialTrainer(native: Native, defaults: AdamW) {
       }
     });
 
-  /** Whether these gradients may be used; if not, the next step changes nothing. */
+  /** Returns true if these gradients may be used. If not, the next step changes nothing. */
   const takeGradients = (numbers: Float32Array): boolean => {
     const areUsable = numbers.every(Number.isFinite);
     if (!areUsable) areFinite = false;
     return areUsable;
   };
 
-  /** Gradients are gathered anew. Only from within a call. */
+  /** Starts a new accumulation of gradients. Call it only from within a queued call. */
   const clearGradients = (): void => {
     areFinite = true;
     native.zeroGradients();
   };
 
-  const close = async (): Promise<void> => {
+  const end = async (): Promise<void> => {
     native.abort();
     await queue.idle();
-    if (isClosed) return;
-    isClosed = true;
     native.close();
+  };
+  const close = (): Promise<void> => {
+    closing ??= end();
+    return closing;
   };
 
   const calls = {

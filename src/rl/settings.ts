@@ -22,7 +22,7 @@ export type TrainingSettings = Omit<
   readonly sampler_correction_max: number;
 };
 
-/** Which ratio of probabilities weights a token. */
+/** Ratio of probabilities that weights a token. */
 export type ImportanceSamplingLevel = TrainingSettings['importance_sampling_level'];
 
 /** The baseline of a trajectory's reward. */
@@ -38,7 +38,7 @@ export function resolveSettings(config: ExperimentalConfig | null = null): Train
   return completeSettings(config);
 }
 
-/** Fills the defaults of checked settings in. */
+/** Fills in the defaults of checked settings. */
 export function completeSettings(config: ExperimentalConfig | null = null): TrainingSettings {
   const settings = withDefaults('ExperimentalConfig', config);
   const objective = settings.objective ?? (settings.ppo ? 'ppo' : 'cispo');
@@ -55,12 +55,12 @@ export function completeSettings(config: ExperimentalConfig | null = null): Trai
   };
 }
 
-/** Whether a job needs log-probabilities under the reference weights. */
+/** Returns true if a job needs log-probabilities under the reference weights. */
 export function needsReference(settings: TrainingSettings): boolean {
   return settings.kl_penalty_coef > 0 || settings.kl_loss_coef > 0 || settings.preference_loss !== null;
 }
 
-/** Whether choices may come without ids and log-probabilities. Preferences are learnt from texts of any origin. */
+/** Returns true if choices may have no ids and log-probabilities. Preferences are learned from texts of any origin. */
 export function acceptsTexts(settings: TrainingSettings): boolean {
   return settings.allow_training_without_logprobs || settings.preference_loss !== null;
 }

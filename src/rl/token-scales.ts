@@ -1,8 +1,9 @@
-/** A row and the settings -> what each token's loss is multiplied by, held constant: its weight, corrections for the sampler, masks. Pure. */
+/** A row and the settings -> the factor of each token's loss, held constant: its weight, corrections for the sampler, masks. Pure. */
 import type { LossRow } from './loss-row.ts';
 import type { TrainingSettings } from './settings.ts';
+import { upperQuantile } from './step-totals.ts';
 
-/** (tokens) 0: the token counts nothing. */
+/** Returns the factors, (tokens). A token with factor 0 does not count. */
 export function tokenScales(row: LossRow, settings: TrainingSettings): Float64Array {
   const scales = row.weights.map((weight, i) => weight * truncation(row, i, settings));
   if (settings.sampler_correction) correctSampler(scales, row, settings);
@@ -14,14 +15,17 @@ export function tokenScales(row: LossRow, settings: TrainingSettings): Float64Ar
   return scales;
 }
 
-/** How far the trainer's own old probabilities may lift the sampler's: a factor of at most the setting. */
+/** Returns the ratio of the trainer's old probability to the sampler's, truncated at the setting. */
 function truncation(row: LossRow, i: number, settings: TrainingSettings): number {
   const most = settings.truncated_importance_sampling;
   if (most === null || !row.original || Number.isNaN(row.original[i]!)) return 1;
   return Math.min(Math.exp(row.old[i]! - row.original[i]!), most);
 }
 
-/** Tokens as IcePop masks them, sequences as TRL and verl mask and cap them; a token that the sampler does not know counts as its own. */
+/**
+ * Applies the sampler correction: tokens are masked as in IcePop, sequences are masked and capped as in TRL and verl. A token without a
+ * sampler probability has ratio 1.
+ */
 function correctSampler(scales: Float64Array, row: LossRow, settings: TrainingSettings): void {
   const { sampler_correction: kind, sampler_correction_min: least, sampler_correction_max: most } = settings;
   const differences = row.old.map((logprob, i) => logprob - row.sampled[i]!);
@@ -37,7 +41,7 @@ function correctSampler(scales: Float64Array, row: LossRow, settings: TrainingSe
   }
 }
 
-/** DeepSeek-V3.2: bad answers that the policy would hardly give any more. */
+/** Masks bad answers that have become very unlikely under the policy, as in DeepSeek-V3.2. */
 function maskFarAnswers(scales: Float64Array, row: LossRow, threshold: number): void {
   const sums = sequenceSums(
     row,
@@ -49,7 +53,7 @@ function maskFarAnswers(scales: Float64Array, row: LossRow, threshold: number): 
   }
 }
 
-/** DPPO (arXiv:2602.04879) by total variation, as prime-rl masks: tokens that a step would move further out of the trust region. */
+/** Masks tokens that a step would move further out of the trust region: DPPO (arXiv:2602.04879) by total variation, as in prime-rl. */
 function maskFarTokens(scales: Float64Array, row: LossRow, settings: TrainingSettings): void {
   const low = settings.dppo_mask_low ?? Number.POSITIVE_INFINITY;
   const high = settings.dppo_mask_high ?? Number.POSITIVE_INFINITY;
@@ -61,12 +65,12 @@ function maskFarTokens(scales: Float64Array, row: LossRow, settings: TrainingSet
 
 /** Keeps the tokens with the highest entropy (arXiv:2506.01939): those from a quantile up, as in TRL. */
 function maskSureTokens(scales: Float64Array, row: LossRow, share: number): void {
-  const sorted = row.entropies!.filter((_, i) => row.mask[i]).sort();
-  if (sorted.length === 0) return;
-  const place = (1 - share) * (sorted.length - 1);
-  const below = sorted[Math.floor(place)]!;
-  const above = sorted[Math.ceil(place)]!;
-  const limit = below + (above - below) * (place - Math.floor(place));
+  const limit =
+    row.totals?.entropyLimit ??
+    upperQuantile(
+      row.entropies!.filter((_, i) => row.mask[i]),
+      share,
+    );
   for (let i = 0; i < row.count; i++) if (!(row.entropies![i]! >= limit)) scales[i] = 0;
 }
 

@@ -1,6 +1,7 @@
-/** A trajectory -> token sequences: exactly the ids that were sampled, which of them are trained on, and how likely they were. */
-import { OnpolicyError } from '../errors.ts';
-import { NO_EXPERT } from '../native/index.ts';
+/** A trajectory -> token sequences: exactly the sampled ids, which of them are trained on, and their log-probabilities. */
+
+import { NO_EXPERT } from '../engine/native/index.ts';
+import { fromNative, OnpolicyError } from '../errors.ts';
 import { checkArguments, routedExpertIds } from '../protocol/index.ts';
 import {
   conversationsOf,
@@ -12,46 +13,49 @@ import {
   type TrajectoryMessage,
 } from './trajectory.ts';
 
-/** Turns messages into ids with the model's template and tokenizer; long texts on another thread. */
+/** Turns messages into ids with the model's template and tokenizer; tokenizes long texts on another thread. */
 export interface ChatTokenizer {
-  /** The conversation up to where the assistant's next turn starts. */
+  /** Returns the conversation up to where the assistant's next turn starts. */
   prompt(
     messages: readonly TrajectoryMessage[],
     tools: readonly unknown[] | null,
   ): Promise<readonly number[]>;
-  /** The whole conversation, its last turn closed. */
+  /** Returns the whole conversation, with its last turn closed. */
   conversation(
     messages: readonly TrajectoryMessage[],
     tools: readonly unknown[] | null,
   ): Promise<readonly number[]>;
-  /** Whether sampling this token ends a turn. */
+  /** Returns true if sampling this token ends a turn. */
   isEnd(token: number): boolean;
 }
 
-/** One line of tokens that a model saw or sampled. */
+/** One sequence of tokens that a model saw or sampled. */
 export type TokenSequence = {
   readonly tokens: Int32Array; // (sequence)
   readonly isTrained: Uint8Array; // (sequence)
-  readonly logprobs: Float64Array; // (sequence) of trained tokens when they were sampled; NaN: unknown
-  /** Experts that the tokens took, where they are to take them again. Absent or null: those that the trainer chooses. */
+  readonly logprobs: Float64Array; // (sequence) of trained tokens when they were sampled; NaN if unknown
+  readonly temperatures?: Float32Array | undefined; // (sequence) at which trained tokens were sampled; absent: 1
+  /** Experts that the tokens used, to be used again. Absent or null if the trainer chooses them. */
   readonly experts?: SequenceExperts | null | undefined;
 };
 
-/** Of a token in each of its layers. */
+/** Experts of each token in all layers. */
 export type SequenceExperts = {
   readonly width: number;
-  readonly ids: Int32Array; // (sequence, width) -1: as the trainer chooses
+  readonly ids: Int32Array; // (sequence, width) -1 if the trainer chooses
 };
 
 /** Settings of {@link trajectoryTokens}. */
 export type TokenOptions = {
   /** Accepts choices without ids or log-probabilities: their text is tokenized, and counts as sampled by the current weights. */
   readonly allowWithoutLogprobs: boolean;
-  /** Whether tokens take the experts that they took when they were sampled. Default false. */
+  /** True if tokens use the experts that they used when they were sampled. Default false. */
   readonly replaysExperts?: boolean | undefined;
+  /** Temperature of sampled choices without `sampling_params.temperature`. Default 1. */
+  readonly temperature?: number | undefined;
 };
 
-/** The sequences of a trajectory: its own history's first, then those of its additional histories. */
+/** Returns the sequences of a trajectory: those of its own history first, then of its additional histories. */
 export async function trajectoryTokens(
   trajectory: Trajectory,
   tokenizer: ChatTokenizer,
@@ -61,7 +65,7 @@ export async function trajectoryTokens(
   return await tokensOf(trajectory, tokenizer, options);
 }
 
-/** The same for a trajectory of a checked request. */
+/** Does the same for a trajectory of a checked request. */
 export async function tokensOf(
   trajectory: Trajectory,
   tokenizer: ChatTokenizer,
@@ -73,25 +77,32 @@ export async function tokensOf(
   return sequences;
 }
 
-/** How many tokens of the sequences are trained on. */
+/** Returns an error about one conversation of a request, with the path of the conversation. */
+export function located(error: unknown, path: string): OnpolicyError {
+  const { code, message } = fromNative(error);
+  return new OnpolicyError(code, `${path}: ${message}`, { cause: error, param: path });
+}
+
+/** Returns how many tokens of the sequences are trained on. */
 export function countTrained(sequences: readonly TokenSequence[]): number {
   let count = 0;
   for (const { isTrained } of sequences) for (const flag of isTrained) count += flag;
   return count;
 }
 
-/** What a choice adds to its conversation. */
+/** Tokens that a choice adds to its conversation. */
 type Turn = {
   readonly prompt: readonly number[];
   readonly answer: readonly number[];
-  readonly logprobs: Float64Array; // (answer) NaN: unknown
+  readonly logprobs: Float64Array; // (answer) NaN if unknown
+  readonly temperature: number;
   readonly experts: SequenceExperts | null; // of prompt and answer
 };
 
-/** Turns in which each prompt continues the turn before it exactly. */
+/** Turns in which each prompt exactly continues the turn before it. */
 type Run = { readonly tokens: number[]; readonly turns: Turn[] };
 
-/** One sequence per run of turns. */
+/** Returns one sequence per run of turns. */
 async function historyTokens(
   entries: MessagesAndChoices,
   tools: readonly unknown[] | null,
@@ -107,7 +118,7 @@ async function historyTokens(
   return runs.map(toSequence);
 }
 
-/** Each token is kept once: of a prompt that continues the last run, only what is new. */
+/** Adds a turn. If its prompt continues the last run, only the new tokens are added, so that each token is kept once. */
 function addTurn(runs: Run[], turn: Turn): void {
   const last = runs.at(-1);
   const run = last && startsWith(turn.prompt, last.tokens) ? last : { tokens: [], turns: [] };
@@ -151,10 +162,16 @@ async function readTurn(
     for (let i = 0; i < content.length; i++) logprobs[i] = content[i]!.logprob ?? Number.NaN;
   }
   const experts = options.replaysExperts && sampled ? expertsOf(choice, prompt.length + answer.length) : null;
-  return { prompt: given ?? prompt, answer, logprobs, experts };
+  const temperature = sampled ? temperatureOf(choice, options) : 1;
+  return { prompt: given ?? prompt, answer, logprobs, temperature, experts };
 }
 
-/** The experts of a prompt with its answer. */
+/** Returns the temperature of a choice. A greedy choice is trained as if sampled at 1, because at 0 there is no distribution. */
+function temperatureOf({ sampling_params }: TrajectoryChoice, { temperature }: TokenOptions): number {
+  return (sampling_params?.temperature ?? temperature ?? 1) || 1;
+}
+
+/** Returns the experts of a prompt and its answer. */
 function expertsOf({ routed_experts: given }: TrajectoryChoice, tokens: number): SequenceExperts | null {
   if (!given) return null;
   const width = given.layers * given.used;
@@ -167,7 +184,7 @@ function expertsOf({ routed_experts: given }: TrajectoryChoice, tokens: number):
   return { width, ids };
 }
 
-/** The last turn of a conversation: what follows the prompt, up to and with the token that ends the turn. */
+/** Returns the last turn of a conversation: the tokens after the prompt, up to and including the token that ends the turn. */
 function answerIn(
   whole: readonly number[],
   prompt: readonly number[],
@@ -183,19 +200,24 @@ function answerIn(
   return end < 0 ? rest : rest.slice(0, end + 1);
 }
 
-/** Each turn's answer is trained on at its place. */
+/** Marks each turn's answer as trained. */
 function toSequence({ tokens, turns }: Run): TokenSequence {
   const isTrained = new Uint8Array(tokens.length);
   const logprobs = new Float64Array(tokens.length).fill(Number.NaN);
-  for (const { prompt, answer, logprobs: known } of turns) {
+  const temperatures = turns.some(({ temperature }) => temperature !== 1)
+    ? new Float32Array(tokens.length).fill(1)
+    : undefined;
+  for (const { prompt, answer, logprobs: known, temperature } of turns) {
     isTrained.fill(1, prompt.length, prompt.length + answer.length);
     logprobs.set(known, prompt.length);
+    temperatures?.fill(temperature, prompt.length, prompt.length + answer.length);
   }
-  isTrained[0] = 0; // nothing predicts the first token
-  return { tokens: Int32Array.from(tokens), isTrained, logprobs, experts: joinExperts(turns, tokens.length) };
+  isTrained[0] = 0; // there is no token before it to predict it
+  const experts = joinExperts(turns, tokens.length);
+  return { tokens: Int32Array.from(tokens), isTrained, logprobs, temperatures, experts };
 }
 
-/** Of each token those of the first turn that knows them: a later one may have found it in a cache. */
+/** Joins the experts of turns. Each token gets those of the first turn that has them, because a later one may have read it from a cache. */
 function joinExperts(turns: readonly Turn[], length: number): SequenceExperts | null {
   const width = turns.flatMap(({ experts }) => experts?.width ?? [])[0];
   if (width === undefined) return null;

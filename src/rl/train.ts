@@ -1,8 +1,7 @@
-/** A job request and a model's checkpoint folder -> the next checkpoint: load, train, write, and say what happened. */
+/** A job request and a model's checkpoint folder -> the next checkpoint: loads, trains, writes, and emits events. */
 import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { fromNative, OnpolicyError } from '../errors.ts';
-import { readAdapter } from './checkpoint-files.ts';
 import {
   hashOf,
   listSteps,
@@ -20,17 +19,17 @@ import { type SftExample, type SftSettings, trainOnExamples } from './sft.ts';
 import type { StepTools } from './steps.ts';
 import type { TrajectoryGroup } from './trajectory.ts';
 
-/** Where a model's checkpoints lie, and what a job on them works with. */
-export type TrainTools = Omit<StepTools, 'readReference'> & {
-  /** Folder of the model's checkpoints; made when it is missing. One job at a time may write to it. */
+/** The checkpoints of a model, and the dependencies of a job on them. */
+export type TrainTools = Omit<StepTools, 'referenceFolder'> & {
+  /** Folder of the model's checkpoints; created if missing. Only one job at a time may write to it. */
   readonly checkpoints: string;
-  /** The id of the checkpoint that a job leaves, from its step. Default: a random UUID. */
+  /** Returns the id of the checkpoint that a job writes, from its step. Default: a random UUID. */
   readonly checkpointId?: ((step: number) => string) | undefined;
-  /** Scores something with the checkpoint in a folder before it is published, and throws what is wrong with it. */
+  /** Tests the checkpoint in a folder before it is published. Throws if it must not be used. */
   readonly probe?: ((folder: string) => Promise<void>) | undefined;
 };
 
-/** How a job ended: with a new checkpoint, or without a gradient where it began. */
+/** Result of a job: a new checkpoint, or the initial step if there was no gradient. */
 export type TrainResult = Pick<StepFacts, 'step' | 'metrics'> & {
   /** Null for step 0, the model itself. */
   readonly id: string | null;
@@ -42,12 +41,11 @@ export function train(
   { groups, settings }: { groups: readonly TrajectoryGroup[]; settings: TrainingSettings },
   tools: TrainTools,
 ): Promise<TrainResult> {
-  const readReference = (step: number) =>
-    readAdapter(stepFolder(tools.checkpoints, step), tools.trainer.info);
+  const referenceFolder = (step: number) => stepFolder(tools.checkpoints, step);
   return runJob(
     () => groups.flatMap(({ trajectories }) => trajectories),
     tools,
-    () => trainOnGroups(groups, settings, { ...tools, readReference }),
+    () => trainOnGroups(groups, settings, { ...tools, referenceFolder }),
   );
 }
 
@@ -64,8 +62,8 @@ export function sft(
 }
 
 /**
- * Restores the last step, or a fresh adapter; trains; writes the next step. A failure leaves folder and trainer as before. Without a
- * gradient there is nothing to write.
+ * Restores the last step, or creates a new adapter; trains; writes the next step. A failure leaves folder and trainer unchanged. Without a
+ * gradient nothing is written.
  */
 async function runJob(
   data: () => readonly unknown[],
@@ -89,21 +87,27 @@ async function runJob(
         'throughput/train_tok_per_s': seconds > 0 ? counted['data/step_packed_tokens']! / seconds : 0,
       },
     };
-    const { metrics } = done;
-    const result =
-      done.updates > 0 ? await publish(done, data, tools) : await keep(last, metrics, checkpoints);
+    const metrics = { ...done.metrics, ...done.sampled };
+    // The checkpoint only stores metrics of training: the trajectories were sampled by other weights.
+    const made = Object.entries(done.metrics).filter(([name]) => !Object.hasOwn(done.sampled, name));
+    const result = {
+      ...(done.updates > 0
+        ? await publish({ ...done, metrics: Object.fromEntries(made) }, data, tools)
+        : await keep(last, metrics, checkpoints)),
+      metrics,
+    };
     emit({ type: 'training_ended', step: result.step, metrics });
     return result;
   } catch (error) {
     const failure = fromNative(error);
-    // The trainer may serve further jobs: undo the steps of this one.
+    // Undoes the steps of this job, because the trainer may run further jobs.
     await restore().catch(() => {}); // the first error is the one to report
     emit({ type: 'training_failed', code: failure.code, message: failure.message });
     throw failure;
   }
 }
 
-/** Writes the next step, when its numbers are finite and it scores with finite numbers. */
+/** Writes the next step if its numbers are finite and the probe succeeds. */
 async function publish(
   { metrics, probe: row }: WorkDone,
   data: () => readonly unknown[],
@@ -119,11 +123,11 @@ async function publish(
   const step = await nextStep(checkpoints);
   const id = checkpointId?.(step) ?? randomUUID();
   const facts = { id, step, metrics, trajectory_hash: await hashOf(data()) };
-  const folder = await writeStep(checkpoints, trainer, facts, probe);
+  const folder = await writeStep(checkpoints, trainer, facts, { probe });
   return { ...facts, folder };
 }
 
-/** The result of a job without a gradient: the step that it began with. */
+/** Returns the result of a job without a gradient: the step that it began with. */
 async function keep(last: number | undefined, metrics: Metrics, checkpoints: string): Promise<TrainResult> {
   if (metrics['train/skipped_steps']) throw diverged('no gradient step had a finite loss and gradient');
   if (last === undefined) return { id: null, step: 0, metrics, folder: null };
@@ -131,7 +135,7 @@ async function keep(last: number | undefined, metrics: Metrics, checkpoints: str
   return { id, step: last, metrics, folder: stepFolder(checkpoints, last) };
 }
 
-/** The error of a checkpoint that must not answer. */
+/** Returns the error of a checkpoint that must not be used. */
 export function diverged(reason: string, cause?: unknown): OnpolicyError {
   return new OnpolicyError(
     'TRAINING_DIVERGED',

@@ -1,9 +1,7 @@
 /** A GGUF model and packed rows -> log-probabilities, gradients, new adapter weights. The native trainer behind one interface. */
 import { setImmediate } from 'node:timers/promises';
 import { makeFolder, writing } from '../common/index.ts';
-import { OnpolicyError } from '../errors.ts';
-import { checkTensorTypes, readHeader } from '../gguf/index.ts';
-import { LINEAR_MODULES, plainAlpha } from '../lora/index.ts';
+import { checkTensorTypes, readHeader } from '../engine/gguf/index.ts';
 import type {
   AdapterWeights,
   LoraFactors,
@@ -11,8 +9,10 @@ import type {
   NativeColumn,
   NativeTrainer,
   NativeTrainerOptions,
-} from '../native/index.ts';
-import { defaultThreads, devices, loadAddon, onDisk, openLibraries } from '../native/index.ts';
+} from '../engine/native/index.ts';
+import { defaultThreads, devices, loadAddon, onDisk, openLibraries } from '../engine/native/index.ts';
+import { OnpolicyError } from '../errors.ts';
+import { LINEAR_MODULES, plainAlpha } from '../models/lora/index.ts';
 import {
   checkArguments,
   type ForwardOptions,
@@ -32,7 +32,7 @@ export type TrainerInfo = ModelFacts & {
   readonly rslora: boolean;
 };
 
-/** Everything that training changes. */
+/** All data that training changes. */
 export type TrainerState = { readonly [Column in NativeColumn]: AdapterWeights } & {
   /** Optimizer steps taken. */
   readonly stepCount: number;
@@ -41,36 +41,42 @@ export type TrainerState = { readonly [Column in NativeColumn]: AdapterWeights }
 /** Trains an adapter on frozen weights. Calls run one after the other, in the order they were made. */
 export interface Trainer extends AsyncDisposable {
   readonly info: TrainerInfo;
-  /** Replaces the adapter: by module name, or from a GGUF or PEFT file or a checkpoint folder. Omitted modules keep their weights. */
+  /**
+   * Replaces the adapter. A GGUF or PEFT file or a checkpoint folder is loaded completely: modules that it lacks are reset to their initial
+   * values, which have no effect. Weights by module name leave omitted modules unchanged. The trainer must have all modules of the source.
+   */
   loadAdapter(source: AdapterWeights | string): Promise<void>;
-  /** A copy of the adapter's weights. */
+  /** Returns a copy of the adapter's weights. */
   adapter(): AdapterWeights;
   /** Fails with `OUT_OF_MEMORY` if training on the row would take more than `memoryBudget`. */
   checkMemory(row: PackedRow): Promise<void>;
-  /** Log-probability and entropy of each target of the row. */
+  /** Returns the log-probability and entropy of each target of the row. */
   forward(
     row: PackedRow,
     options?: ForwardOptions,
   ): Promise<{ logprobs: Float32Array; entropies: Float32Array }>;
   /** Accumulates the adapter's gradient, given d(loss)/d(log-probability) of each target of the last row. */
   backward(gradLogprobs: Float32Array): Promise<void>;
-  /** A copy of the gradients accumulated since the last step. */
+  /** Returns a copy of the gradients accumulated since the last step. */
   gradients(): AdapterWeights;
   /** Sets the accumulated gradients to zero. */
   zeroGradients(): Promise<void>;
-  /** Resets to a new adapter, which changes nothing yet, and clears the optimizer state. `seed`: default that of the options. */
+  /** Resets to a new adapter, which has no effect yet, and clears the optimizer state. `seed`: default that of the options. */
   reset(seed?: number): Promise<void>;
-  /** A copy of everything that training changes. */
+  /** Returns a copy of all data that training changes. */
   state(): Promise<TrainerState>;
-  /** Goes back to such a copy, or to a part of it. */
+  /** Restores such a copy, or a part of it. */
   restore(state: Partial<TrainerState>): Promise<void>;
-  /** One AdamW step on the accumulated gradients. A non-finite gradient changes nothing: `isApplied` is false then. */
+  /** Takes one AdamW step on the accumulated gradients. A non-finite gradient changes nothing: `isApplied` is false then. */
   step(options: StepOptions): Promise<{ gradNorm: number; isApplied: boolean }>;
   /** Writes the adapter (GGUF and PEFT) and the optimizer state to a folder. */
   save(folder: string): Promise<void>;
-  /** Reads a folder written by `save`. */
+  /**
+   * Reads a folder written by `save`. Throws and changes nothing if the trainer lacks one of its modules or has another rank or scale.
+   * Modules that the folder lacks are reset to their initial values, which have no effect.
+   */
   load(folder: string): Promise<void>;
-  /** Memory in addition to the weights, and how many layers keep their activations. */
+  /** Returns the memory in addition to the weights, and how many layers keep their activations. */
   memory(): { readonly bytes: number; readonly keptLayers: number };
   /** Ends a running call with `ABORTED` as soon as its current layer is done. Later calls run normally. */
   abort(): void;
@@ -78,7 +84,7 @@ export interface Trainer extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** Opens a GGUF model for training with a new adapter: A random, B zero, so it changes nothing yet. */
+/** Opens a GGUF model for training with a new adapter: A is random and B zero, so it has no effect yet. */
 export async function openTrainer(options: TrainerOptions): Promise<Trainer> {
   const settings = withDefaults('TrainerOptions', checkArguments('TrainerOptions', options));
   const { model, rank, alpha, rslora } = settings;
@@ -91,8 +97,8 @@ export async function openTrainer(options: TrainerOptions): Promise<Trainer> {
 }
 
 /**
- * Bytes that training on a row of so many tokens takes beside the weights, by the file's header: without activations that are kept. They
- * are measured on the CPU, so that no GPU is opened. The engine's libraries are open.
+ * Estimates the bytes that training on a row of this many tokens takes in addition to the weights, from the file's header and without kept
+ * activations. They are measured on the CPU, so that no GPU is opened. The engine's libraries must be open.
  */
 export async function trainingBytes(
   model: string,
@@ -101,6 +107,16 @@ export async function trainingBytes(
 ): Promise<number> {
   const settings = withDefaults('TrainerOptions', { model, gpu: false, ...(modules ? { modules } : {}) });
   return await loadAddon().trainingBytes(nativeOptions(settings), tokens);
+}
+
+/** Returns the full names of the linear layers that `modules` selects, by the header of a model file. */
+export async function trainedModules(
+  model: string,
+  modules?: readonly string[] | null,
+): Promise<readonly string[]> {
+  await openLibraries('auto');
+  const settings = withDefaults('TrainerOptions', { model, gpu: false, ...(modules ? { modules } : {}) });
+  return await loadAddon().trainedModules(nativeOptions(settings));
 }
 
 function nativeOptions(settings: ReturnType<typeof withDefaults<'TrainerOptions'>>): NativeTrainerOptions {
@@ -121,7 +137,7 @@ function nativeOptions(settings: ReturnType<typeof withDefaults<'TrainerOptions'
 function adapterTrainer(native: NativeTrainer, info: TrainerInfo, usualSeed: number): Trainer {
   const { run, takeGradients, clearGradients, calls } = serialTrainer(native, ADAPTER_ADAMW);
 
-  /** All modules' numbers, copied without holding up the caller's thread for long. Only from within a call. */
+  /** Copies all modules' numbers in pieces, so that the caller's thread is not blocked for long. Call it only from within a queued call. */
   async function readInPieces(column: NativeColumn): Promise<AdapterWeights> {
     const weights: Record<string, LoraFactors> = {};
     for (const { name } of info.modules) {
@@ -131,7 +147,7 @@ function adapterTrainer(native: NativeTrainer, info: TrainerInfo, usualSeed: num
     return weights;
   }
 
-  /** The same the other way round. */
+  /** Writes all modules' numbers in pieces. */
   async function writeInPieces(column: NativeColumn, weights: AdapterWeights): Promise<void> {
     for (const [name, factors] of Object.entries(weights)) {
       native.write(column, { [name]: factors });
@@ -140,6 +156,7 @@ function adapterTrainer(native: NativeTrainer, info: TrainerInfo, usualSeed: num
   }
 
   async function put({ stepCount, ...columns }: Partial<TrainerState>): Promise<void> {
+    for (const weights of Object.values(columns)) requireFitting(weights, info, 'state');
     for (const [column, weights] of Object.entries(columns))
       await writeInPieces(column as NativeColumn, weights);
     if (stepCount !== undefined) native.stepCount(stepCount);
@@ -150,11 +167,9 @@ function adapterTrainer(native: NativeTrainer, info: TrainerInfo, usualSeed: num
     info,
     async loadAdapter(source) {
       checkArguments('AdapterSource', source);
-      const weights = typeof source === 'string' ? await readAdapter(source, info) : source;
-      const known = new Set(info.modules.map(({ name }) => name));
-      const unknown = Object.keys(weights).find((name) => !known.has(name));
-      if (unknown !== undefined)
-        throw new OnpolicyError('INVALID_REQUEST', `${unknown} is not a trained module of this model`);
+      const given = typeof source === 'string' ? await readAdapter(source, info) : source;
+      requireFitting(given, info, typeof source === 'string' ? source : 'source');
+      const weights = typeof source === 'string' ? await complete(given, info, usualSeed) : given;
       await run(() => writeInPieces('value', weights));
     },
     adapter: () => native.read('value'),
@@ -208,9 +223,13 @@ function adapterTrainer(native: NativeTrainer, info: TrainerInfo, usualSeed: num
       }),
     async load(folder) {
       checkArguments('TrainerFolder', folder);
-      const value = await readAdapter(folder, info);
+      const given = await readAdapter(folder, info);
       const optimizer = await readOptimizer(folder);
+      for (const weights of [given, optimizer.firstMoment, optimizer.secondMoment])
+        requireFitting(weights, info, folder);
+      const value = await complete(given, info, usualSeed);
       await run(async () => {
+        native.resetOptimizer(); // also moments of modules that the folder lacks
         await put({ value, ...optimizer });
         clearGradients();
       });
@@ -219,9 +238,38 @@ function adapterTrainer(native: NativeTrainer, info: TrainerInfo, usualSeed: num
   };
 }
 
+/** Throws if the trainer lacks a module of an adapter, or has it in another size. */
+function requireFitting(weights: AdapterWeights, { modules, rank }: TrainerInfo, source: string): void {
+  const known = new Map(modules.map((module) => [module.name, module]));
+  const unknown = Object.keys(weights).filter((name) => !known.has(name));
+  if (unknown.length > 0)
+    throw new OnpolicyError(
+      'INVALID_REQUEST',
+      `${source}: the trainer was opened without ${unknown.length} of its ${Object.keys(weights).length} modules, for example ${unknown[0]}`,
+    );
+  for (const [name, { a, b }] of Object.entries(weights)) {
+    const { in: width, out, experts } = known.get(name)!;
+    for (const [factor, { length }, expected] of [
+      ['a', a, experts * rank * width],
+      ['b', b, experts * rank * out],
+    ] as const)
+      if (length !== expected)
+        throw new OnpolicyError(
+          'INVALID_REQUEST',
+          `${source}: ${name}.${factor}: expected ${expected} numbers, by the rank ${rank} of the trainer, got ${length}`,
+        );
+  }
+}
+
+/** Returns the adapter with all modules of the trainer. Missing ones get their initial values. */
+async function complete(weights: AdapterWeights, info: TrainerInfo, seed: number): Promise<AdapterWeights> {
+  const isWhole = info.modules.every(({ name }) => Object.hasOwn(weights, name));
+  return isWhole ? weights : { ...(await freshAdapter(info, seed)), ...weights };
+}
+
 /**
- * A uniform within 1 / sqrt(in), B zero: the usual start of LoRA. Made one module at a time, as there can be millions of
- * numbers. Each module continues the seed's stream.
+ * Creates a new adapter with the usual initialization of LoRA: A uniform within 1 / sqrt(in), B zero. Modules are created one at a time, as
+ * there can be millions of numbers. Each module continues the seed's stream.
  */
 async function freshAdapter({ modules, rank }: TrainerInfo, seed: number): Promise<AdapterWeights> {
   const { uniforms } = loadAddon();

@@ -1,4 +1,4 @@
-/** What a caller hands in to be trained on, as the wire has it: groups of attempts, each a conversation and a reward. */
+/** Training data of a caller, in the form of the wire -> groups of attempts, each with conversations and a reward. */
 
 import type { TrajectoryChoice as Choice, Message } from '../protocol/index.ts';
 
@@ -7,19 +7,17 @@ export type TrajectoryMessage =
   | Message
   | { readonly role: string; readonly content?: unknown; readonly [field: string]: unknown };
 
-/** A choice of a completion response. Training uses its token ids and log-probabilities, not its text. */
+/** A choice of a completion response. Training uses its token ids and log-probabilities, but no text. */
 export type TrajectoryChoice = Omit<Choice, 'message'> & { readonly message: TrajectoryMessage };
 
 /** Messages are context; choices are trained on. */
 export type MessagesAndChoices = readonly (TrajectoryMessage | TrajectoryChoice)[];
 
 /** Another conversation of the same attempt, trained with the same reward. */
-export type History =
-  | MessagesAndChoices
-  | {
-      readonly messages_and_choices: MessagesAndChoices;
-      readonly tools?: readonly unknown[] | null | undefined;
-    };
+export type History = {
+  readonly messages_and_choices: MessagesAndChoices;
+  readonly tools?: readonly unknown[] | null | undefined;
+};
 
 /** One attempt. */
 export type Trajectory = {
@@ -28,12 +26,15 @@ export type Trajectory = {
   readonly tools?: readonly unknown[] | null | undefined;
   readonly additional_histories?: readonly History[] | null | undefined;
   readonly metrics?: Readonly<Record<string, unknown>> | null | undefined;
+  /** Steps of the model at the first and at the last token. */
+  readonly initial_policy_version?: number | null | undefined;
+  readonly final_policy_version?: number | null | undefined;
 };
 
 /** Attempts at one task. Rewards are relative to the group. */
 export type TrajectoryGroup = { readonly trajectories: readonly Trajectory[] };
 
-/** The conversations of an attempt, its own first. `tools`: those of the conversation, else of the attempt. */
+/** Returns the conversations of an attempt, its own first. `tools`: those of the conversation, else of the attempt. */
 export function conversationsOf({
   messages_and_choices,
   tools,
@@ -42,15 +43,14 @@ export function conversationsOf({
   readonly entries: MessagesAndChoices;
   readonly tools: readonly unknown[] | null;
 }[] {
-  const histories: History[] = [messages_and_choices, ...(additional_histories ?? [])];
-  return histories.map((history) =>
-    'messages_and_choices' in history
-      ? { entries: history.messages_and_choices, tools: history.tools ?? tools ?? null }
-      : { entries: history, tools: tools ?? null },
-  );
+  const own = { messages_and_choices, tools };
+  return [own, ...(additional_histories ?? [])].map((history) => ({
+    entries: history.messages_and_choices,
+    tools: history.tools ?? tools ?? null,
+  }));
 }
 
-/** Whether an entry is a choice: it has a message. */
+/** Returns true if an entry is a choice, which has a message. */
 export function isChoice(entry: TrajectoryMessage | TrajectoryChoice): entry is TrajectoryChoice {
   return (
     typeof entry === 'object' &&
@@ -60,7 +60,7 @@ export function isChoice(entry: TrajectoryMessage | TrajectoryChoice): entry is 
   );
 }
 
-/** Ids out of tokens written as `token_id:N`; null when any is written as text. */
+/** Parses ids from tokens written as `token_id:N`. Returns null if one of them is written as text. */
 export function idsFromLogprobs(
   content: readonly { readonly token?: string | undefined }[] | null,
 ): number[] | null {

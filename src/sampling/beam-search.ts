@@ -1,9 +1,9 @@
-/** Candidates of every live beam, step by step -> the best hypotheses. Numbers only: it sees no tensors and no text. */
+/** Candidates of every live beam, step by step -> the best hypotheses. It works on numbers only, without tensors or text. */
 
 /** The best tokens after one beam: parallel columns, best first. */
 export type Expansion = {
   readonly ids: ArrayLike<number>;
-  /** What each token adds to the beam's score; at most 0. */
+  /** Score that each token adds to the beam; at most 0. */
   readonly scores: ArrayLike<number>;
 };
 
@@ -13,14 +13,14 @@ export type Path<E extends Expansion = Expansion> = {
   readonly token: number;
   /** Sum of the scores of all its tokens. */
   readonly score: number;
-  /** Tokens after the prompt. */
+  /** Number of tokens after the prompt. */
   readonly count: number;
-  /** Where its token comes from. */
+  /** Expansion that its token comes from. */
   readonly expansion: E;
   readonly index: number;
 };
 
-/** How a path ends: with a token that ends it, with a text that ends it, or because it may grow no further. */
+/** Reason why a path ends: an end token, a complete text, or the maximum length. */
 export type PathEnd = 'token' | 'text' | 'length';
 
 /** A finished path. */
@@ -31,19 +31,19 @@ export type Hypothesis<E extends Expansion = Expansion> = {
   readonly value: number;
 };
 
-/** What a search is about. */
+/** Options of a search. */
 export type BeamOptions<E extends Expansion> = {
-  /** Beams, and hypotheses at the end. */
+  /** Number of beams, and of hypotheses at the end. */
   readonly width: number;
-  /** Tokens of the prompt: they count for the length. */
+  /** Number of prompt tokens, which count for the length. */
   readonly promptTokens: number;
   readonly maxTokens: number;
   readonly lengthPenalty: number;
   /** Tokens that end a path. They do not count for its length. */
   readonly endIds: ReadonlySet<number>;
-  /** The end-of-sequence token, which does not count for the length even where it ends nothing. */
+  /** The end-of-sequence token, which does not count for the length even if it ends nothing. */
   readonly eosId: number;
-  /** Whether a path's text is complete with its last token. Asked for paths that may still be among the best. */
+  /** Returns true if a path's text is complete with its last token. Called for paths that may still be among the best. */
   readonly endsText: (path: Path<E>) => boolean;
 };
 
@@ -63,14 +63,14 @@ export class BeamSearch<E extends Expansion = Expansion> {
     return this.#live;
   }
 
-  /** Whether nothing that is still live can come among the best. */
+  /** True if no live beam can become one of the best hypotheses. */
   get isDone(): boolean {
     if (this.#live.length === 0 || this.#count >= this.#options.maxTokens) return true;
     const worst = this.#worst();
     return this.#live.every((path) => this.#bestReachable(path) <= worst);
   }
 
-  /** The best hypotheses, best first; of equal ones the one that was finished first. */
+  /** Returns the best hypotheses, best first. Of equal ones, the one finished first comes first. */
   results(): Hypothesis<E>[] {
     if (this.#count < this.#options.maxTokens) return this.#finished;
     for (const path of this.#live) if (path) this.#finish(path, 'length');
@@ -79,8 +79,8 @@ export class BeamSearch<E extends Expansion = Expansion> {
   }
 
   /**
-   * Applies one expansion per live beam. Returns for each new live beam the index of the old one that it extends.
-   * Every candidate that ends a path finishes it; of the others the best `width` live on.
+   * Applies one expansion per live beam. Returns for each new live beam the index of the old one that it extends. A candidate that ends a
+   * path becomes a hypothesis; of the others the best `width` stay live.
    */
   step(expansions: readonly E[]): number[] {
     const { width, endIds, endsText } = this.#options;
@@ -100,7 +100,7 @@ export class BeamSearch<E extends Expansion = Expansion> {
     return parents;
   }
 
-  /** All candidates, best first; of equal ones those of the better beam. */
+  /** Returns all candidates, best first. Of equal ones, those of the better beam come first. */
   #candidates(expansions: readonly E[]): { beam: number; path: Path<E> }[] {
     const pool: { beam: number; path: Path<E> }[] = [];
     for (const [beam, expansion] of expansions.entries()) {
@@ -123,7 +123,7 @@ export class BeamSearch<E extends Expansion = Expansion> {
     this.#finished.length = Math.min(this.#finished.length, this.#options.width);
   }
 
-  /** Value of the worst hypothesis, which a new one must exceed; -Infinity while there are fewer than `width`. */
+  /** Returns the value of the worst hypothesis, which a new one must exceed; -Infinity while there are fewer than `width`. */
   #worst(): number {
     return this.#finished.length < this.#options.width ? -Infinity : this.#finished.at(-1)!.value;
   }
@@ -133,7 +133,7 @@ export class BeamSearch<E extends Expansion = Expansion> {
     return this.#divide(score, this.#options.promptTokens + count - uncounted);
   }
 
-  /** No score grows, so the best that a path can become has its score now, at the most favourable length. */
+  /** Returns an upper bound of a path's value. Scores never grow, so it is the current score at the most favourable length. */
   #bestReachable(path: Path<E> | null): number {
     const { promptTokens, maxTokens } = this.#options;
     const score = path?.score ?? 0;
@@ -144,12 +144,12 @@ export class BeamSearch<E extends Expansion = Expansion> {
   }
 
   #divide(score: number, length: number): number {
-    if (score === 0) return 0; // whatever the power overflows to
+    if (score === 0) return 0; // even if the power overflows
     return score / length ** this.#options.lengthPenalty;
   }
 }
 
-/** A path's steps, oldest first. */
+/** Returns a path's steps, oldest first. */
 export function stepsOf<E extends Expansion>(path: Path<E> | null): Path<E>[] {
   const steps: Path<E>[] = [];
   for (let at = path; at; at = at.parent) steps.push(at);

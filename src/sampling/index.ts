@@ -9,4 +9,4 @@ export {
 } from './logits-processors.ts';
 export { toTokenLogprob } from './logprobs.ts';
 export { createSamplers, forkSampler, type SamplingDefaults } from './plan.ts';
-export { createPromptScores, type PromptScores } from './prompt-scores.ts';
+export { createPromptScores, type PromptScores, requireTopLogprobsFit } from './prompt-scores.ts';

@@ -1,10 +1,10 @@
-/** A row of logits -> the same after a choice's own processors. Whatever they do, only their request can fail. */
+/** A row of logits -> the same row after a choice's processors. If they fail, only their request fails. */
 import { messageOf, OnpolicyError } from '../errors.ts';
 import type { LogitsProcessor } from '../protocol/index.ts';
 
-/** The processors of one choice and the memory that its rows come in. */
+/** The processors of one choice, and the memory for its rows. */
 export class LogitsHook {
-  /** Why the last edit failed. */
+  /** Error of the last edit. Null if it succeeded. */
   error: OnpolicyError | null = null;
   readonly #processors: readonly LogitsProcessor[];
   readonly #prompt: Int32Array; // a copy: processors may write to it
@@ -17,13 +17,13 @@ export class LogitsHook {
     this.#vocabSize = vocabSize;
   }
 
-  /** Memory for the next row. Processors may store references to it, and may have transferred its memory. */
+  /** Returns memory for the next row. It is reallocated if a processor transferred it. */
   row(): Float32Array {
     if (lengthOf(this.#row) !== this.#vocabSize) this.#row = new Float32Array(this.#vocabSize);
     return this.#row;
   }
 
-  /** Runs the processors on what stands in {@link row}, and leaves the result there. False: one failed, see {@link error}. */
+  /** Runs the processors on the row in {@link row}, which receives the result. Returns false if one failed, see {@link error}. */
   edit(output: Int32Array): boolean {
     const outputIds = output.slice();
     let logits: Float32Array = this.#row;
@@ -50,7 +50,7 @@ export class LogitsHook {
 const typedArray = Object.getPrototypeOf(Float32Array.prototype) as object;
 const lengthGetter = Object.getOwnPropertyDescriptor(typedArray, 'length')!.get!;
 
-/** The true length of a Float32Array, whatever a subclass says; -1 for anything else. */
+/** Returns the true length of a Float32Array, even if a subclass overrides it; -1 for anything else. */
 function lengthOf(value: unknown): number {
   return value instanceof Float32Array ? (lengthGetter.call(value) as number) : -1;
 }

@@ -1,10 +1,10 @@
-/** The `logits_processors` of a request -> hooks that edit its rows. Names stand for what the host has registered. */
+/** The `logits_processors` of a request -> hooks that edit its rows. Names refer to processors that the host has registered. */
 import { type ErrorDetail, errorAt, messageOf, OnpolicyError } from '../errors.ts';
 import type { LogitsProcessor, ValidChatRequest, ValidLogitsProcessor } from '../protocol/index.ts';
 import { closestName, fault, throwFaults } from '../protocol/index.ts';
 import { LogitsHook } from './logits-hook.ts';
 
-/** What a factory gets about the choice that it creates a processor for. */
+/** Facts about a choice, for the factory of its processor. */
 export type LogitsProcessorOptions = {
   /** `args` of `{ qualname, args, kwargs }`; empty for a bare name. */
   readonly args: readonly unknown[];
@@ -16,7 +16,7 @@ export type LogitsProcessorOptions = {
   readonly vocabSize: number;
 };
 
-/** Creates the processor of one choice. Its state between tokens belongs to that choice. */
+/** Creates the processor of one choice. Each choice has separate state. */
 export type LogitsProcessorFactory = (options: LogitsProcessorOptions) => LogitsProcessor;
 
 const factories = new Map<string, LogitsProcessorFactory>();
@@ -41,7 +41,7 @@ export function registerLogitsProcessor(name: string, factory: LogitsProcessorFa
   factories.set(name, factory);
 }
 
-/** One hook per choice; none when the request has no processors. */
+/** Returns one hook per choice. Empty if the request has no processors. */
 export function createLogitsHooks(
   request: ValidChatRequest,
   prompt: Int32Array,

@@ -1,20 +1,20 @@
-/** Sampled rows -> log-probability entries as the wire shows them. */
-import type { SampledRows } from '../native/index.ts';
+/** Sampled rows -> log-probability entries in the form of the wire. */
+import type { SampledRows } from '../engine/native/index.ts';
+import type { Tokenizer } from '../engine/tokenizer/index.ts';
 import type { Logprob, TokenLogprob } from '../protocol/index.ts';
-import type { Tokenizer } from '../tokenizer/index.ts';
 
-/** JSON has no -Infinity: the wire's floor. */
+/** The lowest log-probability on the wire, because JSON has no -Infinity. */
 export const LOGPROB_FLOOR = -9999;
 
 /** Text and bytes of a token. All entries share them, so the bytes are frozen. */
 type ShownToken = { readonly text: string; readonly bytes: number[] };
 
-/** Tokens that are cached at most; the texts of later ones are decoded each time. */
+/** Highest number of cached tokens. The texts of further ones are decoded each time. */
 const MOST_SHOWN = 32_768;
 const shownTokens = new WeakMap<Tokenizer, Map<number, ShownToken>>();
 const decoder = new TextDecoder();
 
-/** The entry of one sampled token with its best alternatives, best first. `asIds`: tokens are written `token_id:N`. */
+/** Returns the entry of one sampled token with its best alternatives, best first. `asIds`: tokens are written as `token_id:N`. */
 export function toTokenLogprob(
   tokenizer: Tokenizer,
   rows: SampledRows,

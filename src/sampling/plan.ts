@@ -5,11 +5,11 @@ import {
   type SamplerHandle,
   type SamplerPlanOptions,
   type TokenTextsHandle,
-} from '../native/index.ts';
+} from '../engine/native/index.ts';
+import { NO_BYTES, type SpecialTokens, type Tokenizer } from '../engine/tokenizer/index.ts';
 import type { ValidChatRequest } from '../protocol/index.ts';
-import { NO_BYTES, type SpecialTokens, type Tokenizer } from '../tokenizer/index.ts';
 
-/** Sampling settings that a model recommends; null: none. */
+/** Sampling settings that a model recommends. Null for a setting without recommendation. */
 export type SamplingDefaults = {
   readonly temperature: number | null;
   readonly top_p: number | null;
@@ -18,14 +18,14 @@ export type SamplingDefaults = {
   readonly repetition_penalty: number | null;
 };
 
-/** Ids that end a choice, and which special tokens are text. */
+/** Ids that end a choice, and special tokens that are text. */
 export type EndRules = SpecialTokens & {
   readonly stopIds: ReadonlySet<number>;
   readonly endIds: ReadonlySet<number>;
   readonly ignoreEos: boolean;
 };
 
-/** What the plan needs beside the request. */
+/** Data that the plan needs in addition to the request. */
 export type PlanContext = {
   readonly tokenizer: Tokenizer;
   readonly defaults: SamplingDefaults;
@@ -33,7 +33,7 @@ export type PlanContext = {
   readonly processedLogprobs: boolean;
 };
 
-/** One sampler per choice; choice i draws from seed + i. */
+/** Returns one sampler per choice; choice i draws from seed + i. */
 export function createSamplers(
   request: ValidChatRequest,
   prompt: Int32Array,
@@ -58,6 +58,7 @@ export function createSamplers(
         ? tokenizer.vocabSize
         : request.top_logprobs
       : -1,
+    logprobIds: Int32Array.from(new Set(request.logprob_token_ids)),
     processedLogprobs: context.processedLogprobs,
     candidates: request.use_beam_search ? 2 * request.n : 0,
   });
@@ -68,20 +69,20 @@ export function createSamplers(
   });
 }
 
-/** A sampler in the current state of another one. */
+/** Copies a sampler in its current state. */
 export function forkSampler(sampler: SamplerHandle): SamplerHandle {
   const { Sampler } = loadAddon();
   return new Sampler(sampler);
 }
 
-/** (ceil(vocab / 32)) bit = allowed, little-endian within a word. */
+/** Returns the mask (ceil(vocab / 32)): bit = allowed, little-endian within a word. */
 function toMask(ids: readonly number[], vocabSize: number): Uint32Array {
   const mask = new Uint32Array(Math.ceil(vocabSize / 32));
   for (const id of ids) mask[id >> 5]! |= 1 << (id & 31);
   return mask;
 }
 
-/** The texts that the answer must not hold. White space before a word is no part of it. */
+/** Returns the texts that the answer must not contain. White space before a word is removed. */
 function badWordsOf(
   { bad_words: words }: ValidChatRequest,
   tokenizer: Tokenizer,
@@ -94,7 +95,7 @@ function badWordsOf(
   };
 }
 
-/** The model's own settings stand where the request says nothing. Null: off. */
+/** Returns the numbers of the request, with the model's defaults for missing ones. Null turns a setting off. */
 function numbersOf(request: ValidChatRequest, defaults: SamplingDefaults): Partial<SamplerPlanOptions> {
   const given: Partial<Record<string, unknown>> = request;
   const own: Partial<Record<string, unknown>> = defaults;
@@ -114,7 +115,7 @@ function breakersOf(
   return { dry_sequence_breakers, breakerTexts: tokenTexts(tokenizer, false) };
 }
 
-/** Made once per vocabulary: without the text of special tokens, and with it. */
+/** Token texts, made once per vocabulary: without the text of special tokens, and with it. */
 const knownTexts = new WeakMap<Tokenizer, Map<boolean, TokenTextsHandle>>();
 
 function tokenTexts(tokenizer: Tokenizer, skipSpecial: boolean): TokenTextsHandle {

@@ -1,17 +1,18 @@
 /** Scored rows of a prompt, chunk by chunk -> the `prompt_logprobs` of the wire. */
+
+import { ROW_STATUS, type SampledRows } from '../engine/native/index.ts';
+import type { Tokenizer } from '../engine/tokenizer/index.ts';
 import { errorAt } from '../errors.ts';
-import { ROW_STATUS, type SampledRows } from '../native/index.ts';
 import type { PromptLogprobs, ValidChatRequest } from '../protocol/index.ts';
-import type { Tokenizer } from '../tokenizer/index.ts';
 import { LOGPROB_FLOOR } from './logprobs.ts';
 
-/** Alternatives in one step at most, and in one answer. */
+/** Highest number of alternatives of prompt tokens in one step, and of prompt or generated tokens in one answer. */
 const STEP_ALTERNATIVES = 2 ** 22;
 const ANSWER_ALTERNATIVES = 2 ** 22;
 
 const decoder = new TextDecoder();
 
-/** One scored prompt token with the best tokens of its place. */
+/** One scored prompt token with the best tokens at its position. */
 type Score = {
   readonly logprob: number;
   readonly rank: number;
@@ -33,17 +34,17 @@ export class PromptScores {
     this.#alternatives = alternatives;
   }
 
-  /** Position of the first row that is still needed; the cache of what stands before it may come from anywhere. */
+  /** Position of the first row that is still needed. Tokens before it may be taken from any cache. */
   get firstRow(): number {
     return this.#scores.length;
   }
 
-  /** Rows that are needed between two positions. */
+  /** Returns the number of rows needed between two positions. */
   rowsIn(start: number, end: number): number {
     return Math.max(0, Math.min(end, this.#prompt.length - 1) - Math.max(start, this.firstRow));
   }
 
-  /** Of `count` tokens from `start` on, how many can run when `rows` rows may be scored. */
+  /** Returns how many of `count` tokens from `start` on can run if `rows` rows may be scored. */
   limit(start: number, count: number, rows: number): number {
     const allowed = Math.min(
       rows,
@@ -53,7 +54,7 @@ export class PromptScores {
     return Math.max(0, Math.max(start, this.firstRow) + allowed - start);
   }
 
-  /** The {@link Step.scoreRows} of the tokens from `start` to `end`: `at` is the index of `start` in the step. */
+  /** Returns the {@link Step.scoreRows} of the tokens from `start` to `end`: `at` is the index of `start` in the step. */
   layOut(start: number, end: number, at: number): Int32Array {
     const rows = new Int32Array(3 * this.rowsIn(start, end));
     const first = Math.max(start, this.firstRow);
@@ -77,7 +78,7 @@ export class PromptScores {
     return true;
   }
 
-  /** One entry per prompt token, null for the first. */
+  /** Returns one entry per prompt token, null for the first. */
   entries(tokenizer: Tokenizer): (PromptLogprobs | null)[] {
     const entries: (PromptLogprobs | null)[] = [null];
     const entryOf = (id: number, logprob: number, rank: number): PromptLogprobs[string] => ({
@@ -95,7 +96,7 @@ export class PromptScores {
   }
 }
 
-/** What collects a request's `prompt_logprobs`; null when it wants none. */
+/** Returns the collector of a request's `prompt_logprobs`, or null if it wants none. */
 export function createPromptScores(
   request: ValidChatRequest,
   prompt: Int32Array,
@@ -112,4 +113,30 @@ export function createPromptScores(
         `${ANSWER_ALTERNATIVES} that one answer may hold; at most ${Math.floor(ANSWER_ALTERNATIVES / prompt.length)} fit`,
     );
   return new PromptScores(prompt, alternatives);
+}
+
+/** Alternatives per token that any answer may have: the maximum of OpenAI's API. */
+const FREE_ALTERNATIVES = 20;
+
+/**
+ * Throws if the `top_logprobs` or `logprob_token_ids` of all tokens that may be generated exceed the limit of one answer. Chunks of a
+ * stream contain few.
+ */
+export function requireTopLogprobsFit(
+  request: Pick<ValidChatRequest, 'logprobs' | 'top_logprobs' | 'logprob_token_ids' | 'stream' | 'n'>,
+  maxTokens: number,
+  vocabSize: number,
+): void {
+  const asked = request.logprob_token_ids?.length ?? 0;
+  const alternatives = asked > 0 ? asked : request.top_logprobs === -1 ? vocabSize : request.top_logprobs;
+  if (!request.logprobs || request.stream || alternatives <= FREE_ALTERNATIVES) return;
+  const tokens = request.n * maxTokens;
+  if (tokens * alternatives <= ANSWER_ALTERNATIVES) return;
+  const fitting = Math.floor(ANSWER_ALTERNATIVES / (alternatives * request.n));
+  throw errorAt(
+    asked > 0 ? 'logprob_token_ids' : 'top_logprobs',
+    'INVALID_REQUEST',
+    `${alternatives} alternatives for up to ${tokens} tokens are more than the ${ANSWER_ALTERNATIVES} that one ` +
+      `answer may hold; with max_completion_tokens of at most ${fitting} they fit, or in a stream`,
+  );
 }

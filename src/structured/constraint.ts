@@ -1,22 +1,26 @@
 /** A specification and a vocabulary -> a compiled constraint with its matchers. Each specification is compiled once per vocabulary. */
+import { Shared } from '../common/index.ts';
+import { readHeader, tokenBytes } from '../engine/gguf/index.ts';
+import type { Handle, NativeModel, NativeSpec } from '../engine/native/index.ts';
+import { grammarAddon, loadAddon, onDisk, openLibraries } from '../engine/native/index.ts';
 import { fromNative, OnpolicyError } from '../errors.ts';
-import type { Handle, NativeModel, NativeSpec } from '../native/index.ts';
-import { grammarAddon, loadAddon, type Notice, openGrammar } from '../native/index.ts';
+import { CompileQueue } from './compile-queue.ts';
 import { type CallerPaths, OWN_PATHS, toSpecError } from './spec-error.ts';
 import type { Constraint, Matcher, StructuredOutputs, Vocabulary } from './types.ts';
-import { kindOf, toNativeSpec, validateStructuredOutputs } from './validate.ts';
+import { checkStructuredOutputs, kindOf, toNativeSpec } from './validate.ts';
 
+const compilations = new CompileQueue();
 /** Size of the LRU cache of compiled constraints per vocabulary. */
 const MAX_CACHED = 128;
 
 const handles = new WeakMap<Vocabulary | Constraint, Handle>();
-/** Whether anything was ever compiled: before that the grammar engine need not be there. */
+/** True once anything was compiled. Before that the grammar engine may be absent. */
 let isUsed = false;
-const caches = new WeakMap<Vocabulary, Map<string, Promise<Constraint>>>();
+const caches = new WeakMap<Vocabulary, Map<string, Shared<Constraint>>>();
 
 /**
- * Makes a vocabulary from token bytes. A string is its UTF-8 bytes. Special tokens never match text. Throws `INVALID_REQUEST`, and
- * `NATIVE_UNAVAILABLE` in a clone whose grammar engine is not built yet.
+ * Creates a vocabulary from token bytes. A string stands for its UTF-8 bytes. Special tokens never match text. Throws `INVALID_REQUEST`,
+ * and `NATIVE_UNAVAILABLE` in a clone whose grammar engine is not built yet.
  */
 export function createVocabulary(options: {
   readonly tokens: readonly (Uint8Array | string)[];
@@ -46,24 +50,34 @@ export function createVocabulary(options: {
       offsets,
       Int32Array.from(eosTokenIds),
       Int32Array.from(specialTokenIds),
-      false,
     ),
   );
 }
 
-/** Reads the vocabulary of a GGUF file, without its weights. */
+/**
+ * Reads the vocabulary of a GGUF file and opens its tokenizer, without the weights.
+ * @throws OnpolicyError `MODEL_NOT_FOUND`, or `MODEL_INVALID` for a damaged file and one without tokens
+ */
 export async function readVocabulary(ggufPath: string): Promise<Vocabulary> {
-  const grammar = await openGrammar();
-  return await whenRead(grammar.readVocabulary(ggufPath));
+  const grammar = grammarAddon();
+  const { bytes, offsets, ends, specials } = await tokenBytes(await readHeader(ggufPath));
+  // A vocabulary can make masks without a tokenizer, which the engine may not know.
+  const tokenizer = await openTokenizer(ggufPath).catch(() => undefined);
+  return await whenRead(grammar.loadVocabulary(bytes, offsets, ends, specials, tokenizer));
 }
 
-/** @internal The vocabulary of a loaded GGUF model. `notice`: see {@link openGrammar}. */
-export async function modelVocabulary(model: NativeModel, notice?: Notice): Promise<Vocabulary> {
-  const grammar = await openGrammar(notice);
+async function openTokenizer(ggufPath: string): Promise<Handle> {
+  await openLibraries('auto');
+  return await loadAddon().openTokenizer(onDisk(ggufPath));
+}
+
+/** @internal Returns the vocabulary of a loaded GGUF model. */
+export async function modelVocabulary(model: NativeModel): Promise<Vocabulary> {
+  const grammar = grammarAddon();
   const tokens = loadAddon().modelTokens(model);
   return await whenRead(
-    tokens.then(({ bytes, offsets, ends, specials, mergesById }) =>
-      grammar.loadVocabulary(bytes, offsets, ends, specials, mergesById),
+    tokens.then(({ bytes, offsets, ends, specials, tokenizer }) =>
+      grammar.loadVocabulary(bytes, offsets, ends, specials, tokenizer),
     ),
   );
 }
@@ -77,23 +91,27 @@ async function whenRead(handle: Promise<Handle>): Promise<Vocabulary> {
 }
 
 /**
- * Compiles a specification off the event loop. The same specification on the same vocabulary is compiled once.
- * Rejects with `INVALID_REQUEST` for a malformed and `UNSUPPORTED` for an unenforceable specification; `param` and `detail` say
- * which field, which keyword by its JSON pointer, at which offset of a text.
+ * Compiles a specification off the event loop. The same specification on the same vocabulary is compiled once. Rejects with
+ * `INVALID_REQUEST` for a malformed and `UNSUPPORTED` for an unenforceable specification; `param` and `detail` name the field, the keyword
+ * by its JSON pointer, and the offset in a text.
  */
 export async function compileConstraint(
   spec: StructuredOutputs,
   vocabulary: Vocabulary,
 ): Promise<Constraint> {
-  validateStructuredOutputs(spec);
+  checkStructuredOutputs(spec);
   return await compileChecked(spec, vocabulary, OWN_PATHS);
 }
 
-/** @internal The same for a specification without faults. `paths`: where the caller gave it, for errors. */
+/**
+ * @internal Does the same for a specification that was checked. `paths`: the caller's paths, for errors. When `signal` fires, rejects with
+ * its error, and stops the compilation if no other caller waits for it.
+ */
 export async function compileChecked(
   spec: StructuredOutputs,
   vocabulary: Vocabulary,
   paths: CallerPaths,
+  signal?: AbortSignal,
 ): Promise<Constraint> {
   const vocabularyHandle = handles.get(vocabulary);
   if (!vocabularyHandle)
@@ -107,35 +125,49 @@ export async function compileChecked(
     caches.set(vocabulary, cache);
   }
   const native = toNativeSpec(spec);
-  const key = JSON.stringify(native);
+  const key = keyOf(native);
   const cached = cache.get(key);
-  const result = cached ?? compile(native, vocabularyHandle);
+  const isNew = !cached || cached.isStopped;
+  const compiling = isNew ? new Shared((stop) => compile(native, vocabularyHandle, stop)) : cached;
   cache.delete(key);
-  cache.set(key, result);
-  if (!cached) result.catch(() => cache.delete(key));
+  cache.set(key, compiling);
+  if (isNew)
+    compiling.result.catch(() => {
+      if (cache.get(key) === compiling) cache.delete(key);
+    });
   if (cache.size > MAX_CACHED) cache.delete(cache.keys().next().value as string);
-  return await result.catch((error: unknown) => {
-    throw toSpecError(error, spec, kindOf(spec), paths);
-  });
+  try {
+    return await compiling.wait(signal);
+  } catch (error) {
+    throw signal?.aborted ? error : toSpecError(error, spec, kindOf(spec), paths);
+  }
 }
 
-/** @internal The native constraint behind a compiled one, for the engine's step loop. */
+/** Returns a key that is equal for equal specifications. Schemas are already JSON texts, which are not stringified again. */
+function keyOf({ text, schemas, ...rest }: NativeSpec): string {
+  return [JSON.stringify([rest, schemas.map(({ length }) => length)]), text, ...schemas].join('\n');
+}
+
+/** @internal Returns the native constraint behind a compiled one, for the engine's step loop. */
 export function constraintHandle(constraint: Constraint): Handle {
   const handle = handles.get(constraint);
   if (!handle) throw new OnpolicyError('INVALID_REQUEST', 'constraint: expected one of compileConstraint');
   return handle;
 }
 
-/** @internal How many masks of this process lack tokens because their work was spent. */
+/** @internal Returns how many masks of this process lack tokens because their work limit was reached. */
 export function cutMasks(): number {
   return isUsed ? grammarAddon().cutMasks() : 0;
 }
 
-async function compile(native: NativeSpec, vocabulary: Handle): Promise<Constraint> {
+async function compile(native: NativeSpec, vocabulary: Handle, stop: AbortSignal): Promise<Constraint> {
   const grammar = grammarAddon();
   isUsed = true;
-  const compiled = await grammar.compileConstraint(native, vocabulary);
-  // While the prompt is computed. Without memory for it the masks are computed when they are needed.
+  const compiled = await compilations.run(
+    (cancelled, work) => grammar.compileConstraint(native, vocabulary, cancelled, work),
+    stop,
+  );
+  // Computes masks while the prompt is computed. If there is no memory for it, masks are computed when they are needed.
   grammar.warmUp(compiled.constraint).catch(() => {});
   const constraint: Constraint = {
     warnings: compiled.warnings,

@@ -20,6 +20,6 @@ export {
   modelVocabulary,
   readVocabulary,
 } from './constraint.ts';
-export { type CallerPaths, OWN_PATHS } from './spec-error.ts';
+export { type CallerPaths, OWN_PATHS, toCallerWarning } from './spec-error.ts';
 export type { Constraint, Matcher, StructuredOutputs, Vocabulary } from './types.ts';
 export { kindOf } from './validate.ts';

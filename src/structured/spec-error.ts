@@ -1,17 +1,17 @@
-/** The engine's refusal of a specification -> an error that names the place by the caller's path. */
+/** The engine's error about a specification -> an error that names the place by the caller's path. */
 import { parseJson } from '../common/index.ts';
 import { type ErrorDetail, fromNative, OnpolicyError } from '../errors.ts';
 import type { StructuredOutputs } from './types.ts';
 
-/** @internal Where the caller gave a specification. */
+/** @internal The caller's paths of a specification. */
 export type CallerPaths = {
-  /** The path of a field of the specification. */
+  /** Returns the path of a field of the specification. */
   readonly of: (field: keyof StructuredOutputs) => string;
-  /** Objects inside the specification that the caller gave elsewhere, and where. */
+  /** Objects inside the specification that have other paths of the caller, and these paths. */
   readonly parts?: ReadonlyMap<unknown, string>;
 };
 
-/** @internal The paths of a specification that is the value of `structured_outputs`. */
+/** @internal Paths of a specification that is the value of `structured_outputs`. */
 export const OWN_PATHS: CallerPaths = { of: (field) => `structured_outputs.${field}` };
 
 /** A place as the engine names it: JSON pointers in a document, and an offset in bytes of the text there. */
@@ -20,10 +20,10 @@ type NativeFault = { readonly places?: readonly string[]; readonly offset?: numb
 /** A value of the caller: its path, and the JSON pointer from there. */
 type Found = { path: string; pointer: string; value: unknown };
 
-/** Characters of the engine's own words. */
+/** Highest number of characters of the engine's message. */
 const MOST_REASON = 500;
 
-/** The error of a specification that the engine refused. `field`: the one that constrains. */
+/** Returns the error of a specification that the engine refused. `field`: the constraint's field. */
 export function toSpecError(
   error: unknown,
   spec: StructuredOutputs,
@@ -41,7 +41,7 @@ export function toSpecError(
     : follow(pointers, startOf(spec[field], field), { path: paths.of(field), parts: paths.parts });
   const param = found.pointer === '' ? found.path : `${found.path}#${found.pointer}`;
   const whole = plain.message.slice(places.reduce((length, place) => length + place.length + 2, 0));
-  const reason = whole.length > MOST_REASON ? `${whole.slice(0, MOST_REASON)}...` : whole; // it may quote the caller
+  const reason = whole.length > MOST_REASON ? `${whole.slice(0, MOST_REASON)}...` : whole; // it may quote the caller's text
   const shown = isGap ? others.slice(1) : others;
   const detail: ErrorDetail = {
     loc: [...found.path.split(/[.[\]]+/).filter(Boolean), ...stepsOf(found.pointer)],
@@ -53,13 +53,26 @@ export function toSpecError(
   return new OnpolicyError(plain.code, detail.msg, { param, detail: [detail], cause: plain.cause });
 }
 
-/** A document that was given as text is read as the engine reads it. */
+/** @internal Replaces the JSON pointer at the start of the engine's warning by the caller's path. */
+export function toCallerWarning(
+  warning: string,
+  spec: StructuredOutputs,
+  field: keyof StructuredOutputs,
+  paths: CallerPaths,
+): string {
+  const [pointer = ''] = /^#.*?(?=: )/.exec(warning) ?? [];
+  const start = { path: paths.of(field), parts: paths.parts };
+  const found = follow([pointer], startOf(spec[field], field), start);
+  return `${found.path}#${found.pointer}${warning.slice(pointer.length)}`;
+}
+
+/** Parses a document that was given as text, as the engine does. */
 function startOf(value: unknown, field: keyof StructuredOutputs): unknown {
   const isDocument = typeof value === 'string' && (field === 'json' || field === 'structural_tag');
   return isDocument ? parseJson(value, value) : value;
 }
 
-/** Walks down a document. Where it meets a part that the caller gave elsewhere, the path begins anew. */
+/** Follows pointers down a document. At a part with another path of the caller, the path starts with that one. */
 function follow(
   pointers: readonly string[],
   start: unknown,
@@ -82,7 +95,7 @@ function stepsOf(pointer: string): string[] {
     .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
-/** An offset in bytes as one in UTF-16 units, as JavaScript counts. */
+/** Converts an offset in bytes to UTF-16 units, as JavaScript counts. */
 function charactersBefore(text: unknown, bytes: number): number {
   return typeof text === 'string' ? Buffer.from(text).subarray(0, bytes).toString().length : bytes;
 }

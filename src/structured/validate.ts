@@ -1,5 +1,5 @@
-/** Any `StructuredOutputs` -> its faults; a sound one -> the specification in the engine's form. */
-import type { NativeSpec } from '../native/index.ts';
+/** Any `StructuredOutputs` -> its faults; a valid one -> the specification in the engine's form. */
+import type { NativeSpec } from '../engine/native/index.ts';
 import {
   type ConstraintKind,
   checkArguments,
@@ -14,7 +14,7 @@ const AT = ['structured_outputs'];
 const NATIVE_KIND = { json: 0, json_object: 0, regex: 1, choice: 2, grammar: 3, structural_tag: 4 } as const;
 
 /** Checks a specification. Throws `INVALID_REQUEST` with all faults. */
-export function validateStructuredOutputs(spec: StructuredOutputs): void {
+export function checkStructuredOutputs(spec: StructuredOutputs): void {
   checkArguments('ConstraintSpec', spec, AT);
   const kinds = givenConstraints(spec);
   const expected = 'exactly one of json, regex, choice, grammar, json_object and structural_tag';
@@ -26,12 +26,12 @@ export function validateStructuredOutputs(spec: StructuredOutputs): void {
     throwFaults([fault([...AT, kind], 'value', 'a text that is not blank', text)]);
 }
 
-/** What constrains in a sound specification. */
+/** Returns the kind of constraint in a valid specification. */
 export function kindOf(spec: StructuredOutputs): ConstraintKind {
   return givenConstraints(spec)[0]!;
 }
 
-/** A sound specification in the engine's form. */
+/** Returns a valid specification in the engine's form. */
 export function toNativeSpec(spec: StructuredOutputs): NativeSpec {
   const schemas = Object.fromEntries(
     Object.entries(spec.schemas ?? {}).map(([uri, schema]) => [

@@ -22,9 +22,9 @@ export type RenderInput = {
   readonly tools?: readonly unknown[] | null | undefined;
   /** Documents for retrieval. Without them the template sees None. */
   readonly documents?: readonly unknown[] | null | undefined;
-  /** Whether the prompt ends with the start of an assistant message. Default false. */
+  /** If true, the prompt ends with the start of an assistant message. Default false. */
   readonly addGenerationPrompt?: boolean | undefined;
-  /** Whether the prompt ends inside the last message, which the model continues. Default false. */
+  /** If true, the prompt ends inside the last message, which the model continues. Default false. */
   readonly continueFinalMessage?: boolean | undefined;
   /** Further variables. They override all others. */
   readonly kwargs?: Readonly<Record<string, unknown>> | ReadonlyMap<string, unknown> | null | undefined;
@@ -43,17 +43,17 @@ export type RenderOptions = {
   /** The clock of strftime_now. Default: the system clock. */
   readonly now?: (() => Date) | undefined;
   /**
-   * Turns tool-call arguments that are JSON text into objects before rendering; where the template fails with
-   * objects, it gets the text. Default false: the template sees what was given.
+   * If true, tool-call arguments that are JSON text are parsed to objects before rendering; a template that fails with
+   * objects gets the text. Default false: the template sees the arguments unchanged.
    */
   readonly parseToolArguments?: boolean | undefined;
   /**
-   * Makes it an error with code `INVALID_REQUEST` that the template prints or walks a field which a document does not have.
+   * If true, a template that prints or iterates a field which a document lacks causes an error with code `INVALID_REQUEST`.
    * Default false: as in Jinja2, such a field is empty.
    */
   readonly requireDocumentFields?: boolean | undefined;
   /**
-   * Whether `append` and `pop` work on lists that the template itself made. Default false: they are refused, as in transformers'
+   * If true, `append` and `pop` work on lists that the template itself made. Default false: they are refused, as in transformers'
    * immutable sandbox. Some published templates, such as Kimi K2's, need it.
    */
   readonly growsLists?: boolean | undefined;
@@ -73,9 +73,9 @@ export type ContentFormat = 'string' | 'openai';
 export class ChatTemplate {
   /** Names that the template reads from its input: messages, tools, bos_token, kwargs. */
   readonly variables: ReadonlySet<string>;
-  /** Whether the template marks the assistant's text with generation blocks, as `renderWithMask` needs. */
+  /** True if the template marks the assistant's text with generation blocks, as `renderWithMask` needs. */
   readonly hasGeneration: boolean;
-  /** Normalised; offsets refer to it. */
+  /** The normalised source. Offsets in errors refer to it. */
   readonly #source: string;
   readonly #tree: NodeOf<'Root'>;
   readonly #root: Root;
@@ -95,7 +95,7 @@ export class ChatTemplate {
     this.hasGeneration = compiler.hasGeneration;
   }
 
-  /** Whether the template's source holds a text. */
+  /** Returns true if the template's source contains a text. */
   mentions(text: string): boolean {
     return this.#source.includes(text);
   }
@@ -119,7 +119,7 @@ export class ChatTemplate {
       const text = this.#render(chat, options, null);
       const marks = chooseMarks(text);
       const marked = splitMarked(this.#render(chat, options, marks), marks);
-      // A template that measures or changes the assistant's text could see the marks.
+      // The marks change the result of a template that measures or changes the assistant's text.
       if (marked.text !== text)
         throw new OnpolicyError(
           'UNSUPPORTED',
@@ -158,7 +158,7 @@ export class ChatTemplate {
       try {
         return render(input);
       } catch {
-        throw error; // the text fails as well: the first error is more precise
+        throw error; // the text fails as well, and the first error is more precise
       }
     }
   }
@@ -170,7 +170,7 @@ function definedOnly(limits: Partial<TemplateLimits>): Partial<TemplateLimits> {
   return Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined));
 }
 
-/** The variables of a render, later ones win: chat, special tokens, kwargs. */
+/** Returns the variables of a render: chat, special tokens, kwargs. Later ones override earlier ones. */
 function variablesOf(input: RenderInput): Map<string, Value> {
   if (!Array.isArray(input.messages)) throw errorAt('messages', 'INVALID_REQUEST', 'expected an array');
   const variables = new Map<string, Value>([
@@ -188,7 +188,7 @@ function variablesOf(input: RenderInput): Map<string, Value> {
   return variables;
 }
 
-/** All values inside a list or a dict, and their paths. */
+/** Returns all values inside a list or a dict, with their paths. */
 function pathsIn(value: Value, path: string, paths = new Map<Value, string>()): Map<Value, string> {
   const entries = isList(value) ? value.entries() : value instanceof Dict ? value.entries() : [];
   for (const [key, inner] of entries) {
@@ -206,13 +206,13 @@ const MAX_CHARACTERS = 4_000_000;
 const templates = new Map<string, ChatTemplate>();
 let characters = 0;
 
-/** Compiles a chat template, or returns it from the cache, which has two bounds. Errors are not cached. */
+/** Compiles a chat template, or returns it from the cache, which is bounded in entries and in characters. Errors are not cached. */
 export function compileChatTemplate(source: string): ChatTemplate {
   if (typeof source !== 'string')
     throw new OnpolicyError('INVALID_REQUEST', `template: expected a string, got ${typeof source}`);
   const known = templates.get(source);
   if (known !== undefined) {
-    templates.delete(source); // a Map is in order of insertion: moves the entry to the end
+    templates.delete(source); // a Map keeps the order of insertion, so this moves the entry to the end
     templates.set(source, known);
     return known;
   }

@@ -19,7 +19,7 @@ export type Evaluate = (frame: Frame) => Value;
 
 type Operation = (state: RenderState, left: Value, right: Value) => Value;
 
-/** Filters of Jinja2 that lay out or link text, which no chat template does. */
+/** Filters of Jinja2 that lay out or link text. Chat templates do not use them. */
 const UNSUPPORTED_FILTERS: ReadonlySet<string> = new Set(['pprint', 'urlize', 'wordwrap']);
 
 /** Counts work in proportion to the size of the argument of a filter or test. */
@@ -30,7 +30,7 @@ function charge(state: RenderState, subject: Value): void {
   else if (isList(subject)) state.work(subject.length >> 4);
 }
 
-/** Reads a variable: undefined if it has no value. */
+/** Returns a function that reads a variable. It returns undefined if the variable has no value. */
 export function reader(places: readonly SlotReference[]): (frame: Frame) => Value | undefined {
   const [{ slot, hops }] = places as [SlotReference, ...SlotReference[]];
   if (places.length === 1 && hops === 0) return (frame) => frame.slots[slot];
@@ -48,7 +48,7 @@ export function reader(places: readonly SlotReference[]): (frame: Frame) => Valu
 /** Nunjucks' Compiler calls one method per type of node. Each method leaves its result in `compiled`. */
 export class ExpressionCompiler extends nunjucksCompiler.Compiler {
   protected compiled: unknown;
-  /** Inside `if`: an unknown filter or test is an error only when it is reached. */
+  /** True inside `if`. An unknown filter or test is then an error only when it is reached. */
   protected isSoft = false;
 
   constructor() {
@@ -81,7 +81,7 @@ export class ExpressionCompiler extends nunjucksCompiler.Compiler {
     };
   }
 
-  /** Compiles what is reached under a condition only. */
+  /** Compiles code that is reached only under a condition. */
   protected softly<T>(isSoft: boolean, compile: () => T): T {
     const before = this.isSoft;
     this.isSoft = isSoft;
@@ -135,7 +135,7 @@ export class ExpressionCompiler extends nunjucksCompiler.Compiler {
     else this.#binary(getItem, target, key, offset, scope);
   }
 
-  /** An attribute or item with a name. `isItem`: of a dict it is the item, if there is one. */
+  /** Compiles access to an attribute or item by name. If `isItem`, an item of a dict takes precedence over an attribute. */
   #field(
     target: Expression,
     name: string,
@@ -179,7 +179,7 @@ export class ExpressionCompiler extends nunjucksCompiler.Compiler {
     this.compiled = this.call(node, scope, null);
   }
 
-  /** A call. `caller` is the macro of a call block. */
+  /** Compiles a call. `caller` is the macro of a call block. */
   protected call(
     { callee, args, offset }: NodeOf<'FunCall'>,
     scope: Scope,
@@ -191,7 +191,7 @@ export class ExpressionCompiler extends nunjucksCompiler.Compiler {
     if (callee.typename === 'Attribute' && method !== undefined && keywords === null) {
       const self = this.expression(callee.target, scope);
       const { name } = callee;
-      // Methods of text are called without a function object for the attribute.
+      // Methods of text are called directly, without creating a function object for the attribute.
       return (frame) => {
         const { state } = frame;
         const object = self(frame);
@@ -285,7 +285,7 @@ export class ExpressionCompiler extends nunjucksCompiler.Compiler {
     });
   }
 
-  /** The value of the left side, unless its truth leaves the answer to the right side. */
+  /** Compiles `and` and `or`: the value of the left side, unless its truth value requires that of the right side. */
   compileEither({ operator, left, right }: NodeOf<'Either'>, scope: Scope): void {
     const [first, second] = [this.expression(left, scope), this.expression(right, scope)];
     const wanted = operator === 'and';
@@ -324,7 +324,7 @@ export class ExpressionCompiler extends nunjucksCompiler.Compiler {
     };
   }
 
-  /** `a < b < c`: each value is computed at most once, and only if all comparisons before it are true. */
+  /** Compiles `a < b < c`: each value is computed at most once, and only if all comparisons before it are true. */
   compileCompare({ first, operands, offset }: NodeOf<'Compare'>, scope: Scope): void {
     if (operands.length === 1) {
       const [{ operator, value }] = operands as [(typeof operands)[0]];

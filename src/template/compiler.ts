@@ -37,7 +37,7 @@ export class TemplateCompiler extends ExpressionCompiler {
   /** Names that the template reads from its input, without globals. */
   readonly variables = new Set<string>();
   hasGeneration = false;
-  /** All names that are read or assigned anywhere: the rare special names are looked for only if they are used. */
+  /** All names that are read or assigned anywhere. Special names are handled only if the template uses them. */
   readonly #names = new Set<string>();
   readonly #blocks = new Set<string>();
 
@@ -76,7 +76,7 @@ export class TemplateCompiler extends ExpressionCompiler {
     );
   }
 
-  /** The variables of a scope have no value at its start and after its end. */
+  /** Runs a scope whose variables have no value at its start and after its end. */
   #cleared(scope: Scope, run: Execute): Execute {
     const slots = scope.assigned;
     if (slots.length === 0) return run;
@@ -210,7 +210,7 @@ export class TemplateCompiler extends ExpressionCompiler {
     }
   }
 
-  /** The items of a loop: all, or those that pass its test. */
+  /** Compiles the items of a loop: all, or those that pass its test. */
   #items(
     { target, test }: NodeOf<'For'>,
     scope: Scope,
@@ -222,7 +222,7 @@ export class TemplateCompiler extends ExpressionCompiler {
     inner.collect([test]);
     const assign = this.#assign(target, inner);
     const condition = this.softly(false, () => this.condition(test, inner));
-    // The values of a tuple are taken once, and the loop gets a new tuple, as in Python.
+    // The values of a tuple are read once, and the loop gets a new tuple, as in Python.
     const value = (frame: Frame, part: Target): Value =>
       part.typename === 'TargetTuple'
         ? new Tuple(part.items.map((item) => value(frame, item)))

@@ -19,7 +19,7 @@ function withValue(container: Container, key: string, value: unknown): Container
   return container instanceof Map ? new Map(container).set(key, value) : { ...container, [key]: value };
 }
 
-/** A copy of the messages with the tag behind the last text of the last one, and that text without it. */
+/** Returns a copy of the messages with the tag after the last text of the last message, and that text without the tag. */
 export function markFinalMessage(messages: readonly unknown[]): { messages: unknown[]; text: string } {
   const last = messages.at(-1);
   if (!isContainer(last)) return fail('there is no final message to continue');

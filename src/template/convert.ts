@@ -10,7 +10,7 @@ const MAX_PLAIN_INTEGER = 1e21;
 /** Copies one value of the caller. `name` is used in error messages. */
 export function toValue(input: unknown, name: string): Value {
   const path: unknown[] = [name];
-  /** Copies of objects, so that shared objects stay shared; null: of one around the current value. */
+  /** Copies of objects, so that shared objects stay shared. Null marks an object that contains the current value. */
   const copies = new Map<object, Value>();
   let count = 0;
 
@@ -78,7 +78,7 @@ export function toValue(input: unknown, name: string): Value {
       return dict;
     }
     const prototype: unknown = Object.getPrototypeOf(object);
-    // Object.prototype of any realm has no prototype of its own.
+    // The prototype of a plain object, of any realm, has no prototype.
     if (prototype !== null && Object.getPrototypeOf(prototype) !== null) refuse('an instance of a class');
     for (const key of Object.keys(object)) {
       const { value, get, set } = Object.getOwnPropertyDescriptor(object, key)!;

@@ -2,7 +2,7 @@
 import type { RenderState } from './python/render-state.ts';
 import type { Value } from './python/values.ts';
 
-/** How statements ended: 0 at their end, else by `break` or `continue`. */
+/** How statements ended: 0 means at their end, other values by `break` or `continue`. */
 export type Ending = 0 | 1 | 2;
 export const DONE = 0;
 export const BREAK = 1;
@@ -11,7 +11,7 @@ export const CONTINUE = 2;
 export class Frame {
   readonly state: RenderState;
   readonly slots: (Value | undefined)[];
-  /** The frame of the function around this one. */
+  /** The frame of the enclosing function. */
   readonly outer: Frame | null;
   text = '';
   /** The text of the last captured block. */
@@ -23,7 +23,7 @@ export class Frame {
     this.outer = outer;
   }
 
-  /** Runs statements and puts what they print into `captured`. Returns how they ended. */
+  /** Runs statements and stores their output in `captured`. Returns how they ended. */
   capture(body: (frame: Frame) => Ending): Ending {
     const before = this.text;
     this.text = '';

@@ -1,14 +1,14 @@
 /** A text with marks around the assistant's parts -> the text without marks, and the spans. */
 import { OnpolicyError } from '../errors.ts';
 
-/** `[start, end)` in UTF-16 units. */
+/** A range `[start, end)` in UTF-16 units. */
 export type AssistantSpan = readonly [start: number, end: number];
 
 /** Noncharacters of Unicode, reserved for use inside a program. */
 const FIRST_NONCHARACTER = 0xfdd0;
 const NONCHARACTER_COUNT = 32;
 
-/** Two characters that do not occur in the text. */
+/** Returns two characters that do not occur in the text. */
 export function chooseMarks(text: string): readonly [string, string] {
   const free: string[] = [];
   for (let i = 0; i < NONCHARACTER_COUNT && free.length < 2; i++) {

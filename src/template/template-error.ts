@@ -3,7 +3,7 @@ import { OnpolicyError } from '../errors.ts';
 import { PyError } from './python/py-error.ts';
 import { positionOf } from './syntax/tokens.ts';
 
-/** Most characters of the source line on either side of the error. */
+/** Maximum number of characters of the source line that are shown on either side of the error. */
 const CONTEXT_CHARACTERS = 80;
 
 /** Makes the error for the caller. The message of raise_exception() is unchanged. */

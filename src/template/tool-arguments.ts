@@ -7,7 +7,7 @@ function isFields(value: unknown): value is Fields {
   return isObject(value) && !(value instanceof Map);
 }
 
-/** A copy of the messages with parsed arguments; null if nothing was parsed. */
+/** Returns a copy of the messages with parsed arguments, or null if nothing was parsed. */
 export function parseToolArguments(messages: readonly unknown[]): readonly unknown[] | null {
   let isChanged = false;
   const parseCall = (call: unknown): unknown => {
@@ -29,7 +29,7 @@ export function parseToolArguments(messages: readonly unknown[]): readonly unkno
   return isChanged ? result : null;
 }
 
-/** The object of a JSON text; null for any other text. */
+/** Returns the object of a JSON text, or null for any other text. */
 function parseObject(text: unknown): Fields | null {
   const value = typeof text === 'string' ? parseJson(text) : null;
   return isFields(value) ? value : null;

@@ -1,14 +1,14 @@
 // Kernels of attention and of adapters for JavaScript: which there are, and one computation by each of them, to check them.
-#include "attention/attention.h"
+#include "kernels/attention/attention.h"
 
 #include <napi.h>
 
 #include <bit>
 #include <cmath>
 
-#include "../../test/addon/entry.h"
-#include "../../test/addon/kernel-sets.h"
-#include "napi/arguments.h"
+#include "./entry.h"
+#include "./kernel-sets.h"
+#include "addon/arguments.h"
 
 namespace onpolicy {
 namespace {

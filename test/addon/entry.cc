@@ -1,7 +1,7 @@
 // The tests' addon: all that both addons export, from the same object files, and functions of their parts for tests and benches.
 #include "entry.h"
 
-#include "napi/register.h"
+#include "addon/register.h"
 
 namespace onpolicy {
 namespace {

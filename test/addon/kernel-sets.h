@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "napi/arguments.h"
+#include "addon/arguments.h"
 
 namespace onpolicy {
 

@@ -7,12 +7,12 @@
 #include <new>
 
 #include "base/threads.h"
-#include "../../test/addon/entry.h"
-#include "../../test/addon/kernel-sets.h"
-#include "matmul/matmul.h"
-#include "napi/arguments.h"
-#include "napi/async-task.h"
-#include "matmul/experts.h"
+#include "./entry.h"
+#include "./kernel-sets.h"
+#include "kernels/matmul/matmul.h"
+#include "addon/arguments.h"
+#include "addon/async-task.h"
+#include "engine-assumptions/matmul/experts.h"
 
 namespace onpolicy {
 namespace {
@@ -68,7 +68,7 @@ void Multiply(ProductRequest& request) {
   np::UnpackPanels(matrix, 0, matrix.panel_count(), request.weights.data());
 }
 
-// Of each token with its experts.
+// Multiplies each token by the matrices of its experts.
 void MultiplyExperts(ProductRequest& request) {
   const np::Format& format = *request.format;
   const size_t bytes = np::PackedBytes(format, request.width, request.rows);

@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <chrono>
 
-#include "../../test/addon/entry.h"
-#include "graphs/graph.h"
-#include "napi/arguments.h"
-#include "napi/async-task.h"
-#include "napi/unwrap.h"
+#include "./entry.h"
+#include "addon/arguments.h"
+#include "addon/async-task.h"
+#include "addon/unwrap.h"
+#include "trainer/graphs/graph.h"
 
 namespace onpolicy {
 namespace {
@@ -34,7 +34,7 @@ double MeasureMatMul(training::Device* device, const std::string& type_name, int
   arena.Allocate();
   double best = 0;
   for (int i = 0; i < repeats; ++i) {
-    training::Graph graph(8);
+    training::Graph graph;
     training::Tensor w = graph.At(weight, type, {in, out}), x = graph.At(input, GGML_TYPE_F32, {in, rows});
     if (i == 0) {
       api.ggml_backend_tensor_set(w, packed.data(), 0, packed.size());

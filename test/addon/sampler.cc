@@ -1,9 +1,9 @@
 // One row of logits -> what the sampler makes of it, on the JavaScript thread and with any of its kernels.
 #include "sampler/sampler.h"
 
-#include "../../test/addon/entry.h"
-#include "napi/arguments.h"
-#include "napi/unwrap.h"
+#include "./entry.h"
+#include "addon/arguments.h"
+#include "addon/unwrap.h"
 
 namespace onpolicy {
 namespace {
@@ -90,7 +90,7 @@ Napi::Value ScoreRowFromJs(const Napi::CallbackInfo& info) {
   const int32_t vocab_size = static_cast<int32_t>(logits.ElementLength());
   const int32_t token = ReadInteger(info[1], "token", 0, vocab_size - 1);
   RowResult result;
-  ScoreRow(logits.Data(), vocab_size, token, ReadInteger(info[2], "k"), ScratchOf(info[3]), result);
+  ScoreRow(logits.Data(), vocab_size, token, {.best = ReadInteger(info[2], "k")}, ScratchOf(info[3]), result);
   return ToObject(info.Env(), result);
 }
 

@@ -1,7 +1,13 @@
 /** The addon of the tests: all that both addons export, compiled once for them and for it, and functions of their parts. */
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import type { Addon, Kernels, SamplerHandle, SamplerPlanHandle } from '../../src/native/index.ts';
+import type {
+  Addon,
+  Handle,
+  Kernels,
+  SamplerHandle,
+  SamplerPlanHandle,
+} from '../../src/engine/native/index.ts';
 
 export const TESTING_FILE = fileURLToPath(
   new URL('../../native/build/Release/testing.node', import.meta.url),
@@ -12,12 +18,12 @@ type Mask = Uint32Array | Int32Array | null;
 /** How long cores were looked at, how many of them were idle, and how many computed for the process. */
 export type CoreLook = { seconds: number; idle: number; own: number };
 
-/** What became of one row. */
+/** The result of sampling one row. */
 export type SampledRow = {
   readonly status: number; // see ROW_STATUS
   readonly token: number; // -1 unless sampled
   readonly logprob: number; // natural logarithm; -Infinity is possible
-  /** Of the token in bits, among those that were left; 0 without mirostat. */
+  /** Surprise of the token among the remaining ones, in bits. 0 without mirostat. */
   readonly surprise: number;
   /** Place among `topIds`, else the number of tokens that are at least as likely; 0: not asked for. */
   readonly rank: number;
@@ -46,8 +52,8 @@ type TestingAddon = Omit<Addon, 'Sampler'> & {
       seed: bigint,
     ) => TestedSampler);
   /**
-   * What the cores did between looks at them -> (looks, users) threads that a budget then gives to computations that run at once and want
-   * so many at most. `during`: the same while these run.
+   * Use of the cores between looks at them -> (looks, users) threads that a budget then gives to computations that run at the same time,
+   * each with a maximum. `during` is the use of the cores while these run.
    */
   threadBudget(
     cores: number,
@@ -60,6 +66,10 @@ type TestingAddon = Omit<Addon, 'Sampler'> & {
   scoreRow(logits: Float32Array, token: number, k: number): SampledRow;
   /** Masks may take this part of their work from now on. */
   divideWork(divisor: number): void;
+  /** Work of a matcher's constraint so far, its compilation included. */
+  workOf(matcher: Handle): number;
+  /** Returns the tokens of a text by the engine's tokenizer, or null if it cannot encode the text. */
+  splitText(tokenizer: Handle, text: string): Int32Array | null;
   /** The kernel variants that this processor runs, the fastest last. All give the same tokens. */
   samplerKernels(): string[];
   /** Matmul kernels for packed weights that this processor has, the fastest first. */

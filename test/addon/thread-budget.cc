@@ -1,8 +1,8 @@
-// What cores did -> the threads that a budget gives.
-#include "threads/thread-budget.h"
+// Use of the cores -> the threads that a budget gives.
+#include "base/thread-budget.h"
 
-#include "../../test/addon/entry.h"
-#include "napi/arguments.h"
+#include "./entry.h"
+#include "addon/arguments.h"
 
 namespace onpolicy {
 namespace {

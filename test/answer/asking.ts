@@ -1,14 +1,14 @@
 /** Questions to the embedded model, on a runtime that lives as long as the tests of a file. */
 import { afterAll, beforeAll } from 'vitest';
 import type { ChatCompletion, ChatCompletionChunk, ChatCompletionRequest } from '../../src/protocol/index.ts';
-import { createRuntime, type Runtime } from '../../src/runtime.ts';
+import { createRuntime, type Runtime } from '../../src/runtime/runtime.ts';
 
 /** Fields of a request beside its question. */
 export type Fields = Partial<ChatCompletionRequest>;
 
 export const STORY = 'Tell me a story.';
 export const PARIS = 'What is the capital of France?';
-/** What the embedded model answers to {@link PARIS}. */
+/** The embedded model's answer to {@link PARIS}. */
 export const PARIS_ANSWER = 'The capital of France is Paris.';
 export const COUNT = 'Count from 1 to 9.';
 

@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { ChoiceOptions } from '../../src/answer/choice.ts';
-import type { Finish } from '../../src/answer/text-out.ts';
+import type { Finish, StopRules } from '../../src/answer/text-out.ts';
 import { OnpolicyError } from '../../src/errors.ts';
+import type { MessagePlan } from '../../src/template/chat-format/index.ts';
+import { REASONING_FORMATS } from '../../src/template/reasoning/index.ts';
 import { bytes, END_OF_TURN, EOS } from '../fakes/byte-tokenizer.ts';
 import { sampledRows } from '../fakes/sampled-rows.ts';
-import { ended, feed, newChoice, RULES, stopAt } from './choices.ts';
+import { CALLS, ended, feed, newChoice, RULES, stopAt } from './choices.ts';
 
 const stop = (stopReason: string | number | null): Finish => ({ reason: 'stop', stopReason });
 const LENGTH: Finish = { reason: 'length', stopReason: null };
@@ -95,5 +97,45 @@ describe('a choice', () => {
     feed(newChoice({ onChange }), ended('ab'));
     newChoice({ onChange }).onError(new OnpolicyError('BACKEND_FAILED', 'broken'));
     expect(states).toEqual(['token', 'token', 'ended', 'failed']);
+  });
+});
+
+describe('an end token that says how a message ends', () => {
+  const framed = (rules: Partial<StopRules>) => {
+    const { harmony } = REASONING_FORMATS;
+    const message: MessagePlan = {
+      tools: { ...CALLS.tools!, format: 'harmony' },
+      reasoning: { format: harmony, startsInside: false },
+      includeReasoning: true,
+    };
+    const messageEnds = new Map([
+      [END_OF_TURN, '<|call|>'],
+      [EOS, '<|return|>'],
+    ]);
+    return newChoice({ message, rules: { ...RULES, maxTokens: 200, messageEnds, ...rules } });
+  };
+  const CALL_HEADER = '<|channel|>commentary to=functions.weather <|constrain|>json<|message|>';
+  const REASONED = '<|channel|>analysis<|message|>why<|end|><|start|>assistant';
+
+  it.each([
+    ['without stop strings', {}],
+    ['with stop strings', { stops: stopAt('never').stops }],
+  ])('%s', (_, rules) => {
+    const read = (text: string, end: number | null) => {
+      const choice = feed(framed(rules), [...bytes(text), ...(end === null ? [] : [end])]);
+      if (end === null) choice.end(LENGTH);
+      const { content, reasoning, toolCalls } = choice.takeDelta().message;
+      const calls = toolCalls.map((call) => call.function?.arguments ?? '').join('');
+      return { content, reasoning, calls, isBroken: choice.message.hasBrokenCall };
+    };
+    expect(read(REASONED + CALL_HEADER, END_OF_TURN)).toEqual({
+      content: '',
+      reasoning: 'why',
+      calls: '{}',
+      isBroken: false,
+    });
+    expect(read(CALL_HEADER, null).isBroken).toBe(true);
+    expect(read(`${CALL_HEADER}{"a": 1}`, END_OF_TURN)).toMatchObject({ calls: '{"a": 1}', isBroken: false });
+    expect(read('<|channel|>final<|message|>Hello', EOS)).toMatchObject({ content: 'Hello', calls: '' });
   });
 });

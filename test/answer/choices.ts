@@ -2,7 +2,7 @@
 import { Choice, type ChoiceOptions } from '../../src/answer/choice.ts';
 import { StopStrings } from '../../src/answer/stop-strings.ts';
 import type { StopRules } from '../../src/answer/text-out.ts';
-import type { MessagePlan } from '../../src/models/index.ts';
+import type { MessagePlan } from '../../src/template/chat-format/index.ts';
 import { bytes, byteTokenizer, EOS } from '../fakes/byte-tokenizer.ts';
 import { sampledRows } from '../fakes/sampled-rows.ts';
 
@@ -68,6 +68,7 @@ export function newChoice(options: Partial<ChoiceOptions> = {}, index = 0): Choi
     message: PLAIN,
     tokenizer: byteTokenizer,
     wantsLogprobs: false,
+    repetition: null,
     tokensAsIds: false,
     onChange: () => {},
     ...options,

@@ -1,7 +1,7 @@
 /** How completions run: as streams, many at once, on a runtime that opens and closes. */
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { createRuntime } from '../../src/runtime.ts';
+import { createRuntime } from '../../src/runtime/runtime.ts';
 import { turns } from '../fakes/engine-requests.ts';
 import { COUNT, openRuntime, PARIS, request, STORY } from './asking.ts';
 

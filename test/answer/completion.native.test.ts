@@ -1,7 +1,7 @@
 /** The contents of a completion, and the effect of request fields on it. */
 import { describe, expect, it } from 'vitest';
 import type { ChatCompletionChunk } from '../../src/protocol/index.ts';
-import { createRuntime } from '../../src/runtime.ts';
+import { createRuntime } from '../../src/runtime/runtime.ts';
 import { COUNT, type Fields, openRuntime, PARIS, request, STORY } from './asking.ts';
 
 const { runtime, ask, text, stream } = openRuntime();

@@ -1,10 +1,10 @@
-/** What is wrong with a constraint is named by the caller's path, in process and through a client of the handler. */
+/** Errors of constraints name the caller's path, in process and through a client of the handler. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { OnpolicyError } from '../../src/errors.ts';
-import { connect } from '../../src/http/client/connect.ts';
-import { createHandler } from '../../src/http/server/handler.ts';
-import { createRuntime, type Runtime } from '../../src/runtime.ts';
-import type { Service } from '../../src/service.ts';
+import type { Service } from '../../src/protocol/service/service.ts';
+import { createRuntime, type Runtime } from '../../src/runtime/runtime.ts';
+import { connect } from '../../src/serve/http/client/connect.ts';
+import { createHandler } from '../../src/serve/http/server/handler.ts';
 
 let runtime: Runtime;
 let client: Service;

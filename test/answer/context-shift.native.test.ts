@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { tokensToDrop, withoutDropped } from '../../src/answer/context-shift.ts';
 import type { ChatCompletionChunk, ChatCompletionRequest } from '../../src/protocol/index.ts';
-import { createRuntime, type Runtime } from '../../src/runtime.ts';
+import { createRuntime, type Runtime } from '../../src/runtime/runtime.ts';
 import { EXACT_MODEL, PLAIN } from './fields/model.ts';
 
 const CONTEXT = 64;

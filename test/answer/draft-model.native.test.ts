@@ -2,7 +2,7 @@
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { ChatCompletion } from '../../src/protocol/index.ts';
-import { createRuntime, type Runtime } from '../../src/runtime.ts';
+import { createRuntime, type Runtime } from '../../src/runtime/runtime.ts';
 import { measureNoSteps } from '../fakes/step-costs.ts';
 import { EXACT_MODEL, type Fields, OTHER_MODEL } from './fields/model.ts';
 
@@ -149,7 +149,7 @@ describe('a draft model', () => {
       'a model for matches',
       { method: 'ngram', model: EXACT_MODEL },
       'INVALID_REQUEST',
-      'speculation.model: expected nothing with method ngram',
+      'speculation.model: expected no value with method ngram',
     ],
     ['a number', { method: 'draft', model: 3 }, 'INVALID_REQUEST', 'speculation.model: expected'],
   ])('is refused with %s', async (_, speculation, code, message) => {
@@ -177,7 +177,7 @@ describe('a draft model', () => {
       ],
       [
         { speculative_config: { method: 'ngram', model: 'x' } },
-        'speculative_config.model: expected nothing with method ngram',
+        'speculative_config.model: expected no value with method ngram',
       ],
     ] as const)
       await expect(createRuntime(given as object)).rejects.toThrow(message);

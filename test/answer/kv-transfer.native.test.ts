@@ -3,9 +3,9 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { digestModel, readKvTransfer } from '../../src/engine/kv-transfer.ts';
+import { digestModel, readKvTransfer } from '../../src/models/prompt-files/kv-transfer.ts';
 import type { ChatCompletion, JsonObject } from '../../src/protocol/index.ts';
-import type { Runtime } from '../../src/runtime.ts';
+import type { Runtime } from '../../src/runtime/runtime.ts';
 import { ask, closeRuntimes, EMBEDDED, LAYOUTS, openRuntime, TINY_LLAMA } from './models.ts';
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-transfer-'));

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { LogitsProcessor } from '../../src/protocol/index.ts';
-import type { Runtime } from '../../src/runtime.ts';
+import type { Runtime } from '../../src/runtime/runtime.ts';
 import { registerLogitsProcessor } from '../../src/sampling/logits-processors.ts';
 import { STORY } from './asking.ts';
 import { ask, closeRuntimes, EMBEDDED, openRuntime } from './models.ts';

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { MessageOut } from '../../src/answer/message-out.ts';
-import type { MessagePlan } from '../../src/models/index.ts';
+import type { MessagePlan } from '../../src/template/chat-format/index.ts';
 import { functionsOf } from '../fakes/calls.ts';
 import { CALL, CALLS, PLAIN, THINKING } from './choices.ts';
 
 type Calls = [name: string, args: string][];
 
-/** What a message comes to: whole, and as the sum of the deltas that were taken after each piece. */
+/** Reads a message from pieces. Returns the whole message, and the sum of the deltas taken after each piece. */
 function read(plan: MessagePlan, pieces: readonly string[]) {
   const message = new MessageOut(plan);
   const sum = { content: '', reasoning: '', calls: [] as Calls };

@@ -1,7 +1,7 @@
 /** The small models of the repository, and runtimes that serve them in both cache layouts. */
 import path from 'node:path';
 import type { ChatCompletionRequest, RuntimeOptions } from '../../src/protocol/index.ts';
-import { createRuntime, type Runtime } from '../../src/runtime.ts';
+import { createRuntime, type Runtime } from '../../src/runtime/runtime.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
 

@@ -1,8 +1,8 @@
 /** More requests than can run: who is refused, who is too late, and who comes first. */
 import { describe, expect, it, vi } from 'vitest';
-import type { ChatCompletionStream } from '../../src/answer/stream.ts';
-import { connect, createHandler, serve } from '../../src/http/index.ts';
-import { createRuntime } from '../../src/runtime.ts';
+import type { ChatCompletionStream } from '../../src/protocol/service/index.ts';
+import { createRuntime } from '../../src/runtime/runtime.ts';
+import { connect, createHandler, serve } from '../../src/serve/http/index.ts';
 
 const messages = [{ role: 'user' as const, content: 'Tell me a story.' }];
 const LONG = { messages, ignore_eos: true, max_tokens: 200 };
@@ -128,24 +128,7 @@ describe('a deadline', () => {
   });
 });
 
-describe('clients', () => {
-  it('share: one request beside a hundred of another comes as soon as alone, and the others are answered too', async () => {
-    await using runtime = await createRuntime({ ...LIMITS, maxSequences: 4 });
-    await runtime.createCompletion({ messages, max_tokens: 1 });
-    const order: string[] = [];
-    const ask = async (clientKey: string, max_tokens: number) => {
-      await runtime.createCompletion({ ...LONG, max_tokens }, { clientKey });
-      order.push(clientKey);
-    };
-    const many = Array.from({ length: 100 }, () => ask('many', 20));
-    await new Promise((resolve) => setTimeout(resolve, 20));
-    const before = order.length;
-    await ask('one', 5);
-    expect(order.indexOf('one') - before).toBeLessThan(8);
-    await Promise.all(many);
-    expect(order).toHaveLength(101);
-  });
-
+describe('the key of a client', () => {
   it.each([
     [{ clientKey: '' }, /options.clientKey: expected 1 to 200 characters/],
     [{ clientKey: 3 }, /options.clientKey: expected 1 to 200 characters/],

@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import type { ValidChatRequest } from '../../src/protocol/index.ts';
 import { createPromptScores } from '../../src/sampling/prompt-scores.ts';
-import { promptLogits, whyNoBareEngine } from '../backends/reference/bare-engine.ts';
 import { logSoftmax } from '../fakes/reference-sampler.ts';
+import { promptLogits, whyNoBareEngine } from '../models/formats/reference/bare-engine.ts';
 import { ask, closeRuntimes, EMBEDDED, LAYOUTS, openRuntime, TINY_LLAMA } from './models.ts';
 
 afterAll(closeRuntimes);
@@ -127,5 +127,39 @@ describe('prompt_logprobs', () => {
         message: expect.stringMatching(/at most 1048 fit/),
       }),
     );
+  });
+});
+
+describe('top_logprobs', () => {
+  it('of many tokens hold the whole vocabulary only up to a limit, or in a stream', async () => {
+    const runtime = await openRuntime(EMBEDDED, undefined);
+    const whole = { logprobs: true, top_logprobs: -1, temperature: 1, seed: 3 };
+    await expect(
+      runtime.createCompletion(ask('Hello', { ...whole, n: 5, max_tokens: 1000 })),
+    ).rejects.toThrow(
+      expect.objectContaining({
+        code: 'INVALID_REQUEST',
+        param: 'top_logprobs',
+        message: expect.stringMatching(/up to 5000 tokens .* max_completion_tokens of at most 819 /),
+      }),
+    );
+    await expect(
+      runtime.createCompletion(ask('Hello', { ...whole, top_logprobs: 1000, n: 5, max_tokens: 1000 })),
+    ).rejects.toThrow(/1000 alternatives/);
+    const { choices } = await runtime.createCompletion(ask('Hello', { ...whole, max_tokens: 2 }));
+    expect(choices[0]!.logprobs!.content![0]!.top_logprobs).toHaveLength(1024);
+    const few = { ...whole, top_logprobs: 20, n: 5, max_tokens: 1000, stop: ['e'] };
+    expect((await runtime.createCompletion(ask('Hello', few))).choices).toHaveLength(5);
+    const request = {
+      ...ask('Hello', { ...whole, n: 5, max_tokens: 1000, stop: ['e'] }),
+      stream: true as const,
+    };
+    let count = 0;
+    for await (const chunk of await runtime.createCompletion(request))
+      for (const { top_logprobs } of chunk.choices[0]?.logprobs?.content ?? []) {
+        expect(top_logprobs).toHaveLength(1024);
+        count += 1;
+      }
+    expect(count).toBeGreaterThan(0);
   });
 });

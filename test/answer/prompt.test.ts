@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { buildPrompt, renderMessages } from '../../src/answer/prompt.ts';
-import { REASONING_FORMATS } from '../../src/reasoning/index.ts';
+import type { Tokenizer } from '../../src/engine/tokenizer/index.ts';
 import { compileChatTemplate } from '../../src/template/index.ts';
-import type { Tokenizer } from '../../src/tokenizer/index.ts';
+import { REASONING_FORMATS } from '../../src/template/reasoning/index.ts';
 import { bytes, byteTokenizer, EOS, SPECIAL } from '../fakes/byte-tokenizer.ts';
 import { valid, WEATHER } from '../protocol/request.ts';
 
@@ -48,6 +48,13 @@ describe('buildPrompt', () => {
       'the special token before the text stays when it is cut',
       { add_special_tokens: true, truncate_prompt_tokens: 3 },
       [SPECIAL, ...bytes('>'), EOS],
+      17,
+    ],
+    ['the first tokens', { truncate_prompt_tokens: 2, truncation_side: 'right' }, bytes('Hi'), 18],
+    [
+      'the special token behind the text stays when its end is cut',
+      { add_special_tokens: true, truncate_prompt_tokens: 3, truncation_side: 'right' },
+      [SPECIAL, ...bytes('H'), EOS],
       17,
     ],
     ['a message to continue', { continue_final_message: true }, bytes('Hi'), 18],
@@ -108,6 +115,43 @@ describe('buildPrompt', () => {
   });
 });
 
+describe('a prompt of ten times the context', () => {
+  const template = compileChatTemplate('{{ messages[0].content }}');
+  const content = 'a'.repeat(3e6);
+  const build = (fields: object, contextSize = 3e5, signal?: AbortSignal) => {
+    let characters = 0;
+    const encode: Tokenizer['encode'] = async (text, options) => {
+      characters += text.length;
+      return await byteTokenizer.encode(text, options);
+    };
+    const context = { template, tokenizer: { ...byteTokenizer, encode }, media: null, reasoning: null };
+    const request = valid({ messages: [{ role: 'user', content }], ...fields });
+    const built = buildPrompt(request, { ...context, contextSize, signal });
+    return { built, characters: () => characters };
+  };
+
+  it('is encoded until it is known not to fit', async () => {
+    const { built, characters } = build({});
+    const detail = [{ ctx: { prompt_tokens: 3e6, max_model_len: 3e5 } }];
+    await expect(built).rejects.toMatchObject({ code: 'CONTEXT_OVERFLOW', param: 'messages', detail });
+    expect(characters()).toBeLessThan(1.5e6);
+  });
+
+  it('is encoded no further when it is aborted', async () => {
+    const controller = new AbortController();
+    const { built, characters } = build({}, 2.5e6, controller.signal);
+    controller.abort();
+    await expect(built).rejects.toMatchObject({ code: 'ABORTED' });
+    expect(characters()).toBeLessThan(2e6);
+  });
+
+  it('is encoded whole where it may be cut', async () => {
+    const { built, characters } = build({ truncate_prompt_tokens: 5 });
+    expect((await built).ids).toHaveLength(5);
+    expect(characters()).toBe(3e6);
+  });
+});
+
 describe('a prompt that may be shifted', () => {
   it.each([
     [{ n_keep: 1 }, 1],
@@ -145,6 +189,17 @@ describe('renderMessages', () => {
       '{% for m in messages %}{% for p in m.content %}[{{ p.text }}]{% endfor %}{% endfor %}',
       { messages: [{ role: 'user', content: parts }] },
       '[a][b]',
+    ],
+    [
+      'an empty system message is joined without a separator',
+      "{% for m in messages if m.role == 'user' %}{{ m.content }}{% endfor %}",
+      {
+        messages: [
+          { role: 'system', content: '' },
+          { role: 'user', content: 'a' },
+        ],
+      },
+      'a',
     ],
     ['tools', '{{ tools[0].function.name }}', { tools: [WEATHER] }, 'weather'],
     ['no tools', '{{ tools is none }}', {}, 'True'],
@@ -209,5 +264,122 @@ describe('renderMessages', () => {
     expect(() => render(source, { documents })).toThrow(
       expect.objectContaining({ code: 'INVALID_REQUEST', param, message: expect.stringContaining(param) }),
     );
+  });
+});
+
+describe('what a template shows', () => {
+  const render = (source: string, fields: Record<string, unknown>): string =>
+    renderMessages(valid({ add_generation_prompt: false, ...fields }), {
+      template: compileChatTemplate(source),
+      tokenizer: byteTokenizer,
+    });
+  const loop = (body: string) => `{% for m in messages %}${body}{% endfor %}`;
+  const only = (...roles: string[]) =>
+    loop(`{% if m.role in ${JSON.stringify(roles)} %}{{ m.role[0] }}:{{ m.content }};{% else %}{% endif %}`);
+  const say = (role: string, content: unknown = role, more: object = {}) => ({ role, content, ...more });
+  const call = (args: string, more: object = {}) =>
+    say('assistant', null, {
+      tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'f', arguments: args } }],
+      ...more,
+    });
+  const CALLS = loop(
+    '{{ m.role[0] }}:{{ m.content or "" }}{% for c in m.tool_calls or [] %}[ARGS]{% endfor %};',
+  );
+
+  it.each<[string, string, object[], string]>([
+    [
+      'a developer where the role is unknown',
+      only('system', 'user'),
+      [say('developer'), say('user')],
+      's:developer;u:user;',
+    ],
+    [
+      'a developer where it is known',
+      only('system', 'developer', 'user'),
+      [say('developer'), say('user')],
+      'd:developer;u:user;',
+    ],
+    [
+      'a system message in the middle, with the first',
+      `{% if messages[0].role == 'system' %}{{ messages[0].content }};{% endif %}${only('user', 'assistant')}`,
+      [say('system', 'a'), say('user', 'b'), say('assistant', 'c'), say('system', 'd'), say('user', 'e')],
+      'a\n\nd;u:b;a:c;u:e;',
+    ],
+    [
+      'a system message before the next text of the user',
+      only('user', 'assistant'),
+      [say('user', 'a'), say('assistant', 'b'), say('system', 'c'), say('user', 'd')],
+      'u:a;a:b;u:c\n\nd;',
+    ],
+    [
+      'a last system message behind the text of the user',
+      only('user', 'assistant'),
+      [say('user', 'a'), say('system', 'b')],
+      'u:a\n\nb;',
+    ],
+    [
+      'a result where the role is unknown',
+      only('user', 'assistant'),
+      [say('user', 'a'), call('{}', { content: 'b' }), say('tool', 'c'), say('user', 'd')],
+      'u:a;a:b\n{"name": "f", "arguments": {}};u:c\n\nd;',
+    ],
+    [
+      'arguments that are no JSON, as they are',
+      CALLS.replace('ARGS', '{{ c.function.arguments }}'),
+      [say('user', 'a'), call('{"a": "b')],
+      'u:a;a:[{"a": "b];',
+    ],
+    [
+      'arguments that are no JSON, where only an object is taken',
+      CALLS.replace('ARGS', '{% for k, v in c.function.arguments.items() %}{{ k }}={{ v }}{% endfor %}'),
+      [say('user', 'a'), call('{"a": "b')],
+      'u:a;a:[arguments={"a": "b];',
+    ],
+    [
+      'ids of nine letters and digits',
+      CALLS.replace(
+        'ARGS',
+        '{% if c.id|length != 9 %}{{ raise_exception("length 9") }}{% endif %}{{ c.id }}',
+      ),
+      [say('user', 'a'), call('{}')],
+      'u:a;a:[74196fe72];',
+    ],
+    [
+      'a full name of reasoning beside an empty one',
+      loop('{{ m.reasoning_content or m.content }};'),
+      [say('user', 'a'), say('assistant', 'b', { reasoning: '', reasoning_content: 'c' }), say('user', 'd')],
+      'a;c;d;',
+    ],
+  ])('%s', (_, source, messages, expected) => {
+    expect(render(source, { messages })).toBe(expected);
+  });
+
+  it('names a message that has no place in the prompt', () => {
+    const messages = [say('user', 'a'), say('critic', 'b')];
+    expect(() => render(only('user', 'assistant'), { messages })).toThrow(
+      expect.objectContaining({ code: 'TEMPLATE_FAILED', param: 'messages.1' }),
+    );
+  });
+
+  it('leaves templates alone that choose among messages', () => {
+    const messages = [say('system', 'a'), say('user', 'b'), say('user', 'c')];
+    expect(render('{{ messages[-1].content }}', { messages })).toBe('c');
+  });
+
+  it.each<[string, string, string, string]>([
+    ['the nearest word', `${EFFORT} {{ reasoning_effort == "max" }}`, 'xhigh', 'max True'],
+    ['the word itself', `${EFFORT} {{ reasoning_effort == "max" }}`, 'max', 'max True'],
+    ['high where no more is known', EFFORT, 'max', 'high'],
+    ['another name', '{{ reasoning_strength }}', 'low', 'low'],
+    ['a mode', '{{ thinking_mode }}', 'low', 'enabled'],
+    ['a mode that is off', '{{ thinking_mode }}', 'none', 'disabled'],
+    [
+      'a word that does not fail',
+      `{% if reasoning_effort is defined and reasoning_effort not in ["low", "high"] %}{{ raise_exception("no") }}{% endif %}${loop('{{ m.content }}')}${EFFORT}`,
+      'medium',
+      'Hihigh',
+    ],
+  ])('gives effort as %s', (_, source, reasoning_effort, expected) => {
+    expect(render(source, { reasoning_effort })).toBe(expected);
   });
 });

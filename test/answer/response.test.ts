@@ -16,20 +16,22 @@ const HEADER: AnswerHeader = {
   echo: '',
   usesFunctions: false,
   namesTool: false,
-  keptTokens: null,
   promptIds: Int32Array.of(1, 2, 3),
   promptTokens: 3,
   mediaTokens: null,
   returnTokenIds: false,
   wantsLogprobs: false,
+  returnTimings: false,
+  timesChunks: false,
   warnings: [],
 };
 
 /** A completion that is done. */
 function done(...choices: Choice[]): Completion {
   for (const choice of choices) choice.catchUp();
-  const drafts = { drafted: 5, accepted: 4 };
-  return { choices, cachedTokens: 2, drafts, promptLogprobs: () => null } as unknown as Completion;
+  const usage = { accepted_prediction_tokens: 4, rejected_prediction_tokens: 1 };
+  const [fields, reportOf] = [() => ({}), () => ({})];
+  return { choices, cachedTokens: 2, usage, fields, reportOf } as unknown as Completion;
 }
 
 describe('a response', () => {

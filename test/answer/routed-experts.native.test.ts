@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { EMBEDDED_MODEL } from '../../src/models/named-models.ts';
 import { type ChatCompletion, routedExpertIds } from '../../src/protocol/index.ts';
-import { createRuntime, type Runtime } from '../../src/runtime.ts';
+import { createRuntime, type Runtime } from '../../src/runtime/runtime.ts';
 import { architectureFiles } from '../architectures/files.ts';
 import { engineExperts } from '../fakes/engine-scores.ts';
 
@@ -55,7 +55,7 @@ describe.each(names)('%s', (name) => {
       const isKnown = token >= known && token < tokens.length - 1;
       const of = isKnown ? firstLayers(token, expected) : Array(width - used).fill(-1);
       expect(firstLayers(token, given), `token ${token}`).toEqual(of);
-      // Of the last layer, those that are sampled from.
+      // In the last layer, only tokens with sampled rows have experts.
       if (isKnown && token >= prompt.length - 1)
         expect(given.slice((token + 1) * width - used, (token + 1) * width)).toEqual(
           Array.from(expected).slice((token + 1) * width - used, (token + 1) * width),

@@ -1,7 +1,7 @@
 /** Drafts in answers of the embedded model: what they save, and what keeps them away. */
 import { describe, expect, it } from 'vitest';
 import type { ChatCompletion } from '../../src/protocol/index.ts';
-import { createRuntime } from '../../src/runtime.ts';
+import { createRuntime } from '../../src/runtime/runtime.ts';
 import { measureNoSteps } from '../fakes/step-costs.ts';
 import { type Fields, openRuntime, PARIS, PARIS_ANSWER, request, STORY } from './asking.ts';
 
@@ -165,7 +165,7 @@ describe('speculation', () => {
     } as const;
     expect(await count({ speculative_config: { ...config, method: 'suffix' } })).toBeGreaterThan(10);
     await expect(createRuntime({ speculative_config: config, speculation: false })).rejects.toThrow(
-      'speculative_config: expected nothing with speculation',
+      'speculative_config: expected no value with speculation',
     );
     await expect(
       createRuntime({ speculative_config: { ...config, num_speculative_tokens: 0 } }),

@@ -1,7 +1,7 @@
 /** Calls that the model makes by itself: constrained from where they begin, when a tool is strict. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { LogitsProcessor, Tool } from '../../src/protocol/index.ts';
-import { createRuntime, type Runtime } from '../../src/runtime.ts';
+import { createRuntime, type Runtime } from '../../src/runtime/runtime.ts';
 import { functionsOf } from '../fakes/calls.ts';
 import { chunksOf, type Fields, PLAIN } from './fields/model.ts';
 

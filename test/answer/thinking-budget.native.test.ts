@@ -1,7 +1,8 @@
 /** `reasoning.max_tokens`: after so many tokens of reasoning its end comes, whatever the model would write. */
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { ChatCompletion, ChatCompletionRequest } from '../../src/protocol/index.ts';
-import { REASONING_FORMATS, reasoningEnd } from '../../src/reasoning/index.ts';
+import type { ChatCompletion, ChatCompletionChunk, ChatCompletionRequest } from '../../src/protocol/index.ts';
+import { createHandler } from '../../src/serve/http/index.ts';
+import { REASONING_FORMATS, reasoningEnd } from '../../src/template/reasoning/index.ts';
 import { openRuntime } from './asking.ts';
 import { forced, PLAIN } from './fields/model.ts';
 
@@ -36,14 +37,14 @@ describe('reasoning.max_tokens', () => {
   it.each(Object.values(REASONING_FORMATS).map((format) => [format.name, format] as const))(
     'ends reasoning that the prompt has opened: %s',
     async (_, format) => {
-      const isHarmony = format.kind === 'harmony';
+      const isHarmony = format.name === 'harmony';
       const begin = isHarmony ? '<|channel|>analysis<|message|>' : format.begin;
       const markers = isHarmony
         ? ['<|channel|>', '<|message|>']
         : [format.begin, format.end, ...(format.answerMarkers ?? [])];
       const said = format.name === 'think_response' ? ['<think></think><response></response>'] : markers;
       const template = `${PLAIN}{% if false %}${said.join('')}{% endif %}{{ ${JSON.stringify(begin)} }}`;
-      const { choices, usage } = await answer({ chat_template: template });
+      const { choices, usage } = await answer({ chat_template: template, max_tokens: 60 });
       const [{ message, token_ids }] = choices as [ChatCompletion['choices'][number]];
       expect(usage.completion_tokens_details!.reasoning_tokens).toBe(5);
       const written = await runtime().detokenize(token_ids!.slice(0, 5));
@@ -51,7 +52,7 @@ describe('reasoning.max_tokens', () => {
       const end = await runtime().tokenize(reasoningEnd(format), { parseSpecial: true });
       expect(token_ids!.slice(5, 5 + end.length)).toEqual([...end]);
       expect(message.content!.length).toBeGreaterThan(0);
-      expect(token_ids).toHaveLength(40);
+      expect(token_ids).toHaveLength(60);
     },
   );
 
@@ -135,6 +136,83 @@ describe('reasoning.max_tokens', () => {
     };
     const plain = await answer(repeats);
     expect((await answer({ ...repeats, speculation: 'auto' })).choices).toEqual(plain.choices);
+  });
+
+  it('endReasoning of a stream ends it at once, and only once', async () => {
+    const { reasoning: _, ...asked } = asking({ max_tokens: 60 });
+    for (const speculation of [false, 'auto'] as const) {
+      const stream = await runtime().createCompletion({ ...asked, speculation, stream: true });
+      const ids: number[] = [];
+      let [thought, said, ended] = ['', '', 0];
+      for await (const { choices } of stream) {
+        const { delta, token_ids } = choices[0]!;
+        ids.push(...(token_ids ?? []));
+        thought += delta.reasoning ?? '';
+        said += delta.content ?? '';
+        if (ended === 0 && ids.length >= 5) {
+          ended = ids.length;
+          expect(await stream.endReasoning()).toBe(true);
+        }
+      }
+      const end = await runtime().tokenize(reasoningEnd(REASONING_FORMATS.think), { parseSpecial: true });
+      const at = ids.findIndex((_, i) => end.every((id, k) => ids[i + k] === id));
+      expect(at).toBeGreaterThanOrEqual(ended);
+      expect(at).toBeLessThan(ended + 20); // tokens of the step that ran, and the rest of a character
+      expect(thought.trim()).toBe((await runtime().detokenize(ids.slice(0, at))).trim());
+      expect(said.length).toBeGreaterThan(0);
+      expect(ids).toHaveLength(60);
+      expect(await stream.endReasoning()).toBe(false);
+    }
+  });
+
+  it('endReasoning is false for an answer without reasoning, and for beams', async () => {
+    const { reasoning: _, ...asked } = asking({ max_tokens: 8 });
+    for (const fields of [
+      { chat_template: PLAIN },
+      { use_beam_search: true, n: 2, temperature: 0, seed: null },
+    ]) {
+      const stream = await runtime().createCompletion({ ...asked, ...fields, stream: true });
+      const ended = [];
+      for await (const _ of stream) ended.push(await stream.endReasoning());
+      expect(ended).not.toContain(true);
+    }
+  });
+
+  it('is ended over HTTP by the id of a running stream of the same client', async () => {
+    const tokens = ['one', 'other'].map((token) => ({ token, scopes: ['complete' as const] }));
+    const handler = createHandler(runtime(), { tokens });
+    const post = (path: string, body: object, token = 'one'): Promise<Response> =>
+      handler(
+        new Request(`http://x${path}`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${token}` },
+          body: JSON.stringify(body),
+        }),
+      );
+    const control = async (id: string, token?: string): Promise<object> => {
+      const body = { id, action: 'reasoning_end', model: 'x' };
+      return (await (await post('/v1/chat/completions/control', body, token)).json()) as object;
+    };
+    const { reasoning: _, ...asked } = asking({ max_tokens: 60, stream: true });
+    const response = await post('/v1/chat/completions', { ...asked, stream: true, reasoning_control: true });
+    const answers: object[] = [];
+    let said = '';
+    let id = '';
+    for await (const part of response.body!.pipeThrough(new TextDecoderStream()))
+      for (const line of part.split('\n')) {
+        if (!line.startsWith('data: {')) continue;
+        const chunk = JSON.parse(line.slice(6)) as ChatCompletionChunk;
+        said += chunk.choices[0]!.delta.content ?? '';
+        id = chunk.id;
+        if (answers.length > 0 || !chunk.choices[0]!.delta.reasoning) continue;
+        answers.push(await control(id, 'other'), await control(id));
+      }
+    const none = { success: false, message: 'no stream with this id is running' };
+    expect(answers).toEqual([none, { success: true }]);
+    expect(said.length).toBeGreaterThan(0);
+    expect(await control(id)).toEqual(none);
+    const wrong = await post('/v1/chat/completions/control', { id, action: 'stop' });
+    expect([wrong.status, await wrong.text()]).toEqual([400, expect.stringContaining('reasoning_end')]);
   });
 
   it('is the budget of messages and responses', async () => {

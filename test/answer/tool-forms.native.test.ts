@@ -1,7 +1,7 @@
 /** Tools in their other forms: functions of the older API, custom tools, and a choice of some of the tools. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { CustomTool, Tool } from '../../src/protocol/index.ts';
-import { createRuntime, type Runtime } from '../../src/runtime.ts';
+import { createRuntime, type Runtime } from '../../src/runtime/runtime.ts';
 import { functionsOf } from '../fakes/calls.ts';
 import { chunksOf, type Fields, forced, PLAIN } from './fields/model.ts';
 

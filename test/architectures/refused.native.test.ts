@@ -3,9 +3,9 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { inspectModel } from '../../src/inspect-model.ts';
-import { createRuntime } from '../../src/runtime.ts';
-import { decode, encode, setKey, words } from '../gguf/files.ts';
+import { inspectModel } from '../../src/runtime/inspect-model.ts';
+import { createRuntime } from '../../src/runtime/runtime.ts';
+import { decode, encode, setKey, words } from '../engine/gguf/files.ts';
 import { architectureFiles } from './files.ts';
 
 const NAMES = ['qwen3', 'qwen2', 'lfm2', 'kimi-linear', 'eagle3', 'rwkv7', 'qwen35-mtp'];

@@ -1,6 +1,6 @@
 /** Attention with sinks (gpt-oss): a token of an answer -> the log-probability that it has as a token of a prompt. */
 import { beforeAll, expect, it } from 'vitest';
-import { createRuntime } from '../../src/runtime.ts';
+import { createRuntime } from '../../src/runtime/runtime.ts';
 import { architectureFiles } from './files.ts';
 
 const ROUNDING = 1e-4;

@@ -6,8 +6,8 @@ import {
   NO_ADAPTER,
   type RowEdit,
   type Step,
-} from '../../src/backends/backend.ts';
-import type { Handle, SamplerHandle } from '../../src/native/index.ts';
+} from '../../src/engine/backend/index.ts';
+import type { Handle, SamplerHandle } from '../../src/engine/native/index.ts';
 import { type Row, toRows } from '../fakes/rows.ts';
 
 /** Limits of the backends under test. */
@@ -38,7 +38,9 @@ export type Opened = {
   readonly textOf: (ids: readonly number[]) => string;
   /** Equal digits of equal log-probabilities: company and chunks change the last bits. */
   readonly digits: number;
-  /** An adapter of the model; null: adapters are not supported. */
+  /** True if the grammar engine knows how the model's tokenizer splits a text. Otherwise no tokens are forced. */
+  readonly forcesTokens: boolean;
+  /** An adapter of the model, or null if adapters are not supported. */
   readonly adapter: string | null;
   readonly close: () => Promise<void>;
 };

@@ -22,6 +22,7 @@ for (const isKvUnified of [true, false])
       matcher: async (texts) => FakeMatcher.handle(texts.map(bytes), EOS),
       textOf: (ids) => String.fromCharCode(...ids),
       digits: 6,
+      forcesTokens: true,
       adapter: 'tuned',
       close: () => backend.close(),
     };

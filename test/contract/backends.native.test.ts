@@ -1,12 +1,13 @@
 /** The backend contract on the GGUF and the ONNX backend. */
 import path from 'node:path';
 import { afterAll, describe } from 'vitest';
-import { type LoadedModel, loadGguf, loadOnnx } from '../../src/backends/index.ts';
-import { grammarAddon, loadAddon } from '../../src/native/index.ts';
+import { grammarAddon, loadAddon } from '../../src/engine/native/index.ts';
+import { isGguf, type LoadedModel, loadGguf } from '../../src/models/formats/index.ts';
+import { loadOnnx } from '../../src/onnx/model.ts';
 import { CHECKPOINT_FILES } from '../../src/rl/checkpoint-files.ts';
 import { openTrainer } from '../../src/rl/trainer.ts';
 import { compileConstraint, constraintHandle } from '../../src/structured/index.ts';
-import { closeAll, EMBEDDED, modelOf, temporaryFolder, whyNoOnnx } from '../backends/engines.ts';
+import { closeAll, EMBEDDED, modelOf, temporaryFolder, whyNoOnnx } from '../models/formats/engines.ts';
 import { randomAdapter } from '../rl/random-adapter.ts';
 import { normals } from '../rl/tiny-model.ts';
 import { backendContract } from './backend-contract.ts';
@@ -33,6 +34,7 @@ async function open(model: LoadedModel, isKvUnified: boolean, adapter: string | 
     },
     textOf: (ids) => Buffer.concat(ids.map((id) => model.tokenizer.bytesOf(id))).toString(),
     digits: 2,
+    forcesTokens: isGguf(model),
     adapter,
     close: async () => {
       await backend.close();

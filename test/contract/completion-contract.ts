@@ -1,8 +1,8 @@
-/** What every service must do with completions, whatever lies between it and the embedded model. */
+/** Contract of every service about completions, regardless of the layers between it and the embedded model. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { OnpolicyError } from '../../src/errors.ts';
 import type { ChatCompletion, ChatCompletionChunk, ChatCompletionRequest } from '../../src/protocol/index.ts';
-import type { CallOptions, Completions } from '../../src/service.ts';
+import type { CallOptions, Completions } from '../../src/protocol/service/index.ts';
 import { functionsOf } from '../fakes/calls.ts';
 
 const CAPITAL: ChatCompletionRequest = {
@@ -90,7 +90,7 @@ const FAULTY: Readonly<Record<string, readonly [request: unknown, error: object]
   ],
 };
 
-/** What is the same each time: all but ids, times, drawn seeds and what the cache saved. */
+/** Returns the part of an answer that is always the same: without ids, times, drawn seeds and cached tokens. */
 function stable(answer: ChatCompletion): unknown {
   const { id, created, seed, usage, choices, ...rest } = answer;
   return {

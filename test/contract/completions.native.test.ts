@@ -3,9 +3,9 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
-import { connect, createPool, serve } from '../../src/http/index.ts';
 import type { RuntimeOptions } from '../../src/protocol/index.ts';
-import { createRuntime, type Runtime } from '../../src/runtime.ts';
+import { createRuntime, type Runtime } from '../../src/runtime/runtime.ts';
+import { connect, createPool, serve } from '../../src/serve/http/index.ts';
 import { completionContract, type Opened } from './completion-contract.ts';
 
 const root = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-contract-'));

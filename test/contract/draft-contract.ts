@@ -1,7 +1,7 @@
-/** What every backend must do with drafts: sample their rows as long as they are what was sampled. */
+/** Contract of every backend about drafts: it samples their rows as long as they match the sampled tokens. */
 import { expect, it } from 'vitest';
-import { MEMORY_REMOVE } from '../../src/backends/backend.ts';
-import { ROW_STATUS } from '../../src/native/index.ts';
+import { MEMORY_REMOVE } from '../../src/engine/backend/index.ts';
+import { ROW_STATUS } from '../../src/engine/native/index.ts';
 import type { Row } from '../fakes/rows.ts';
 import { type drive, free } from './backend-driver.ts';
 

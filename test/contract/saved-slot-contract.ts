@@ -1,6 +1,6 @@
-/** What every backend must do with saved slots: continue from them as from its own. */
+/** Contract of every backend about saved slots: it continues from them as from its own slots. */
 import { describe, expect, it } from 'vitest';
-import { type Backend, MEMORY_COPY } from '../../src/backends/backend.ts';
+import { type Backend, MEMORY_COPY } from '../../src/engine/backend/index.ts';
 import { type drive, free } from './backend-driver.ts';
 
 const PROMPT = [84, 104, 101, 32, 99, 97, 112, 105, 116, 97, 108];

@@ -10,8 +10,8 @@ import { SAMPLING_ROWS } from '../protocol/sampling-rows.ts';
 import { STRUCTURED_RULE_ROWS } from '../protocol/structured-rule-rows.ts';
 import { TOOL_ROWS } from '../protocol/tool-rows.ts';
 import { TOOL_RULE_ROWS } from '../protocol/tool-rule-rows.ts';
-import { FAMILY_ROWS } from '../tool-calls/families.ts';
-import { TOOLS } from '../tool-calls/harness.ts';
+import { FAMILY_ROWS } from '../template/tool-calls/families.ts';
+import { TOOLS } from '../template/tool-calls/harness.ts';
 
 /** A request, and where it is from. */
 export type SuiteRequest = readonly [name: string, request: ChatCompletionRequest];
@@ -43,7 +43,7 @@ function tame(fields: Record<string, unknown>): ChatCompletionRequest | null {
   } as ChatCompletionRequest;
 }
 
-/** Whether a value is, or holds, what JSON has no form for; a bigint is one of them. */
+/** Returns true if a value is or contains a value that JSON cannot represent, for example a bigint. */
 function holdsMore(value: unknown): boolean {
   if (typeof value === 'function' || typeof value === 'bigint' || typeof value === 'symbol') return true;
   if (typeof value !== 'object' || value === null) return false;

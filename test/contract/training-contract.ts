@@ -1,8 +1,8 @@
-/** What every service must do about models, logs, checkpoints and training jobs. */
+/** Contract of every service about models, logs, checkpoints and training jobs. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { OnpolicyError } from '../../src/errors.ts';
 import type { TrainingJobEvent, TrajectoryGroup } from '../../src/protocol/index.ts';
-import type { Service } from '../../src/service.ts';
+import type { Service } from '../../src/protocol/service/service.ts';
 
 /** Two attempts at one question. */
 const GROUPS: readonly TrajectoryGroup[] = [{ trajectories: [attempt('Lima', 1), attempt('Paris', 0)] }];

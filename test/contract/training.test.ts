@@ -1,5 +1,5 @@
 /** The contract of training, on a service in memory, a client of it over a socket, and a pool of both. */
-import { connect, createPool, serve } from '../../src/http/index.ts';
+import { connect, createPool, serve } from '../../src/serve/http/index.ts';
 import { createMemoryService } from '../fakes/memory-service.ts';
 import { trainingContract } from './training-contract.ts';
 

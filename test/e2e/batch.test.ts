@@ -7,10 +7,10 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { BatchRow } from '../../src/protocol/index.ts';
-import { lineOf, readRows, writeLines } from '../batch/fake-rows.ts';
+import { lineOf, readRows, writeLines } from '../serve/batch/fake-rows.ts';
 import { ROOT, runNode } from './program.ts';
 
-const CLI = path.join(ROOT, 'dist', 'cli', 'index.js');
+const CLI = path.join(ROOT, 'dist', 'apps', 'cli', 'index.js');
 const KILLS = 50;
 const ROWS = 600;
 const FAULTY = ROWS / 100;

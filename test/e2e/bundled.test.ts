@@ -1,4 +1,4 @@
-/** A program in a bundle with the package inside, which says what to do; and with the package outside, as docs/bundlers.md has it. */
+/** A program in a bundle with the package inside, which says what to do; and with the package outside, as docs/packaging.md has it. */
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -32,7 +32,7 @@ it.each([
   [
     'inside',
     PEERS,
-    /^NATIVE_UNAVAILABLE onpolicy was bundled, .*: mark the package as external\. docs\/bundlers\.md/,
+    /^NATIVE_UNAVAILABLE onpolicy was bundled, .*: mark the package as external\. docs\/packaging\.md/,
   ],
   ['outside', [/^onpolicy/], /^The capital of Peru is Lima\.\n$/],
 ])('%s', async (name, external, printed) => {

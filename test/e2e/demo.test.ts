@@ -11,7 +11,7 @@ const hasTerminal = process.platform === 'linux' && spawnSync('script', ['--vers
 
 describe('npm start', () => {
   it('prints plain text when piped, and ends by itself', async () => {
-    const outcome = await runNode(['dist/demo/index.js']);
+    const outcome = await runNode(['dist/apps/demo/index.js']);
     expect(outcome).toMatchObject({ code: 0, signal: null, stderr: '' });
     expect(outcome.stdout).not.toMatch(CONTROL);
     expect(outcome.stdout).toContain('The capital of Peru is Lima.');
@@ -32,7 +32,7 @@ describe('npm start', () => {
   });
 
   it('ends quietly when the reader of the pipe leaves', () => {
-    const shell = `set -o pipefail; "${process.execPath}" dist/demo/index.js | head -1`;
+    const shell = `set -o pipefail; "${process.execPath}" dist/apps/demo/index.js | head -1`;
     const { status, stdout, stderr } = spawnSync('bash', ['-c', shell], { cwd: ROOT, encoding: 'utf8' });
     expect({ status, stdout, stderr }).toEqual({
       status: 0,
@@ -42,17 +42,17 @@ describe('npm start', () => {
   });
 
   it('answers with the model named on the command line, or says what is wrong with it', async () => {
-    const named = await runNode(['dist/demo/index.js', 'models/onpolicy-tiny.gguf']);
+    const named = await runNode(['dist/apps/demo/index.js', 'models/onpolicy-tiny.gguf']);
     expect(named).toMatchObject({ code: 0, stderr: '' });
     expect(named.stdout).toContain('models/onpolicy-tiny.gguf: ready after');
-    const missing = await runNode(['dist/demo/index.js', 'missing.gguf']);
+    const missing = await runNode(['dist/apps/demo/index.js', 'missing.gguf']);
     expect(missing.code).toBe(1);
     expect(missing.stderr).toMatch(/MODEL_NOT_FOUND|missing\.gguf/);
   });
 
   it.skipIf(!hasTerminal)('colours on a terminal, unless NO_COLOR is set; never moves the cursor', () => {
     const onTerminal = (env: NodeJS.ProcessEnv): string =>
-      execFileSync('script', ['-qec', `"${process.execPath}" dist/demo/index.js`, '/dev/null'], {
+      execFileSync('script', ['-qec', `"${process.execPath}" dist/apps/demo/index.js`, '/dev/null'], {
         cwd: ROOT,
         env,
         encoding: 'utf8',

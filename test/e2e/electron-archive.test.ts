@@ -45,11 +45,11 @@ const list = (folder: string): string[] =>
     .map((entry) => path.relative(folder, path.join(entry.parentPath, entry.name)).split(path.sep).join('/'))
     .sort();
 
-/** What npm would install: the library as it is packed, what it depends on, and engines of this platform and another one. */
+/** Copies the files that npm would install: the packed library, its dependencies, and engines of this platform and another one. */
 beforeAll(() => {
   fs.cpSync(EXAMPLE, app, { recursive: true });
   const library = path.join(modules, 'onpolicy');
-  for (const name of ['package.json', 'dist', 'models', 'docs/electron.md', 'native/README.md'])
+  for (const name of ['package.json', 'dist', 'models', 'docs/packaging.md', 'native/README.md'])
     fs.cpSync(path.join(ROOT, name), path.join(library, name), { recursive: true });
   for (const name of [HERE, 'aix-ppc64'])
     for (const addon of ['onpolicy.node', 'grammar.node'])

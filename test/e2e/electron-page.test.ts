@@ -74,7 +74,7 @@ describe.skipIf(!CHROMIUM)('the window', () => {
     page.on('pageerror', (error) => errors.push(error.message));
     page.on('console', (message) => message.type() === 'error' && errors.push(message.text()));
     await page.exposeFunction('call', (method: string, args: unknown[]) => assistant[method]!(...args));
-    // What the preload script does with Electron's IPC.
+    // Does the work of the preload script without Electron's IPC.
     await page.addInitScript((names) => {
       const listeners: Record<string, (value: unknown) => void> = {};
       const host = globalThis as never as Told & Record<string, unknown>;

@@ -61,6 +61,16 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
     mostLines: 90,
     prints: /^teacher (0\.9\d|1\.00); student 0\.[0-2]\d, off policy 0\.\d\d, on policy (0\.[89]\d|1\.00)\n$/,
   },
+  '18-decide.mjs': {
+    mostLines: 40,
+    prints:
+      /^(100|9[5-9]) of 100 right in \d+ ms\n\d+ tokens read, \d+ computed, \d+ from the cache\nat least [01]\.\d{3} of the probability is on yes and no\nthe opposite of hot is cold\n$/,
+  },
+  '19-learn-decisions.mjs': {
+    mostLines: 48,
+    prints:
+      /^before: accuracy 0\.[0-6]\d, .*\nafter: accuracy 0\.[78]\d, Brier 0\.[234]\d, calibration error 0\.\d\d\nkept the weights of epoch \d+\n$/,
+  },
 };
 
 let workplace: string;

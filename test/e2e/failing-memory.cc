@@ -1,5 +1,5 @@
 // Loaded with LD_PRELOAD: when the first number of the file that FAILING_MEMORY names counts down to 0, that allocation of an addon
-// throws std::bad_alloc. The second number counts what has failed.
+// throws std::bad_alloc, and so do as many behind it as the third number says. The second number counts what has failed.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -12,7 +12,7 @@
 namespace {
 
 struct Control {
-  std::atomic<int> left, failed;
+  std::atomic<int> left, failed, more;
 };
 
 Control* Open() {
@@ -29,9 +29,12 @@ bool IsOfAddon(const void* caller) {
 
 void* Allocate(size_t size, const void* caller) {
   static Control* const control = Open();
-  if (control && control->left > 0 && IsOfAddon(caller) && --control->left == 0) {
-    ++control->failed;
-    throw std::bad_alloc();
+  const bool is_begun = control && control->failed > 0;
+  if (control && (is_begun ? control->more > 0 : control->left > 0) && IsOfAddon(caller)) {
+    if (is_begun ? --control->more >= 0 : --control->left == 0) {
+      ++control->failed;
+      throw std::bad_alloc();
+    }
   }
   if (void* memory = std::malloc(size ? size : 1)) return memory;
   throw std::bad_alloc();

@@ -45,6 +45,11 @@ describe('the table', () => {
     for (const name of names) expect(fs.existsSync(path.join(ROOT, name)), name).toBe(true);
   });
 
+  it('names at most four files for an endpoint, and three for a method of every service', () => {
+    expect(rows.get('an endpoint')!.length).toBeLessThanOrEqual(4);
+    expect(rows.get('a method of every service')!.length).toBeLessThanOrEqual(3);
+  });
+
   it.each(toys.map((toy) => [toy.row, toy] as const))(
     '%s: the toy changes what the row names',
     (row, toy) => {

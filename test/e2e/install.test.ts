@@ -1,4 +1,4 @@
-/** What npm would install on each platform for an application that uses the library. Needs npm's registry, or its cache. */
+/** Packages that npm would install on each platform for an application that uses the library. Needs npm's registry, or its cache. */
 import { execFile } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -8,12 +8,8 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-const manifest = JSON.parse(fs.readFileSync(path.join(ROOT, 'package.json'), 'utf8')) as {
-  optionalDependencies: Record<string, string>;
-  peerDependencies: Record<string, string>;
-  devDependencies: Record<string, string>;
-};
-const RELEASE = manifest.devDependencies['node-llama-cpp']!;
+const read = (name: string): unknown => JSON.parse(fs.readFileSync(path.join(ROOT, name), 'utf8'));
+const manifest = read('package.json') as { optionalDependencies: Record<string, string> };
 
 const PLATFORMS: [os: string, cpu: string, libc: string, engine: string | null][] = [
   ['linux', 'x64', 'glibc', 'linux-x64'],
@@ -61,7 +57,10 @@ async function resolve(
 }
 
 beforeAll(() => {
-  const { devDependencies, scripts, overrides, ...published } = manifest as Record<string, unknown>;
+  const { devDependencies, scripts, overrides, ...published } = read('package.json') as Record<
+    string,
+    unknown
+  >;
   fs.mkdirSync(library);
   fs.writeFileSync(path.join(library, 'package.json'), JSON.stringify(published));
 });
@@ -81,19 +80,19 @@ describe.concurrent('an install', () => {
       }
       expect(added.has('onpolicy')).toBe(true);
       const engines = [...added].filter(([name]) => name.startsWith('@node-llama-cpp/'));
-      expect(
-        engines.filter(([name, version]) => version !== RELEASE || /cuda|vulkan|armv7l/.test(name)),
-      ).toEqual([]);
+      expect(engines.filter(([name, version]) => version !== manifest.optionalDependencies[name])).toEqual(
+        [],
+      );
       if (engine === null) expect(engines).toEqual([]);
-      else expect(added.get(`@node-llama-cpp/${engine}`)).toBe(RELEASE);
+      else expect(added.has(`@node-llama-cpp/${engine}`)).toBe(true);
       expect(added.has('node-llama-cpp')).toBe(false);
     },
   );
 });
 
-it('on x64 has no engine for arm64 with the line of docs/platforms.md', async ({ skip }) => {
+it('on x64 has no engine for arm64 with the line of docs/packaging.md', async ({ skip }) => {
   const [, line] = /```json\n(\{ "overrides".*)\n```/.exec(
-    fs.readFileSync(path.join(ROOT, 'docs/platforms.md'), 'utf8'),
+    fs.readFileSync(path.join(ROOT, 'docs/packaging.md'), 'utf8'),
   )!;
   const platform = ['--os=linux', '--cpu=x64', '--libc=glibc'];
   const added = await resolve(path.join(work, 'without-arm64'), platform, JSON.parse(line!)).catch(
@@ -105,27 +104,6 @@ it('on x64 has no engine for arm64 with the line of docs/platforms.md', async ({
   }
   const engines = [...added.keys()].filter((name) => name.startsWith('@node-llama-cpp/'));
   expect(engines).toEqual(['@node-llama-cpp/linux-x64']);
-});
-
-it('every package of the engine is of one release, and a GPU of one is installed on request only', () => {
-  const { optionalDependencies, peerDependencies } = manifest;
-  const engines = Object.entries({ ...optionalDependencies, ...peerDependencies }).filter(([name]) =>
-    name.startsWith('@node-llama-cpp/'),
-  );
-  expect(engines.filter(([, version]) => version !== RELEASE)).toEqual([]);
-  const shipped = JSON.parse(
-    fs.readFileSync(path.join(ROOT, 'node_modules/node-llama-cpp/package.json'), 'utf8'),
-  ) as { version: string; optionalDependencies: Record<string, string> };
-  expect(shipped.version).toBe(RELEASE);
-  expect(engines.map(([name]) => name).toSorted()).toEqual(
-    Object.keys(shipped.optionalDependencies).toSorted(),
-  );
-  const libraries = fs.readFileSync(path.join(ROOT, 'src/native/libraries.ts'), 'utf8');
-  const { tag } = JSON.parse(
-    fs.readFileSync(path.join(ROOT, 'node_modules/node-llama-cpp/llama/llama.cpp.info.json'), 'utf8'),
-  ) as { tag: string };
-  expect(libraries).toContain(`PACKAGE_VERSION = '${RELEASE}'`);
-  expect(libraries).toContain(`ENGINE_VERSION = '${tag.slice(1)}'`);
 });
 
 it('musl is refused in one sentence', async () => {

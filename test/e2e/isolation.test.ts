@@ -1,7 +1,7 @@
 /** Programs with an isolated runtime: its process ends with theirs, however they end, and does not keep them. */
 import { execFileSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
-import { isGone } from '../isolation/children.ts';
+import { isGone } from '../runtime/isolation/children.ts';
 import { runProgram } from './program.ts';
 
 const ASK = `{ messages: [{ role: 'user', content: 'What is the capital of Peru?' }], temperature: 0 }`;
@@ -14,7 +14,7 @@ const PROGRAM = `
   const runtime = await createRuntime({ isolate: true, home: 'home' });
   const ask = async () => (await runtime.createCompletion(${ASK})).choices[0].message.content;
   const children = () => execFileSync('ps', ['-A', '-o', 'pid=,ppid=,args='], { encoding: 'utf8' }).split('\\n')
-    .filter((line) => line.includes('isolated-process.js') && Number(line.trim().split(/ +/)[1]) === process.pid)
+    .filter((line) => line.includes('isolation/program.js') && Number(line.trim().split(/ +/)[1]) === process.pid)
     .map((line) => Number(line.trim().split(/ +/)[0]));
   const show = () => console.log(String(children()));
 `;
@@ -128,7 +128,7 @@ describe.skipIf(process.platform === 'win32')('the process of an isolated runtim
       .poll(
         () =>
           execFileSync('ps', ['-A', '-o', 'args='], { encoding: 'utf8' }).includes(
-            'dist/isolated-process.js',
+            'dist/runtime/isolation/program.js',
           ),
         { timeout: 10_000 },
       )

@@ -13,7 +13,7 @@ it('trains a model from random weights, examines it and keeps the better one', a
   const before = fs.readFileSync(shipped);
   const out = path.join(folder, 'new.gguf');
   const options = ['--steps', '60', '--rows', '1', '--report', '20', '--questions', '4', '--out', out];
-  const { code, stdout, stderr } = await runNode(['scripts/make-model.mjs', ...options], { cwd: ROOT });
+  const { code, stdout, stderr } = await runNode(['scripts/make/make-model.mjs', ...options], { cwd: ROOT });
   expect(code, stderr).toBe(0);
   const losses = [...stdout.matchAll(/loss ([\d.]+)/g)].map(([, loss]) => Number(loss));
   expect(losses).toHaveLength(3);

@@ -1,4 +1,4 @@
-/** The programs of docs/http.md that mount the handler in other servers run as they stand there, but for the port. */
+/** The programs of docs/serving.md that mount the handler in other servers run as they stand there, but for the port. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
@@ -7,15 +7,14 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import ts from 'typescript';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { connect } from '../../src/http/index.ts';
+import { connect } from '../../src/serve/http/index.ts';
 import { freePort, ROOT } from './program.ts';
 
 const MOUNT = /<!-- mount: (\w+) -->\n```ts\n([\s\S]*?)```/g;
 const programs = new Map(
-  [...fs.readFileSync(path.join(ROOT, 'docs', 'http.md'), 'utf8').matchAll(MOUNT)].map(([, name, source]) => [
-    name!,
-    source!,
-  ]),
+  [...fs.readFileSync(path.join(ROOT, 'docs', 'serving.md'), 'utf8').matchAll(MOUNT)].map(
+    ([, name, source]) => [name!, source!],
+  ),
 );
 
 /** Stands in for `electron`: stores the handler and answers requests through it as the app would. */

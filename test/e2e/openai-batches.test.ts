@@ -5,10 +5,10 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import OpenAI, { NotFoundError, toFile } from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Server, serve } from '../../src/http/index.ts';
 import type { BatchRow } from '../../src/protocol/index.ts';
-import { createRuntime, type Runtime } from '../../src/runtime.ts';
-import { lineOf } from '../batch/fake-rows.ts';
+import { createRuntime, type Runtime } from '../../src/runtime/runtime.ts';
+import { type Server, serve } from '../../src/serve/http/index.ts';
+import { lineOf } from '../serve/batch/fake-rows.ts';
 
 const TOKENS = ['of-one-client', { token: 'of-another', scopes: ['complete' as const] }];
 

@@ -2,8 +2,8 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { type Server, serve } from '../../src/http/index.ts';
-import { createRuntime, type Runtime } from '../../src/runtime.ts';
+import { createRuntime, type Runtime } from '../../src/runtime/runtime.ts';
+import { type Server, serve } from '../../src/serve/http/index.ts';
 import { createMemoryService, type MemoryService } from '../fakes/memory-service.ts';
 import { ROOT } from './program.ts';
 

@@ -102,18 +102,18 @@ describe('the background', () => {
       { prompt: prompt(2, 3), late: true },
     ]);
     step();
-    sequences[1]!.awaitsToken = true;
+    sequences[1]!.awaitToken();
     scheduler.add(sequences[1]!);
     expect([step(), step()]).toEqual(['a1', 'a1']);
-    sequences[1]!.awaitsToken = false;
-    expect(step()).toBe('b3');
+    sequences[1]!.append(7);
+    expect(step()).toBe('b4');
   });
 
-  it('comes last in every policy, behind other clients and priorities', () => {
+  it('comes last in every policy, behind every priority', () => {
     const { step } = open([
-      { prompt: prompt(1, 4), ...back, priority: -5, client: 'batch' },
-      { prompt: prompt(2, 4), priority: 5, client: 'one' },
-      { prompt: prompt(3, 4), client: 'two' },
+      { prompt: prompt(1, 4), ...back, priority: -5 },
+      { prompt: prompt(2, 4), priority: 5 },
+      { prompt: prompt(3, 4) },
     ]);
     expect(step()).toBe('b4 c4');
   });

@@ -1,10 +1,10 @@
 /** Drafts that are right or wrong at known places, steps that take known times -> how many are checked, and what that gains. */
 import { expect, it } from 'vitest';
 import { DraftControl } from '../../src/engine/draft-control.ts';
+import type { Handle } from '../../src/engine/native/index.ts';
 import type { Plan } from '../../src/engine/plan.ts';
 import { Sequence } from '../../src/engine/sequence.ts';
 import { KnownDrafts, Speculation } from '../../src/engine/speculation.ts';
-import type { Handle } from '../../src/native/index.ts';
 import { fakeSampler } from '../fakes/fake-sampler.ts';
 
 const TOKENS = 640;
@@ -14,15 +14,15 @@ const WRONG = 2;
 const stepMs = (rows: number) => 27 + 3.2 * (rows - 1);
 
 type Options = {
-  /** Whether a draft of the token at this place is right; null: there is none. */
+  /** Returns whether a draft of the token at this place is right, or null if there is no draft. */
   readonly isRight: (at: number) => boolean | null;
   /** Milliseconds of a pass of a draft model; absent: drafts cost nothing. */
   readonly passMs?: number;
-  /** What was seen of it before. */
+  /** Statistics of earlier drafts. */
   readonly known?: KnownDrafts;
 };
 
-/** Of 32 tokens 16 are predicted: the place is found behind two of them, and lost behind two others. */
+/** Returns the result of a draft of which 16 of 32 tokens are right: the match is found after two tokens, and lost after two others. */
 function isFound(at: number): boolean | null {
   const place = at % 32;
   return place < 2 || place >= 18 ? null : place < 16;

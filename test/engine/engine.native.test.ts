@@ -2,12 +2,12 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { type GgufModel, loadGguf } from '../../src/backends/gguf.ts';
 import { Engine } from '../../src/engine/engine.ts';
+import { loadAddon, type SampledRows } from '../../src/engine/native/index.ts';
+import type { SamplerPlanOptions } from '../../src/engine/native/sampler.ts';
 import { Sequence } from '../../src/engine/sequence.ts';
-import { loadAddon, type SampledRows } from '../../src/native/index.ts';
-import type { SamplerPlanOptions } from '../../src/native/sampler.ts';
-import { greedyTokens, lastLogits, whyNoBareEngine } from '../backends/reference/bare-engine.ts';
+import { type GgufModel, loadGguf } from '../../src/models/formats/gguf.ts';
+import { greedyTokens, lastLogits, whyNoBareEngine } from '../models/formats/reference/bare-engine.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
 const MODELS = {
@@ -43,7 +43,7 @@ async function engine(file: string, isKvUnified: boolean, maxRunning = 32): Prom
     maxOutputs: 32,
     threads: 1,
   });
-  const made = new Engine(backend, { maxRunning, policy: 'fcfs', prefixCache: true });
+  const made = new Engine(backend, { maxRunning, scheduling: 'fcfs', prefixCache: true });
   cleanup.push(() => made.close());
   return made;
 }

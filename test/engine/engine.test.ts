@@ -76,7 +76,7 @@ describe('Engine', () => {
             });
             const engine = new Engine(backend, {
               maxRunning: 6,
-              policy: byPriority ? 'priority' : 'fcfs',
+              scheduling: byPriority ? 'priority' : 'fcfs',
               prefixCache,
             });
             await Promise.all([engine.loadAdapter('one'), engine.loadAdapter('two')]);
@@ -108,7 +108,7 @@ describe('Engine', () => {
 
   it('computes a shared prompt once for all choices', async () => {
     const backend = new CheckingBackend(OPTIONS);
-    const engine = new Engine(backend, { maxRunning: 8, policy: 'fcfs', prefixCache: true });
+    const engine = new Engine(backend, { maxRunning: 8, scheduling: 'fcfs', prefixCache: true });
     const prompt = Array.from({ length: 40 }, (_, i) => i);
     await run(engine, simple({ prompt, n: 4, outputTokens: 1 }), 0);
     expect(backend.computedTokens).toBe(40);
@@ -118,7 +118,7 @@ describe('Engine', () => {
 
   it('computes only what the prefix cache does not hold, and nothing across salts', async () => {
     const backend = new CheckingBackend(OPTIONS);
-    const engine = new Engine(backend, { maxRunning: 8, policy: 'fcfs', prefixCache: true });
+    const engine = new Engine(backend, { maxRunning: 8, scheduling: 'fcfs', prefixCache: true });
     const prompt = Array.from({ length: 40 }, (_, i) => i);
     const computed = async (each: Request, arrival: number): Promise<number> => {
       const before = backend.computedTokens;
@@ -135,7 +135,7 @@ describe('Engine', () => {
 
   it('lets requests of one tick share a prefix that one of them is computing', async () => {
     const backend = new CheckingBackend({ ...OPTIONS, kvTokens: 400 });
-    const engine = new Engine(backend, { maxRunning: 8, policy: 'fcfs', prefixCache: true });
+    const engine = new Engine(backend, { maxRunning: 8, scheduling: 'fcfs', prefixCache: true });
     const prefix = Array.from({ length: 40 }, (_, i) => i);
     await Promise.all(
       [1, 2, 3, 4].map((i) => run(engine, simple({ prompt: [...prefix, i], outputTokens: 1 }), i)),
@@ -151,7 +151,7 @@ describe('Engine', () => {
     ['of other requests is not', false, 60, true],
   ])('a step %s', async (_name, background, promptTokens, isOther) => {
     const backend = new CheckingBackend({ ...OPTIONS, batchTokens: 64 });
-    const engine = new Engine(backend, { maxRunning: 8, policy: 'fcfs', prefixCache: true });
+    const engine = new Engine(backend, { maxRunning: 8, scheduling: 'fcfs', prefixCache: true });
     const prompt = Array.from({ length: promptTokens }, (_, i) => i % 50);
     const first = simple({ prompt, background, outputTokens: 1 });
     const second = simple({ prompt: [49, 1], background: !isOther, outputTokens: 1 });
@@ -169,7 +169,7 @@ describe('Engine', () => {
 
   it('gives forced tokens no place in a step that others have filled', async () => {
     const backend = new CheckingBackend({ ...OPTIONS, rowTile: 4, batchTokens: 5 }); // refuses more
-    const engine = new Engine(backend, { maxRunning: 4, policy: 'priority', prefixCache: false });
+    const engine = new Engine(backend, { maxRunning: 4, scheduling: 'priority', prefixCache: false });
     const plain = [simple({ prompt: [0], outputTokens: 12 }), simple({ prompt: [1], outputTokens: 12 })];
     const forced = simple({ prompt: [0, 0], forced: 6, outputTokens: 12, priority: 1 });
     const urgent = simple({ prompt: Array(20).fill(1), outputTokens: 1, delay: 2 });
@@ -183,7 +183,7 @@ describe('Engine', () => {
   it('leaves forced tokens that would begin another tile of rows to later steps', async () => {
     const stepTokens = async (rowTile: number): Promise<number[]> => {
       const backend = new CheckingBackend({ ...OPTIONS, rowTile });
-      const engine = new Engine(backend, { maxRunning: 8, policy: 'fcfs', prefixCache: false });
+      const engine = new Engine(backend, { maxRunning: 8, scheduling: 'fcfs', prefixCache: false });
       const plain = Array.from({ length: 3 }, (_, i) => simple({ prompt: [i], outputTokens: 12 }));
       const forced = simple({ prompt: [9], forced: 2, outputTokens: 12 });
       const answers = await Promise.all(
@@ -205,7 +205,7 @@ describe('Engine', () => {
     const order: number[] = [];
     const engine = new Engine(new CheckingBackend(OPTIONS), {
       maxRunning: 1,
-      policy: 'priority',
+      scheduling: 'priority',
       prefixCache: true,
     });
     await Promise.all(
@@ -231,7 +231,7 @@ describe('Engine', () => {
     const saved: SavedPrompt = { state: null, tokens: 0 };
     const from = new Engine(new CheckingBackend(OPTIONS), {
       maxRunning: 8,
-      policy: 'fcfs',
+      scheduling: 'fcfs',
       prefixCache: true,
     });
     await new Promise<void>((resolve, reject) => {
@@ -252,7 +252,7 @@ describe('Engine', () => {
       [60, 40],
     ] as const) {
       const backend = new CheckingBackend({ ...OPTIONS, kvTokens });
-      const to = new Engine(backend, { maxRunning: 8, policy: 'fcfs', prefixCache: true });
+      const to = new Engine(backend, { maxRunning: 8, scheduling: 'fcfs', prefixCache: true });
       const other =
         kvTokens === 60
           ? run(to, simple({ prompt: prompt.slice(0, 30).map((id) => 49 - id), outputTokens: 12 }), 0)
@@ -275,7 +275,7 @@ describe('Engine', () => {
 
   it('lets adapters take turns, and shares nothing between them', async () => {
     const backend = new CheckingBackend({ ...OPTIONS, kvTokens: 400 });
-    const engine = new Engine(backend, { maxRunning: 8, policy: 'fcfs', prefixCache: true });
+    const engine = new Engine(backend, { maxRunning: 8, scheduling: 'fcfs', prefixCache: true });
     const adapters = [0, await engine.loadAdapter('one'), await engine.loadAdapter('two')];
     expect(new Set(adapters).size).toBe(3);
     const prompt = Array.from({ length: 10 }, (_, i) => i);
@@ -295,7 +295,7 @@ describe('Engine', () => {
 
   it('lets a long prompt of one adapter in, however many short ones of another come', async () => {
     const backend = new CheckingBackend({ ...OPTIONS, kvTokens: 64 });
-    const engine = new Engine(backend, { maxRunning: 4, policy: 'fcfs', prefixCache: false });
+    const engine = new Engine(backend, { maxRunning: 4, scheduling: 'fcfs', prefixCache: false });
     const adapter = await engine.loadAdapter('one');
     const ended: string[] = [];
     const many = Array.from({ length: 30 }, (_, i) =>
@@ -312,7 +312,7 @@ describe('Engine', () => {
   it('fails what runs and what comes later with CLOSED', async () => {
     const engine = new Engine(new CheckingBackend(OPTIONS), {
       maxRunning: 1,
-      policy: 'fcfs',
+      scheduling: 'fcfs',
       prefixCache: true,
     });
     const running = run(engine, simple({ outputTokens: 100 }), 0);
@@ -335,7 +335,7 @@ describe('Engine', () => {
         rollbackTokens: canCutCache ? Infinity : 0,
         isFull: ({ tokens }) => tokens.includes(13),
       });
-      const engine = new Engine(backend, { maxRunning: 4, policy: 'fcfs', prefixCache: true });
+      const engine = new Engine(backend, { maxRunning: 4, scheduling: 'fcfs', prefixCache: true });
       const good = [1, 2, 3].map((id) => simple({ prompt: [id, 2, 3], outputTokens: 1 }));
       const [first, bad, ...rest] = [good[0]!, simple({ prompt: [13, 4, 5], n: 2 }), good[1]!, good[2]!].map(
         (each, arrival) => run(engine, each, arrival),
@@ -354,7 +354,7 @@ describe('Engine', () => {
     backend.step = async () => {
       throw Object.assign(new Error('lost the device'), { code: 'BACKEND_FAILED' });
     };
-    const engine = new Engine(backend, { maxRunning: 2, policy: 'fcfs', prefixCache: true });
+    const engine = new Engine(backend, { maxRunning: 2, scheduling: 'fcfs', prefixCache: true });
     await expect(run(engine, simple(), 0)).rejects.toMatchObject({
       code: 'BACKEND_FAILED',
       message: 'lost the device',

@@ -16,7 +16,7 @@ const OPTIONS: CheckingOptions = {
   rowTile: 1,
   vocabSize: VOCAB_SIZE,
 };
-const POLICY = { maxRunning: 6, policy: 'fcfs', prefixCache: true, movesPieces: true } as const;
+const POLICY = { maxRunning: 6, scheduling: 'fcfs', prefixCache: true, movesPieces: true } as const;
 const PIECE = 4;
 
 const groupOf = ({ prompt, adapter, salt }: Request, arrival: number): Group => ({

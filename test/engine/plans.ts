@@ -1,7 +1,7 @@
 /** Short ways to write sequences, and to read plans and cache edits, in rows of tests. */
-import { MEMORY_COPY } from '../../src/backends/backend.ts';
+import { MEMORY_COPY } from '../../src/engine/backend/index.ts';
 import type { Plan } from '../../src/engine/plan.ts';
-import type { SchedulerLimits, SchedulerPolicy } from '../../src/engine/scheduler.ts';
+import type { SchedulerLimits, SchedulerOptions } from '../../src/engine/scheduler.ts';
 import { type Group, Sequence, type SequenceExtras } from '../../src/engine/sequence.ts';
 import { fakeSampler } from '../fakes/fake-sampler.ts';
 
@@ -17,7 +17,7 @@ export const LIMITS: SchedulerLimits = {
   isKvUnified: true,
 };
 
-export const POLICY: SchedulerPolicy = { maxRunning: 4, policy: 'fcfs', prefixCache: true };
+export const POLICY: SchedulerOptions = { maxRunning: 4, scheduling: 'fcfs', prefixCache: true };
 
 /** A request of a row: its prompt, and what differs from the defaults. */
 export type Given = Partial<Omit<Group, 'prompt'>> & {

@@ -2,9 +2,9 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, it } from 'vitest';
 import { createMatchers } from '../../src/answer/constraint.ts';
-import { type Backend, MEMORY_REMOVE } from '../../src/backends/backend.ts';
-import { type GgufModel, loadGguf } from '../../src/backends/gguf.ts';
-import { type Handle, loadAddon, type SamplerHandle } from '../../src/native/index.ts';
+import { type Backend, MEMORY_REMOVE } from '../../src/engine/backend/index.ts';
+import { type Handle, loadAddon, type SamplerHandle } from '../../src/engine/native/index.ts';
+import { type GgufModel, loadGguf } from '../../src/models/formats/gguf.ts';
 import { OWN_PATHS } from '../../src/structured/index.ts';
 import { randomNumbers } from '../fakes/random-numbers.ts';
 

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
+import type { Handle } from '../../src/engine/native/index.ts';
 import type { Plan } from '../../src/engine/plan.ts';
-import { Scheduler, type SchedulerLimits, type SchedulerPolicy } from '../../src/engine/scheduler.ts';
+import { Scheduler, type SchedulerLimits, type SchedulerOptions } from '../../src/engine/scheduler.ts';
 import { type Group, Sequence } from '../../src/engine/sequence.ts';
 import { Speculation } from '../../src/engine/speculation.ts';
-import type { Handle } from '../../src/native/index.ts';
 import { PromptScores } from '../../src/sampling/prompt-scores.ts';
 import { fakeSampler } from '../fakes/fake-sampler.ts';
 import { type Given, LIMITS, Names, POLICY, prompt, sequencesOf, showEdits } from './plans.ts';
 
-type Settings = Partial<SchedulerLimits & SchedulerPolicy>;
+type Settings = Partial<SchedulerLimits & SchedulerOptions>;
 
 /** A request for which a draft is proposed once its prompt is computed. */
 function drafting(): Given {
@@ -45,7 +45,7 @@ class Run {
     const shown = this.#names.show(plan);
     this.scheduler.commit(plan);
     for (const sequence of plan.entries.flatMap(({ samples }) => samples)) {
-      for (let i = 0; i <= forced; i++) sequence.append(50 + i);
+      for (let i = 0; i <= forced; i++) this.scheduler.slots.appendToken(sequence, 50 + i);
       if (ends.includes(this.#names.of(sequence))) this.scheduler.remove(sequence);
     }
     return shown;
@@ -55,7 +55,7 @@ class Run {
     return this.#names.show(this.plan());
   }
 
-  /** Of the last plan. */
+  /** Edits of the last plan. */
   get edits(): readonly number[] {
     return this.#plan?.edits ?? [];
   }
@@ -102,7 +102,7 @@ describe('a plan', () => {
         { prompt: prompt(1, 4), priority: 2 },
         { prompt: prompt(2, 4), priority: 1 },
       ],
-      { maxRunning: 1, policy: 'priority' },
+      { maxRunning: 1, scheduling: 'priority' },
       ['b 0+4 -> b', 'b 4+1 -> b'],
     ],
     [
@@ -260,9 +260,9 @@ describe('a sequence', () => {
     run.scheduler.commit(plan);
     const [sequence] = run.sequences;
     sequence!.append(9);
-    sequence!.awaitsToken = awaitsToken;
+    if (awaitsToken) sequence!.awaitToken();
     run.scheduler.remove(sequence!);
-    sequence!.computed = 0;
+    Object.assign(sequence!.place, { computed: 0 });
     run.scheduler.add(sequence!);
     expect(run.show()).toBe(next);
   });

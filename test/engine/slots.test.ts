@@ -1,13 +1,14 @@
 import { describe, expect, it } from 'vitest';
+import { allocate } from '../../src/engine/cell-moves.ts';
+import { Cells, type SlotLimits } from '../../src/engine/cells.ts';
 import type { Sequence } from '../../src/engine/sequence.ts';
-import type { SlotLimits } from '../../src/engine/slot-cells.ts';
 import { Slots } from '../../src/engine/slots.ts';
 import { LIMITS, prompt, sequencesOf, showEdits } from './plans.ts';
 
 /** Prompts of ten tokens; b begins with eight of a's, c with none; d is a with one more. */
 const [A, B, C, D] = [prompt(1, 10), [...prompt(1, 8), 90, 91], prompt(2, 10), [...prompt(1, 10), 99]];
 
-/** What a test does: starts, computes, ends or forks sequences, all by their letters. */
+/** An action of a test: starts, computes, ends or forks sequences, which are named by letters. */
 type Action =
   | `start ${string}`
   | `startWhole ${string}`
@@ -21,11 +22,13 @@ type Action =
 
 /** Slots with the sequences a to d. */
 class Run {
+  readonly cells: Cells;
   readonly slots: Slots;
   readonly #sequences: readonly Sequence[];
 
   constructor(limits: Partial<SlotLimits> = {}, prefixCache = true) {
-    this.slots = new Slots({ ...LIMITS, ...limits }, { prefixCache });
+    this.cells = new Cells({ ...LIMITS, ...limits }, { prefixCache });
+    this.slots = new Slots(this.cells);
     this.#sequences = sequencesOf([A, B, C, D].map((tokens) => ({ prompt: tokens })));
   }
 
@@ -45,8 +48,8 @@ class Run {
       case 'startWhole':
         return this.slots.start(sequence, null);
       case 'compute':
-        this.slots.append(sequence, sequence.length - sequence.computed);
-        sequence.computed = sequence.length;
+        this.slots.append(sequence, sequence.length - sequence.place.computed);
+        this.slots.advance(sequence, sequence.length);
         return undefined;
       case 'end':
         return this.slots.end(sequence, { keep: true });
@@ -57,16 +60,18 @@ class Run {
       case 'sibling':
         return this.slots.startSibling(sequence, this.of(argument[1]!));
       case 'evict':
-        return this.slots.evict();
+        return this.cells.evict();
       default:
-        return this.slots.makeRoom(Number(argument));
+        return this.cells.makeRoom(Number(argument));
     }
   }
 
   /** `a0 b1, 12 in use, 4 cached`: slots of the running ones, and cells. */
   state(): string {
-    const running = this.#sequences.flatMap(({ slot }, i) => (slot < 0 ? [] : [`${'abcd'[i]}${slot}`]));
-    const { inUse, cached } = this.slots.cells();
+    const running = this.#sequences.flatMap(({ place }, i) =>
+      place.slot < 0 ? [] : [`${'abcd'[i]}${place.slot}`],
+    );
+    const { inUse, cached } = this.cells.usage();
     return `${running.join(' ') || 'none'}, ${inUse} in use, ${cached} cached`;
   }
 }
@@ -277,8 +282,8 @@ describe('slots', () => {
     const answers = actions.map((action) => run.do(action));
     expect(answers.at(-1)).toBe(last);
     expect(run.state()).toBe(state);
-    expect(showEdits(run.slots.takeEdits())).toBe(edits);
-    expect(run.slots.takeEdits()).toEqual([]); // each once
+    expect(showEdits(run.cells.takeEdits())).toBe(edits);
+    expect(run.cells.takeEdits()).toEqual([]); // each once
   });
 
   it.each<[string, Partial<SlotLimits>, expected: number]>([
@@ -307,7 +312,7 @@ describe('slots', () => {
     const run = new Run({ isKvUnified });
     for (const letter of running) run.do(`startWhole ${letter}`);
     run.do('startWhole c');
-    expect(run.of('c').slot).toBe(expected);
+    expect(run.of('c').place.slot).toBe(expected);
   });
 
   it.each<[string, kvTokens: number, used: number, expected: object | null, cached: number]>([
@@ -315,8 +320,8 @@ describe('slots', () => {
     ['finds no room', 8, 9, null, 0],
   ])('allocates a slot for a loaded cache: %s', (_, kvTokens, used, expected, cached) => {
     const run = new Run({ kvTokens });
-    expect(run.slots.allocate(run.of('a').group, Int32Array.from(A), used)).toEqual(expected);
-    expect(run.slots.cells()).toEqual({ inUse: 0, cached });
+    expect(allocate(run.cells, run.of('a').group, Int32Array.from(A), used)).toEqual(expected);
+    expect(run.cells.usage()).toEqual({ inUse: 0, cached });
     expect(run.slots.findPrefix(run.of('d'))).toEqual(expected && { slot: 0, length: used });
   });
 });

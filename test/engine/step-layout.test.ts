@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import type { Handle } from '../../src/engine/native/index.ts';
 import type { Entry, Plan } from '../../src/engine/plan.ts';
 import type { Sequence } from '../../src/engine/sequence.ts';
 import { toStep } from '../../src/engine/step-layout.ts';
-import type { Handle } from '../../src/native/index.ts';
 import { LogitsHook } from '../../src/sampling/logits-hook.ts';
 import { PromptScores } from '../../src/sampling/prompt-scores.ts';
 import { type Given, sequencesOf } from './plans.ts';
@@ -21,7 +21,7 @@ type Row = {
 };
 
 function planOf(sequences: readonly Sequence[], rows: readonly Row[], more: Partial<Plan> = {}): Plan {
-  for (const [slot, sequence] of sequences.entries()) sequence.slot = slot;
+  for (const [slot, sequence] of sequences.entries()) Object.assign(sequence.place, { slot });
   const entries = rows.map(
     ({ of, samples, ...rest }): Entry => ({
       ...rest,

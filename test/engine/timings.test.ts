@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { Histogram, sumHistograms } from '../../src/engine/histogram.ts';
+import { sumHistograms } from '../../src/common/histogram.ts';
+import { Histogram } from '../../src/common/index.ts';
 import type { Plan } from '../../src/engine/plan.ts';
 import type { Sequence } from '../../src/engine/sequence.ts';
 import { StepTimings, sumTimings } from '../../src/engine/timings.ts';
@@ -44,7 +45,7 @@ describe('the timings of an engine', () => {
     ];
     a.times.submittedMs = 0;
     b.times.submittedMs = 900;
-    b.cachedTokens = 18;
+    Object.assign(b.place, { cachedTokens: 18 });
     step(timings, [a], 0, 1000, 1100); // a part of its prompt
     step(timings, [a, b], 1, 1100, 1200);
     step(timings, [a, b], 4, 1200, 1400); // drafts that were right

@@ -3,18 +3,19 @@
  * own side, and what was asked for has its effect. `ONPOLICY_DRAWS=2000000` asks more.
  */
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createHandler, type Handler } from '../../src/http/index.ts';
 import {
   type ChatCompletion,
   type ChatCompletionRequest,
-  validateChatRequest,
+  checkAndAdmitChat,
 } from '../../src/protocol/index.ts';
-import { createRuntime, type Runtime } from '../../src/runtime.ts';
+import { createRuntime, type Runtime } from '../../src/runtime/runtime.ts';
+import { createHandler, type Handler } from '../../src/serve/http/index.ts';
+import { countOf } from '../counts.ts';
 import { type Draw, inWords, random } from './draws.ts';
 import { problemOf } from './entry-points.ts';
 import { COMPLETION } from './forms.ts';
 
-const REQUESTS = Math.ceil(Number(process.env['ONPOLICY_DRAWS'] ?? 100_000) / 100);
+const REQUESTS = Math.ceil(countOf('ONPOLICY_DRAWS', 100_000) / 100);
 const AT_ONCE = 16;
 const MOST_CHOICES = 8;
 const MOST_MS = 30_000; // of one answer, of many at once on a busy machine
@@ -27,7 +28,7 @@ beforeAll(async () => {
 });
 afterAll(() => runtime.close());
 
-/** What is wrong with an answer: a field that had no effect. */
+/** Returns a field of the request that had no effect on the answer, or null. */
 function brokenPromise(request: ChatCompletionRequest, answer: ChatCompletion): string | null {
   const { n, stop, logprobs, top_logprobs, return_token_ids, request_id, model } = request;
   const most = request.max_completion_tokens ?? request.max_tokens;
@@ -80,10 +81,10 @@ async function ask(request: ChatCompletionRequest, overHttp: boolean): Promise<s
   }
 }
 
-/** Whether the entry point takes it, and it is no more work than a test should ask for. */
+/** Returns true if the entry point accepts the draw, and it is not too much work for a test. */
 function isShort({ input }: Draw): boolean {
   try {
-    const { n, max_completion_tokens, truncate_prompt_tokens } = validateChatRequest(input, {
+    const { n, max_completion_tokens, truncate_prompt_tokens } = checkAndAdmitChat(input, {
       scheduling: 'priority',
     });
     return n <= MOST_CHOICES && (max_completion_tokens ?? 99) < 99 && truncate_prompt_tokens !== 0;

@@ -7,17 +7,18 @@ import os from 'node:os';
 import path from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { serve } from '../../src/cli/serve.ts';
+import { serve } from '../../src/apps/cli/serve.ts';
 import { OnpolicyError } from '../../src/errors.ts';
-import { command } from '../cli/terminal.ts';
+import { command } from '../apps/cli/terminal.ts';
+import { countOf } from '../counts.ts';
 import { randomNumbers } from '../fakes/random-numbers.ts';
 import { EXTREMES } from './values.ts';
 
-const LINES = Math.ceil(Number(process.env['ONPOLICY_DRAWS'] ?? 100_000) / 1000);
+const LINES = Math.ceil(countOf('ONPOLICY_DRAWS', 100_000) / 1000);
 const MOST_MS = 30_000;
 const LONGEST_MESSAGE = 2000;
 
-/** What each command is given, one or two values of which are replaced. */
+/** Arguments of each command. One or two of the values are replaced. */
 const COMMANDS: readonly (readonly [words: readonly string[], flags: Readonly<Record<string, string>>])[] = [
   [
     ['complete', 'Hi'],

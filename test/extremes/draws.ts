@@ -5,9 +5,9 @@ import { EXTREMES, type Extreme } from './values.ts';
 /** One input. */
 export type Draw = {
   readonly input: unknown;
-  /** What was replaced by what. */
+  /** The replaced paths and their new values. */
   readonly changes: readonly { readonly path: readonly string[]; readonly extreme: Extreme }[];
-  /** JSON can hold it. */
+  /** True if JSON can represent the input. */
   readonly isJson: boolean;
 };
 

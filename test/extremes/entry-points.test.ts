@@ -3,10 +3,11 @@
  * refused at once by an error of ours that says where. `ONPOLICY_DRAWS=2000000` draws more.
  */
 import { afterAll, describe, expect, it } from 'vitest';
+import { countOf } from '../counts.ts';
 import { countPlaces, inWords, random } from './draws.ts';
 import { ENTRY_POINTS, judge } from './entry-points.ts';
 
-const DRAWS = Number(process.env['ONPOLICY_DRAWS'] ?? 100_000);
+const DRAWS = countOf('ONPOLICY_DRAWS', 100_000);
 const SEED = Number(process.env['ONPOLICY_SEED'] ?? 20_261_123);
 
 /** Draws of each entry point: the more places it has, the more. */

@@ -1,33 +1,33 @@
 /** Every entry point of the library -> what it says of an input: refused as it should be, taken, or a fault of the entry. */
 import { OnpolicyError } from '../../src/errors.ts';
-import { connect, createHandler, createPool } from '../../src/http/index.ts';
-import { checkServeOptions } from '../../src/http/server/serve.ts';
 import {
+  checkAndAdmitChat,
   checkCallOptions,
   checkChatRequest,
+  checkDetokenizeRequest,
   checkEmbeddingRequest,
+  checkListQuery,
+  checkLogRequest,
+  checkModelCreateRequest,
   checkOf,
   checkRequest,
   checkScoreRequest,
   checkSftRequest,
   checkTextCompletionRequest,
+  checkTokenizeRequest,
+  checkTrainingJobRequest,
   checkVocabulary,
   toValidClassify,
   toValidEmbedding,
   toValidRerank,
   toValidScore,
   type ValidationOptions,
-  validateChatRequest,
-  validateDetokenizeRequest,
-  validateListQuery,
-  validateLogRequest,
-  validateModelCreateRequest,
-  validateTokenizeRequest,
-  validateTrainingJobRequest,
 } from '../../src/protocol/index.ts';
-import { checkOptions } from '../../src/runtime-options.ts';
-import { toChat } from '../../src/wires/messages/to-chat.ts';
-import { type ResolvedRequest, toChat as responseToChat } from '../../src/wires/responses/to-chat.ts';
+import { checkOptions } from '../../src/runtime/options.ts';
+import { connect, createHandler, createPool } from '../../src/serve/http/index.ts';
+import { checkServeOptions } from '../../src/serve/http/server/serve.ts';
+import { toChat } from '../../src/serve/wires/messages/to-chat.ts';
+import { type ResolvedRequest, toChat as responseToChat } from '../../src/serve/wires/responses/to-chat.ts';
 import { createMemoryService } from '../fakes/memory-service.ts';
 import { validText } from '../protocol/request.ts';
 import type { Draw, Form } from './draws.ts';
@@ -49,7 +49,7 @@ const service = createMemoryService();
 /** The whole entry point of the messages API: its own schema, and that of the chat completion. */
 function checkMessage(input: object, validation: ValidationOptions): void {
   const { chat, paths } = toChat(checkRequest('MessageRequest', input, validation));
-  paths.runNow(() => validateChatRequest(chat));
+  paths.runNow(() => checkAndAdmitChat(chat));
 }
 
 /** The whole entry point of the responses API. */
@@ -58,7 +58,7 @@ function checkResponse(input: object, validation: ValidationOptions): void {
     checkRequest('ResponseRequest', input, validation) as ResolvedRequest,
     [],
   );
-  paths.runNow(() => validateChatRequest(chat));
+  paths.runNow(() => checkAndAdmitChat(chat));
 }
 
 /** All of them. */
@@ -66,7 +66,7 @@ export const ENTRY_POINTS: readonly EntryPoint[] = [
   {
     name: 'completion',
     form: forms.COMPLETION,
-    check: (input) => checkVocabulary(validateChatRequest(input), 512),
+    check: (input) => checkVocabulary(checkAndAdmitChat(input), 512),
   },
   {
     name: 'completion over HTTP',
@@ -95,23 +95,23 @@ export const ENTRY_POINTS: readonly EntryPoint[] = [
     check: (input) => checkResponse(input, WIRE),
     isWire: true,
   },
-  { name: 'train', form: forms.TRAINING, check: (input) => validateTrainingJobRequest(input) },
+  { name: 'train', form: forms.TRAINING, check: (input) => checkTrainingJobRequest(input) },
   {
     name: 'train over HTTP',
     form: forms.TRAINING,
-    check: (input) => validateTrainingJobRequest(input, WIRE),
+    check: (input) => checkTrainingJobRequest(input, WIRE),
     isWire: true,
   },
   { name: 'sft', form: forms.SFT, check: checkSftRequest },
-  { name: 'log', form: forms.LOG, check: (input) => validateLogRequest(input) },
+  { name: 'log', form: forms.LOG, check: (input) => checkLogRequest(input) },
   {
     name: 'log over HTTP',
     form: forms.LOG,
-    check: (input) => validateLogRequest(input, WIRE),
+    check: (input) => checkLogRequest(input, WIRE),
     isWire: true,
   },
-  { name: 'models.create', form: forms.MODEL, check: (input) => validateModelCreateRequest(input) },
-  { name: 'list', form: forms.LIST, check: (input) => validateListQuery(input) },
+  { name: 'models.create', form: forms.MODEL, check: (input) => checkModelCreateRequest(input) },
+  { name: 'list', form: forms.LIST, check: (input) => checkListQuery(input) },
   {
     name: 'checkpoints.delete',
     form: forms.DELETION,
@@ -122,7 +122,7 @@ export const ENTRY_POINTS: readonly EntryPoint[] = [
     form: forms.TOKENIZE,
     check: (input) => {
       const { text, ...options } = input as { text: unknown };
-      return validateTokenizeRequest(text, options);
+      return checkTokenizeRequest(text, options);
     },
   },
   {
@@ -130,7 +130,7 @@ export const ENTRY_POINTS: readonly EntryPoint[] = [
     form: forms.DETOKENIZE,
     check: (input) => {
       const { ids, ...options } = input as { ids: unknown };
-      return validateDetokenizeRequest(ids, options);
+      return checkDetokenizeRequest(ids, options);
     },
   },
   {
@@ -186,7 +186,7 @@ export const ENTRY_POINTS: readonly EntryPoint[] = [
   { name: 'options of a pool', form: options.POOL, check: (input) => createPool([service], input as never) },
 ];
 
-/** What an entry point did with a draw. `problem`: what it must not do. */
+/** The result of passing a draw to an entry point. `problem` describes forbidden behaviour. */
 export type Verdict = { readonly isTaken: boolean; readonly problem: string | null };
 
 /** Passes a draw to an entry point. */
@@ -200,7 +200,7 @@ export function judge(entry: EntryPoint, { input }: Draw): Verdict {
   }
 }
 
-/** What is wrong with an error: it must be ours, the caller's fault, and say where. */
+/** Returns the problem with an error, or null. It must be an OnpolicyError, blame the caller and name the place. */
 export function problemOf(error: unknown): string | null {
   if (!(error instanceof OnpolicyError)) return `threw ${inText(error)}`;
   const { param, detail, status, code, message } = error;

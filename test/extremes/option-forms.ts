@@ -85,6 +85,7 @@ export const HANDLER: Form = {
       maxMessages: 10,
       maxTrajectories: 10,
       bodyTimeoutMs: 1000,
+      sharePrefixCache: false,
     },
   ],
 };

@@ -1,5 +1,5 @@
 /** A tokenizer whose ids are bytes, with a few special ones behind them. Predictable by hand. */
-import type { Tokenizer } from '../../src/tokenizer/tokenizer.ts';
+import type { Tokenizer } from '../../src/engine/tokenizer/tokenizer.ts';
 
 /** Ends a generation. */
 export const EOS = 256;

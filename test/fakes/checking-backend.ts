@@ -5,11 +5,13 @@ import {
   MEMORY_FORGET,
   MEMORY_REMOVE,
   MEMORY_RESTORE,
+  PASS_TOKENS,
   type Step,
   type StepResult,
-} from '../../src/backends/backend.ts';
-import { ROW_STATUS } from '../../src/native/index.ts';
-import { FakeDrafter } from './fake-drafter.ts';
+} from '../../src/engine/backend/index.ts';
+import { ROW_STATUS } from '../../src/engine/native/index.ts';
+import { EngineStates } from './engine-states.ts';
+import { checkDraft, FakeDrafter } from './fake-drafter.ts';
 import { FakeMatcher, maskRow, optionsOf, sampleRow, scoreRow } from './fake-sampler.ts';
 import { hashLogits, predictedToken } from './hash-model.ts';
 import { EMPTY_ROW, type Row, toColumns } from './rows.ts';
@@ -33,25 +35,13 @@ export type CheckingOptions = {
   readonly savedWindow?: number;
   readonly rowTile: number;
   readonly vocabSize: number;
-  /** Whether a step that may be followed by a run-ahead step is, where that cannot be taken back. */
+  /** Returns true if a step that allows a run-ahead step is followed by one. For backends that cannot undo one. */
   readonly runsAhead?: () => boolean;
   /** Fails a step in the middle, as an aborted pass does, when it returns true. */
   readonly abortsStep?: () => boolean;
-  /** Whether the cache has no room for a step, whatever it holds. */
+  /** Returns true if the cache has no room for a step, regardless of its contents. */
   readonly isFull?: (step: Step) => boolean;
 };
-
-/** A draft stands behind a row of the same sampler, and is the token of its row. */
-function checkDraft(
-  { drafts, samplers, sampleRows }: Step,
-  i: number,
-  prefixes: readonly (readonly number[])[],
-): void {
-  if (samplers[i] !== samplers[i - 1]) throw new Error('a draft behind a row of another sampler');
-  const [before, own] = [prefixes[sampleRows[i - 1]!]!, prefixes[sampleRows[i]!]!];
-  if (own.length !== before.length + 1 || own.at(-1) !== drafts!.drafted[i])
-    throw new Error('a draft that is not the token of its row');
-}
 
 /** Checks what the scheduler asks for; throws a plain Error where a real cache would be corrupted. */
 export class CheckingBackend implements Backend {
@@ -76,6 +66,8 @@ export class CheckingBackend implements Backend {
   readonly #slots: Cell[][];
   /** (slots) what cannot be cut of the cache: the cells that it is of, and how many of the last can be taken back. */
   readonly #states: { cells: Cell[]; left: number; lost: number }[];
+  /** States of a model with recurrent state. Null if it has none. */
+  readonly #engine: EngineStates | null;
   readonly #checkpoints = new Map<number, Cell[]>();
   /** Slots that get a copy with the next step, where that is not done at once. */
   readonly #late = new Set<number>();
@@ -104,6 +96,10 @@ export class CheckingBackend implements Backend {
     this.rowTile = options.rowTile;
     this.#slots = Array.from({ length: options.slotCount }, () => []);
     this.#states = this.#slots.map(() => ({ cells: [], left: 0, lost: 0 }));
+    const { slotCount, rollbackTokens, isKvUnified } = options;
+    this.#engine = this.#hasState
+      ? new EngineStates(slotCount, rollbackTokens, isKvUnified, PASS_TOKENS)
+      : null;
   }
 
   async step(step: Step): Promise<StepResult> {
@@ -126,6 +122,7 @@ export class CheckingBackend implements Backend {
     const stopAt = this.#options.abortsStep?.() ? step.tokens.length >> 1 : step.tokens.length;
     const prefixes: number[][] = []; // (tokens) all tokens up to each
     for (const state of this.#states) state.left = 0;
+    const computed: number[] = [];
     for (let i = 0; i < stopAt; i++) {
       const slot = step.sequences[i]!;
       const cells = this.#slots[slot]!;
@@ -135,10 +132,14 @@ export class CheckingBackend implements Backend {
       const isAhead = this.#ahead.get(slot) === step.positions[i];
       this.#ahead.delete(slot);
       if (isAhead) this.#checkAhead(step, i);
-      else this.#compute(slot, cell, step.positions[i]!, i > 0 && step.sequences[i - 1] === slot);
+      else {
+        this.#compute(slot, cell, step.positions[i]!, i > 0 && step.sequences[i - 1] === slot);
+        computed.push(slot);
+      }
       prefixes.push(cells.map(({ token }) => token));
     }
     this.computedTokens += stopAt;
+    this.#engine?.step(computed);
     this.#checkCapacity();
     if (stopAt < step.tokens.length || this.#aborted) {
       throw Object.assign(new Error('aborted'), { code: 'ABORTED' });
@@ -150,6 +151,7 @@ export class CheckingBackend implements Backend {
       this.#compute(slot, { token, adapter: step.adapter }, this.#slots[slot]!.length, false);
       this.#ahead.set(slot, this.#slots[slot]!.length - 1);
     }
+    if (isAhead) this.#engine?.step(samples.map((_, row) => step.sequences[step.sampleRows[row]!]!));
     this.#checkCapacity();
     return {
       samples: toColumns(samples),
@@ -301,6 +303,7 @@ export class CheckingBackend implements Backend {
     });
     const cells = this.#slots[slot]!.slice();
     this.#states[slot] = { cells, left: 0, lost: this.#outside(cells.length - 1) };
+    this.#engine?.load(slot);
     this.#checkCapacity();
   }
 
@@ -348,6 +351,7 @@ export class CheckingBackend implements Backend {
         if (restored?.length !== from)
           throw new Error(`restores checkpoint ${target} at ${from}, which is none`);
         this.#states[slot] = { cells: restored, left: 0, lost: this.#outside(from) };
+        this.#engine?.load(slot);
         cells.length = from;
         this.#ahead.delete(slot);
         this.restored += 1;
@@ -355,6 +359,8 @@ export class CheckingBackend implements Backend {
         const cut = state.cells.length - Math.max(from, 0);
         if (from > 0 && this.#hasState && cut > state.left)
           throw new Error(`a recurrent state cannot be taken back by ${cut} tokens`);
+        if (from > 0) this.#engine?.cut(slot, cut);
+        else this.#engine?.free(slot);
         cells.length = Math.min(cells.length, Math.max(from, 0));
         this.#states[slot] = {
           cells: state.cells.slice(0, cells.length),
@@ -377,6 +383,7 @@ export class CheckingBackend implements Backend {
         const own = this.#hasState ? state.cells : state.cells.slice(0, copied.length);
         this.#states[target] = { cells: own, left: 0, lost: state.lost };
         state.left = 0;
+        this.#engine?.copy(slot, target);
       }
     }
   }

@@ -15,7 +15,7 @@ import { FakeDrafter } from './fake-drafter.ts';
 import { fakeSampler, scoreRow } from './fake-sampler.ts';
 import { bestIds, hashLogits, predictedCandidates, predictedToken } from './hash-model.ts';
 
-/** Of the checking backend that the requests run on. */
+/** Vocabulary size of the checking backend that runs the requests. */
 export const VOCAB_SIZE = 50;
 
 /** A request of a random workload. */
@@ -30,11 +30,11 @@ export type Request = {
   readonly background: boolean;
   /** Tokens after which the first choice is taken out, or null. */
   readonly abortAfter: number | null;
-  /** Whether the prompt is scored. */
+  /** True if the prompt is scored. */
   readonly scores: boolean;
-  /** Whether a hook turns every predicted token into the next one. */
+  /** True if a hook turns every predicted token into the next one. */
   readonly hooked: boolean;
-  /** Whether the answers are those of a beam search with n beams. */
+  /** True if the answers are those of a beam search with n beams. */
   readonly beams: boolean;
   /** How many tokens are forced after a sampled one, at most: as many as the sampled one modulo this and one. */
   readonly forced: number;

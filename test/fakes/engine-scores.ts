@@ -1,6 +1,8 @@
 /** A GGUF file, perhaps a LoRA file, and tokens -> log-probability of each token but the first, as the engine serves them; and the experts that tokens took. */
-import { loadGguf, NO_ADAPTER, type StepResult } from '../../src/backends/index.ts';
-import { NO_EXPERT } from '../../src/native/index.ts';
+
+import { NO_ADAPTER, type StepResult } from '../../src/engine/backend/index.ts';
+import { NO_EXPERT } from '../../src/engine/native/index.ts';
+import { loadGguf } from '../../src/models/formats/index.ts';
 import { toRows } from './rows.ts';
 
 /** Computed on one thread, on the engine's own kernels unless said, with plain attention and a cache in F32: a rounded cache would blur the comparison. */

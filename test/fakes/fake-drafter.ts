@@ -1,5 +1,6 @@
 /** Tokens of a sequence -> drafts that are right as often as is asked for. */
-import type { Handle } from '../../src/native/index.ts';
+import type { Step } from '../../src/engine/backend/index.ts';
+import type { Handle } from '../../src/engine/native/index.ts';
 
 /** Tells what comes next, and is sometimes wrong. */
 export class FakeDrafter {
@@ -29,4 +30,16 @@ export class FakeDrafter {
     }
     return text.slice(tokens.length);
   }
+}
+
+/** A draft stands behind a row of the same sampler, and is the token of its row. */
+export function checkDraft(
+  { drafts, samplers, sampleRows }: Step,
+  i: number,
+  prefixes: readonly (readonly number[])[],
+): void {
+  if (samplers[i] !== samplers[i - 1]) throw new Error('a draft behind a row of another sampler');
+  const [before, own] = [prefixes[sampleRows[i - 1]!]!, prefixes[sampleRows[i]!]!];
+  if (own.length !== before.length + 1 || own.at(-1) !== drafts!.drafted[i])
+    throw new Error('a draft that is not the token of its row');
 }

@@ -1,9 +1,9 @@
 /** Logits -> rows, as the native sampler and matchers give them: greedy, in a few lines. */
-import { type Handle, ROW_STATUS, type SamplerHandle } from '../../src/native/index.ts';
+import { type Handle, ROW_STATUS, type SamplerHandle } from '../../src/engine/native/index.ts';
 import { bestIds, logSoftmax } from './hash-model.ts';
 import { EMPTY_ROW, type Row } from './rows.ts';
 
-/** What a fake sampler does beside choosing the best token. */
+/** Options of a fake sampler, which otherwise chooses the best token. */
 export type FakeSamplerOptions = {
   /** Number of candidates that it returns instead of a token. */
   readonly candidates: number;

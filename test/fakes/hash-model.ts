@@ -33,7 +33,7 @@ export function bestIds(row: Float32Array, count: number): number[] {
   return ids.sort((a, b) => row[b]! - row[a]! || a - b).slice(0, count);
 }
 
-/** What a sampler with candidates returns after these tokens: different tokens with different scores, best first. */
+/** Returns the candidates of a sampler after these tokens: different tokens with different scores, best first. */
 export function predictedCandidates(
   tokens: readonly number[],
   vocabSize: number,

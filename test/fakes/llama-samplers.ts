@@ -1,19 +1,30 @@
 /** The samplers of llama.cpp as their papers and pages define them, in float64: what the native ones are compared with. */
-import type { SamplerPlanOptions } from '../../src/native/sampler.ts';
+import type { SamplerPlanOptions } from '../../src/engine/native/sampler.ts';
 import { bestFirst, softmax } from './reference-sampler.ts';
 
 const f32 = Math.fround;
 
-/** top_k, typical_p, top_p, min_p, XTC and the temperature, one after the other; -Infinity: dropped. `xtc`: its random number. */
+/**
+ * top-n-sigma, top_k, typical_p, top_p, min_p, XTC, the temperature and adaptive-p, one after the other; -Infinity: dropped. `xtc`: its random
+ * number. `target`: what adaptive-p prefers now.
+ */
 export function llamaDistribution(
   plan: SamplerPlanOptions,
   logits: readonly number[],
   xtc: number,
+  target = f32(plan.adaptive_target ?? -1),
 ): number[] {
   let row = [...logits];
   const keep = (isKept: (id: number) => boolean): void => {
     row = row.map((value, id) => (isKept(id) ? value : -Infinity));
   };
+  if ((plan.top_n_sigma ?? -1) > 0) {
+    const known = row.filter((value) => value > -Infinity);
+    const mean = known.reduce((sum, value) => sum + value, 0) / known.length;
+    const variance = known.reduce((sum, value) => sum + (value - mean) ** 2, 0) / known.length;
+    const least = Math.max(...known) - f32(plan.top_n_sigma!) * Math.sqrt(variance);
+    keep((id) => row[id]! >= least);
+  }
   const k = plan.top_k ?? 0;
   if (k > 0 && k < row.length) {
     const least = row[bestFirst(row)[k - 1]!]!;
@@ -32,7 +43,14 @@ export function llamaDistribution(
     for (const id of top.slice(0, -1)) row[id] = -Infinity;
   }
   const temperature = dynamicTemperature(plan, softmax(row));
-  return softmax(row.map((value) => value / temperature));
+  const p = softmax(row.map((value) => value / temperature));
+  if (target < 0) return p;
+  return softmax(
+    p.map((one, id) => {
+      const distance = Math.abs(one - target) / 0.3;
+      return row[id] === -Infinity ? -Infinity : 5 - (10 * distance ** 2) / (1 + distance);
+    }),
+  );
 }
 
 function entropyOf(p: readonly number[]): number {
@@ -71,6 +89,31 @@ function dynamicTemperature(plan: SamplerPlanOptions, p: readonly number[]): num
   const least = Math.max(0, temperature - range);
   const share = entropyOf(p) / Math.log(count);
   return least + (temperature + range - least) * share ** (plan.dynatemp_exponent ?? 1);
+}
+
+/** The mean of the drawn probabilities, and the target that corrects it: https://github.com/ggml-org/llama.cpp/pull/17927. */
+export class ReferenceAdaptive {
+  readonly #plan: SamplerPlanOptions;
+  readonly #drawn: number[] = [];
+
+  constructor(plan: SamplerPlanOptions) {
+    this.#plan = plan;
+  }
+
+  /** As if the target had been drawn for ever before. */
+  get target(): number {
+    const wanted = f32(this.#plan.adaptive_target!);
+    const decay = f32(this.#plan.adaptive_decay ?? 0.9);
+    const { length } = this.#drawn;
+    const past = decay ** length / (1 - decay);
+    const sum = this.#drawn.reduce((total, p, at) => total + p * decay ** (length - 1 - at), wanted * past);
+    const weight = this.#drawn.reduce((total, _, at) => total + decay ** at, past);
+    return Math.min(1, Math.max(0, 2 * wanted - sum / weight));
+  }
+
+  accept(probability: number): void {
+    this.#drawn.push(probability);
+  }
 }
 
 /** Algorithms 1 and 2 of https://arxiv.org/abs/2007.14966. */

@@ -1,7 +1,7 @@
 /** A text -> the answer that has it, whole or a chunk of a stream. */
 import type { ChatCompletion, ChatCompletionChunk } from '../../src/protocol/index.ts';
 
-/** What an answer and its chunks share. */
+/** Fields that an answer and its chunks share. */
 type Header = { readonly id: string; readonly created: number; readonly model: string };
 
 /** A whole answer. */

@@ -1,29 +1,30 @@
 /** A script of answers -> a service in memory, for tests of its callers. Models and jobs are only recorded. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ChatCompletionStream } from '../../src/answer/stream.ts';
-import { answerRows, createBatch } from '../../src/batch/index.ts';
 import { OnpolicyError } from '../../src/errors.ts';
 import {
+  type BatchOptions,
   type ChatCompletion,
   type ChatCompletionChunk,
   type ChatCompletionRequest,
   type Checkpoint,
+  checkAndAdmitChat,
+  checkJobListQuery,
+  checkListQuery,
+  checkLogRequest,
+  checkModelCreateRequest,
   checkRequest,
+  checkTrainingJobRequest,
   type Model,
   type Page,
   type TrainingJobEvent,
   type TrainingJobInfo,
   type TrainingResult,
-  validateChatRequest,
-  validateJobListQuery,
-  validateListQuery,
-  validateLogRequest,
-  validateModelCreateRequest,
-  validateTrainingJobRequest,
 } from '../../src/protocol/index.ts';
-import type { CallOptions, Service, TrainingJob, Transcribe } from '../../src/service.ts';
-import { transcribe } from '../../src/wires/index.ts';
+import { ChatCompletionStream } from '../../src/protocol/service/index.ts';
+import type { CallOptions, Service, TrainingJob, Transcribe } from '../../src/protocol/service/service.ts';
+import { answerRows, createBatch, ROWS_AT_ONCE } from '../../src/serve/batch/index.ts';
+import { transcribe } from '../../src/serve/wires/index.ts';
 import { answerOf, chunkOf } from './memory-answers.ts';
 
 /** Options of {@link createMemoryService}. */
@@ -36,7 +37,7 @@ export type MemoryServiceOptions = {
   readonly gradientSteps?: number;
   /** Milliseconds of each step. */
   readonly stepMs?: number;
-  /** Whether the events of its jobs can be followed. */
+  /** True if the events of its jobs can be followed. */
   readonly isLocal?: boolean;
   /** Makes training jobs fail after the first step. */
   readonly failure?: OnpolicyError;
@@ -105,7 +106,7 @@ export function createMemoryService(options: MemoryServiceOptions = {}): MemoryS
     { signal, traceId }: CallOptions = {},
   ): Promise<ChatCompletion | ChatCompletionStream> {
     begin('createCompletion');
-    const { model, request_id } = validateChatRequest(request);
+    const { model, request_id } = checkAndAdmitChat(request);
     if (signal?.aborted) throw new OnpolicyError('ABORTED', 'the request was aborted');
     if (model !== null && model !== 'memory' && !models.has(model))
       throw new OnpolicyError('MODEL_NOT_FOUND', `there is no model ${model}`, { param: 'model' });
@@ -211,12 +212,16 @@ export function createMemoryService(options: MemoryServiceOptions = {}): MemoryS
     transcribe: ((request, callOptions) =>
       transcribe({ createCompletion: complete as never }, request, callOptions)) as Transcribe,
     batch(source, options) {
-      const answer = answerRows({ service: this, chat: (request, call) => complete(request, call) });
-      return createBatch({ answer, defaultModel: null }, source, options);
+      const given = options as BatchOptions | undefined;
+      return createBatch(
+        { answer: answerRows(this), defaultModel: null, concurrency: ROWS_AT_ONCE },
+        source,
+        given,
+      ) as never;
     },
     async train(request): Promise<TrainingJob> {
       begin('train');
-      const { model_id } = validateTrainingJobRequest(request);
+      const { model_id } = checkTrainingJobRequest(request);
       modelOf(model_id);
       const id = randomUUID();
       const info = {
@@ -249,7 +254,7 @@ export function createMemoryService(options: MemoryServiceOptions = {}): MemoryS
     models: {
       async create(request) {
         begin('models.create');
-        const { base_model, name, return_existing } = validateModelCreateRequest(request);
+        const { base_model, name, return_existing } = checkModelCreateRequest(request);
         const existing =
           name === null ? undefined : [...models.values()].find(({ model }) => model.name === name);
         if (existing && return_existing) return existing.model;
@@ -267,7 +272,7 @@ export function createMemoryService(options: MemoryServiceOptions = {}): MemoryS
         begin('models.list');
         return pageOf(
           [...models.values()].map(({ model }) => model),
-          validateListQuery(query),
+          checkListQuery(query),
         );
       },
       async delete(id) {
@@ -278,7 +283,7 @@ export function createMemoryService(options: MemoryServiceOptions = {}): MemoryS
       },
       async log(id, request) {
         begin('models.log');
-        const { split, trajectory_groups } = validateLogRequest(request);
+        const { split, trajectory_groups } = checkLogRequest(request);
         const rewards = trajectory_groups.flatMap(({ trajectories }) =>
           trajectories.map(({ reward }) => reward),
         );
@@ -291,7 +296,7 @@ export function createMemoryService(options: MemoryServiceOptions = {}): MemoryS
     checkpoints: {
       async list(id, query) {
         begin('checkpoints.list');
-        return pageOf(modelOf(id).checkpoints, validateListQuery(query));
+        return pageOf(modelOf(id).checkpoints, checkListQuery(query));
       },
       async delete(id, request) {
         begin('checkpoints.delete');
@@ -306,7 +311,7 @@ export function createMemoryService(options: MemoryServiceOptions = {}): MemoryS
     trainingJobs: {
       async list(query) {
         begin('trainingJobs.list');
-        const { model_id, status, ...page } = validateJobListQuery(query);
+        const { model_id, status, ...page } = checkJobListQuery(query);
         const all = [...jobs.values()].map(({ info }) => info);
         const chosen = all.filter(
           (info) => (model_id ?? info.model_id) === info.model_id && (status ?? info.status) === info.status,
@@ -319,7 +324,7 @@ export function createMemoryService(options: MemoryServiceOptions = {}): MemoryS
       },
       async events(id, query) {
         begin('trainingJobs.events');
-        return pageOf(jobOf(id).events, { ...validateListQuery(query), order: 'asc' });
+        return pageOf(jobOf(id).events, { ...checkListQuery(query), order: 'asc' });
       },
       follow(id, { after, signal }) {
         if (!options.isLocal) return null;
@@ -347,7 +352,7 @@ export function createMemoryService(options: MemoryServiceOptions = {}): MemoryS
 
 function pageOf<Item extends { id: string }>(
   items: readonly Item[],
-  { after, limit, order }: ReturnType<typeof validateListQuery>,
+  { after, limit, order }: ReturnType<typeof checkListQuery>,
 ): Page<Item> {
   const sorted = order === 'asc' ? items : items.toReversed();
   const start = after === null ? 0 : sorted.findIndex(({ id }) => id === after) + 1;

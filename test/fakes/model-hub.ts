@@ -7,13 +7,13 @@ import type { AddressInfo } from 'node:net';
 /** A hub that runs. */
 export type ModelHub = {
   readonly endpoint: string;
-  /** What it was asked. */
+  /** Requests that the hub received. */
   readonly asked: {
     readonly url: string;
     readonly authorization: string | undefined;
     readonly range: string | undefined;
   }[];
-  /** What is wrong with it, now. */
+  /** Current faults of the hub. */
   readonly faults: HubFaults;
   close(): void;
 };

@@ -1,9 +1,9 @@
 /** One row of logits -> one token, the slow and obvious way: what the native sampler is compared with. */
-import type { SamplerPlanOptions } from '../../src/native/sampler.ts';
+import type { SamplerPlanOptions } from '../../src/engine/native/sampler.ts';
 import { uniformAt } from './philox.ts';
 import { lettersOf } from './sampling.ts';
 
-/** What {@link ReferenceSampler.sample} returns. */
+/** Result of {@link ReferenceSampler.sample}. */
 export type ReferenceRow = {
   readonly token: number;
   readonly logprob: number;

@@ -1,7 +1,7 @@
 /** Rows as records <-> the columns of sampled rows. */
 
-import type { SampledRows } from '../../src/native/index.ts';
-import { ROW_STATUS } from '../../src/native/row-status.ts';
+import type { SampledRows } from '../../src/engine/native/index.ts';
+import { ROW_STATUS } from '../../src/engine/native/row-status.ts';
 
 /** A token with its log-probability. */
 export type Alternative = readonly [id: number, logprob: number];

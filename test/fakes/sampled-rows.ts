@@ -1,5 +1,5 @@
 /** Sampled tokens as the addon would hand them over. */
-import type { SampledRows } from '../../src/native/index.ts';
+import type { SampledRows } from '../../src/engine/native/index.ts';
 
 /** One row per token. The log-probability of token t is -t / 1000; its alternatives are itself and the token after it. */
 export function sampledRows(tokens: readonly number[]): SampledRows {

@@ -1,5 +1,5 @@
 /** Short ways to the native sampler for its tests. */
-import type { SamplerPlanOptions, TokenTextsHandle } from '../../src/native/sampler.ts';
+import type { SamplerPlanOptions, TokenTextsHandle } from '../../src/engine/native/sampler.ts';
 import { type TestedSampler, testing } from '../addon/testing-addon.ts';
 
 /** How a sequence came to where a test samples it. */

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { routedExpertIds } from '../../src/protocol/index.ts';
 import { openTrainer } from '../../src/rl/trainer.ts';
-import { createRuntime } from '../../src/runtime.ts';
+import { createRuntime } from '../../src/runtime/runtime.ts';
 import { architectureFiles } from '../architectures/files.ts';
 import { drawnExperts } from '../rl/drawn-experts.ts';
 import { packSequence } from '../rl/tiny-model.ts';

@@ -18,9 +18,12 @@ it.skipIf(why)(`a GPU that is lost fails requests and training, and ends nothing
     expect(said.trim().split('\n')).toEqual([
       'before: The capital of Peru is Lima.',
       'before: done',
+      'before: done',
       'lost: BACKEND_FAILED',
       'lost: BACKEND_FAILED',
       'lost: BACKEND_FAILED',
+      'lost: BACKEND_FAILED',
+      'closed: done',
       'closed: done',
       'closed: done',
       'on the CPU: The capital of Peru is Lima.',

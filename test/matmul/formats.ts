@@ -147,7 +147,7 @@ export const FORMATS: Readonly<Record<string, Format>> = {
   },
 };
 
-/** Of six bits each: four blocks have theirs in whole bytes, the others in what those leave. */
+/** Returns scale and minimum of a block, six bits each. Four blocks have them in bytes whose upper bits belong to the other blocks. */
 function scaleAndMinimum(view: DataView, block: number): [number, number] {
   const byte = (at: number) => view.getUint8(4 + at);
   if (block < 4) return [byte(block) & 63, byte(block + 4) & 63];

@@ -1,7 +1,7 @@
 /** Electron, whose allocator takes no large pieces: the engine's buffers are cut, and weights are packed as elsewhere. */
 import { fileURLToPath } from 'node:url';
 import { expect, it, vi } from 'vitest';
-import { createRuntime } from '../../src/runtime.ts';
+import { createRuntime } from '../../src/runtime/runtime.ts';
 import { testing } from '../addon/testing-addon.ts';
 
 vi.hoisted(() =>

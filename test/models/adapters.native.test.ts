@@ -3,7 +3,6 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { answer } from '../../src/answer/answer.ts';
-import type { ChatCompletionStream } from '../../src/answer/stream.ts';
 import { LeaseScope } from '../../src/common/index.ts';
 import type { AdapterFile } from '../../src/models/adapter-files.ts';
 import { type AdapterContext, Adapters } from '../../src/models/adapters.ts';
@@ -11,16 +10,17 @@ import { type FindRegistered, leaseModel } from '../../src/models/model-lease.ts
 import { Models } from '../../src/models/models.ts';
 import { NamedAdapters } from '../../src/models/named-adapters.ts';
 import { EMBEDDED_MODEL } from '../../src/models/named-models.ts';
-import { type ChatCompletion, validateChatRequest } from '../../src/protocol/index.ts';
+import { type ChatCompletion, checkAndAdmitChat } from '../../src/protocol/index.ts';
+import type { ChatCompletionStream } from '../../src/protocol/service/index.ts';
 import { CHECKPOINT_FILES } from '../../src/rl/checkpoint-files.ts';
 import { openTrainer } from '../../src/rl/trainer.ts';
-import { checkOptions } from '../../src/runtime-options.ts';
+import { checkOptions } from '../../src/runtime/options.ts';
 import { engineScores } from '../fakes/engine-scores.ts';
 import { randomAdapter } from '../rl/random-adapter.ts';
 import { normals } from '../rl/tiny-model.ts';
 
 const root = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-hot-swap-'));
-const models = new Models({ ...checkOptions({ gpu: false }), notice: () => {} }, null, {});
+const models = new Models({ ...checkOptions({ gpu: false }), formats: [], notice: () => {} }, null, {});
 const messages = [{ role: 'user', content: 'Tell me a story.' }];
 let newest = 0;
 let arrivals = 0;
@@ -50,7 +50,7 @@ async function begin(model: string | null, more: object): Promise<ChatCompletion
   using leases = new LeaseScope();
   const leased = leases.add(await leaseModel(references, model, {}));
   const request = { model, messages, temperature: 0, max_tokens: 40, logprobs: true, return_token_ids: true };
-  const valid = validateChatRequest({ ...request, ...more }, { scheduling: 'fcfs', maxLogprobs: null });
+  const valid = checkAndAdmitChat({ ...request, ...more }, { scheduling: 'fcfs', maxLogprobs: null });
   return await answer(leased, valid, {
     signal: undefined,
     leases,
@@ -59,7 +59,7 @@ async function begin(model: string | null, more: object): Promise<ChatCompletion
     answerIndexBytes: 2 ** 20,
     kvTransferFolder: path.join(root, 'kv'),
     arrival: arrivals++,
-    client: '',
+    cacheSalt: null,
     background: false,
   });
 }
@@ -153,7 +153,7 @@ describe('a registered model', () => {
   });
 });
 
-/** What adapters are loaded with, logging. Each takes a byte. */
+/** Returns a context for loading adapters that logs its calls. Each adapter takes one byte. */
 function logged(log: string[]): AdapterContext {
   return {
     engine: {

@@ -1,7 +1,7 @@
 /** A large cache -> memory that it takes: what was written of it. */
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
-import { createRuntime } from '../../src/runtime.ts';
+import { createRuntime } from '../../src/runtime/runtime.ts';
 
 const MODEL = fileURLToPath(new URL('../../models/onpolicy-tiny.gguf', import.meta.url));
 const LARGE = 2 ** 29;

@@ -5,10 +5,10 @@ import path from 'node:path';
 import { OpenAIEmbeddings } from '@langchain/openai';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { loadGguf } from '../../src/backends/index.ts';
-import { connect, createHandler, serve } from '../../src/http/index.ts';
+import { loadGguf } from '../../src/models/formats/index.ts';
 import type { EmbeddingRequest } from '../../src/protocol/index.ts';
-import { createRuntime, type Runtime } from '../../src/runtime.ts';
+import { createRuntime, type Runtime } from '../../src/runtime/runtime.ts';
+import { connect, createHandler, serve } from '../../src/serve/http/index.ts';
 import { writeTinyModel } from '../rl/tiny-model.ts';
 import { bertStates, type TinyBert, writeTinyBert } from './tiny-bert.ts';
 

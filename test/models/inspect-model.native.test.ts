@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { inspectModel } from '../../src/inspect-model.ts';
+import { inspectModel } from '../../src/runtime/inspect-model.ts';
 import { writeTinyModel } from '../rl/tiny-model.ts';
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-inspect-'));

@@ -17,11 +17,14 @@ it.each([
     'Qwen/Qwen3-8B-GGUF:Q8_0',
     'no such file, got "Qwen/Qwen3-8B-GGUF:Q8_0"; did you mean hf:Qwen/Qwen3-8B-GGUF:Q8_0?',
   ],
+  ['./smal.gguf', `no such file: ${path.resolve('smal.gguf')}; did you mean ./small.gguf?`, './small.gguf'],
   ['gpt-4o', 'expected one of the names onpolicy-tiny, small, an hf: URI or a path of a model, got "gpt-4o"'],
-])('%s', (reference, reason) => {
-  expect(missingModel('model', reference, NAMES)).toMatchObject({
+])('%s', (reference, reason, ...names) => {
+  expect(missingModel('model', reference, [...NAMES, ...names])).toMatchObject({
     code: 'MODEL_NOT_FOUND',
     param: 'model',
     message: `model: ${reason}`,
   });
+  // As the default model, which its own path names: never "did you mean" itself.
+  expect(missingModel('model', reference, [reference, ...NAMES, ...names]).message).toBe(`model: ${reason}`);
 });

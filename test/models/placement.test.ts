@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { estimateMemory, type LayerMemory, type ModelShape } from '../../src/backends/index.ts';
+import type { Device } from '../../src/engine/native/index.ts';
+import { estimateMemory, type LayerMemory, type ModelShape } from '../../src/models/formats/index.ts';
 import { chosenDevices, place } from '../../src/models/placement.ts';
-import type { Device } from '../../src/native/index.ts';
 import { randomNumbers } from '../fakes/random-numbers.ts';
 
 const MIB = 2 ** 20;

@@ -3,11 +3,11 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { loadGguf } from '../../src/backends/index.ts';
-import { connect, createHandler, createPool } from '../../src/http/index.ts';
+import { loadGguf } from '../../src/models/formats/index.ts';
 import type { ClassifyRequest, RerankRequest, ScoreRequest } from '../../src/protocol/index.ts';
-import { createRuntime, type Runtime } from '../../src/runtime.ts';
-import type { Service } from '../../src/service.ts';
+import type { Service } from '../../src/protocol/service/service.ts';
+import { createRuntime, type Runtime } from '../../src/runtime/runtime.ts';
+import { connect, createHandler, createPool } from '../../src/serve/http/index.ts';
 import { bertHead } from './tiny-bert.ts';
 import { PROMPT, type TinyRankers, writeTinyRankers } from './tiny-rankers.ts';
 

@@ -1,9 +1,9 @@
-/** What names a model, of requests and of options -> the model that answers. And the methods of the tokenizer. */
+/** Names of models in requests and options -> the model that answers. And the methods of the tokenizer. */
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { connect, serve } from '../../src/http/index.ts';
 import type { RuntimeOptions } from '../../src/protocol/index.ts';
-import { createRuntime, type Runtime } from '../../src/runtime.ts';
+import { createRuntime, type Runtime } from '../../src/runtime/runtime.ts';
+import { connect, serve } from '../../src/serve/http/index.ts';
 
 const TINY = path.resolve(import.meta.dirname, '../../models/onpolicy-tiny.gguf');
 const request = { messages: [{ role: 'user' as const, content: 'Hi' }], max_tokens: 1, temperature: 0 };

@@ -3,8 +3,8 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { inspectModel } from '../../src/inspect-model.ts';
-import { createRuntime } from '../../src/runtime.ts';
+import { inspectModel } from '../../src/runtime/inspect-model.ts';
+import { createRuntime } from '../../src/runtime/runtime.ts';
 import { type ModelHub, openModelHub } from '../fakes/model-hub.ts';
 
 const MODELS = path.resolve(import.meta.dirname, '../../models');

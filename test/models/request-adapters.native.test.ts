@@ -3,11 +3,11 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { readGgufAdapter, writeGgufAdapter } from '../../src/lora/gguf-adapter.ts';
+import { readGgufAdapter, writeGgufAdapter } from '../../src/models/lora/gguf-adapter.ts';
 import { EMBEDDED_MODEL } from '../../src/models/named-models.ts';
 import type { Adapter, ChatCompletion, RuntimeOptions } from '../../src/protocol/index.ts';
 import { openTrainer } from '../../src/rl/trainer.ts';
-import { createRuntime, type Runtime } from '../../src/runtime.ts';
+import { createRuntime, type Runtime } from '../../src/runtime/runtime.ts';
 import { randomAdapter } from '../rl/random-adapter.ts';
 import { normals, writeTinyModel } from '../rl/tiny-model.ts';
 

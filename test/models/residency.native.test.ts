@@ -3,10 +3,10 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import type { ChatCompletionStream } from '../../src/answer/stream.ts';
 import { EMBEDDED_MODEL } from '../../src/models/named-models.ts';
 import type { RuntimeOptions } from '../../src/protocol/index.ts';
-import { createRuntime, type Runtime } from '../../src/runtime.ts';
+import type { ChatCompletionStream } from '../../src/protocol/service/index.ts';
+import { createRuntime, type Runtime } from '../../src/runtime/runtime.ts';
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-residency-'));
 const NAMES = Array.from({ length: 6 }, (_, i) => `m${i}`);

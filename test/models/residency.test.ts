@@ -1,4 +1,4 @@
-/** Who is loaded, who waits and who leaves, with models that are names only. */
+/** Models that are only names -> the models that are loaded, that wait and that are unloaded. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { MemoryNeed } from '../../src/models/memory-need.ts';
 import { Residency, type Resident } from '../../src/models/residency.ts';

@@ -3,9 +3,9 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { inspectModel } from '../../src/inspect-model.ts';
 import type { RuntimeOptions, TextCompletion, TextCompletionRequest } from '../../src/protocol/index.ts';
-import { createRuntime, type Runtime } from '../../src/runtime.ts';
+import { inspectModel } from '../../src/runtime/inspect-model.ts';
+import { createRuntime, type Runtime } from '../../src/runtime/runtime.ts';
 import { writeTinyModel } from '../rl/tiny-model.ts';
 
 /** The engine rounds the cells of the window and a step up to this: longer sequences use them again. */

@@ -8,7 +8,7 @@ const without = (field: string, value: unknown, shown: string, beside = {}): [st
     bad: [
       [
         { context_shift: true, [field]: value, ...beside },
-        `${field}: expected nothing with context_shift: true, got ${shown}`,
+        `${field}: expected no value with context_shift: true, got ${shown}`,
       ],
     ],
   },
@@ -25,6 +25,6 @@ export const CONTEXT_SHIFT_RULE_ROWS: Record<string, RuleRow> = {
   ]),
   'n_keep needs a context that shifts': {
     good: [{ context_shift: true, n_keep: 4 }],
-    bad: [[{ n_keep: 4 }, 'n_keep: expected nothing without context_shift: true, got 4']],
+    bad: [[{ n_keep: 4 }, 'n_keep: expected no value without context_shift: true, got 4']],
   },
 };

@@ -1,12 +1,12 @@
 /** Faults as callers see them: wording, shape, how many, and what happens to inputs that cannot be read. */
 import { describe, expect, it } from 'vitest';
 import { OnpolicyError } from '../../src/errors.ts';
-import { type ChatRequestOptions, validateChatRequest } from '../../src/protocol/index.ts';
+import { type ChatRequestOptions, checkAndAdmitChat } from '../../src/protocol/index.ts';
 import { faultsOf, faultsOfInput, messagesOf } from './request.ts';
 
 function errorOf(input: unknown, options: ChatRequestOptions = {}): OnpolicyError {
   try {
-    validateChatRequest(input, options);
+    checkAndAdmitChat(input, options);
   } catch (error) {
     return error as OnpolicyError;
   }
@@ -26,12 +26,12 @@ describe('a fault', () => {
       { loc: ['allowed_token_ids'], type: 'length', input: [], ctx: { minItems: 1 } },
     ],
     [
-      { reasoning_effort: 'max' },
+      { reasoning_effort: 'most' },
       {
         loc: ['reasoning_effort'],
         type: 'value',
-        input: 'max',
-        ctx: { allowed: ['none', 'minimal', 'low', 'medium', 'high', null] },
+        input: 'most',
+        ctx: { allowed: ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max', null] },
       },
     ],
     [

@@ -2,7 +2,7 @@
 import type { ValidChatRequest } from '../../src/protocol/index.ts';
 
 export type Row = {
-  /** Where the valid request has the value; the same field unless said. */
+  /** The field of the valid request that has the value. Default: the same field. */
   readonly as?: keyof ValidChatRequest;
   /** The value of an absent field. */
   readonly absent: unknown;

@@ -3,11 +3,11 @@ import fc from 'fast-check';
 import { expect, it, vi } from 'vitest';
 import { OnpolicyError } from '../../src/errors.ts';
 import {
-  validateChatRequest,
-  validateListQuery,
-  validateLogRequest,
-  validateModelCreateRequest,
-  validateTrainingJobRequest,
+  checkAndAdmitChat,
+  checkListQuery,
+  checkLogRequest,
+  checkModelCreateRequest,
+  checkTrainingJobRequest,
 } from '../../src/protocol/index.ts';
 import { definitions } from '../../src/protocol/schemas/index.ts';
 
@@ -32,11 +32,11 @@ function holds(check: () => unknown): void {
 
 it('any JSON and any value is valid or refused', () => {
   const checks = [
-    validateChatRequest,
-    validateTrainingJobRequest,
-    validateLogRequest,
-    validateListQuery,
-    validateModelCreateRequest,
+    checkAndAdmitChat,
+    checkTrainingJobRequest,
+    checkLogRequest,
+    checkListQuery,
+    checkModelCreateRequest,
   ];
   fc.assert(
     fc.property(fc.oneof(fc.jsonValue(), fc.anything()), fc.constantFrom(...checks), (input, check) =>
@@ -54,11 +54,11 @@ it('what is valid stays valid when it goes over the wire', () => {
       const input = { messages: [{ role: 'user', content: 'a' }], ...some };
       let normal: unknown;
       try {
-        normal = validateChatRequest(input);
+        normal = checkAndAdmitChat(input);
       } catch {
         return;
       }
-      expect(validateChatRequest(JSON.parse(JSON.stringify(input)), { wire: true })).toEqual(normal);
+      expect(checkAndAdmitChat(JSON.parse(JSON.stringify(input)), { wire: true })).toEqual(normal);
     }),
     { numRuns: 1000 },
   );

@@ -10,6 +10,7 @@ import {
   validated,
 } from '../../src/protocol/schemas/index.ts';
 import type { Schema } from '../../src/protocol/schemas/schema.ts';
+import { endpoints } from '../../src/serve/http/server/routes.ts';
 import { valid } from './request.ts';
 
 const root = new URL('../../', import.meta.url);
@@ -20,6 +21,7 @@ type Scripts = {
   loadSchemas(): Promise<object>;
   toValidators(schemas: object): string;
   buildPages(): Promise<Readonly<Record<string, string>>>;
+  withEndpoints(page: string, of: typeof endpoints): string;
 };
 const script = async (name: string): Promise<Scripts> => import(new URL(`scripts/${name}`, root).href);
 
@@ -32,8 +34,15 @@ const proofs = JSON.parse(read('test/request-fields.json')) as Record<
 
 describe('made from the schemas', () => {
   it.each(['request-fields.md', 'runtime-options.md'])('are the docs: %s', async (name) => {
-    const { buildPages } = await script('build-request-docs.mjs');
+    const { buildPages } = await script('docs/build-request-docs.mjs');
     expect(read(`docs/${name}`), 'run "npm run docs"').toBe((await buildPages())[name]);
+  });
+
+  it('are the docs of endpoints: serving.md', async () => {
+    const { withEndpoints } = await script('docs/build-request-docs.mjs');
+    const page = read('docs/serving.md');
+    expect(page).toContain('| `POST /v1/chat/completions` | `complete` |');
+    expect(page, 'run "npm run docs"').toBe(withEndpoints(page, endpoints));
   });
 
   it('say which fields have no effect', () => {
@@ -112,7 +121,7 @@ describe('the tests of request-fields.json', () => {
     expect(effect.length).toBeGreaterThan(0);
     for (const test of effect) {
       const [file] = test.split(' > ') as [string];
-      expect(file).toMatch(/\.native\.test\.ts$|^test\/e2e\//);
+      expect(file).toMatch(/\.native(\.slow)?\.test\.ts$|^test\/e2e\//);
       expect(read(file), file).toContain(field);
     }
   });

@@ -1,140 +1,11 @@
-/** The fields about structure, tools, prompts and reports. */
+/** The fields about tools, prompts and reports, and those about structure. */
 import { flag, flagOrNull, jsonObject, type Row, same, text } from './field-row.ts';
+import { STRUCTURED_ROWS } from './structured-rows.ts';
 
-const tagged = { begin: '<a>', schema: { type: 'object' }, end: '</a>' };
-const nothing = {
-  json: null,
-  regex: null,
-  choice: null,
-  grammar: null,
-  json_object: null,
-  structural_tag: null,
-  disable_fallback: false,
-  disable_any_whitespace: false,
-  disable_additional_properties: false,
-  whitespace_pattern: null,
-  property_order: null,
-  schemas: null,
-};
 const processor = () => {};
 /** By field. */
 export const MESSAGE_ROWS: Record<string, Row> = {
-  response_format: {
-    as: 'structured_outputs',
-    absent: null,
-    good: [
-      [null, null],
-      [{ type: 'text' }, null],
-      [{ type: 'json_object' }, { ...nothing, json_object: true }],
-      [
-        { type: 'json_object', schema: null },
-        { ...nothing, json_object: true },
-      ],
-      [
-        { type: 'json_object', schema: { type: 'object' } },
-        { ...nothing, json: { type: 'object' } },
-      ],
-      [
-        { type: 'json_schema', json_schema: { name: 'x', schema: { type: 'object' }, strict: true } },
-        { ...nothing, json: { type: 'object' } },
-      ],
-      [{ type: 'json_schema', json_schema: { name: 'x' } }, null],
-      [
-        { type: 'structural_tag', format: { type: 'any_text' } },
-        { ...nothing, structural_tag: '{"type":"structural_tag","format":{"type":"any_text"}}' },
-      ],
-      [
-        { type: 'structural_tag', structures: [tagged], triggers: ['<a'] },
-        {
-          ...nothing,
-          structural_tag: JSON.stringify({ type: 'structural_tag', structures: [tagged], triggers: ['<a'] }),
-        },
-      ],
-    ],
-    bad: [
-      ['json_object', ': expected an object or null, got "json_object"'],
-      [{}, '.type: this field is required, got nothing'],
-      [
-        { type: 'json' },
-        '.type: expected "text", "json_object", "json_schema" or "structural_tag", got "json"',
-      ],
-      [{ type: 'json_object', schema: 'object' }, '.schema: expected an object or null, got "object"'],
-      [{ type: 'json_schema' }, '.json_schema: this field is required, got nothing'],
-      [{ type: 'json_schema', json_schema: {} }, '.json_schema.name: this field is required, got nothing'],
-      [
-        { type: 'json_schema', json_schema: { name: 'x', schema: 'object' } },
-        '.json_schema.schema: expected an object or null, got "object"',
-      ],
-      [
-        { type: 'json_schema', json_schema: { name: 'x', schema: { a: undefined, b: Symbol.iterator } } },
-        '.json_schema.schema.b: expected JSON data, got a symbol',
-      ],
-      [{ type: 'structural_tag' }, ': expected either format, or structures with triggers, got an object'],
-      [
-        { type: 'structural_tag', structures: [{ begin: '<a>' }], triggers: ['<a'] },
-        '.structures.0.end: this field is required, got nothing',
-      ],
-    ],
-  },
-  structured_outputs: {
-    absent: null,
-    good: [
-      [null, null],
-      [{}, null],
-      [{ disable_any_whitespace: true }, null],
-      [{ json_object: false }, null],
-      [{ json: '{"type":"object"}' }, { ...nothing, json: '{"type":"object"}' }],
-      [
-        { json: { type: 'object' }, disable_additional_properties: true, whitespace_pattern: '[ ]?' },
-        {
-          ...nothing,
-          json: { type: 'object' },
-          disable_additional_properties: true,
-          whitespace_pattern: '[ ]?',
-        },
-      ],
-      [
-        { regex: 'a+', json: null, _backend: 'onpolicy' },
-        { ...nothing, regex: 'a+' },
-      ],
-      [
-        { choice: ['a', 'b'], disable_fallback: true },
-        { ...nothing, choice: ['a', 'b'], disable_fallback: true },
-      ],
-      [
-        { json: { $ref: 'b:c' }, property_order: 'any', schemas: { 'b:c': { type: 'null' }, d: true } },
-        {
-          ...nothing,
-          json: { $ref: 'b:c' },
-          property_order: 'any',
-          schemas: { 'b:c': { type: 'null' }, d: true },
-        },
-      ],
-      [{ grammar: 'root ::= "a"' }, { ...nothing, grammar: 'root ::= "a"' }],
-      [
-        { json_object: true, disable_any_whitespace: true },
-        { ...nothing, json_object: true, disable_any_whitespace: true },
-      ],
-      [{ structural_tag: '{"format":{}}' }, { ...nothing, structural_tag: '{"format":{}}' }],
-    ],
-    bad: [
-      [{ json: '{' }, '.json: expected JSON text of an object or boolean, got "{"'],
-      [{ json: '' }, '.json: expected JSON text of an object or boolean, got ""'],
-      [{ json: '[]' }, '.json: expected JSON text of an object or boolean, got "[]"'],
-      [{ json: { a: Number.NaN } }, '.json.a: expected a finite number, got NaN'],
-      [{ regex: 'a\0' }, '.regex: expected a regular expression without NUL characters, got "a\\u0000"'],
-      [{ choice: [] }, '.choice: expected a non-empty list or null, got an empty list'],
-      [{ choice: [1] }, '.choice.0: expected a string, got 1'],
-      [{ grammar: ' \n' }, '.grammar: expected a grammar that is not blank, got " \\n"'],
-      [{ structural_tag: '7' }, '.structural_tag: expected JSON text of an object, got "7"'],
-      [{ json_object: 'yes' }, '.json_object: expected true or false or null, got "yes"'],
-      [{ disable_fallback: null }, '.disable_fallback: expected true or false, got null'],
-      [{ property_order: 'sorted' }, '.property_order: expected "declared", "any" or null, got "sorted"'],
-      [{ schemas: { a: 1 } }, '.schemas.a: expected an object or true or false, got 1'],
-      [{ _backend: 'xgrammar' }, '._backend: expected "onpolicy" or null, got "xgrammar"'],
-      [{ regexp: 'a' }, '.regexp: not a field of structured_outputs; did you mean regex?'],
-    ],
-  },
+  ...STRUCTURED_ROWS,
   logits_processors: {
     absent: [],
     good: [
@@ -181,6 +52,18 @@ export const MESSAGE_ROWS: Record<string, Row> = {
       ['5', ': expected an integer >= -1 or null, got "5"'],
     ],
   },
+  logprob_token_ids: {
+    absent: null,
+    beside: { logprobs: true },
+    good: same([], [5, 9], null),
+    bad: [
+      [['5'], '.0: expected an integer >= 0, got "5"'],
+      [
+        Array.from({ length: 1025 }, (_, i) => i),
+        ': expected a list of at most 1024 or null, got a list of 1025',
+      ],
+    ],
+  },
   prompt_logprobs: {
     absent: null,
     good: same(0, 5, -1, null),
@@ -188,6 +71,9 @@ export const MESSAGE_ROWS: Record<string, Row> = {
   },
   return_tokens_as_token_ids: flagOrNull(false),
   return_token_ids: flagOrNull(false),
+  return_timings: flagOrNull(false),
+  timings_per_token: flagOrNull(false),
+  return_progress: { ...flagOrNull(false), beside: { stream: true } },
   return_routed_experts: flagOrNull(false),
   stream: flagOrNull(false),
   stream_options: {
@@ -228,8 +114,13 @@ export const MESSAGE_ROWS: Record<string, Row> = {
   parallel_tool_calls: flagOrNull(true, false),
   reasoning_effort: {
     absent: null,
-    good: same('none', 'minimal', 'low', 'medium', 'high', null),
-    bad: [['max', ': expected "none", "minimal", "low", "medium", "high" or null, got "max"']],
+    good: same('none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max', null),
+    bad: [
+      [
+        'extreme',
+        ': expected "none", "minimal", "low", "medium", "high", "xhigh", "max" or null, got "extreme"',
+      ],
+    ],
   },
   reasoning: {
     absent: null,
@@ -242,10 +133,10 @@ export const MESSAGE_ROWS: Record<string, Row> = {
   },
   thinking_token_budget: {
     absent: null,
-    good: same(0, 4096, null),
+    good: [...same(0, 4096, null), [-1, null]],
     bad: [
-      [-1, ': expected an integer >= 0 or null, got -1'],
-      [1.5, ': expected an integer >= 0 or null, got 1.5'],
+      [-2, ': expected an integer >= -1 or null, got -2'],
+      [1.5, ': expected an integer >= -1 or null, got 1.5'],
     ],
   },
   add_generation_prompt: flag(true),
@@ -269,6 +160,11 @@ export const MESSAGE_ROWS: Record<string, Row> = {
     good: same(-1, 0, 1, 100, null),
     bad: [[-2, ': expected an integer >= -1 or null, got -2']],
   },
+  truncation_side: {
+    absent: null,
+    good: same('left', 'right', null),
+    bad: [['middle', ': expected "left", "right" or null, got "middle"']],
+  },
   context_shift: {
     absent: false,
     good: [
@@ -283,7 +179,7 @@ export const MESSAGE_ROWS: Record<string, Row> = {
     good: same(null),
     bad: [
       [-1, ': expected an integer >= 0 or null, got -1'],
-      [4, ': expected nothing without context_shift: true, got 4'],
+      [4, ': expected no value without context_shift: true, got 4'],
     ],
   },
   mm_processor_kwargs: jsonObject(null),

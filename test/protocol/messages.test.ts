@@ -1,7 +1,7 @@
 /** Messages: every variant, every form of content, and the one form they become. */
 import { describe, expect, it } from 'vitest';
 import type { ChatMessage } from '../../src/protocol/index.ts';
-import { validateChatRequest } from '../../src/protocol/index.ts';
+import { checkAndAdmitChat } from '../../src/protocol/index.ts';
 import { faultsOfInput, WEATHER } from './request.ts';
 
 const empty: ChatMessage = {
@@ -19,7 +19,7 @@ const call = { id: 'c1', type: 'function', function: { name: 'f', arguments: '{"
 const image = { type: 'image_url', image_url: { url: 'data:,', detail: 'low' }, uuid: 'u' };
 
 function normal(message: unknown, wire = false): ChatMessage {
-  return validateChatRequest({ messages: [message] }, { wire }).messages[0]!;
+  return checkAndAdmitChat({ messages: [message] }, { wire }).messages[0]!;
 }
 
 function messagesOf(message: unknown, wire = false): string[] {
@@ -127,7 +127,7 @@ describe('variants', () => {
   });
 
   it('of the role function answer the last call in the older form', () => {
-    const { messages } = validateChatRequest({
+    const { messages } = checkAndAdmitChat({
       messages: [
         { role: 'function', name: 'f', content: 'early' },
         { role: 'assistant', function_call: { name: 'f' } },
@@ -202,7 +202,7 @@ describe('variants', () => {
   });
 
   it('may be none', () => {
-    expect(validateChatRequest({ messages: [] }).messages).toEqual([]);
+    expect(checkAndAdmitChat({ messages: [] }).messages).toEqual([]);
   });
 });
 

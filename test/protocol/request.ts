@@ -4,22 +4,22 @@ import { OnpolicyError } from '../../src/errors.ts';
 import {
   admitTextCompletionRequest,
   type ChatRequestOptions,
+  checkAndAdmitChat,
   checkTextCompletionRequest,
   checkVocabulary,
   type ValidChatRequest,
   type ValidTextCompletionRequest,
-  validateChatRequest,
 } from '../../src/protocol/index.ts';
 
 /** A tool that requests may name. */
 export const WEATHER = { type: 'function', function: { name: 'weather', parameters: { type: 'object' } } };
 
-/** What a runtime allows by default. */
+/** Default limits of a runtime. */
 const LIMITS = { scheduling: 'fcfs' } as const;
 
 /** Validates a request of one message with further fields. */
 export function valid(fields: Record<string, unknown>, options: ChatRequestOptions = {}): ValidChatRequest {
-  return validateChatRequest(
+  return checkAndAdmitChat(
     { messages: [{ role: 'user', content: 'Hi' }], ...fields },
     { ...LIMITS, ...options },
   );
@@ -40,7 +40,7 @@ export function faultsOf(
 
 /** The faults of any input. */
 export function faultsOfInput(input: unknown, options: ChatRequestOptions = {}): readonly ErrorDetail[] {
-  return faultsIn(() => validateChatRequest(input, { ...LIMITS, ...options }));
+  return faultsIn(() => checkAndAdmitChat(input, { ...LIMITS, ...options }));
 }
 
 /** The messages of the faults that a model with so many tokens finds in a valid request. */

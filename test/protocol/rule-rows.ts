@@ -1,5 +1,6 @@
 /** Every rule between fields: requests that it lets through, and requests that it refuses with the message it gives. */
 import type { ChatRequestOptions } from '../../src/protocol/index.ts';
+import { llamaSamplers } from '../../src/protocol/schemas/llama-samplers.ts';
 import { WEATHER } from './request.ts';
 
 /** Requests that a rule lets through, and that it refuses with this message. */
@@ -47,10 +48,51 @@ const free = (
 
 /** By the rule's name. */
 export const RULE_ROWS: Record<string, RuleRow> = {
+  'roles are not misspelt': {
+    good: ['user', 'developer', 'human', 'peer', 'model', 'bot', 'ipython', 'root', 'critic', 'context'].map(
+      (role) => ({
+        messages: [{ role, content: 'a' }],
+      }),
+    ),
+    bad: [
+      ['usr', 'user'],
+      ['User', 'user'],
+      ['sytem', 'system'],
+      ['asistent', 'assistant'],
+      ['tools', 'tool'],
+    ].map(([role, meant]) => [
+      { messages: [{ role, content: 'a' }] },
+      `messages.0.role: expected "${meant}", or a role that is not almost it, got "${role}"`,
+    ]),
+  },
   'choices are capped': {
     good: [{ n: 1 }, { n: 5 }, { n: null }],
     bad: [[{ n: 6 }, 'n: expected an integer from 1 to 5, the most this server gives, got 6']],
     options: { maxChoices: 5 },
+  },
+  'a repetition has sizes and a count': {
+    good: [
+      { repetition_detection: { max_pattern_size: 4, min_pattern_size: 4, min_count: 2 } },
+      { repetition_detection: { min_count: 1 } },
+    ],
+    bad: [
+      [
+        { repetition_detection: { max_pattern_size: 4, min_pattern_size: 5, min_count: 2 } },
+        'repetition_detection.min_pattern_size: expected at most max_pattern_size, 4, got 5',
+      ],
+      [
+        { repetition_detection: { max_pattern_size: 4, min_count: 1 } },
+        'repetition_detection.min_count: expected at least 2 with a max_pattern_size above 0, got 1',
+      ],
+      [
+        { repetition_detection: { max_pattern_size: 4 } },
+        'repetition_detection.min_count: expected at least 2 with a max_pattern_size above 0, got 0',
+      ],
+    ],
+  },
+  'progress needs stream': {
+    good: [{ return_progress: true, stream: true }, { return_progress: false }],
+    bad: [[{ return_progress: true }, 'return_progress: expected false without stream: true, got true']],
   },
   'greedy decoding gives one answer': {
     good: [
@@ -97,7 +139,7 @@ export const RULE_ROWS: Record<string, RuleRow> = {
       ],
       [
         { speculation: { method: 'suffix', model: 'small' } },
-        'speculation.model: expected nothing with method suffix, got "small"',
+        'speculation.model: expected no value with method suffix, got "small"',
       ],
     ],
   },
@@ -123,6 +165,19 @@ export const RULE_ROWS: Record<string, RuleRow> = {
     bad: [
       [{ top_logprobs: 3 }, 'top_logprobs: expected 0 without logprobs: true, got 3'],
       [{ top_logprobs: -1, logprobs: false }, 'top_logprobs: expected 0 without logprobs: true, got -1'],
+    ],
+  },
+  'logprob_token_ids need logprobs': {
+    good: [
+      { logprob_token_ids: [] },
+      { logprob_token_ids: null },
+      { logprobs: true, logprob_token_ids: [3] },
+    ],
+    bad: [
+      [
+        { logprob_token_ids: [3] },
+        'logprob_token_ids: expected no value without logprobs: true, got a list of 1',
+      ],
     ],
   },
   'top_logprobs are capped': {
@@ -165,11 +220,11 @@ export const RULE_ROWS: Record<string, RuleRow> = {
     bad: [
       [
         { prompt_logprobs: 1, stream: true },
-        'prompt_logprobs: expected nothing or 0 with stream: true, got 1',
+        'prompt_logprobs: expected no value or 0 with stream: true, got 1',
       ],
       [
         { prompt_logprobs: -1, stream: true },
-        'prompt_logprobs: expected nothing or 0 with stream: true, got -1',
+        'prompt_logprobs: expected no value or 0 with stream: true, got -1',
       ],
     ],
   },
@@ -181,7 +236,7 @@ export const RULE_ROWS: Record<string, RuleRow> = {
     bad: [
       [
         { reasoning: { max_tokens: 5 }, thinking_token_budget: 6 },
-        'thinking_token_budget: expected nothing, or the 5 of reasoning.max_tokens, got 6',
+        'thinking_token_budget: expected no value or 5, as in reasoning.max_tokens, got 6',
       ],
     ],
   },
@@ -195,11 +250,11 @@ export const RULE_ROWS: Record<string, RuleRow> = {
     bad: [
       [
         { stream_options: { include_usage: true } },
-        'stream_options: expected nothing without stream: true, got an object',
+        'stream_options: expected no value without stream: true, got an object',
       ],
       [
         { stream_options: { include_usage: null }, stream: false },
-        'stream_options: expected nothing without stream: true, got an object',
+        'stream_options: expected no value without stream: true, got an object',
       ],
     ],
   },
@@ -313,36 +368,57 @@ export const RULE_ROWS: Record<string, RuleRow> = {
     free('stream_options', (value) => ({ include_obfuscation: value }), '.include_obfuscation', {
       stream: true,
     }),
-    beam('seed', [null, -1], 7, 'nothing with a temperature above 0 with use_beam_search: true, got 7', {
+    beam('seed', [null, -1], 7, 'no value with use_beam_search: true and a temperature above 0, got 7', {
       temperature: 0.5,
     }),
-    beam('top_p', [1, null], 0.9, '1 or nothing with use_beam_search: true, got 0.9'),
-    beam('top_k', [0, -1, null], 5, '0, -1 or nothing with use_beam_search: true, got 5'),
-    beam('min_p', [0, null], 0.1, '0 or nothing with use_beam_search: true, got 0.1'),
-    beam('typical_p', [1, null], 0.9, '1 or nothing with use_beam_search: true, got 0.9'),
-    ...['xtc_probability', 'dry_multiplier', 'dynatemp_range', 'mirostat'].map((field) =>
-      beam(field, [0, null], 1, '0 or nothing with use_beam_search: true, got 1'),
-    ),
-    beam('frequency_penalty', [0, null], 1, '0 or nothing with use_beam_search: true, got 1'),
-    beam('presence_penalty', [0, null], -1, '0 or nothing with use_beam_search: true, got -1'),
-    beam('repetition_penalty', [1, null], 1.1, '1 or nothing with use_beam_search: true, got 1.1'),
-    beam('min_tokens', [0], 2, '0 or nothing with use_beam_search: true, got 2'),
-    beam('thinking_token_budget', [null], 5, 'nothing with use_beam_search: true, got 5'),
+    beam('top_p', [1, null], 0.9, '1 or no value with use_beam_search: true, got 0.9'),
+    beam('top_k', [0, -1, null], 5, '0, -1 or no value with use_beam_search: true, got 5'),
+    beam('min_p', [0, null], 0.1, '0 or no value with use_beam_search: true, got 0.1'),
+    ...Object.entries(llamaSamplers)
+      .filter(([, { default: off }]) => typeof off === 'number')
+      .map(([field, { default: off }]) => {
+        const bad = ['adaptive_decay', 'typical_p', 'xtc_threshold'].includes(field)
+          ? 0.5
+          : off === 1
+            ? 3
+            : 1;
+        return beam(field, [off, null], bad, `${off} or no value with use_beam_search: true, got ${bad}`);
+      }),
+    beam('dry_sequence_breakers', [null, []], ['a'], 'no value with use_beam_search: true, got a list of 1'),
+    beam('frequency_penalty', [0, null], 1, '0 or no value with use_beam_search: true, got 1'),
+    beam('presence_penalty', [0, null], -1, '0 or no value with use_beam_search: true, got -1'),
+    beam('repetition_penalty', [1, null], 1.1, '1 or no value with use_beam_search: true, got 1.1'),
+    beam('min_tokens', [0], 2, '0 or no value with use_beam_search: true, got 2'),
+    beam('thinking_token_budget', [null], 5, 'no value with use_beam_search: true, got 5'),
     beam(
       'reasoning',
       [{}, null],
       { max_tokens: 5 },
       'no max_tokens with use_beam_search: true, got an object',
     ),
-    beam('logits_processors', [[], null], ['x'], 'nothing with use_beam_search: true, got a list of 1'),
+    beam('logits_processors', [[], null], ['x'], 'no value with use_beam_search: true, got a list of 1'),
     beam(
       'return_routed_experts',
       [false, null],
       true,
-      'false or nothing with use_beam_search: true, got true',
+      'false or no value with use_beam_search: true, got true',
     ),
-    beam('prompt_logprobs', [null], 0, 'nothing with use_beam_search: true, got 0'),
-    beam('kv_transfer_params', [null], {}, 'nothing with use_beam_search: true, got an object'),
+    beam('prompt_logprobs', [null], 0, 'no value with use_beam_search: true, got 0'),
+    beam('logprob_token_ids', [null, []], [1], 'no value with use_beam_search: true, got a list of 1', {
+      logprobs: true,
+    }),
+    beam(
+      'repetition_detection',
+      [null],
+      { max_pattern_size: 8, min_count: 3 },
+      'no value with use_beam_search: true, got an object',
+    ),
+    ...['return_timings', 'timings_per_token', 'return_progress'].map((field) =>
+      beam(field, [false, null], true, 'false or no value with use_beam_search: true, got true', {
+        stream: true,
+      }),
+    ),
+    beam('kv_transfer_params', [null], {}, 'no value with use_beam_search: true, got an object'),
   ]),
   'inference_xargs is JSON data': {
     good: [{ inference_xargs: { a: [] } }],

@@ -58,6 +58,9 @@ describe('token ids', () => {
     expect(messagesOf({ logit_bias: { x: 1 } })).toEqual([
       'logit_bias.x: expected a token id as key, got "x"',
     ]);
+    expect(vocabularyFaultsOf({ logprobs: true, logprob_token_ids: [9, 10] }, 10)).toEqual([
+      `logprob_token_ids.1: expected ${below}, got 10`,
+    ]);
     expect(vocabularyFaultsOf({ logprobs: true, top_logprobs: 11, prompt_logprobs: 10 }, 10)).toEqual([
       'top_logprobs: expected at most 10, the size of the vocabulary, got 11',
     ]);

@@ -138,6 +138,28 @@ export const SAMPLING_ROWS: Record<string, Row> = {
       [null, ': expected an integer >= 0, got null'],
     ],
   },
+  repetition_detection: {
+    absent: null,
+    good: [
+      [null, null],
+      [{}, null],
+      [{ max_pattern_size: 0, min_pattern_size: 0, min_count: 0 }, null],
+      [
+        { max_pattern_size: 20, min_count: 4 },
+        { max_pattern_size: 20, min_pattern_size: 1, min_count: 4 },
+      ],
+      ...same({ max_pattern_size: 65_536, min_pattern_size: 3, min_count: 2 }),
+    ],
+    bad: [
+      [true, ': expected an object or null, got true'],
+      [{ max_pattern_size: -1 }, '.max_pattern_size: expected an integer from 0 to 65536, got -1'],
+      [{ max_pattern_size: 65_537 }, '.max_pattern_size: expected an integer from 0 to 65536, got 65537'],
+      [{ max_pattern_size: '8' }, '.max_pattern_size: expected an integer from 0 to 65536, got "8"'],
+      [{ min_pattern_size: 1.5 }, '.min_pattern_size: expected an integer from 0 to 65536, got 1.5'],
+      [{ min_count: -1 }, '.min_count: expected an integer from 0 to 2147483647, got -1'],
+      [{ pattern: 1 }, '.pattern: not a field of repetition_detection'],
+    ],
+  },
   stop: {
     absent: [],
     good: [

@@ -32,7 +32,7 @@ export const STRUCTURED_RULE_ROWS: Record<string, RuleRow> = {
     bad: [
       [
         { response_format: SCHEMA, structured_outputs: { regex: 'a' } },
-        'response_format: expected nothing with structured_outputs, got an object',
+        'response_format: expected no value with structured_outputs, got an object',
       ],
     ],
   },

@@ -41,6 +41,9 @@ describe('the fields', () => {
   it('become those of a chat', () => {
     expect(valid({}).chat).toMatchObject({ messages: [], max_completion_tokens: 16, n: 1, logprobs: false });
     expect(valid({ max_tokens: null }).chat.max_completion_tokens).toBeNull();
+    expect(() => valid({ max_tokens: 0, logprobs: 1, logprob_token_ids: [5] })).toThrow(
+      'logprob_token_ids: expected no value with max_tokens: 0, which generates no token, got a list of 1',
+    );
     expect(valid({ max_tokens: 0 })).toMatchObject({ isEmpty: true, chat: { max_completion_tokens: 1 } });
     expect(valid({ logprobs: 3 })).toMatchObject({ logprobs: 3, chat: { logprobs: true, top_logprobs: 3 } });
     expect(valid({ logprobs: 3, echo: true, stream: true }).chat.prompt_logprobs).toBe(3);
@@ -78,7 +81,7 @@ describe('the fields', () => {
     [{ prompt: 'a', n: 3, best_of: 2 }, 'best_of: expected at least the 3 of n, got 2'],
     [{ prompt: 'a', best_of: 2, stream: true }, 'best_of: expected n with stream: true, got 2'],
     [{ prompt: 'a', suffix: 'b', echo: true }, 'echo: expected false with suffix, got true'],
-    [{ prompt: [1], suffix: 'b' }, 'suffix: expected nothing with prompts of token ids, got "b"'],
+    [{ prompt: [1], suffix: 'b' }, 'suffix: expected no value with prompts of token ids, got "b"'],
     [
       { prompt: 'a', min_tokens: 5, max_tokens: 2 },
       'min_tokens: expected at most the 2 tokens that may be generated, got 5',

@@ -2,12 +2,12 @@
 import { describe, expect, it } from 'vitest';
 import { OnpolicyError } from '../../src/errors.ts';
 import {
+  checkListQuery,
+  checkLogRequest,
+  checkModelCreateRequest,
   checkOf,
+  checkTrainingJobRequest,
   type ValidationOptions,
-  validateListQuery,
-  validateLogRequest,
-  validateModelCreateRequest,
-  validateTrainingJobRequest,
 } from '../../src/protocol/index.ts';
 
 const model_id = '0f8fad5b-d9cb-469f-a165-70867728950e';
@@ -65,11 +65,11 @@ const withTrajectory = (fields: object): unknown => ({
 
 describe('a training job', () => {
   it('is taken as it is', () => {
-    expect(validateTrainingJobRequest(job)).toBe(job);
-    expect(messages(validateTrainingJobRequest, { model_id, trajectory_groups: [] })).toEqual([]);
-    expect(messages(validateTrainingJobRequest, { ...job, experimental_config: null })).toEqual([]);
+    expect(checkTrainingJobRequest(job)).toBe(job);
+    expect(messages(checkTrainingJobRequest, { model_id, trajectory_groups: [] })).toEqual([]);
+    expect(messages(checkTrainingJobRequest, { ...job, experimental_config: null })).toEqual([]);
     for (const start_time of ['2026-01-31', '2026-01-31 12:30', '2026-01-31T12:30:00Z', null])
-      expect(messages(validateTrainingJobRequest, withTrajectory({ start_time }))).toEqual([]);
+      expect(messages(checkTrainingJobRequest, withTrajectory({ start_time }))).toEqual([]);
   });
 
   it.each<[string, unknown, string[]]>([
@@ -101,7 +101,7 @@ describe('a training job', () => {
       ],
     ],
   ])('refuses %s', (_, input, expected) => {
-    expect(messages(validateTrainingJobRequest, input).sort()).toEqual(expected.sort());
+    expect(messages(checkTrainingJobRequest, input).sort()).toEqual(expected.sort());
   });
 
   it.each<[string, object, string]>([
@@ -132,6 +132,11 @@ describe('a training job', () => {
       'messages_and_choices.0.token_ids.0: expected an integer >= 0, got "5"',
     ],
     [
+      'log-probability above 0',
+      { messages_and_choices: [{ ...choice, logprobs: { content: [{ token: 'b', logprob: 0.5 }] } }] },
+      'messages_and_choices.0.logprobs.content.0.logprob: expected a number <= 0.001 or null, got 0.5',
+    ],
+    [
       'choice',
       { messages_and_choices: [{ ...choice, message: {} }] },
       'messages_and_choices.0.message.role: this field is required, got nothing',
@@ -139,7 +144,7 @@ describe('a training job', () => {
     [
       'logprobs',
       { messages_and_choices: [{ ...choice, logprobs: { content: [{ logprob: 'x' }] } }] },
-      'messages_and_choices.0.logprobs.content.0.logprob: expected a number or null, got "x"',
+      'messages_and_choices.0.logprobs.content.0.logprob: expected a number <= 0.001 or null, got "x"',
     ],
     [
       'history',
@@ -147,7 +152,7 @@ describe('a training job', () => {
       'additional_histories.0.messages_and_choices: this field is required, got nothing',
     ],
   ])('refuses a wrong %s', (_, fields, expected) => {
-    expect(messages(validateTrainingJobRequest, withTrajectory(fields))).toEqual([
+    expect(messages(checkTrainingJobRequest, withTrajectory(fields))).toEqual([
       `trajectory_groups.0.trajectories.0.${expected}`,
     ]);
   });
@@ -164,7 +169,7 @@ describe('a training job', () => {
     ['max_negative_advantage_importance_sampling_weight', [0.5, null], [0]],
     ['ppo', [true], [1]],
     ['precalculate_logprobs', [true], [[]]],
-    ['truncated_importance_sampling', [2, null], [0]],
+    ['truncated_importance_sampling', [null], [0]],
     ['variant_k2_tau', [0, 1], [-1]],
     ['kl_penalty_coef', [0, 0.1], [-1]],
     ['kl_penalty_reference_step', [0, 3, null], [-1, 0.5]],
@@ -192,7 +197,7 @@ describe('a training job', () => {
     ['allow_training_without_logprobs', [true], ['x']],
   ])('checks %s', (field, good, bad) => {
     const of = (value: unknown): string[] =>
-      messages(validateTrainingJobRequest, { ...job, experimental_config: { [field]: value } });
+      messages(checkTrainingJobRequest, { ...job, experimental_config: { [field]: value } });
     for (const value of good) expect(of(value), String(value)).toEqual([]);
     for (const value of bad)
       expect(of(value), String(value)).toEqual([
@@ -201,22 +206,26 @@ describe('a training job', () => {
   });
 
   it.each<[object, string]>([
-    [{ ppo: true, objective: 'sapo' }, 'objective: expected "ppo" or nothing with ppo: true, got "sapo"'],
+    [{ ppo: true, objective: 'sapo' }, 'objective: expected "ppo" or no value with ppo: true, got "sapo"'],
     [{ reward_weights: {} }, 'reward_weights: expected the name of a metric and its weight, got an object'],
     [
       { sampler_correction: 'token_mask' },
-      'sampler_correction: expected nothing without precalculate_logprobs: true, got "token_mask"',
+      'sampler_correction: expected no value without precalculate_logprobs: true, got "token_mask"',
+    ],
+    [
+      { truncated_importance_sampling: 2 },
+      'truncated_importance_sampling: expected no value without precalculate_logprobs: true, got 2',
     ],
     [
       { precalculate_logprobs: true, sampler_correction: 'token_mask', truncated_importance_sampling: 2 },
-      'sampler_correction: expected nothing with truncated_importance_sampling, got "token_mask"',
+      'sampler_correction: expected no value with truncated_importance_sampling, got "token_mask"',
     ],
     [
       { sampler_correction_min: 2, sampler_correction_max: 1 },
       'sampler_correction_min: expected at most sampler_correction_max, 1, got 2',
     ],
   ])('refuses the contradiction of %j', (experimental_config, expected) => {
-    expect(messages(validateTrainingJobRequest, { ...job, experimental_config })).toEqual([
+    expect(messages(checkTrainingJobRequest, { ...job, experimental_config })).toEqual([
       `experimental_config.${expected}`,
     ]);
   });
@@ -225,7 +234,7 @@ describe('a training job', () => {
     { ppo: true, objective: 'ppo' },
     { precalculate_logprobs: true, sampler_correction: 'sequence_mask', sampler_correction_min: 0.2 },
   ])('takes %j', (experimental_config) => {
-    expect(messages(validateTrainingJobRequest, { ...job, experimental_config })).toEqual([]);
+    expect(messages(checkTrainingJobRequest, { ...job, experimental_config })).toEqual([]);
   });
 
   it('has each of its ids read once', () => {
@@ -239,7 +248,7 @@ describe('a training job', () => {
     const entry = { ...choice, token_ids };
     const additional_histories = [{ messages_and_choices: [entry] }];
     const given = withTrajectory({ messages_and_choices: [entry], additional_histories });
-    expect(messages(validateTrainingJobRequest, given)).toEqual([]);
+    expect(messages(checkTrainingJobRequest, given)).toEqual([]);
     expect(reads).toBe(2);
   });
 
@@ -261,15 +270,15 @@ describe('a training job', () => {
       },
     ],
   ])('refuses what is no JSON data: %s', (path, fields) => {
-    expect(messages(validateTrainingJobRequest, withTrajectory(fields))).toEqual([
+    expect(messages(checkTrainingJobRequest, withTrajectory(fields))).toEqual([
       expect.stringContaining(`${path}: `),
     ]);
   });
 
   it('may have fields that nobody knows over HTTP only', () => {
     const more = { ...job, foo: 1, experimental_config: { bar: 2 } };
-    expect(messages(validateTrainingJobRequest, more, { wire: true })).toEqual([]);
-    expect(messages(validateTrainingJobRequest, more)).toEqual([
+    expect(messages(checkTrainingJobRequest, more, { wire: true })).toEqual([]);
+    expect(messages(checkTrainingJobRequest, more)).toEqual([
       'foo: not a field of a request',
       'experimental_config.bar: not a field of experimental_config',
     ]);
@@ -278,9 +287,9 @@ describe('a training job', () => {
 
 describe('a log', () => {
   it('counts for validation unless it says otherwise', () => {
-    expect(validateLogRequest({ trajectory_groups: [] }).split).toBe('val');
-    expect(validateLogRequest({ trajectory_groups: [], split: 'train' }).split).toBe('train');
-    expect(messages(validateLogRequest, { split: '' })).toEqual([
+    expect(checkLogRequest({ trajectory_groups: [] }).split).toBe('val');
+    expect(checkLogRequest({ trajectory_groups: [], split: 'train' }).split).toBe('train');
+    expect(messages(checkLogRequest, { split: '' })).toEqual([
       'trajectory_groups: this field is required, got nothing',
       'split: expected a non-empty string, got ""',
     ]);
@@ -289,13 +298,13 @@ describe('a log', () => {
 
 describe('models, checkpoints and pages', () => {
   it('come with their defaults', () => {
-    expect(validateModelCreateRequest({ base_model: 'a.gguf' })).toEqual({
+    expect(checkModelCreateRequest({ base_model: 'a.gguf' })).toEqual({
       base_model: 'a.gguf',
       name: null,
       return_existing: false,
     });
-    expect(validateListQuery(undefined)).toEqual({ after: null, limit: 20, order: 'desc' });
-    expect(validateListQuery({ after: 'x', limit: 100, order: 'asc' })).toEqual({
+    expect(checkListQuery(undefined)).toEqual({ after: null, limit: 20, order: 'desc' });
+    expect(checkListQuery({ after: 'x', limit: 100, order: 'asc' })).toEqual({
       after: 'x',
       limit: 100,
       order: 'asc',
@@ -304,32 +313,32 @@ describe('models, checkpoints and pages', () => {
   });
 
   it.each<[string, (input: unknown) => unknown, unknown, string]>([
-    ['no base', validateModelCreateRequest, {}, 'base_model: this field is required, got nothing'],
+    ['no base', checkModelCreateRequest, {}, 'base_model: this field is required, got nothing'],
     [
       'an empty name',
-      validateModelCreateRequest,
+      checkModelCreateRequest,
       { base_model: 'a', name: '' },
       'name: expected a non-empty string or null, got ""',
     ],
     [
       'a page of nothing',
-      validateListQuery,
+      checkListQuery,
       { limit: 0 },
       'limit: expected an integer from 1 to 100 or null, got 0',
     ],
     [
       'a page too long',
-      validateListQuery,
+      checkListQuery,
       { limit: 101 },
       'limit: expected an integer from 1 to 100 or null, got 101',
     ],
     [
       'a limit as text',
-      validateListQuery,
+      checkListQuery,
       { limit: '5' },
       'limit: expected an integer from 1 to 100 or null, got "5"',
     ],
-    ['another order', validateListQuery, { order: 'up' }, 'order: expected "asc", "desc" or null, got "up"'],
+    ['another order', checkListQuery, { order: 'up' }, 'order: expected "asc", "desc" or null, got "up"'],
     ['no steps', checkOf('CheckpointDeleteRequest'), {}, 'steps: this field is required, got nothing'],
     [
       'a step below 0',

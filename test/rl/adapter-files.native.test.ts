@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { readSafetensors } from '../../src/lora/safetensors.ts';
+import { readSafetensors } from '../../src/models/lora/safetensors.ts';
 import { CHECKPOINT_FILES } from '../../src/rl/checkpoint-files.ts';
 import { openTrainer, type Trainer } from '../../src/rl/trainer.ts';
 import { engineScores } from '../fakes/engine-scores.ts';

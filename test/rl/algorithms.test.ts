@@ -3,9 +3,8 @@ import fs from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { computeAdvantages } from '../../src/rl/advantages.ts';
 import { algorithms } from '../../src/rl/algorithms.ts';
+import { policyLoss, preferenceLoss } from '../../src/rl/caller-losses.ts';
 import { distillationAdvantages } from '../../src/rl/distillation.ts';
-import { policyLoss } from '../../src/rl/loss.ts';
-import { preferenceLoss } from '../../src/rl/preference-loss.ts';
 import { type ExperimentalConfig, resolveSettings } from '../../src/rl/settings.ts';
 
 type Result = { readonly loss: number; readonly gradient: readonly number[] };
@@ -126,8 +125,8 @@ describe('distillation', () => {
   });
 });
 
-it('docs/algorithms.md has a curve of each', () => {
-  const page = fs.readFileSync(new URL('../../docs/algorithms.md', import.meta.url), 'utf8');
+it('docs/agents.md has a curve of each', () => {
+  const page = fs.readFileSync(new URL('../../docs/agents.md', import.meta.url), 'utf8');
   const named = [...page.matchAll(/^\| `(\w+)` \|.*\(curves\/.*\.svg\) \|$/gm)].map(([, name]) => name);
   expect(named).toEqual(Object.keys(algorithms));
 });

@@ -4,7 +4,7 @@ import { OnpolicyError } from '../../src/errors.ts';
 import { definitions } from '../../src/protocol/schemas/index.ts';
 import * as rl from '../../src/rl/public.ts';
 import { resolveSettings } from '../../src/rl/settings.ts';
-import { checkOptions } from '../../src/runtime-options.ts';
+import { checkOptions } from '../../src/runtime/options.ts';
 
 /** Calls with any arguments, as JavaScript does. */
 const call = rl as unknown as Record<string, (...given: unknown[]) => unknown>;
@@ -89,7 +89,7 @@ describe('wrong arguments are named', () => {
     [() => call['trainLoop']!({ ...loop, evaluate: { tasks: [1], evry: 1 } }), 'evaluate.evry: not a field'],
     [
       () => call['trainLoop']!({ ...loop, samplerModel: 'x' }),
-      'samplerModel: expected nothing without `sampler`',
+      'samplerModel: expected no value without `sampler`',
     ],
     [() => call['trainLoop']!({ ...loop, onEvent: 1 }), 'onEvent: expected a function, got 1'],
     [

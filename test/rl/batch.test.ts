@@ -78,7 +78,11 @@ describe('mask_truncated', () => {
     const settings = resolveSettings({ mask_truncated: true });
     const whole = trajectory({ reward: 1, tokens: 2, isCut: false }, 5);
     const cut = trajectory({ reward: 0, tokens: 2, isCut: true }, 6);
-    const histories = { ...whole, reward: 0, additional_histories: [cut.messages_and_choices] };
+    const histories = {
+      ...whole,
+      reward: 0,
+      additional_histories: [{ messages_and_choices: cut.messages_and_choices }],
+    };
     const { rows } = await makeBatch(
       [{ trajectories: [whole, histories] }],
       settings,

@@ -3,8 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { ExperimentalConfig, PolicyLossInputs } from '../../src/protocol/index.ts';
 import { computeAdvantages } from '../../src/rl/advantages.ts';
 import { algorithms } from '../../src/rl/algorithms.ts';
-import { policyLoss } from '../../src/rl/loss.ts';
-import { preferenceLoss } from '../../src/rl/preference-loss.ts';
+import { policyLoss, preferenceLoss } from '../../src/rl/caller-losses.ts';
 import { resolveSettings } from '../../src/rl/settings.ts';
 
 type Inputs = { readonly [Name in keyof PolicyLossInputs]-?: number[] };
@@ -96,7 +95,7 @@ const CONFIGS: readonly ExperimentalConfig[] = [
   }),
 ];
 
-/** Whether the clipped objective of PPO takes the ratio of a bad token as it is, and that is beyond 64 bits. */
+/** Returns true if the clipped objective of PPO uses an unclipped ratio of a bad token that exceeds the range of 64-bit floats. */
 function isUnbounded(inputs: Inputs, config: ExperimentalConfig): boolean {
   const settings = resolveSettings(config);
   const cap = settings.max_negative_advantage_importance_sampling_weight;

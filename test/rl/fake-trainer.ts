@@ -1,11 +1,11 @@
 /** A trainer whose one parameter shifts every log-probability: predictable by hand, no model, no addon. */
 import fs from 'node:fs/promises';
 import path from 'node:path';
-import type { AdapterWeights } from '../../src/native/index.ts';
+import type { AdapterWeights } from '../../src/engine/native/index.ts';
 import type { PackedRow } from '../../src/protocol/index.ts';
 import type { Trainer } from '../../src/rl/trainer.ts';
 
-/** What a test may change and look at. */
+/** A trainer whose state a test may read and change. */
 export type FakeTrainer = Trainer & {
   /** Added to every log-probability; a step moves it against its gradient. */
   shift: number;

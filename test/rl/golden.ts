@@ -2,15 +2,15 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { readSafetensors } from '../../src/lora/safetensors.ts';
-import type { AdapterWeights } from '../../src/native/index.ts';
+import type { AdapterWeights } from '../../src/engine/native/index.ts';
+import { readSafetensors } from '../../src/models/lora/safetensors.ts';
 import type { PackedRow } from '../../src/protocol/index.ts';
 import { openTrainer, type Trainer } from '../../src/rl/trainer.ts';
 
 /** Models and the numbers expected of training them. */
 const folder = fileURLToPath(new URL('../golden/training/', import.meta.url));
 
-/** What a file of `test/golden/training` holds: the row, and the numbers expected of each step. */
+/** Reads a file of `test/golden/training`: the row, and the expected numbers of each step. */
 export function readGolden(name: string) {
   const file = path.join(folder, `${name}.safetensors`);
   const { tensors, metadata } = readSafetensors(fs.readFileSync(file));

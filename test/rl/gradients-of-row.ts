@@ -1,5 +1,5 @@
 /** A trainer, a row and the gradients of its log-probabilities -> the gradients of its adapter. */
-import type { AdapterWeights } from '../../src/native/index.ts';
+import type { AdapterWeights } from '../../src/engine/native/index.ts';
 import type { PackedRow } from '../../src/protocol/index.ts';
 import type { Trainer } from '../../src/rl/trainer.ts';
 

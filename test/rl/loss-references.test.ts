@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { computeAdvantages } from '../../src/rl/advantages.ts';
 import { algorithms } from '../../src/rl/algorithms.ts';
-import { policyLoss } from '../../src/rl/loss.ts';
+import { policyLoss } from '../../src/rl/caller-losses.ts';
 import type { ExperimentalConfig } from '../../src/rl/settings.ts';
 import { sum, Var } from './autodiff.ts';
 import { type DrawnRow, drawRow, uniforms } from './drawn-rows.ts';

@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { PolicyLossInputs } from '../../src/protocol/index.ts';
 import { computeAdvantages } from '../../src/rl/advantages.ts';
-import { policyLoss } from '../../src/rl/loss.ts';
+import { policyLoss } from '../../src/rl/caller-losses.ts';
 import type { ExperimentalConfig } from '../../src/rl/settings.ts';
 
 type Golden = {

@@ -4,7 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ExperimentalConfig } from '../../src/protocol/index.ts';
-import { createRuntime, type Runtime } from '../../src/runtime.ts';
+import { createRuntime, type Runtime } from '../../src/runtime/runtime.ts';
 
 const home = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-preferences-'));
 let runtime: Runtime;

@@ -1,5 +1,5 @@
 /** A trainer and random numbers -> weights for its adapter that change what the model answers. */
-import type { AdapterWeights } from '../../src/native/index.ts';
+import type { AdapterWeights } from '../../src/engine/native/index.ts';
 import type { Trainer } from '../../src/rl/trainer.ts';
 
 /** The first factors as they are, the second ones, which begin as zeros, of `spread` times `random()`. */

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { readHeader } from '../../src/gguf/index.ts';
+import { readHeader } from '../../src/engine/gguf/index.ts';
 import { openTrainer, type Trainer } from '../../src/rl/trainer.ts';
 import { architectureFiles } from '../architectures/files.ts';
 import { engineExperts, engineScores } from '../fakes/engine-scores.ts';
@@ -15,7 +15,7 @@ import { normals, packAnswers, packSequence, writeTinyModel } from './tiny-model
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-routing-'));
 afterAll(() => fs.rmSync(folder, { recursive: true }));
 
-/** What moves the choice of a token and not the weights of its experts, if it is the same for all that are chosen. */
+/** Tensors that change the choice of experts but not their weights, if the value is the same for all chosen experts. */
 const PREFERENCES = { 'gpt-oss': 'ffn_gate_inp.bias', glm4moe: 'exp_probs_b.bias' };
 const names = Object.keys(PREFERENCES) as (keyof typeof PREFERENCES)[];
 const files = architectureFiles([...names, 'qwen35moe', 'gemma4-moe']);

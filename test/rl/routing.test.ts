@@ -2,13 +2,13 @@
 import { describe, expect, it } from 'vitest';
 import { toRoutedExperts } from '../../src/protocol/index.ts';
 import { planData } from '../../src/rl/datum.ts';
+import { requireTrainable } from '../../src/rl/jobs/trainable.ts';
 import { packRows } from '../../src/rl/pack.ts';
 import { resolveSettings } from '../../src/rl/settings.ts';
 import { type ChatTokenizer, trajectoryTokens } from '../../src/rl/tokens.ts';
-import { requireTrainable } from '../../src/training/trainable.ts';
 
 const NONE = 0xffff;
-/** Of each token: the same experts in both layers, or none. */
+/** Returns routed experts: for each token the same experts in both layers, or none. */
 const experts = (tokens: readonly (readonly [number, number] | null)[]) =>
   toRoutedExperts(
     2,
@@ -100,7 +100,8 @@ describe('rows', () => {
 });
 
 describe('requests', () => {
-  const model = { vocabSize: 10, steps: [], experts: { layers: 2, used: 2, count: 8 } };
+  const sampling = { top_p: null, top_k: null, min_p: null };
+  const model = { vocabSize: 10, steps: [], experts: { layers: 2, used: 2, count: 8 }, sampling };
   const settings = resolveSettings({ routing: 'replay' });
   const at = 'trajectory_groups.0.trajectories.0.messages_and_choices.0.routed_experts';
   const check = (given: object, has = model, config = settings) =>

@@ -1,7 +1,7 @@
 /** A small random model in any weight type, written as a GGUF file. */
 import fs from 'node:fs';
-import { loadAddon } from '../../src/native/index.ts';
-import { openLibraries } from '../../src/native/libraries.ts';
+import { loadAddon } from '../../src/engine/native/index.ts';
+import { openLibraries } from '../../src/engine/native/libraries.ts';
 import type { PackedRow } from '../../src/protocol/index.ts';
 
 /** Architectures of tiny models: those that can be trained. */

@@ -102,7 +102,7 @@ describe('trajectoryTokens', () => {
     const turn = [user('A'), choice('B', [66], [-1])];
     const given = trajectory(turn, {
       tools: [{}],
-      additional_histories: [turn, { messages_and_choices: turn, tools: [{}, {}] }],
+      additional_histories: [{ messages_and_choices: turn }, { messages_and_choices: turn, tools: [{}, {}] }],
     });
     expect((await sequences(given)).map(({ tokens }) => tokens)).toEqual(Array(3).fill([9, 2, A, 0, 1, 66]));
   });

@@ -18,7 +18,7 @@ beforeAll(() => writeTinyModel(model, { architecture: 'qwen3', type: 'q8_0', isT
 afterAll(() => fs.rmSync(root, { recursive: true }));
 
 const lossPool: LossPool = {
-  compute: async (inputs, settings) => rowLoss(inputs, settings),
+  compute: async (inputs, settings, totals) => rowLoss(inputs, settings, totals),
   async close() {},
   async [Symbol.asyncDispose]() {},
 };

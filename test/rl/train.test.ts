@@ -1,80 +1,18 @@
 import fs from 'node:fs';
 import promises from 'node:fs/promises';
-import os from 'node:os';
 import path from 'node:path';
-import { afterAll, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { listSteps, readFacts, stepFolder } from '../../src/rl/checkpoint-step.ts';
-import { rowLoss } from '../../src/rl/loss.ts';
-import type { LossPool } from '../../src/rl/loss-pool.ts';
-import { rateAt } from '../../src/rl/sft.ts';
-import type { JobEvent } from '../../src/rl/steps.ts';
-import type { ChatTokenizer } from '../../src/rl/tokens.ts';
 import { diverged, type TrainTools } from '../../src/rl/train.ts';
-import type { TrajectoryChoice, TrajectoryGroup, TrajectoryMessage } from '../../src/rl/trajectory.ts';
-import { type FakeTrainer, fakeTrainer } from './fake-trainer.ts';
+import type { TrajectoryChoice, TrajectoryGroup } from '../../src/rl/trajectory.ts';
+import { group, setUp } from './fake-job.ts';
+import { fakeTrainer } from './fake-trainer.ts';
+import { normals } from './tiny-model.ts';
 import { sft, train } from './training.ts';
 
-const root = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-train-'));
-afterAll(() => fs.rmSync(root, { recursive: true }));
-let folders = 0;
-
-const lossPool: LossPool = {
-  compute: async (inputs, settings) => rowLoss(inputs, settings),
-  async close() {},
-  async [Symbol.asyncDispose]() {},
-};
-const letters = (text: unknown) => [...String(text)].map((letter) => letter.charCodeAt(0));
-const write = ({ role, content }: TrajectoryMessage) => [
-  ...(role === 'assistant' ? [1] : []),
-  ...letters(content),
-  0,
-];
-const tokenizer: ChatTokenizer = {
-  prompt: async (messages) => [...messages.flatMap(write), 1],
-  conversation: async (messages) => messages.flatMap(write),
-  isEnd: (token) => token === 0,
-};
-
-function setUp(trainer: FakeTrainer = fakeTrainer(), signal?: AbortSignal) {
-  const events: JobEvent[] = [];
-  let milliseconds = 0;
-  const checkpoints = path.join(root, String(folders++));
-  const now = () => {
-    milliseconds += 500;
-    return milliseconds;
-  };
-  const emit = (event: JobEvent) => void events.push(event);
-  return {
-    trainer,
-    events,
-    checkpoints,
-    tools: { trainer, tokenizer, lossPool, emit, now, checkpoints, signal },
-  };
-}
-
-/** What Node says of a folder that it cannot list. */
+/** Returns Node's error for a folder that cannot be listed. */
 function systemError(code: string): Error {
   return Object.assign(new Error(code), { code, errno: -1, syscall: 'scandir', path: '/somewhere' });
-}
-
-/** A group whose attempts answered one prompt with these many tokens and rewards. */
-function group(...attempts: [tokens: number, reward: number][]): TrajectoryGroup {
-  return {
-    trajectories: attempts.map(([count, reward]) => ({
-      reward,
-      metrics: { length: count },
-      messages_and_choices: [
-        { role: 'user', content: 'hello' },
-        {
-          index: 0,
-          finish_reason: 'stop',
-          message: { role: 'assistant', content: '' },
-          token_ids: Array.from({ length: count }, (_, i) => 100 + i),
-          logprobs: { content: Array.from({ length: count }, () => ({ token: 'x', logprob: -1 })) },
-        },
-      ],
-    })),
-  };
 }
 
 describe('train', () => {
@@ -110,11 +48,12 @@ describe('train', () => {
     const seen = trainer.gradients_seen[0]!;
     expect(seen.slice(0, 2).reduce((sum, value) => sum + value, 0)).toBeCloseTo(-0.5, 3);
     expect(seen.slice(2).reduce((sum, value) => sum + value, 0)).toBeCloseTo(0.5, 3);
-    expect(await readFacts(checkpoints, 1)).toMatchObject({
-      id: result.id,
-      step: 1,
-      metrics: result.metrics,
-    });
+    // Metrics of the trajectories belong to the weights that sampled them, not to this checkpoint.
+    const sampled = ['train/reward', 'train/reward_std_dev', 'train/length'];
+    const made = Object.entries(result.metrics).filter(([name]) => !sampled.includes(name));
+    const facts = await readFacts(checkpoints, 1);
+    expect(facts).toMatchObject({ id: result.id, step: 1 });
+    expect(facts.metrics).toEqual(Object.fromEntries(made));
   });
 
   it('leaves no step without a gradient', async () => {
@@ -234,7 +173,7 @@ describe('train', () => {
     );
     const steps = ({ events }: typeof apart) => events.filter(({ type }) => type === 'gradient_step').length;
     expect([steps(apart), steps(together)]).toEqual([2, 1]);
-    expect(together.trainer.gradients_seen[0]![0]).toBeCloseTo(apart.trainer.gradients_seen[0]![0]! / 2, 9);
+    expect(together.trainer.gradients_seen[0]![0]).toBeCloseTo(apart.trainer.gradients_seen[0]![0]! / 2, 6);
   });
 
   it('recomputes old log-probabilities, and penalises the distance from the reference', async () => {
@@ -254,6 +193,56 @@ describe('train', () => {
     expect(trainer.rows).toHaveLength(4); // old, reference, new, and the new checkpoint's
     const step = events.find(({ type }) => type === 'gradient_step');
     expect(step).toMatchObject({ metrics: { 'loss/kl_policy_ref': expect.closeTo(0.25, 5) } });
+  });
+
+  it('trains answers at the temperature at which they were sampled', async () => {
+    const hot = (given: TrajectoryGroup, temperature?: number): TrajectoryGroup => ({
+      trajectories: given.trajectories.map((trajectory) => ({
+        ...trajectory,
+        messages_and_choices: trajectory.messages_and_choices.map((entry) =>
+          'message' in entry ? { ...entry, sampling_params: { temperature } } : entry,
+        ) as never,
+      })),
+    });
+    const metricsOf = async (groups: TrajectoryGroup[], config: object, usual?: number) => {
+      const { trainer, events, tools } = setUp();
+      // At their temperature the trainer finds the answers likelier than the sampler reported of the model itself.
+      const scoreOf = ({ temperatures }: (typeof trainer.rows)[number]) => (temperatures ? -0.5 : -1);
+      const forward = trainer.forward.bind(trainer);
+      trainer.forward = async (row, options) => {
+        trainer.next.push(scoreOf(row));
+        return await forward(row, options);
+      };
+      await train(
+        { trajectory_groups: groups, experimental_config: { ppo: true, ...config } },
+        { ...tools, usualTemperature: usual },
+      );
+      const step = events.find(({ type }) => type === 'gradient_step') as { metrics: Record<string, number> };
+      const temperatures = trainer.rows.map((row) => row.temperatures?.[0] ?? null);
+      return { clipped: step.metrics['train/clip_fraction'], temperatures };
+    };
+    const groups = [group([2, 1], [2, 0])];
+    const heated = [hot(groups[0]!, 0.5)];
+    // The old ones at the temperature, those of the model itself, the new ones, and the checkpoint's.
+    expect(await metricsOf(heated, {})).toEqual({ clipped: 0, temperatures: [0.5, null, 0.5, 0.5] });
+    expect(await metricsOf(groups, { sampling_temperature: 0.5 })).toEqual({
+      clipped: 0,
+      temperatures: [0.5, null, 0.5, 0.5],
+    });
+    expect(await metricsOf(groups, {}, 0.5)).toEqual({ clipped: 0, temperatures: [0.5, null, 0.5, 0.5] });
+    expect(await metricsOf([hot(groups[0]!, 1)], {}, 0.5)).toEqual({
+      clipped: 0,
+      temperatures: [null, null],
+    });
+    expect(await metricsOf([hot(groups[0]!, 0)], {}, 0.5)).toEqual({
+      clipped: 0,
+      temperatures: [null, null],
+    });
+    // A sampler that reports what it samples from is believed: e^(-0.5 + 1) is out of bounds.
+    expect(await metricsOf(heated, { sampler_logprobs: 'processed' })).toEqual({
+      clipped: 1,
+      temperatures: [0.5, 0.5],
+    });
   });
 
   it('skips a step that is not finite, and counts it', async () => {
@@ -321,66 +310,72 @@ describe('train', () => {
     expect(trainer.gradients_seen).toHaveLength(1);
   });
 
+  it('compares the sampler with the trainer, also when old log-probabilities are recomputed', async () => {
+    const random = normals(4);
+    for (const precalculate_logprobs of [false, true]) {
+      const { trainer, tools } = setUp();
+      const sampled = [0, 1].map((reward) => {
+        const one = group([30, reward]).trajectories[0]!;
+        const choice = one.messages_and_choices[1] as TrajectoryChoice;
+        const content = choice.token_ids!.map(() => ({ token: 'x', logprob: -Math.abs(random()) }));
+        return {
+          ...one,
+          messages_and_choices: [one.messages_and_choices[0]!, { ...choice, logprobs: { content } }],
+        };
+      });
+      const forward = trainer.forward;
+      trainer.forward = async (row, options) => {
+        const { logprobs, entropies } = await forward(row, options);
+        return { logprobs: logprobs.map((_, i) => -0.1 - ((i * 7) % 13) / 10), entropies };
+      };
+      const { metrics } = await train(
+        { trajectory_groups: [{ trajectories: sampled }], experimental_config: { precalculate_logprobs } },
+        tools,
+      );
+      expect(Math.abs(metrics['train/probs_corr']!)).toBeLessThan(0.5);
+    }
+  });
+
+  it('keeps the metrics of a caller, whatever training has under their names', async () => {
+    const { tools } = setUp();
+    const given = group([2, 1], [4, 0]);
+    const metrics = { probs_corr: 5, clip_fraction: 6, skipped_steps: 7 };
+    const trajectories = given.trajectories.map((one) => ({ ...one, metrics }));
+    const result = await train({ trajectory_groups: [{ trajectories }] }, tools);
+    expect(result.metrics).toMatchObject({
+      'train/probs_corr': 5,
+      'train/clip_fraction': 6,
+      'train/skipped_steps': 7,
+    });
+  });
+
+  it('has finite means of rewards whose sum is beyond a float', async () => {
+    const { tools } = setUp();
+    const result = await train({ trajectory_groups: [group([2, 1e308], [2, 1.5e308], [2, -1e308])] }, tools);
+    expect(result.metrics['train/reward']! / 1e308).toBeCloseTo(0.5, 9);
+    expect(result.metrics['train/reward_std_dev']! / 1e308).toBeCloseTo(Math.sqrt((0.25 + 1 + 2.25) / 3), 9);
+  });
+
+  it('counts no group of which nothing is trained', async () => {
+    const { tools } = setUp();
+    const { trajectories } = group([2, 1], [4, 0]);
+    const cut = trajectories.map((one) => ({
+      ...one,
+      messages_and_choices: one.messages_and_choices.map((entry) =>
+        'message' in entry ? { ...entry, finish_reason: 'length' } : entry,
+      ),
+    })) as TrajectoryGroup['trajectories'];
+    const config = { mask_truncated: true };
+    const result = await train(
+      { trajectory_groups: [{ trajectories: cut }], experimental_config: config },
+      tools,
+    );
+    expect(result.metrics['data/step_num_groups_trainable']).toBe(0);
+  });
+
   it('rejects settings of a wrong type', async () => {
     const { tools } = setUp();
     const request = { trajectory_groups: [], experimental_config: { ppo: 'yes' as never } };
     await expect(train(request, tools)).rejects.toThrow(/ppo: expected true or false or null, got "yes"/);
-  });
-});
-
-describe('sft', () => {
-  const example = (answer: string) => ({
-    messages: [
-      { role: 'user', content: 'ab' },
-      { role: 'assistant', content: answer },
-    ],
-  });
-
-  it('learns the answers with cross-entropy, a batch a step', async () => {
-    const { trainer, events, tools } = setUp();
-    const result = await sft(
-      {
-        data: [example('xyz'), example('z'), example('')],
-        config: { batch_size: 2, epochs: 2, schedule: 'constant' },
-      },
-      tools,
-    );
-    expect(events.filter(({ type }) => type === 'gradient_step')).toHaveLength(4);
-    expect(trainer.gradients_seen[0]).toEqual(Array(6).fill(Math.fround(-1 / 6))); // 4 + 2 tokens with their ends
-    expect(trainer.shift).toBeGreaterThan(0);
-    expect(result.metrics).toMatchObject({ 'data/step_trainable_tokens': 14, 'train/skipped_steps': 0 });
-  });
-
-  it('learns all assistant turns, or the last', async () => {
-    const messages = [...example('x').messages, ...example('y').messages];
-    for (const [assistant_turns, targets] of [
-      ['all', 4],
-      ['last', 2],
-    ] as const) {
-      const { trainer, tools } = setUp();
-      await sft({ data: [{ messages }], config: { assistant_turns } }, tools);
-      const seen = trainer.rows.slice(0, -1); // the last one probes the new checkpoint
-      expect(seen.reduce((sum, row) => sum + row.targetTokens.length, 0)).toBe(targets);
-    }
-  });
-
-  it('rejects unknown settings', async () => {
-    const { tools } = setUp();
-    await expect(sft({ data: [], config: { epoch: 3 } as never }, tools)).rejects.toThrow(
-      /epoch: not a field of config; did you mean epochs/,
-    );
-  });
-});
-
-describe('rateAt', () => {
-  it.each([
-    ['constant', 0, [0.5, 1, 1, 1]],
-    ['linear', 0, [0.5, 1, 1, 0.5]],
-    ['cosine', 0, [0.5, 1, 1, 0.5]],
-  ] as const)('%s', (schedule, _, expected) => {
-    const settings = { learning_rate: 1, schedule, warmup_ratio: 0.5 };
-    expect([0, 1, 2, 3].map((step) => rateAt(step, 4, settings))).toEqual(
-      expected.map((rate) => expect.closeTo(rate, 9)),
-    );
   });
 });

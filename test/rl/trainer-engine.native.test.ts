@@ -6,8 +6,8 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { createRuntime } from '../../src/index.ts';
 import { CHECKPOINT_FILES } from '../../src/rl/checkpoint-files.ts';
 import { openTrainer, type Trainer } from '../../src/rl/trainer.ts';
-import { quantize, whyNoBareEngine } from '../backends/reference/bare-engine.ts';
 import { engineScores } from '../fakes/engine-scores.ts';
+import { quantize, whyNoBareEngine } from '../models/formats/reference/bare-engine.ts';
 import { openGolden, readGolden } from './golden.ts';
 import { packSequence } from './tiny-model.ts';
 

@@ -1,6 +1,6 @@
 /** Operators together: their order, and what can undo what. */
 import { describe, expect, it } from 'vitest';
-import type { SamplerPlanOptions } from '../../src/native/sampler.ts';
+import type { SamplerPlanOptions } from '../../src/engine/native/sampler.ts';
 import { chiSquareDeviation } from '../fakes/chi-square.ts';
 import { randomNumbers } from '../fakes/random-numbers.ts';
 import { maskOf } from '../fakes/random-row.ts';
@@ -46,7 +46,7 @@ describe('order of the pipeline', () => {
   });
 
   it('top_p sees probabilities renormalised after top_k', () => {
-    // Of the whole, 0.4 + 0.3 < 0.75; of the two that are left, 0.4 / 0.7 = 0.57 and token 1 is needed too.
+    // Without top_k, 0.4 + 0.3 < 0.75. Of the two remaining tokens the first has 0.4 / 0.7 = 0.57, so token 1 is also needed.
     const logits = logitsOf([0.4, 0.3, 0.2, 0.1]);
     expect(drawnTokens({ vocabSize: 4, top_k: 2, top_p: 0.5 }, logits)).toEqual([0]);
     expect(drawnTokens({ vocabSize: 4, top_p: 0.5 }, logits)).toEqual([0, 1]);

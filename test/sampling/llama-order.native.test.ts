@@ -1,9 +1,14 @@
 /** The samplers of llama.cpp: what they leave, against llama.cpp's own (golden) and against the formulas in float64. */
 import fs from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import type { SamplerPlanOptions } from '../../src/native/sampler.ts';
+import type { SamplerPlanOptions } from '../../src/engine/native/sampler.ts';
 import { testing } from '../addon/testing-addon.ts';
-import { llamaDistribution, ReferenceDry, ReferenceMirostat } from '../fakes/llama-samplers.ts';
+import {
+  llamaDistribution,
+  ReferenceAdaptive,
+  ReferenceDry,
+  ReferenceMirostat,
+} from '../fakes/llama-samplers.ts';
 import { uniformAt } from '../fakes/philox.ts';
 import { randomNumbers } from '../fakes/random-numbers.ts';
 import { maskOf, randomRow } from '../fakes/random-row.ts';
@@ -18,6 +23,10 @@ type Golden = {
     readonly plan: Plan;
     readonly history: number[];
     readonly left: readonly Left[];
+  }[];
+  readonly adaptive: readonly {
+    readonly plan: Plan;
+    readonly steps: readonly { readonly token: number; readonly before: Left; readonly left: Left }[];
   }[];
   readonly mirostat: readonly {
     readonly plan: Plan;
@@ -69,6 +78,20 @@ describe("llama.cpp's own", () => {
     },
   );
 
+  it.each(golden.adaptive.map((one) => [JSON.stringify(one.plan), one] as const))(
+    '%s',
+    (_, { plan, steps }) => {
+      const sampler = nativeSampler(
+        { ...plan, vocabSize: SIZE, processedLogprobs: true, topLogprobs: SIZE },
+        3n,
+      );
+      for (const [at, { token, before, left }] of steps.entries()) {
+        expectClose(spread(sampler.sample(ROWS[at % ROWS.length]!)), fromLeft(left), 1e-3);
+        sampler.accept(token, -Math.log2(fromLeft(before)[token]!));
+      }
+    },
+  );
+
   it.each(golden.mirostat.map((one) => [JSON.stringify(one.plan), one] as const))(
     '%s',
     (_, { plan, steps }) => {
@@ -89,6 +112,8 @@ describe('the formulas in float64', () => {
     { length: 60 },
     (): Plan => ({
       temperature: pick(0.3, 0.8, 1, 1.7),
+      top_n_sigma: pick(-1, -1, 0, 0.8, 2.5),
+      adaptive_target: pick(-1, -1, 0, 0.2, 1),
       top_k: pick(0, 0, 12, 200),
       typical_p: pick(1, 0.2, 0.6, 0.97),
       top_p: pick(1, 1, 0.5, 0.93),
@@ -141,6 +166,25 @@ describe('the formulas in float64', () => {
     }
   });
 
+  it.each([
+    [{ adaptive_target: 0.3 }],
+    [{ adaptive_target: 0.02, adaptive_decay: 0.99, temperature: 1.4, top_p: 0.9 }],
+    [{ adaptive_target: 0.8, adaptive_decay: 0, min_p: 0.001 }],
+  ])('%j, drawn token by token', (plan: Plan) => {
+    const options = { ...plan, vocabSize: LARGE, processedLogprobs: true, topLogprobs: LARGE };
+    const sampler = nativeSampler(options, 11n);
+    const reference = new ReferenceAdaptive(options);
+    for (let step = 0; step < 8; step++) {
+      const logits = randomRow(LARGE, step, 200);
+      const row = sampler.sample(logits);
+      expectClose(spread(row), llamaDistribution(options, Array.from(logits), 0, reference.target), 1e-2);
+      const own = llamaDistribution({ ...options, adaptive_target: -1 }, Array.from(logits), 0);
+      expect(2 ** -row.surprise).toBeCloseTo(own[row.token]!, 5); // float32 holds no probability below 1e-38
+      sampler.accept(row.token, Math.min(row.surprise, 1000));
+      reference.accept(own[row.token]!);
+    }
+  });
+
   it('DRY, with sequence breakers of several letters', () => {
     for (let seed = 0; seed < 40; seed++) {
       const random = randomNumbers(seed);
@@ -171,6 +215,8 @@ describe('at the edges', () => {
     ['XTC', { xtc_probability: 1, xtc_threshold: 0.01 }],
     ['a range of temperatures', { dynatemp_range: 5 }],
     ['mirostat', { mirostat: 2 }],
+    ['top-n-sigma', { top_n_sigma: 0.1 }],
+    ['adaptive-p', { adaptive_target: 0 }],
   ])('temperature 0 takes the best token whatever %s says', (_, plan) => {
     expect(nativeSampler({ ...plan, vocabSize: SIZE, temperature: 0 }, 1n).sample(logits).token).toBe(best);
   });
@@ -191,6 +237,8 @@ describe('at the edges', () => {
     { mirostat: 1 },
     { mirostat: 2 },
     { typical_p: 0.01 },
+    { top_n_sigma: 0.001 },
+    { adaptive_target: 0.5 },
     { xtc_probability: 1, xtc_threshold: 0 },
   ])('%j leaves a token of two that are equal, or of one', (plan) => {
     for (const row of [Float32Array.of(0, 0), Float32Array.of(1), Float32Array.of(-Infinity, 3, -Infinity)])

@@ -1,6 +1,6 @@
 /** Each operator alone: 100,000 native draws against exact probabilities. */
 import { describe, expect, it } from 'vitest';
-import type { SamplerPlanOptions } from '../../src/native/sampler.ts';
+import type { SamplerPlanOptions } from '../../src/engine/native/sampler.ts';
 import { chiSquareDeviation } from '../fakes/chi-square.ts';
 import { maskOf } from '../fakes/random-row.ts';
 import { softmax } from '../fakes/reference-sampler.ts';

@@ -1,6 +1,6 @@
 /** Seeds, positions, hooks and kernel variants: what may and what may not change a token. */
 import { describe, expect, it } from 'vitest';
-import type { SamplerPlanOptions } from '../../src/native/sampler.ts';
+import type { SamplerPlanOptions } from '../../src/engine/native/sampler.ts';
 import { testing } from '../addon/testing-addon.ts';
 import { uniformAt } from '../fakes/philox.ts';
 import { randomMask, randomRow } from '../fakes/random-row.ts';

@@ -1,4 +1,4 @@
-/** What an addon may import: the check of `npm run prebuild`, on the addons that are built here. */
+/** Imports that an addon may have: the check of `npm run prebuild`, on the addons built here. */
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';

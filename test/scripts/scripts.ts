@@ -33,7 +33,7 @@ type Scripts = {
 };
 export type Results = ReadonlyMap<string, { readonly right: number; readonly asked: number }>;
 
-/** A scene of scripts/seeing. */
+/** A scene of scripts/make/seeing. */
 export type Scene = {
   readonly background: string;
   readonly objects: readonly { shape: string; color: string; place: string; x: number; y: number }[];
@@ -75,19 +75,19 @@ type OnnxScripts = {
   };
 };
 
-/** Loads one file of scripts/onnx. */
+/** Loads one file of scripts/make/onnx. */
 export async function onnxScript<Name extends keyof OnnxScripts>(name: Name): Promise<OnnxScripts[Name]> {
-  return import(new URL(`../../scripts/onnx/${name}`, import.meta.url).href);
+  return import(new URL(`../../scripts/make/onnx/${name}`, import.meta.url).href);
 }
 
-/** Loads one file of scripts/seeing. */
+/** Loads one file of scripts/make/seeing. */
 export async function seeingScript<Name extends keyof SeeingScripts>(
   name: Name,
 ): Promise<SeeingScripts[Name]> {
-  return import(new URL(`../../scripts/seeing/${name}`, import.meta.url).href);
+  return import(new URL(`../../scripts/make/seeing/${name}`, import.meta.url).href);
 }
 
-/** Loads one file of scripts/model. */
+/** Loads one file of scripts/make/model. */
 export async function modelScript<Name extends keyof Scripts>(name: Name): Promise<Scripts[Name]> {
-  return import(new URL(`../../scripts/model/${name}`, import.meta.url).href);
+  return import(new URL(`../../scripts/make/model/${name}`, import.meta.url).href);
 }

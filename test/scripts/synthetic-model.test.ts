@@ -1,6 +1,6 @@
 /** The header of a model with random weights that `onpolicy bench --synthetic` writes: it has to pass the checks of every model file. */
 import { expect, it } from 'vitest';
-import { checkTextModel, parseHeader } from '../../src/gguf/index.ts';
+import { checkTextModel, parseHeader } from '../../src/engine/gguf/index.ts';
 
 const load = (name: string) => import(new URL(`../../bench/model/${name}.mjs`, import.meta.url).href);
 

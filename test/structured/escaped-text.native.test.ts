@@ -14,7 +14,7 @@ async function compile(text: Format) {
   return await compileConstraint({ structural_tag: { type: 'structural_tag', format } }, vocabulary);
 }
 
-/** Whether a format allows a JSON string, in the vocabulary's own split and byte by byte. */
+/** Returns true if a format allows a JSON string, both in the vocabulary's tokens and byte by byte. */
 async function allows(text: Format, json: string): Promise<boolean> {
   const constraint = await compile(text);
   const answers = [vocabulary.tokenize(json), [...Buffer.from(json)]].map((tokens) =>

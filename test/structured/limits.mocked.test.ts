@@ -4,7 +4,7 @@ import { compileConstraint, cutMasks, type StructuredOutputs } from '../../src/s
 import { testing } from '../addon/testing-addon.ts';
 import { accepts, smallVocabulary } from './vocabularies.ts';
 
-vi.mock('../../src/native/grammar-addon.ts', () => import('./testing-grammar.ts'));
+vi.mock('../../src/engine/native/grammar-addon.ts', () => import('./testing-grammar.ts'));
 
 const vocabulary = smallVocabulary();
 const eos = vocabulary.eosTokenIds[0]!;

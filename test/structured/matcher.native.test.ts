@@ -210,7 +210,7 @@ describe('grammars', () => {
 });
 
 describe('a matcher', () => {
-  it('rolls back, clones and forces', async () => {
+  it('rolls back and clones', async () => {
     const constraint = await compileConstraint(
       {
         json: {
@@ -224,9 +224,7 @@ describe('a matcher', () => {
       vocabulary,
     );
     const matcher = constraint.createMatcher();
-    expect(
-      Buffer.concat([...matcher.forcedTokens()].map((token) => vocabulary.bytes(token))).toString(),
-    ).toMatch(/^\{"name":/);
+    expect(matcher.forcedTokens()).toHaveLength(0); // a list of tokens does not say how a model splits texts
     for (const byte of bytesOf('{"na')) expect(matcher.accept(byte)).toBe(true);
     const other = matcher.clone();
     expect(matcher.accept(120)).toBe(false);

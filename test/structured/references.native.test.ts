@@ -8,7 +8,7 @@ const bytes = createVocabulary({
   specialTokenIds: [END],
 });
 
-/** Whether a text, and its end, may be written under a schema. */
+/** Returns true if a schema allows a text and its end. */
 async function allows(schema: Readonly<Record<string, unknown>>, text: string): Promise<boolean> {
   const matcher = (await compileConstraint({ json: schema }, bytes)).createMatcher();
   return [...new TextEncoder().encode(text), END].every((token) => matcher.accept(token));

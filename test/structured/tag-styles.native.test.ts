@@ -6,7 +6,7 @@ import { accepts, smallVocabulary } from './vocabularies.ts';
 const vocabulary = smallVocabulary();
 const mask = new Int32Array(Math.ceil(vocabulary.size / 32));
 
-/** Whether a schema in a style allows a text, in the vocabulary's own split and byte by byte. */
+/** Returns true if a schema in a style allows a text, both in the vocabulary's tokens and byte by byte. */
 async function allows(style: string, schema: unknown, text: string): Promise<boolean> {
   const format = { type: 'json_schema', json_schema: schema, style };
   const constraint = await compileConstraint(
@@ -41,6 +41,7 @@ const WRITE: Readonly<Record<string, (key: string, type: string, value: string) 
     `<｜DSML｜parameter name="${key}" string="${type === 'string'}">${value}</｜DSML｜parameter>`,
   glm_xml: (key, _, value) => `<arg_key>${key}</arg_key>\n<arg_value>${value}</arg_value>`,
   seed_xml: (key, _, value) => `<parameter=${key}>${value}</parameter>`,
+  atem_xml: (key, _, value) => `<atem:parameter name="${key}">${value}</atem:parameter>`,
   minicpm_xml: (key, _, value) => `<param name="${key}">${value}</param>`,
   hunyuan_xml: (key, _, value) =>
     `<arg_key:opensource>${key}</arg_key:opensource>\n<arg_value:opensource>${value}</arg_value:opensource>`,

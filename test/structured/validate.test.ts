@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { toNativeSpec, validateStructuredOutputs } from '../../src/structured/validate.ts';
+import { checkStructuredOutputs, toNativeSpec } from '../../src/structured/validate.ts';
 
-describe('validateStructuredOutputs', () => {
+describe('checkStructuredOutputs', () => {
   it.each([
     [{ json: { type: 'null' } }, { kind: 0, text: '{"type":"null"}' }],
     [{ json_object: true }, { kind: 0, text: '{"type":"object"}' }],
@@ -30,7 +30,7 @@ describe('validateStructuredOutputs', () => {
       },
     ],
   ])('reads %j', (spec, expected) => {
-    validateStructuredOutputs(spec);
+    checkStructuredOutputs(spec);
     expect(toNativeSpec(spec)).toMatchObject(expected);
   });
 
@@ -51,6 +51,6 @@ describe('validateStructuredOutputs', () => {
       /schemas.https:\/\/a.example: expected an object or true or false/,
     ],
   ])('refuses %j', (spec, message) => {
-    expect(() => validateStructuredOutputs(spec as never)).toThrow(message);
+    expect(() => checkStructuredOutputs(spec as never)).toThrow(message);
   });
 });

@@ -66,7 +66,7 @@ export function accepts(
   return matcher.isComplete();
 }
 
-/** Whether a mask allows a token. */
+/** Returns true if a mask allows a token. */
 export function isAllowed(mask: Int32Array, token: number): boolean {
   return ((mask[token >> 5]! >>> (token & 31)) & 1) === 1;
 }

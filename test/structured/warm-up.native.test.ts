@@ -1,6 +1,6 @@
 /** A constraint computes the masks that texts meet first ahead of time; they are those that it would compute later. */
 import { expect, it } from 'vitest';
-import { grammarAddon } from '../../src/native/index.ts';
+import { grammarAddon } from '../../src/engine/native/index.ts';
 import { toNativeSpec } from '../../src/structured/validate.ts';
 
 const WORDS = [
@@ -44,9 +44,8 @@ async function compile() {
     Uint32Array.from(offsets),
     Int32Array.of(tokens.length - 1),
     new Int32Array(0),
-    false,
   );
-  const { constraint } = await grammar.compileConstraint(toNativeSpec({ json: schema }), vocabulary);
+  const { constraint } = (await grammar.compileConstraint(toNativeSpec({ json: schema }), vocabulary))!;
   return { grammar, vocabulary, constraint };
 }
 

@@ -13,6 +13,7 @@ const ROWS: Readonly<Record<string, readonly (readonly [template: string, text: 
     ],
     ['{{ 2 ** 100 }} {{ -7 // 2 }} {{ -7 % 3 }} {{ 7 / 2 }}', '1267650600228229401496703205376 -4 2 3.5'],
     ['{{ missing }}|{{ missing is defined }}', '|False'],
+    ['{{ {"a": 1}[] }}|{{ [1][] is defined }}|{{ "a"[] is defined }}', '|False|False'],
     ['{{ "x" ~ 1 ~ none }}{{ ("<"|safe) + "<" }}', 'x1None<&lt;'],
   ],
   hidden: [

@@ -1,5 +1,5 @@
 // @ts-check
-/** What the window can do, without Electron: conversations, models, ratings. Each method takes and returns plain data. */
+/** The methods of the window, without Electron: conversations, models, ratings. Each method takes and returns plain data. */
 import { randomUUID } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -8,6 +8,7 @@ import { Conversations } from './conversations.mjs';
 import { readJson, writeJson } from './files.mjs';
 import { Learning } from './learning.mjs';
 import { Models } from './models.mjs';
+import { TOPICS, Topics } from './topics.mjs';
 
 /**
  * @typedef {import('./conversations.mjs').Conversation} Conversation
@@ -21,9 +22,9 @@ const ANSWER_SHARE = 0.5;
 const ANSWER_TOKENS = 1024;
 
 export class Assistant {
-  /** What a window may call. */
+  /** Names of the methods that a window may call. */
   static METHODS = /** @type {const} */ ([
-    ...['state', 'open', 'create', 'remove', 'ask', 'stop', 'rate'],
+    ...['state', 'open', 'create', 'remove', 'ask', 'stop', 'rate', 'file'],
     ...['choose', 'download', 'pause', 'removeModel', 'learn', 'undo', 'report'],
   ]);
 
@@ -36,6 +37,8 @@ export class Assistant {
   #settings;
   /** @type {Learning | null} */
   #learning = null;
+  /** @type {Topics | null} */
+  #topics = null;
   /** @type {AbortController | null} */
   #asking = null;
   /** @type {string | null} */
@@ -81,7 +84,10 @@ export class Assistant {
     this.#models = makeModels(() => this.#changed());
     const first = this.#models.list()[0]?.id ?? '';
     this.#settings = { model: first, ...readJson(this.#settingsFile, {}) };
-    this.#timer = setInterval(() => this.#learning?.tick(), LOOK_MS);
+    this.#timer = setInterval(() => {
+      this.#learning?.tick();
+      this.#topics?.tick();
+    }, LOOK_MS);
   }
 
   state() {
@@ -89,6 +95,7 @@ export class Assistant {
       conversations: this.#conversations.list(),
       models: this.#models.list(),
       model: this.#settings.model,
+      topics: TOPICS,
       learning: this.#learning?.state() ?? null,
       problem: this.#problem,
     };
@@ -116,6 +123,7 @@ export class Assistant {
    */
   async ask(id, content) {
     this.#learning?.stop(); // somebody is here
+    this.#topics?.stop();
     this.#asking?.abort();
     const controller = new AbortController();
     this.#asking = controller;
@@ -127,9 +135,9 @@ export class Assistant {
     let error = null;
     try {
       const messages = conversation.messages.map(({ role, content }) => ({ role, content }));
-      for await (const text of this.#stream(messages, controller.signal)) {
+      for await (const { text, read } of this.#stream(messages, controller.signal)) {
         answer += text;
-        this.#notify('text', { id, answer });
+        this.#notify('text', { id, answer, read });
       }
     } catch (cause) {
       if (!controller.signal.aborted) error = said(cause);
@@ -138,6 +146,7 @@ export class Assistant {
     if (answer !== '') {
       const { name } = this.#models.entry(this.#settings.model);
       conversation.messages.push({ role: 'assistant', content: answer, id: randomUUID(), model: name });
+      conversation.topic ??= await this.#topics?.of(textOf(conversation)).catch(() => undefined);
       this.#conversations.save(conversation);
     }
     this.#changed();
@@ -159,6 +168,15 @@ export class Assistant {
     const messages = conversation.messages.slice(0, at).map(({ role, content }) => ({ role, content }));
     this.#learning?.rate({ id: answerId, messages, answer: answer.content, rating });
     return conversation;
+  }
+
+  /** Files a conversation under another topic, from which topics of others are learned. @param {string} id @param {string} topic */
+  file(id, topic) {
+    const conversation = this.#conversations.read(id);
+    if (!TOPICS.includes(topic) || conversation.messages.length === 0) return;
+    this.#conversations.save({ ...conversation, topic });
+    this.#topics?.correct(textOf(conversation), topic);
+    this.#changed();
   }
 
   /** @param {string} id */
@@ -205,6 +223,7 @@ export class Assistant {
   async close() {
     clearInterval(this.#timer);
     this.#learning?.stop();
+    this.#topics?.stop();
     this.#asking?.abort();
     await this.#runtime.close();
   }
@@ -216,6 +235,7 @@ export class Assistant {
   /** Answers and learns with a model of the list from now on. @param {string} id */
   async #use(id) {
     this.#learning?.stop();
+    this.#topics?.stop();
     try {
       const { reference, learningRate } = this.#models.entry(id);
       const model = await this.#runtime.models.create({
@@ -229,27 +249,48 @@ export class Assistant {
         learningRate,
       };
       this.#learning = new Learning(this.#runtime, { id: model.id, name: nameOf(id) }, this.#folder, options);
+      const name = `${nameOf(id)}-topics`;
+      const filing = await this.#runtime.models.create({
+        base_model: reference,
+        name,
+        return_existing: true,
+      });
+      this.#topics = new Topics(this.#runtime, { id: filing.id, name }, this.#folder, options);
       this.#problem = null;
     } catch (error) {
       this.#learning = null;
+      this.#topics = null;
       this.#problem = said(error);
     }
     this.#changed();
   }
 
   /**
-   * The text of an answer. The oldest turns are left out when the context is full.
+   * Yields the pieces of an answer; before them, the share of the prompt that is read. The oldest turns are left out when the context is full.
    * @param {{ role: 'user' | 'assistant', content: string }[]} messages @param {AbortSignal} signal
    */
   async *#stream(messages, signal) {
     const model = nameOf(this.#settings.model);
     const room = Math.floor(ANSWER_SHARE * (await this.#runtime.contextSize(model)));
-    const request = { model, max_tokens: Math.min(ANSWER_TOKENS, room), stream: /** @type {const} */ (true) };
+    const request = {
+      model,
+      max_tokens: Math.min(ANSWER_TOKENS, room),
+      stream: /** @type {const} */ (true),
+      return_progress: true,
+    };
     for (let from = 0; ; from += 2) {
       try {
         const left = { ...request, messages: messages.slice(from) };
-        for await (const { choices } of await this.#runtime.createCompletion(left, { signal }))
-          yield choices[0]?.delta.content ?? '';
+        for await (const { choices, prompt_progress: progress } of await this.#runtime.createCompletion(
+          left,
+          {
+            signal,
+          },
+        ))
+          yield {
+            text: choices[0]?.delta.content ?? '',
+            read: progress ? progress.processed / progress.total : null,
+          };
         return;
       } catch (error) {
         const { code } = /** @type {import('onpolicy').OnpolicyError} */ (error);
@@ -261,6 +302,11 @@ export class Assistant {
   #changed() {
     this.#notify('state', this.state());
   }
+}
+
+/** Returns the first message of the user. @param {Conversation} conversation */
+function textOf({ messages }) {
+  return messages[0]?.content ?? '';
 }
 
 /** The name under which a model of the list learns. @param {string} id */

@@ -8,7 +8,7 @@ import { readJson, writeJson } from './files.mjs';
 /**
  * `id` names an answer for its rating; `rating` is 1, -1 or absent.
  * @typedef {{ role: 'user' | 'assistant', content: string, id?: string, rating?: number, model?: string }} Message
- * @typedef {{ id: string, title: string, changed: number, messages: Message[] }} Conversation
+ * @typedef {{ id: string, title: string, changed: number, messages: Message[], topic?: string | undefined }} Conversation
  */
 
 const TITLE_LENGTH = 40;
@@ -28,7 +28,7 @@ export class Conversations {
       .readdirSync(this.#folder)
       .filter((name) => name.endsWith('.json'))
       .map((name) => this.read(name.slice(0, -'.json'.length)))
-      .map(({ id, title, changed }) => ({ id, title, changed }))
+      .map(({ id, title, changed, topic }) => ({ id, title, changed, topic }))
       .sort((a, b) => b.changed - a.changed);
   }
 

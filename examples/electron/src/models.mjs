@@ -84,7 +84,7 @@ export class Models {
     }
   }
 
-  /** What came stays on disk. @param {string} id */
+  /** Pauses a download. The part that was received stays on disk. @param {string} id */
   pause(id) {
     this.#running.get(id)?.abort();
   }
@@ -100,7 +100,7 @@ export class Models {
     this.#set(id, { state: 'absent', fraction: 0 });
   }
 
-  /** Of the runtime: how far a download is. @param {string} reference @param {number} fraction */
+  /** Shows the progress of a download, as the runtime reports it. @param {string} reference @param {number} fraction */
   progress(reference, fraction) {
     const entry = this.#entries.find((one) => one.reference === reference);
     if (entry && this.#running.has(entry.id)) this.#set(entry.id, { state: 'downloading', fraction });

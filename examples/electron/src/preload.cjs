@@ -3,7 +3,7 @@
 const { contextBridge, ipcRenderer } = require('electron');
 
 const METHODS = [
-  ...['state', 'open', 'create', 'remove', 'ask', 'stop', 'rate'],
+  ...['state', 'open', 'create', 'remove', 'ask', 'stop', 'rate', 'file'],
   ...['choose', 'download', 'pause', 'removeModel', 'learn', 'undo', 'report'],
 ];
 

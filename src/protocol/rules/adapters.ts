@@ -4,10 +4,10 @@ import { fault } from '../faults.ts';
 import type { Adapter } from '../generated/request-types.ts';
 import type { ChatRule } from './rule.ts';
 
-/** Adapters of one request at most: each takes part in every matmul. */
+/** Maximum number of adapters per request. Each adds work to every matmul. */
 const MAX_ADAPTERS = 16;
 
-/** Each has one source. */
+/** Returns the faults of adapters. Each must have exactly one source. */
 export function adapterFaults(adapters: readonly Adapter[] | null | undefined): ErrorDetail[] {
   return (adapters ?? []).flatMap(({ model, file }, i) =>
     (model == null) === (file == null)

@@ -1,4 +1,4 @@
-/** Rules about fields that hold data of the caller's own shape: it must be JSON data, so that later stages can walk it. */
+/** Rules about fields with free-form data. It must be JSON data, so that later stages can walk it. */
 import type { ErrorDetail } from '../../errors.ts';
 import { fault } from '../faults.ts';
 import { fileText } from '../file-text.ts';
@@ -50,7 +50,7 @@ export const freeFormRules: readonly ChatRule[] = [
   },
 ];
 
-/** The fault of a value that is not JSON data, if it is none. */
+/** Returns a fault if a value is not JSON data, otherwise null. */
 export function freeFormFault(loc: readonly string[], value: unknown): ErrorDetail | null {
   const found = value === undefined ? null : jsonFault(value);
   return found ? fault([...loc, ...found.path], 'type', found.expected, found.input) : null;

@@ -1,4 +1,4 @@
-/** Every rule between the fields of a chat completion request: what no single field's schema can say. */
+/** All rules between the fields of a chat completion request, which the schema of a single field cannot express. */
 import { fault } from '../faults.ts';
 import { adapterRules } from './adapters.ts';
 import { exclusionRules } from './exclusions.ts';
@@ -16,7 +16,7 @@ const servingRules: readonly ChatRule[] = [
     reads: ['priority'],
     isLimit: true,
     check: ({ priority }, { scheduling }) =>
-      scheduling === 'fcfs' && (priority ?? 0) !== 0
+      scheduling !== 'priority' && (priority ?? 0) !== 0
         ? fault(['priority'], 'unsupported', '0: this runtime does not use priority scheduling', priority)
         : null,
   },

@@ -1,7 +1,7 @@
 /** Rules about how the prompt is made. */
-import { parseJson } from '../../common/index.ts';
+import { distance } from 'fastest-levenshtein';
 import type { ErrorDetail } from '../../errors.ts';
-import { fault } from '../faults.ts';
+import { closestName, fault } from '../faults.ts';
 import { callsOf, oldCallOf } from '../normalize-message.ts';
 import { type ChatRule, type ChatRuleOptions, conflict, contradiction } from './rule.ts';
 
@@ -19,7 +19,7 @@ export const promptRules: readonly ChatRule[] = [
     check: ({ reasoning, thinking_token_budget: other }) => {
       const budget = reasoning?.max_tokens ?? null;
       return budget !== null && (other ?? budget) !== budget
-        ? conflict('thinking_token_budget', `nothing, or the ${budget} of reasoning.max_tokens`, other)
+        ? conflict('thinking_token_budget', `no value or ${budget}, as in reasoning.max_tokens`, other)
         : null;
     },
   },
@@ -54,30 +54,56 @@ export const promptRules: readonly ChatRule[] = [
     },
   },
   {
-    name: 'earlier calls have one form, and arguments in JSON',
+    name: 'roles are not misspelt',
     reads: ['messages'],
-    check: ({ messages }, { allowBrokenArguments }) => {
+    check: ({ messages }) => {
+      const faults: ErrorDetail[] = [];
+      for (const [i, { role }] of messages.entries()) {
+        const meant = KNOWN_ROLES.has(role) ? null : meantRole(role);
+        if (meant === null) continue;
+        const loc = ['messages', String(i), 'role'];
+        const found = fault(loc, 'value', `${JSON.stringify(meant)}, or a role that is not almost it`, role);
+        faults.push({ ...found, ctx: { closest: meant } });
+      }
+      return faults;
+    },
+  },
+  {
+    name: 'earlier calls have one form',
+    reads: ['messages'],
+    check: ({ messages }) => {
       const faults: ErrorDetail[] = [];
       for (const [i, message] of messages.entries()) {
         const calls = callsOf(message);
         const old = oldCallOf(message);
-        const read = (text: string | null | undefined, ...path: string[]): void => {
-          if (text && !allowBrokenArguments && parseJson(text) === undefined)
-            faults.push(fault(['messages', String(i), ...path, 'arguments'], 'value', 'JSON text', text));
-        };
-        calls?.forEach((call, k) => {
-          if (call.type !== 'custom') read(call.function.arguments, 'tool_calls', String(k), 'function');
-        });
-        read(old?.arguments, 'function_call');
         if (old && calls?.length)
           faults.push(
-            fault(['messages', String(i), 'function_call'], 'conflict', 'nothing with tool_calls', old),
+            fault(['messages', String(i), 'function_call'], 'conflict', 'no value with tool_calls', old),
           );
       }
       return faults;
     },
   },
 ];
+
+/** Roles that OpenAI's API has. Chat templates may know more. */
+const KNOWN_ROLES: ReadonlySet<string> = new Set([
+  'system',
+  'developer',
+  'user',
+  'assistant',
+  'tool',
+  'function',
+]);
+/** Letters of a role from which on two of them may be wrong. */
+const LONG_ROLE = 8;
+
+/** Returns the role of which another one is a misspelling, or null: templates may know any role. */
+function meantRole(role: string): string | null {
+  const near = closestName(role, [...KNOWN_ROLES]);
+  if (near === null) return null;
+  return distance(role.toLowerCase(), near) <= (near.length >= LONG_ROLE ? 2 : 1) ? near : null;
+}
 
 function templateFault(
   loc: readonly string[],

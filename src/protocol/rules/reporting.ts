@@ -1,7 +1,7 @@
 /** Rules about what a response reports besides the answer. */
 import type { ErrorDetail } from '../../errors.ts';
 import { fault } from '../faults.ts';
-import { type ChatRule, contradiction } from './rule.ts';
+import { type ChatRule, contradiction, isGiven } from './rule.ts';
 
 export const reportingRules: readonly ChatRule[] = [
   contradiction(
@@ -9,6 +9,12 @@ export const reportingRules: readonly ChatRule[] = [
     ['top_logprobs', 'logprobs'],
     '0 without logprobs: true',
     ({ top_logprobs, logprobs }) => (top_logprobs ?? 0) !== 0 && !logprobs,
+  ),
+  contradiction(
+    'logprob_token_ids need logprobs',
+    ['logprob_token_ids', 'logprobs'],
+    'no value without logprobs: true',
+    ({ logprob_token_ids, logprobs }) => isGiven(logprob_token_ids) && !logprobs,
   ),
   ...(['top_logprobs', 'prompt_logprobs'] as const).map(
     (field): ChatRule => ({
@@ -21,13 +27,19 @@ export const reportingRules: readonly ChatRule[] = [
   contradiction(
     'prompt_logprobs do not stream',
     ['prompt_logprobs', 'stream'],
-    'nothing or 0 with stream: true',
+    'no value or 0 with stream: true',
     ({ prompt_logprobs, stream }) => Boolean(stream) && (prompt_logprobs ?? 0) !== 0,
+  ),
+  contradiction(
+    'progress needs stream',
+    ['return_progress', 'stream'],
+    'false without stream: true',
+    ({ return_progress, stream }) => Boolean(return_progress) && !stream,
   ),
   contradiction(
     'stream_options need stream',
     ['stream_options', 'stream'],
-    'nothing without stream: true',
+    'no value without stream: true',
     ({ stream_options, stream }) =>
       !stream && Object.values(stream_options ?? {}).some((value) => value !== undefined),
   ),

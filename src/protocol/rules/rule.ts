@@ -1,29 +1,27 @@
-/** What a rule between fields is. */
+/** The type of a rule between fields, and helpers that build rules. */
 import type { ErrorDetail } from '../../errors.ts';
 import { fault } from '../faults.ts';
 import type { ChatCompletionRequest } from '../generated/request-types.ts';
 
-/** What a runtime allows its requests. */
+/** Limits of a runtime on its requests. */
 export type ChatRuleOptions = {
-  /** Cap of `top_logprobs` and `prompt_logprobs`; null: the vocabulary. */
+  /** Maximum of `top_logprobs` and `prompt_logprobs`. Null means the size of the vocabulary. */
   readonly maxLogprobs: number | null;
-  /** Cap of `n`; null: that of the field. */
+  /** Maximum of `n`. Null means the maximum of the schema. */
   readonly maxChoices: number | null;
   readonly scheduling: 'fcfs' | 'priority';
-  /** Whether a request may bring its own chat template. */
+  /** True if a request may have its own chat template. */
   readonly allowRequestTemplate: boolean;
-  /** Whether the arguments of earlier calls may be what a model wrote in place of JSON. */
-  readonly allowBrokenArguments?: boolean;
 };
 
 type Field = keyof ChatCompletionRequest;
 
-/** A request whose listed fields have the right types; other fields may be anything. */
+/** A check of fields against each other. Only the fields in `reads` have been checked; others may have any type. */
 export type ChatRule = {
   readonly name: string;
-  /** A rule runs only when none of these fields is faulty by itself. Without the first one it finds nothing. */
+  /** A rule runs only if none of these fields has a fault. It finds nothing if the first of them is absent. */
   readonly reads: readonly [Field, ...Field[]];
-  /** It depends on the options of one runtime: a request that was validated elsewhere is checked for it again. */
+  /** True if the rule depends on the options of a runtime. A request that was validated elsewhere is then checked again. */
   readonly isLimit?: true;
   readonly check: (
     request: ChatCompletionRequest,
@@ -31,12 +29,17 @@ export type ChatRule = {
   ) => ErrorDetail | readonly ErrorDetail[] | null;
 };
 
-/** A field that contradicts another one. `expected` ends the sentence "field: expected ...". */
+/** Returns false for null, undefined, false and an empty list, which count as absent. */
+export function isGiven(value: unknown): boolean {
+  return value != null && value !== false && !(Array.isArray(value) && value.length === 0);
+}
+
+/** Returns the fault of a field that contradicts another one. `expected` ends the sentence "field: expected ...". */
 export function conflict(field: string, expected: string, input: unknown): ErrorDetail {
   return fault([field], 'conflict', expected, input);
 }
 
-/** The rule that the first of some fields contradicts the others where `holds`. */
+/** Returns a rule: if `holds`, the first of the fields contradicts the others. */
 export function contradiction(
   name: string,
   reads: ChatRule['reads'],

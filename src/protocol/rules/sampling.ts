@@ -1,4 +1,5 @@
 /** Rules about which tokens may be drawn, and when the draw ends. */
+import type { ErrorDetail } from '../../errors.ts';
 import { fault, itemFaults } from '../faults.ts';
 import type { Speculation, SpeculationSettings } from '../generated/request-types.ts';
 import { isJsonObject } from '../json.ts';
@@ -61,6 +62,19 @@ export const samplingRules: readonly ChatRule[] = [
       ),
   },
   {
+    name: 'a repetition has sizes and a count',
+    reads: ['repetition_detection'],
+    check: ({ repetition_detection }) => {
+      const { max_pattern_size = 0, min_pattern_size = 0, min_count = 0 } = repetition_detection ?? {};
+      const faultOf = (field: string, expected: string, got: number): ErrorDetail =>
+        fault(['repetition_detection', field], 'conflict', expected, got);
+      if (min_pattern_size > max_pattern_size)
+        return faultOf('min_pattern_size', `at most max_pattern_size, ${max_pattern_size}`, min_pattern_size);
+      if (max_pattern_size === 0 || min_count >= 2) return null;
+      return faultOf('min_count', 'at least 2 with a max_pattern_size above 0', min_count);
+    },
+  },
+  {
     name: 'min_tokens fit into the most tokens',
     reads: ['min_tokens', 'max_tokens', 'max_completion_tokens'],
     check: ({ min_tokens, max_tokens, max_completion_tokens }) => {
@@ -72,15 +86,15 @@ export const samplingRules: readonly ChatRule[] = [
   },
 ];
 
-/** What was expected as `model` of settings whose fields are right by themselves; null: what is there. */
+/** Returns a description of the expected `model` of speculation settings, or null if `model` is valid. */
 export function faultOfSpeculation(speculation: Speculation | null): string | null {
   if (!speculation || speculation === 'auto') return null;
   const { method, model } = speculation;
   if (method === 'draft') return model == null ? 'a model with method draft' : null;
-  return model == null ? null : `nothing with method ${method}`;
+  return model == null ? null : `no value with method ${method}`;
 }
 
-/** Whether a key of `logit_bias` is a token id: decimal digits, no sign, no leading zero. */
+/** Returns true if a key of `logit_bias` is a token id: decimal digits, no sign, no leading zero. */
 function isTokenId(key: string): boolean {
   return TOKEN_ID.test(key) && Number(key) <= MAX_TOKEN_ID;
 }

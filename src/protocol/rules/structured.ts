@@ -5,11 +5,11 @@ import { fault } from '../faults.ts';
 import type { StructuredOutputs } from '../generated/request-types.ts';
 import { type ChatRule, contradiction } from './rule.ts';
 
-/** Fields that constrain. */
+/** Fields of `structured_outputs` that are constraints. */
 const KINDS = ['json', 'regex', 'choice', 'grammar', 'json_object', 'structural_tag'] as const;
 export type ConstraintKind = (typeof KINDS)[number];
 
-/** The fields that constrain; of these at most one may be given. `json_object: false` is not given. */
+/** Returns the constraints that are given, at most one in a valid request. `json_object: false` counts as absent. */
 export function givenConstraints(
   structured: { readonly [Kind in ConstraintKind]?: unknown },
 ): ConstraintKind[] {
@@ -20,7 +20,7 @@ export function givenConstraints(
 
 const isSchema = (value: unknown): boolean => isObject(value) || typeof value === 'boolean';
 
-/** What text a constraint must be, by field: the first fault of each is reported. */
+/** Checks of constraints that are texts: field, expected text, check. */
 const TEXT_CHECKS: readonly (readonly [keyof StructuredOutputs, string, (text: string) => boolean])[] = [
   ['json', 'JSON text of an object or boolean', (text) => isSchema(parseJson(text))],
   ['structural_tag', 'JSON text of an object', (text) => isObject(parseJson(text))],
@@ -48,7 +48,7 @@ export const structuredRules: readonly ChatRule[] = [
   contradiction(
     'response_format or structured_outputs',
     ['response_format', 'structured_outputs'],
-    'nothing with structured_outputs',
+    'no value with structured_outputs',
     ({ response_format, structured_outputs }) =>
       Boolean(response_format && response_format.type !== 'text' && structured_outputs),
   ),

@@ -35,13 +35,13 @@ export const toolRules: readonly ChatRule[] = [
       return faults;
     },
   },
-  contradiction('functions or tools', ['functions', 'tools'], 'nothing with tools', ({ functions, tools }) =>
+  contradiction('functions or tools', ['functions', 'tools'], 'no value with tools', ({ functions, tools }) =>
     Boolean(functions && tools),
   ),
   contradiction(
     'function_call or tool_choice',
     ['function_call', 'tool_choice'],
-    'nothing with tool_choice',
+    'no value with tool_choice',
     ({ function_call, tool_choice }) => Boolean(function_call && tool_choice),
   ),
   contradiction(
@@ -63,7 +63,7 @@ export const toolRules: readonly ChatRule[] = [
   },
 ];
 
-/** What a choice names, and where. */
+/** Returns the tools that a choice names, with their paths. */
 function namedTools(
   choice: ChatCompletionRequest['tool_choice'],
 ): { readonly named: Named; readonly loc: readonly string[] }[] {

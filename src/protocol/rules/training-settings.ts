@@ -1,9 +1,9 @@
-/** What settings of training contradict each other. */
+/** Rules about training settings that contradict each other. */
 import type { ErrorDetail } from '../../errors.ts';
 import { fault } from '../faults.ts';
 import type { ExperimentalConfig } from '../generated/request-types.ts';
 
-/** The faults of settings that follow their schema, at `loc`. */
+/** Returns the faults of settings that match their schema. `loc` is their path. */
 export function settingFaults(
   loc: readonly string[],
   config: NonNullable<ExperimentalConfig>,
@@ -14,26 +14,25 @@ export function settingFaults(
     fault([...loc, field], 'conflict', expected, config[field]);
   const faults: ErrorDetail[] = [];
   if (ppo && objective && objective !== 'ppo')
-    faults.push(at('objective', '"ppo" or nothing with ppo: true'));
+    faults.push(at('objective', '"ppo" or no value with ppo: true'));
   if (reward_weights && Object.keys(reward_weights).length === 0)
     faults.push(at('reward_weights', 'the name of a metric and its weight'));
   if (sampler_correction && truncated_importance_sampling)
-    faults.push(at('sampler_correction', 'nothing with truncated_importance_sampling'));
+    faults.push(at('sampler_correction', 'no value with truncated_importance_sampling'));
   if (least != null && most != null && least > most)
     faults.push(at('sampler_correction_min', `at most sampler_correction_max, ${most}`));
   return faults;
 }
 
-/** Those of a job, which has to find its columns itself. */
+/** Returns the faults of a job's settings. A job must compute columns of log-probabilities itself, so some settings need that option. */
 export function jobSettingFaults(
   loc: readonly string[],
   config: NonNullable<ExperimentalConfig>,
 ): readonly ErrorDetail[] {
-  const { sampler_correction, precalculate_logprobs } = config;
-  const isUnknown = sampler_correction && !precalculate_logprobs;
-  const expected = 'nothing without precalculate_logprobs: true';
-  return [
-    ...settingFaults(loc, config),
-    ...(isUnknown ? [fault([...loc, 'sampler_correction'], 'conflict', expected, sampler_correction)] : []),
-  ];
+  const faults = [...settingFaults(loc, config)];
+  const expected = 'no value without precalculate_logprobs: true';
+  for (const field of ['sampler_correction', 'truncated_importance_sampling'] as const)
+    if (config[field] && !config.precalculate_logprobs)
+      faults.push(fault([...loc, field], 'conflict', expected, config[field]));
+  return faults;
 }

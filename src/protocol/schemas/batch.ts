@@ -1,4 +1,4 @@
-/** Options of batches: many requests out of a file, answered into another one. */
+/** Options of batches, which read many requests from a file and write the answers to another one. */
 import * as s from './schema.ts';
 
 const file = (description: string): s.Schema =>
@@ -6,7 +6,7 @@ const file = (description: string): s.Schema =>
 const orNone = (description: string, least: number): s.Schema =>
   s.integer(description, least, { type: ['integer', 'null'] });
 
-/** Paths of requests that a row may have. */
+/** Request paths that a row may have. Each is the path of a method in the table of `service/methods.ts`. */
 export const BATCH_URLS = [
   '/v1/chat/completions',
   '/v1/completions',
@@ -16,6 +16,7 @@ export const BATCH_URLS = [
   '/v1/rerank',
   '/v1/score',
   '/v1/classify',
+  '/v1/decisions',
 ] as const;
 
 export const batchRequestDefinitions: s.Definitions = {
@@ -43,6 +44,11 @@ export const batchDefinitions: s.Definitions = {
       false,
       'Whether to continue an earlier run with this output, or start one. Without it the output must not exist.',
     ),
+    results: s.oneOf(
+      'The rows that a reader of a resumed run gets: those of this run, or all, first those that earlier runs wrote.',
+      ['new', 'all'],
+      { default: 'new' },
+    ),
     order: s.oneOf(
       'Lines as rows are completed, or in the order of the input. The latter holds back up to a window of answers, which a killed run computes again.',
       ['completion', 'input'],
@@ -60,13 +66,21 @@ export const batchDefinitions: s.Definitions = {
       type: ['integer', 'string'],
       default: 0,
     },
+    response_format: s.ref(
+      'ResponseFormat',
+      'The form of the answers to chats without one. With a format of `schema`, rows that a reader gets have `parsed`.',
+    ),
     toRequest: s.callback(
       'Turns a row of any other shape into a request, or `{ custom_id, url, body }`.',
       '((row: never, index: number) => object | Promise<object>)',
     ),
-    concurrency: s.integer('Rows in flight. Default: measured, as many as increase throughput.', 1, {
-      maximum: 100_000,
-    }),
+    concurrency: s.integer(
+      'Rows in flight. Default: twice the `maxSequences` of the runtime, or 128 times the members of a pool; 128 for other services.',
+      1,
+      {
+        maximum: 100_000,
+      },
+    ),
     window: s.integer(
       'Rows that are read ahead, so that rows with the same beginning follow each other. Default 4096, with `order: "input"` 512.',
       1,
@@ -95,7 +109,7 @@ export const batchDefinitions: s.Definitions = {
     tsType: `{
   /** Rows with a line in the output or among the errors, those of earlier runs included. */
   readonly rows: number;
-  /** Of these, the rows that failed. */
+  /** Number of these rows that failed. */
   readonly failed: number;
   /** Rows that are being answered. */
   readonly running: number;

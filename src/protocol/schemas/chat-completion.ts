@@ -1,6 +1,7 @@
 /** The chat completion request: every field, its type, its default and its bounds. */
 import { CONTEXT_SHIFT } from './context-shift.ts';
 import { llamaSamplers } from './llama-samplers.ts';
+import { repetitionDefinitions, repetitionDetection } from './repetition-detection.ts';
 import { MAX_CHOICES, sampling } from './sampling.ts';
 import * as s from './schema.ts';
 
@@ -25,15 +26,15 @@ const prompt: Fields = {
     bounds: 'no `tokenize`; `chat_template` only as text',
   },
   reasoning_effort: s.oneOf(
-    'How much the model should reason. `low`, `medium` and `high` are passed to the template; `minimal` too if the template knows it, otherwise as `low`. `none` turns reasoning off: the template is told so in its own variables, open reasoning is closed, and the model cannot start any.',
-    ['none', 'minimal', 'low', 'medium', 'high', null],
+    'How much the model should reason, in the words and under the name that the template has for it: if it does not know the word, the nearest one, `low` for `minimal` and `high` for `xhigh` and `max`. `none` turns reasoning off: the template is told so in its own variables, open reasoning is closed, and the model cannot start any.',
+    ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max', null],
   ),
   reasoning: s.ref('ReasoningBudget', 'Limit on the length of reasoning: `{ max_tokens }`.', {
     tsType: 'ReasoningBudget | null',
   }),
   thinking_token_budget: s.integerOrNull(
-    "vLLM's name of `reasoning.max_tokens`. After this many reasoning tokens the end of reasoning is forced, and the answer starts. No effect if the model does not mark reasoning.",
-    { minimum: 0, bounds: 'not with another `reasoning.max_tokens`; not with beam search' },
+    "vLLM's name of `reasoning.max_tokens`. After this many reasoning tokens the end of reasoning is forced, and the answer starts; -1: no limit. No effect if the model does not mark reasoning.",
+    { minimum: -1, bounds: 'not with another `reasoning.max_tokens`; not with beam search' },
   ),
   add_generation_prompt: s.flag(
     true,
@@ -50,6 +51,10 @@ const prompt: Fields = {
   truncate_prompt_tokens: s.integerOrNull(
     'Keeps only this many tokens at the end of the prompt. -1 keeps as many as fit into the context together with `max_completion_tokens`; without that, a full context, so a longer prompt leaves no room and is an error. 0 keeps none, and an empty prompt is an error.',
     { minimum: -1 },
+  ),
+  truncation_side: s.oneOf(
+    'The side that `truncate_prompt_tokens` cuts: `left` keeps the end of the prompt, `right` the beginning. Default `left`.',
+    ['left', 'right', null],
   ),
   ...CONTEXT_SHIFT,
   mm_processor_kwargs: s.jsonObject(
@@ -95,6 +100,7 @@ const output: Fields = {
     'Keeps the stop string, or the text of the stop token, in the answer.',
   ),
   ignore_eos: s.flag(false, 'Continues after the end-of-sequence token.'),
+  repetition_detection: repetitionDetection,
   stream: s.flagOrNull(false, 'Returns the answer in chunks as it is generated.'),
   stream_options: s.ref(
     'StreamOptions',
@@ -103,13 +109,38 @@ const output: Fields = {
   logprobs: s.flagOrNull(false, 'Returns the log-probability of every token of the answer.'),
   top_logprobs: s.integerOrNull(
     'With `logprobs`: returns this many best tokens at every position; -1 for the whole vocabulary.',
-    { default: 0, minimum: -1, bounds: 'needs `logprobs` when not 0; at most `maxLogprobs`' },
+    {
+      default: 0,
+      minimum: -1,
+      bounds:
+        'needs `logprobs` when not 0; at most `maxLogprobs`; above 20, at most 4194304 for all tokens of an answer that is no stream',
+    },
+  ),
+  logprob_token_ids: s.listOrNull(
+    'With `logprobs`: reports these tokens at every position, in this order, in place of the `top_logprobs` best ones. An empty list changes nothing.',
+    { type: 'integer', minimum: 0 },
+    {
+      maxItems: 1024,
+      bounds: 'ids of the vocabulary; needs `logprobs` when not empty; not with `use_beam_search`',
+    },
   ),
   prompt_logprobs: s.integerOrNull(
     'Returns the log-probability of every prompt token, and of this many best tokens at its position; -1 for the whole vocabulary.',
     { minimum: -1, bounds: 'not with `stream`, except 0; at most `maxLogprobs`' },
   ),
   return_token_ids: s.flagOrNull(false, 'Returns the token ids of the prompt and of each choice.'),
+  return_timings: s.flagOrNull(
+    false,
+    'Returns how long the request waited, how long its prompt and its answer took, and tokens per second: `metrics` with the names of vLLM, `timings` with those of llama.cpp. In a stream in the last chunk.',
+  ),
+  timings_per_token: s.flagOrNull(
+    false,
+    'As `return_timings`; in a stream every chunk with new tokens has the `timings` so far.',
+  ),
+  return_progress: s.booleanOrNull(
+    'In a stream: chunks without choices report in `prompt_progress` how much of the prompt is computed, from its start until the first token.',
+    { default: false, bounds: 'only with `stream`' },
+  ),
   return_routed_experts: s.booleanOrNull(
     'Returns which experts the tokens of the prompt and of each choice took, for training with `routing: "replay"`.',
     {
@@ -174,7 +205,7 @@ const tools: Fields = {
 
 const scheduling: Fields = {
   priority: {
-    description: 'Requests with lower values run first, under the `priority` scheduling policy.',
+    description: 'Requests with lower values run first, with the option `scheduling: priority`.',
     type: 'integer',
     default: 0,
     bounds: '0 under `fcfs`',
@@ -214,14 +245,17 @@ const scheduling: Fields = {
   ),
 };
 
-/** Fields of the OpenAI API that a request may carry and that change nothing. */
-export const IGNORED_FIELDS = [
+const OPENAI_FIELDS = [
   ...['audio', 'metadata', 'modalities', 'moderation', 'prompt_cache_key', 'prompt_cache_options'],
   ...['prompt_cache_retention', 'safety_identifier', 'service_tier', 'store', 'verbosity'],
   'web_search_options',
 ];
+const LLAMA_FIELDS = ['reasoning_control']; // every stream can be controlled
 
-/** The fields by what they are about: the sections of docs/request-fields.md. */
+/** Fields of other APIs that are accepted and have no effect. */
+export const IGNORED_FIELDS = [...OPENAI_FIELDS, ...LLAMA_FIELDS];
+
+/** The fields by subject, as in the sections of docs/request-fields.md. */
 export const FIELD_GROUPS: Readonly<Record<string, Fields>> = {
   Prompt: prompt,
   Output: output,
@@ -230,7 +264,8 @@ export const FIELD_GROUPS: Readonly<Record<string, Fields>> = {
   Tools: tools,
   Scheduling: scheduling,
   'Accepted without effect': {
-    ...s.accepted('OpenAI', ...IGNORED_FIELDS),
+    ...s.accepted('OpenAI', ...OPENAI_FIELDS),
+    ...s.accepted('llama.cpp', ...LLAMA_FIELDS),
     user: s.stringOrNull('No effect.'),
   },
 };
@@ -241,6 +276,12 @@ export const chatCompletionDefinitions: s.Definitions = {
     ['messages'],
     Object.assign({ messages: prompt['messages'] }, sampling, ...Object.values(FIELD_GROUPS)),
   ),
+  ...repetitionDefinitions,
+  ChatControlBody: s.object('An action on a running stream.', ['id', 'action'], {
+    id: s.string('The id in the chunks of the stream.', { minLength: 1 }),
+    action: s.oneOf('What to do.', ['reasoning_end']),
+    model: s.stringOrNull('Ignored: the id names the stream.'),
+  }),
   ReasoningBudget: s.objectOrNull('Limit on the length of reasoning.', {
     max_tokens: s.integerOrNull(
       'Maximum number of reasoning tokens, over all reasoning sections. Null: no limit.',
@@ -256,3 +297,22 @@ export const chatCompletionDefinitions: s.Definitions = {
     include_obfuscation: s.acceptedFrom('OpenAI'),
   }),
 };
+
+/** Sampling and scheduling fields that other APIs define themselves or do not accept. */
+const OWN = ['temperature', 'top_p', 'top_k', 'use_beam_search', 'length_penalty', 'kv_transfer_params'];
+
+/** Fields of a chat completion request that other APIs accept with the same meaning. */
+export const EXTRA_FIELDS: readonly string[] = [
+  ...Object.keys({ ...FIELD_GROUPS['Sampling'], ...FIELD_GROUPS['Scheduling'] }).filter(
+    (field) => !OWN.includes(field),
+  ),
+  ...['thinking_token_budget', 'min_tokens', 'stop_token_ids', 'include_stop_str_in_output', 'ignore_eos'],
+  ...['structured_outputs', 'skip_special_tokens', 'request_id', 'documents', 'truncate_prompt_tokens'],
+  ...['truncation_side', 'chat_template', 'chat_template_kwargs'],
+];
+
+/** Returns {@link EXTRA_FIELDS} and the named fields of the chat completion request. */
+export function chatFields(...names: readonly string[]): NonNullable<s.Schema['properties']> {
+  const known = chatCompletionDefinitions['ChatCompletionRequest']!.properties!;
+  return Object.fromEntries(names.map((name) => [name, known[name]!]));
+}

@@ -1,5 +1,5 @@
 /** The request for embeddings: OpenAI's, with fields of vLLM. */
-import { chatFields } from './messages.ts';
+import { chatFields } from './chat-completion.ts';
 import * as s from './schema.ts';
 
 export const embeddingDefinitions: s.Definitions = {

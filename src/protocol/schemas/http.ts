@@ -3,10 +3,10 @@
 import { PATH } from './model-options.ts';
 import * as s from './schema.ts';
 
-/** Longest time that a timer can wait. */
+/** Longest delay of a timer. */
 const LONGEST_MS = 2 ** 31 - 1;
 
-/** What can be the id of a request in a header. */
+/** Pattern of the id of a request in a header. */
 export const TRACE_ID = '^[\\x21-\\x7e]{1,200}$';
 
 const count = (description: string, byDefault: number, more?: s.Schema): s.Schema =>
@@ -21,7 +21,7 @@ const perMinute = (description: string): s.Schema => ({
   minimum: 1,
 });
 
-/** Visible ASCII characters, with blanks between them at most: a header arrives without those around it. */
+/** Pattern of header text: visible ASCII characters and inner blanks. HTTP strips blanks around a header's value. */
 const HEADER_TEXT = '^[\\x21-\\x7e]([\\x20-\\x7e]*[\\x21-\\x7e])?$';
 const IN_HEADER = 'a text of visible ASCII characters';
 const secret = s.string(
@@ -44,6 +44,10 @@ const handlerProperties: Record<string, s.Schema> = {
     pattern: '^$|^/.*[^/]$',
     expected: 'a path that begins and does not end with /',
   }),
+  page: s.flag(
+    false,
+    'Serves a chat page to browsers at `/`, under `basePath`: docs/serving.md#the-chat-page.',
+  ),
   corsOrigins: texts('Origins whose pages may call from a browser, or `*` for all.'),
   models: texts(
     'Further models that `GET /v1/models` lists and every token may use: paths and `hf:` URIs. Named and registered models of the service are listed anyway.',
@@ -57,9 +61,16 @@ const handlerProperties: Record<string, s.Schema> = {
   ),
   maxBodyBytes: count("Most bytes of a request's body.", 64 * 2 ** 20),
   maxChoices: count('Most choices that one request may ask for.', 128),
-  maxMessages: count('Most messages of a chat completion request.', 10_000),
+  maxMessages: count(
+    'Most messages of a chat completion request, and of a conversation that is trained or logged.',
+    10_000,
+  ),
   maxInputs: count('Most texts of a request for embeddings, rankings, scores or labels.', 2048),
   maxFileBytes: count('Most bytes of an uploaded file.', 2 ** 30),
+  sharePrefixCache: s.flag(
+    false,
+    'Whether tokens share cached prefixes, which is faster where they send the same prompts. A token then learns from `cached_tokens` and from times how long a prompt of another one begins as its own.',
+  ),
   batchFolder: s.string(
     'Where uploaded files and batches are kept, for `POST /v1/files` and `POST /v1/batches`. Default: `batches` in the home folder of a runtime; for other services there are none.',
     { pattern: PATH, expected: 'a path of a folder' },
@@ -179,7 +190,11 @@ export const httpDefinitions: s.Definitions = {
       { pattern: TRACE_ID, expected: '1 to 200 visible ASCII characters, which a header can hold' },
     ),
     clientKey: s.string(
-      'Which client the call belongs to: clients share a runtime fairly within a priority, so one request of a client does not wait for a thousand of another. Over HTTP it is the token, or without tokens the address.',
+      'Which client the call belongs to: stored responses can be read and continued only by the client that created them. Over HTTP it is the token, or without tokens the address.',
+      { pattern: '^[^]{1,200}$', expected: '1 to 200 characters' },
+    ),
+    cacheSalt: s.string(
+      'Separates the cached prefixes of this call, as `cache_salt` of a request does and in addition to it. Over HTTP each token has one, unless the server shares them.',
       { pattern: '^[^]{1,200}$', expected: '1 to 200 characters' },
     ),
     background: s.boolean(

@@ -1,7 +1,8 @@
-/** All definitions of the protocol, and which of them are validated at the validation. */
+/** All definitions of the protocol, and lists of those that get a validator and those that get defaults. */
 import { adapterDefinitions } from './adapter.ts';
 import { batchDefinitions, batchRequestDefinitions } from './batch.ts';
 import { chatCompletionDefinitions, FIELD_GROUPS } from './chat-completion.ts';
+import { decisionDefinitions } from './decision.ts';
 import { embeddingDefinitions } from './embedding.ts';
 import { httpDefinitions } from './http.ts';
 import { logitsProcessorDefinitions } from './logits-processor.ts';
@@ -24,12 +25,13 @@ import { specificationDefinitions, structuredDefinitions } from './structured-ou
 import { textCompletionDefinitions } from './text-completion.ts';
 import { tokenizerDefinitions } from './tokenizer.ts';
 import { toolDefinitions } from './tool.ts';
+import { toolLoopDefinitions } from './tool-loop.ts';
 import { trainingJobDefinitions } from './training-job.ts';
 import { trainingRunDefinitions } from './training-run.ts';
 import { trajectoryDefinitions } from './trajectory.ts';
 import { transcriptionDefinitions } from './transcription.ts';
 
-/** Fields of a chat completion request by what they are about. */
+/** Fields of a chat completion request by subject. */
 export const fieldGroups = FIELD_GROUPS;
 
 export const definitions: Definitions = {
@@ -54,12 +56,14 @@ export const definitions: Definitions = {
   ...embeddingDefinitions,
   ...transcriptionDefinitions,
   ...rankDefinitions,
+  ...decisionDefinitions,
   ...batchRequestDefinitions,
 };
 
 export const argumentDefinitions: Definitions = {
   ...rlDefinitions,
   ...rolloutDefinitions,
+  ...toolLoopDefinitions,
   ...modelOptionDefinitions,
   ...runtimeDefinitions,
   ...httpDefinitions,
@@ -68,16 +72,17 @@ export const argumentDefinitions: Definitions = {
   ...batchDefinitions,
 };
 
-/** Definitions that get a compiled validator, beside those of arguments: what comes as a whole, and settings of training. */
+/** Definitions that get a compiled validator in addition to those of arguments: whole requests and training settings. */
 export const validated = Object.keys(definitions).filter((name) =>
   /(Request|Body|Query)$|^(Sft|Experimental)Config$/.test(name),
 );
 
-/** Definitions whose defaults are filled in, beside those of arguments. */
+/** Definitions whose defaults are filled in, in addition to those of arguments. */
 export const filled = [
   'ChatCompletionRequest',
   'StructuredOutputs',
   'SpeculationSettings',
+  'RepetitionDetection',
   'Adapter',
   'ModelCreateRequest',
   'ModelExportRequest',
@@ -87,6 +92,7 @@ export const filled = [
   'RerankRequest',
   'ScoreRequest',
   'ClassifyRequest',
+  'DecisionRequest',
   'ExperimentalConfig',
   'SftConfig',
   'TrainingRunRequest',

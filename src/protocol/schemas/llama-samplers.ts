@@ -1,4 +1,4 @@
-/** Fields of a request that llama.cpp's server has: samplers after the common ones, with its names, defaults and meaning. */
+/** Request fields of llama.cpp's server: additional samplers with its names, defaults and meaning. */
 import * as s from './schema.ts';
 
 const LARGEST = 1e38;
@@ -56,8 +56,21 @@ export const llamaSamplers: NonNullable<s.Schema['properties']> = {
     'With `dynatemp_range`: exponent of the normalized entropy in the temperature.',
     1,
   ),
+  top_n_sigma: number(
+    'Top-n-sigma: samples only from tokens whose logit is at most this many standard deviations of all logits below the best one, before `top_k`. 0 and below is off.',
+    -1,
+    { minimum: -1 },
+  ),
+  adaptive_target: s.numberOrNull(
+    'Adaptive-p: prefers tokens whose probability, after the other samplers, is near this, and corrects it so that the mean of the drawn ones is. Below 0 is off.',
+    { default: -1, minimum: -1, maximum: 1 },
+  ),
+  adaptive_decay: s.numberOrNull(
+    'With `adaptive_target`: weight of earlier tokens in the mean, per token; it covers about 1 / (1 - this) tokens.',
+    { default: 0.9, minimum: 0, maximum: 0.99 },
+  ),
   mirostat: s.integerOrNull(
-    'Mirostat 1 or 2: keeps the surprise of the answer close to `mirostat_tau`. Then `top_k`, `top_p`, `min_p`, `typical_p`, XTC and `dynatemp_range` have no effect. 0 is off.',
+    'Mirostat 1 or 2: keeps the surprise of the answer close to `mirostat_tau`. Then `top_n_sigma`, `top_k`, `top_p`, `min_p`, `typical_p`, XTC, `dynatemp_range` and `adaptive_target` have no effect. 0 is off.',
     { default: 0, minimum: 0, maximum: 2 },
   ),
   mirostat_tau: number('With `mirostat`: the mean surprise of a token, in bits.', 5),

@@ -1,4 +1,4 @@
-/** Logits processors that a request names. */
+/** Logits processors that a request refers to by name. */
 import * as s from './schema.ts';
 
 export const logitsProcessorDefinitions: s.Definitions = {

@@ -1,4 +1,4 @@
-/** Messages of a chat, one definition per variant, and the parts their content is made of. */
+/** Messages of a chat, one definition per variant, and the parts of their content. */
 import * as s from './schema.ts';
 
 const content: s.Schema = {
@@ -9,7 +9,7 @@ const content: s.Schema = {
 
 const name: s.Schema = s.stringOrNull('Name of the participant.');
 
-/** One message variant: `role` and `content`, and what else it has. `role` null: any role. */
+/** Returns the schema of a message variant: `role`, `content` and `more`. `role` null means any role. */
 function message(description: string, role: string | null, more: s.Schema['properties'] = {}): s.Schema {
   return s.branch(description, ['role'], {
     role:
@@ -25,9 +25,11 @@ function message(description: string, role: string | null, more: s.Schema['prope
 const toolCallId: s.Schema = s.stringOrNull('Id of the call that this answers.');
 const toolCalls: s.Schema = s.listOrNull('Calls that the model made in this turn.', s.ref('ToolCall'));
 const reasoning: s.Schema = s.stringOrNull('Reasoning before the content.');
-const reasoningContent: s.Schema = s.stringOrNull('Another name of `reasoning`, which takes precedence.');
+const reasoningContent: s.Schema = s.stringOrNull(
+  'Another name of `reasoning`, which takes precedence unless it is empty.',
+);
 
-/** The parts that hold text, by their `type`, and the field that holds it. */
+/** Type of each part that holds text -> the field with the text. */
 export const TEXT_PART_FIELDS = {
   text: 'text',
   input_text: 'text',
@@ -75,7 +77,8 @@ function urlPart(type: string): s.Schema {
 
 export const messageDefinitions: s.Definitions = {
   Message: {
-    description: 'A message of the chat. Every role is accepted; the chat template decides how it is used.',
+    description:
+      'A message of the chat. Every role is accepted but a misspelt one of those known here; the chat template decides how it is used.',
     type: 'object',
     ...s.byField(
       'role',

@@ -1,27 +1,8 @@
 /** Requests of Anthropic's messages API. Sampling fields of chats are accepted, too. */
-import { chatCompletionDefinitions, FIELD_GROUPS } from './chat-completion.ts';
+import { chatFields, EXTRA_FIELDS } from './chat-completion.ts';
 import * as s from './schema.ts';
 
-/** Fields of sampling and scheduling that other APIs have themselves, or not. */
-const OWN = ['temperature', 'top_p', 'top_k', 'use_beam_search', 'length_penalty', 'kv_transfer_params'];
-
-/** Fields of a chat completion request that other APIs take as well, with the same meaning. */
-export const EXTRA_FIELDS: readonly string[] = [
-  ...Object.keys({ ...FIELD_GROUPS['Sampling'], ...FIELD_GROUPS['Scheduling'] }).filter(
-    (field) => !OWN.includes(field),
-  ),
-  ...['thinking_token_budget', 'min_tokens', 'stop_token_ids', 'include_stop_str_in_output', 'ignore_eos'],
-  ...['structured_outputs', 'skip_special_tokens', 'request_id', 'documents', 'truncate_prompt_tokens'],
-  ...['chat_template', 'chat_template_kwargs'],
-];
-
-/** Those and others of the chat completion request, by name. */
-export function chatFields(...names: readonly string[]): NonNullable<s.Schema['properties']> {
-  const known = chatCompletionDefinitions['ChatCompletionRequest']!.properties!;
-  return Object.fromEntries(names.map((name) => [name, known[name]!]));
-}
-
-/** Fields of Anthropic's API that change nothing here. */
+/** Fields of Anthropic's API that are accepted and have no effect. */
 const WITHOUT_EFFECT = [
   ...['metadata', 'service_tier', 'cache_control', 'container', 'context_management', 'diagnostics'],
   ...['inference_geo', 'speed', 'user_profile_id', 'workspace_id'],
@@ -41,7 +22,7 @@ const SERVER_BLOCKS = [
   'tool_search_tool_result',
 ] as const;
 
-/** One kind of content, with what every kind may have. */
+/** Returns the schema of one kind of content block, with the fields that every kind may have. */
 function block(
   type: string,
   description: string,
@@ -133,7 +114,7 @@ const blocks: s.Definitions = {
   }),
 };
 
-/** Tools that a caller runs and whose schemas Anthropic's models know: `bash_20250124` and so on. */
+/** Types of tools that the caller runs and whose schemas Anthropic's models know, for example `bash_20250124`. */
 const CLIENT_TOOL = '^(bash|text_editor|memory)_[0-9]{8}$';
 
 const toolName: s.Schema = s.string('Name that the model calls it by.', { minLength: 1 });
@@ -266,7 +247,7 @@ export const messagesDefinitions: s.Definitions = {
     additionalProperties: false,
   },
   MessageOutputConfig: s.objectOrNull('Reasoning effort, and the format of the answer.', {
-    effort: s.oneOf('How much the model should reason; `xhigh` and `max` count as `high`.', [
+    effort: s.oneOf('How much the model should reason, as `reasoning_effort` of a chat.', [
       'low',
       'medium',
       'high',

@@ -29,7 +29,7 @@ export const limits = {
   ),
 } satisfies Record<string, s.Schema>;
 
-/** What a file system can hold. */
+/** Pattern of a path: file systems accept anything but NUL. */
 export const PATH = '^[^\\0]+$';
 
 const above0 = (description: string): s.Schema => s.number(description, { exclusiveMinimum: 0 });
@@ -151,7 +151,7 @@ export const modelOptionDefinitions: s.Definitions = {
       ),
       chatTemplate: text("Jinja source that replaces the file's own chat template."),
       toolFormat: text(
-        'How the model writes tool calls, if its template does not show it: a name from docs/tool-calls.md.',
+        'How the model writes tool calls, if its template does not show it: a name from docs/chat-formats.md#tool-calls-and-reasoning.',
       ),
       isolate: s.flag(
         false,

@@ -1,10 +1,10 @@
 /** Requests about models, their logs and their checkpoints. */
 import * as s from './schema.ts';
 
-/** Most items of one page. */
+/** Maximum number of items per page. */
 export const MAX_PAGE = 100;
 
-/** Mixes of weight types that llama.cpp writes, the largest first. */
+/** Mixes of weight types that llama.cpp writes, largest first. */
 const GGUF_TYPES = [
   ...['f32', 'bf16', 'f16', 'q8_0', 'q6_k', 'q5_k_m', 'q5_k_s', 'q5_1', 'q5_0', 'q4_k_m', 'q4_k_s', 'q4_1'],
   ...['q4_0', 'iq4_nl', 'iq4_xs', 'q3_k_l', 'q3_k_m', 'q3_k_s', 'q2_k'],

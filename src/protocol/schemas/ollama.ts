@@ -1,10 +1,10 @@
 /** Requests of Ollama's API, with its names. */
-import { chatFields } from './messages.ts';
+import { chatFields } from './chat-completion.ts';
 import * as s from './schema.ts';
 
 const noEffect = s.acceptedFrom('Ollama');
 
-/** Options that mean the same in a chat. */
+/** Options that have the same meaning in a chat. */
 export const SAME_OPTIONS = [
   'temperature',
   'top_k',
@@ -20,7 +20,7 @@ export const SAME_OPTIONS = [
   'stop',
 ] as const;
 
-/** Options of how a model is loaded, which is said where it is named, and of steps that do not exist here. */
+/** Options without effect: how a model is loaded (set where the model is configured), and steps that do not exist here. */
 const WITHOUT_EFFECT = [
   ...[
     'num_ctx',
@@ -53,7 +53,7 @@ const keepAlive: s.Schema = {
   expected: 'a number of seconds, a text such as 5m or 1h30m, or null',
 };
 
-/** What both requests for answers have. */
+/** Fields of both requests for answers. */
 const answer: NonNullable<s.Schema['properties']> = {
   model,
   stream,
@@ -98,7 +98,7 @@ export const ollamaDefinitions: s.Definitions = {
     raw: s.flagOrNull(false, 'Continues the prompt as it is, without a chat template.'),
     images,
     template: s.oneOf("Not supported: Ollama's templates are not read.", ['', null], {
-      expected: 'nothing: the templates of this API are not read',
+      expected: 'no value: the templates of this API are not read',
     }),
     context: noEffect,
   }),

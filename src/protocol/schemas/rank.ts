@@ -1,5 +1,5 @@
 /** Requests that compare or label texts: Jina's and Cohere's `rerank`, vLLM's `score` and `classify`. */
-import { chatFields } from './messages.ts';
+import { chatFields } from './chat-completion.ts';
 import * as s from './schema.ts';
 
 const text: s.Schema = { type: 'string' };

@@ -1,4 +1,4 @@
-/** Items of the responses API that stand in conversations with other servers: their tools' calls and results, and compactions. */
+/** Items of the responses API from conversations with other servers: calls and results of their tools, and compactions. */
 import * as s from './schema.ts';
 
 /** Definition -> the kinds of items that it describes. */

@@ -1,13 +1,13 @@
 /** Tools of OpenAI's responses API, and the choice among them. */
 import * as s from './schema.ts';
 
-/** A field of that API that changes nothing here. */
+/** A field of that API that is accepted and has no effect. */
 export const noEffect = s.acceptedFrom('OpenAI');
 
-/** Where a tool is found. */
+/** Field with the namespace of a tool. */
 export const namespace = s.stringOrNull('The namespace of the tool; absent or null: it has none.');
 
-/** What tools of both kinds have. */
+/** Fields that both kinds of tools share. */
 const described = {
   name: s.string('Name that the model calls it by.', { minLength: 1 }),
   description: s.stringOrNull('What it does, for the model.'),

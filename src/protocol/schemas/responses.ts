@@ -1,10 +1,10 @@
 /** Requests of OpenAI's responses API. Sampling fields of chats are accepted, too. */
-import { chatFields, EXTRA_FIELDS } from './messages.ts';
+import { chatFields, EXTRA_FIELDS } from './chat-completion.ts';
 import { HISTORY_ITEMS } from './response-history.ts';
 import { namespace, noEffect } from './response-tools.ts';
 import * as s from './schema.ts';
 
-/** Fields of this API that change nothing here. */
+/** Fields of this API that are accepted and have no effect. */
 const WITHOUT_EFFECT = [
   ...[
     'context_management',
@@ -29,7 +29,7 @@ function item(
   return s.variant(type, 'item', description, required, { id, status, ...more });
 }
 
-/** `given`: what it is called with. */
+/** Returns the schema of a call. `given` is the field with the arguments. */
 function callItem(type: string, description: string, given: NonNullable<s.Schema['properties']>): s.Schema {
   return item(type, description, ['call_id', 'name', ...Object.keys(given)], {
     call_id: s.string('Id that the result refers to.'),
@@ -52,7 +52,7 @@ function resultItem(type: string, description: string): s.Schema {
   });
 }
 
-/** Kind of an item -> its definition. An item without a kind is a message. */
+/** Type of an item -> its definition. An item without a type is a message. */
 const KINDS: Readonly<Record<string, string>> = {
   message: 'ResponseInputMessage',
   function_call: 'ResponseFunctionCallItem',
@@ -250,7 +250,7 @@ export const responsesDefinitions: s.Definitions = {
     additionalProperties: false,
   },
   ResponseReasoning: s.objectOrNull('How much the model should reason.', {
-    effort: s.oneOf('As `reasoning_effort` of a chat; `xhigh` and `max` count as `high`.', [
+    effort: s.oneOf('As `reasoning_effort` of a chat.', [
       'none',
       'minimal',
       'low',

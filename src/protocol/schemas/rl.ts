@@ -4,12 +4,12 @@ import { FLOAT_MAX, trainingJobDefinitions } from './training-job.ts';
 
 const settings = trainingJobDefinitions['ExperimentalConfig']!.properties!;
 
-/** Of a packed row: the addon compares lengths and bounds with the model. */
+/** Returns the schema of a column of a packed row. The addon checks its length and bounds against the model. */
 function column(kind: NonNullable<s.Schema['kind']>, description: string): s.Schema {
   return { description, kind };
 }
 
-/** Numbers per token, in any kind of list; the function that reads them checks them. */
+/** Returns the schema of numbers per token, in any kind of list. The function that reads them checks them. */
 function perToken(description: string): s.Schema {
   return { description, tsType: 'ArrayLike<number | null>' };
 }
@@ -36,7 +36,7 @@ const unit: s.Schema = { description: 'Sequences of one unit are in one row.', t
 const share = (description: string): s.Schema => s.number(description, { minimum: 0, maximum: 1 });
 const fromZero = (description: string): s.Schema => s.number(description, { minimum: 0, maximum: FLOAT_MAX });
 
-/** What has a `message` is a choice; messages may have fields for their template. */
+/** An entry with a `message` is a choice, any other is a message. Messages may have extra fields for their template. */
 const entry: s.Schema = {
   type: 'object',
   ...s.when({ required: ['message'] }, s.ref('TrajectoryChoice'), {
@@ -47,7 +47,7 @@ const entry: s.Schema = {
 const entries: s.Schema = s.list('Messages and choices.', entry);
 const tools: s.Schema = { description: 'Tools that the template shows.', type: ['array', 'null'] };
 
-/** What is trained beside the weights, also as an option of a runtime. */
+/** Options of the trained adapter, also used by a runtime. */
 const adapterProperties = {
   rank: s.integer('Inner size of the adapter.', 1, { default: 8, maximum: 1024 }),
   alpha: s.number("The adapter's output is scaled by alpha / rank.", {
@@ -121,6 +121,9 @@ export const rlDefinitions: s.Definitions = {
     },
     { title: 'inputs' },
   ),
+  PolicyLossRows: s.shape('Arguments of `policyLosses`.', ['rows'], {
+    rows: s.list('Packed rows.', s.ref('PolicyLossInputs')),
+  }),
   PreferenceLossInputs: {
     description: 'One packed row, aligned per token. More columns may be there.',
     title: 'inputs',
@@ -148,6 +151,10 @@ export const rlDefinitions: s.Definitions = {
       parentIds: column('Int32Array', '(row)'),
       logitRows: column('Int32Array', '(targets) index of the token whose output predicts the target'),
       targetTokens: column('Int32Array', '(targets)'),
+      temperatures: column(
+        'Float32Array',
+        '(targets) what logits are divided by: log-probabilities, entropies and gradients are of that distribution. Absent: 1',
+      ),
       routedExperts: column(
         'Int32Array',
         '(row, layers with experts, experts of a token) which experts a token takes, or -1 for all of a token and layer: those that the router chooses. Absent: it chooses for all.',
@@ -174,6 +181,7 @@ export const rlDefinitions: s.Definitions = {
         advantage: s.number('Of its trained tokens.'),
         weight: s.number('Of its trained tokens.'),
         unit,
+        temperatures: column('Float32Array', '(sequence) at which trained tokens were sampled; absent: 1'),
         experts: s.object(
           'Experts that its tokens take.',
           ['width', 'ids'],
@@ -192,8 +200,7 @@ export const rlDefinitions: s.Definitions = {
       messages_and_choices: entries,
       tools,
       additional_histories: s.listOrNull('Further conversations.', {
-        type: ['object', 'array'],
-        items: entry,
+        type: 'object',
         required: ['messages_and_choices'],
         properties: { messages_and_choices: entries, tools },
       }),
@@ -206,6 +213,10 @@ export const rlDefinitions: s.Definitions = {
     options: s.object('Settings.', ['allowWithoutLogprobs'], {
       allowWithoutLogprobs: s.boolean('Accepts choices without ids.'),
       replaysExperts: s.boolean('Tokens take the experts of `routed_experts`.'),
+      temperature: s.number('Of choices that do not say theirs. Default 1.', {
+        exclusiveMinimum: 0,
+        maximum: FLOAT_MAX,
+      }),
     }),
   }),
   TrainerOptions: s.options('Options of `openTrainer`.', ['model'], {
@@ -225,7 +236,7 @@ export const rlDefinitions: s.Definitions = {
     seed: s.integer("Seed of the adapter's random start.", Number.MIN_SAFE_INTEGER, { default: 0 }),
   }),
   TrainingOptions: s.object(
-    "What is trained of a model, and how much memory that may take. A model's next checkpoints must have the same rank and scale.",
+    'What is trained of a model, and how much memory that may take. A model with a checkpoint continues with its rank, scale and modules; another one given here is an error.',
     [],
     {
       ...adapterProperties,

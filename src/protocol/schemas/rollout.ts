@@ -1,4 +1,4 @@
-/** Options of the functions that attempt tasks: gathering, judging, and the loop that trains. */
+/** Options of the functions that run tasks: gathering, judging, and the training loop. */
 import * as s from './schema.ts';
 
 const text = (description: string): s.Schema => s.string(description, { minLength: 1 });
@@ -7,7 +7,7 @@ const completions: s.Schema = s.shape('Answers completions.', ['createCompletion
   createCompletion: s.callback('Answers a request.'),
 });
 
-/** Lists whose types are written where they are used. */
+/** Lists whose element types are declared where they are used. */
 const objects = { tsType: 'readonly object[]' };
 
 const gatherProperties: Record<string, s.Schema> = {
@@ -30,7 +30,7 @@ const gatherProperties: Record<string, s.Schema> = {
   },
 };
 
-/** The arguments of a reward, beside an object of settings. */
+/** Returns the schema of a reward's arguments that precede its settings. */
 function rewardArguments(
   name: string,
   needed: Readonly<Record<string, s.Schema>>,
@@ -48,6 +48,10 @@ export const rolloutDefinitions: s.Definitions = {
     service: completions,
     model: text("The judge's model. Default: the service's default model."),
     rubric: text('What makes an attempt good, in words.'),
+    how: s.string(
+      '`answer`: the judge writes a score for each attempt, compared with the others. `decide`: its decision about each attempt is read, without generated text.',
+      { enum: ['answer', 'decide'], default: 'answer' },
+    ),
     request: { description: "Further fields of the judge's requests.", type: 'object' },
     retries: s.integer("How often the request is repeated if the judge's answer cannot be parsed.", 0, {
       default: 2,
@@ -93,6 +97,10 @@ export const rolloutDefinitions: s.Definitions = {
       'How many steps may be trained between the start of a rollout and its use. Rollouts of this many steps are sampled while others train. 0: sampling and training take turns.',
       0,
       { default: 0 },
+    ),
+    repetitionDetection: s.ref(
+      'RepetitionDetection',
+      '`repetition_detection` of the requests of a `record` that have none.',
     ),
     config: s.ref(
       'ExperimentalConfig',
@@ -162,6 +170,42 @@ export const rolloutDefinitions: s.Definitions = {
     },
     signal: { description: 'Ends it.', kind: 'AbortSignal' },
     onEvent: s.callback('Called after each step.'),
+  }),
+  LearnDecisionsOptions: s.options('Options of `learnDecisions`.', ['service', 'model', 'examples'], {
+    service: s.shape('Decides and trains: a runtime.', ['decide', 'openTraining'], {
+      decide: s.callback('Answers decisions.'),
+      openTraining: s.callback('Opens a training run.'),
+    }),
+    model: text('A registered model, by id or name, or what a new one starts from.'),
+    examples: s.list('Decisions with their right answers.', s.shape('A decision.', [], {}), {
+      minItems: 1,
+      ...objects,
+    }),
+    epochs: s.integer('Most passes over the examples.', 1, { default: 10 }),
+    batchSize: s.integer('Questions of an optimizer step.', 1, { default: 8 }),
+    learningRate: s.number('Of AdamW.', { default: 1e-3, minimum: 0, maximum: 3e38 }),
+    orders: s.integer(
+      'How many orders of the options of a choice are learned: one in each epoch, rotated as in the request.',
+      1,
+      { default: 1, maximum: 255 },
+    ),
+    rank: s.integer(
+      "Of the adapter. Default: that of the model's newest checkpoint, else the runtime's.",
+      1,
+      {
+        maximum: 1024,
+      },
+    ),
+    seed: s.integer("Determines the order of the questions and the adapter's random start.", 0, {
+      default: 0,
+    }),
+    signal: { description: 'Ends it.', kind: 'AbortSignal' },
+    onEvent: s.callback('Called after each epoch.'),
+  }),
+  DecidedArguments: s.shape('Arguments of `rewards.decided`.', ['service', 'instructions'], {
+    service: s.shape('Decides.', ['decide'], { decide: s.callback('Answers decisions.') }),
+    model: text("The judge's model. Default: the service's default model."),
+    instructions: text('What is true of a good answer.'),
   }),
   ProgressArguments: s.shape('Arguments of `progressBar`.', [], {
     label: s.string('Text before the bar.'),

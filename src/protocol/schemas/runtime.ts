@@ -8,7 +8,7 @@ const path = (description: string, more?: s.Schema): s.Schema =>
 const drafts = (description: string, least = 1): s.Schema =>
   s.integer(description, least, { maximum: MAX_DRAFTS });
 
-/** A model by its path or URI, or with its options. */
+/** Returns the schema of a model given as a path or URI, or as an object with options. */
 const model = (description: string): s.Schema => ({
   description,
   if: { type: 'string' },
@@ -130,7 +130,7 @@ export const runtimeDefinitions: s.Definitions = {
     prefixCache: s.flag(true, 'Whether finished prefixes stay cached for later requests.'),
     deterministic: s.flag(
       false,
-      'Refuses models whose logits are not bit-identical in any batch, however the prompt is split and whether or not its beginning was cached. On Linux and Windows x64 and on Linux arm64, most GGUF models do so anyway. See docs/determinism.md.',
+      'Refuses models whose logits are not bit-identical in any batch, however the prompt is split and whether or not its beginning was cached. On Linux and Windows x64 and on Linux arm64, most GGUF models do so anyway. See docs/exactness.md#determinism.',
     ),
     logprobsMode: s.oneOf(
       'Log-probabilities of the model itself (`raw`) or after the whole sampling pipeline.',
@@ -174,7 +174,7 @@ export const runtimeDefinitions: s.Definitions = {
     ),
     isolate: s.flag(
       false,
-      'Whether everything that computes, trains and writes to `home` runs in a separate process, behind the same methods. If that process dies, its requests fail with `BACKEND_FAILED`, and it restarts for the next one. See docs/errors.md.',
+      'Whether everything that computes, trains and writes to `home` runs in a separate process, behind the same methods. If that process dies, its requests fail with `BACKEND_FAILED`, and it restarts for the next one. See docs/operations.md#a-process-of-its-own.',
     ),
     ...runtimeLimits,
   }),

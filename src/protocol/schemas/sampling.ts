@@ -1,10 +1,10 @@
-/** How tokens are drawn: fields of the requests. */
+/** Sampling fields of requests. */
 import * as s from './schema.ts';
 
-/** Most choices that one request may ask for. */
+/** Maximum number of choices of a request. */
 export const MAX_CHOICES = 16_384;
 
-/** Numbers that the sampler multiplies and divides by have this range: it computes with 32-bit floats. */
+/** Bounds of factors and divisors of the sampler, which computes with 32-bit floats. */
 const LEAST_FACTOR = 1e-37;
 const LARGEST_FACTOR = 1e38;
 

@@ -1,15 +1,15 @@
-/** The part of JSON Schema that the protocol is written in, with the few annotations of our own. */
+/** The part of JSON Schema in which the protocol is written, with a few additional annotations. */
 
 /** Definitions by name. References are written `#/$defs/Name`, across all files of this folder. */
 export type Definitions = { readonly [name: string]: Schema };
 
-/** One JSON Schema. Everything a request can be told about a field stands here: checks, types and docs are made from it. */
+/** One JSON Schema. It is the only source of a field's checks, types and docs. */
 export type Schema = {
   readonly $ref?: string;
   readonly type?: SchemaType | readonly SchemaType[];
   readonly enum?: readonly (string | number | boolean | null)[];
   readonly const?: string | number | boolean;
-  /** What only exists in process: a function, or an object of a built-in class, by its name. */
+  /** Name of a type that exists only in process: a function, or an object of a built-in class. */
   readonly kind?: Kind;
   readonly minimum?: number;
   readonly maximum?: number;
@@ -18,28 +18,29 @@ export type Schema = {
   readonly pattern?: string;
   readonly items?: Schema;
   readonly minItems?: number;
+  readonly maxItems?: number;
   readonly properties?: { readonly [field: string]: Schema };
   readonly required?: readonly string[];
-  /** Absent: other fields may be there. True: they are part of the TypeScript type, too. */
+  /** If absent, other fields are allowed. If true, they are also part of the TypeScript type. */
   readonly additionalProperties?: boolean | Schema;
   readonly if?: Schema;
   readonly then?: Schema;
   readonly else?: Schema;
-  /** What an error calls the whole of it, where that is no request. */
+  /** Name of the whole value in errors, if it is not a request. */
   readonly title?: string;
-  /** What the field does: the docstring of its type and its line in the docs. */
+  /** Description of the field, used as the docstring of its type and as its line in the docs. */
   readonly description?: string;
-  /** What stands for an absent field. */
+  /** Value of an absent field. */
   readonly default?: string | number | boolean | null | readonly string[] | Readonly<Record<string, never>>;
   /** Bounds that a rule in code checks, for the docs. */
   readonly bounds?: string;
-  /** Null is a value of its own, not "as if absent". */
+  /** If true, null is a distinct value instead of "as if absent". */
   readonly keepsNull?: boolean;
-  /** Its value is in no error. */
+  /** If true, errors do not contain the value. */
   readonly secret?: boolean;
-  /** Ends the sentence "expected ..." where the keywords alone do not read well. */
+  /** Ends the sentence "expected ..." in errors. Used if a text derived from the keywords does not read well. */
   readonly expected?: string;
-  /** The TypeScript type, where it says more than the schema: values that only exist in process, a union of definitions. */
+  /** The TypeScript type, if it is more precise than the schema: values that exist only in process, a union of definitions. */
   readonly tsType?: string;
 };
 
@@ -55,7 +56,7 @@ type Kind =
 
 type SchemaType = 'string' | 'number' | 'integer' | 'boolean' | 'array' | 'object' | 'null';
 
-/** A reference to a definition, described where it is used. */
+/** Returns a reference to a definition, with a description for this use. */
 export function ref(name: string, description?: string, more: More = {}): Schema {
   return { $ref: `#/$defs/${name}`, ...(description === undefined ? {} : { description }), ...more };
 }
@@ -74,7 +75,7 @@ export function listOrNull(description: string, items: Schema, more: More = {}):
 
 type More = Omit<Schema, 'description'>;
 
-/** An object with these fields and no others. */
+/** Returns an object with these fields and no others. */
 export function object(
   description: string,
   required: readonly string[],
@@ -84,7 +85,7 @@ export function object(
   return { type: 'object', ...branch(description, required, properties, more) };
 }
 
-/** The same, or null. None of its fields is required. */
+/** Returns {@link object} or null. All fields are optional. */
 export function objectOrNull(description: string, properties: NonNullable<Schema['properties']>): Schema {
   return object(description, [], properties, { type: ['object', 'null'] });
 }
@@ -97,7 +98,7 @@ export function options(
   return object(description, required, properties, { title: 'options' });
 }
 
-/** An object with these fields, and any others. */
+/** Returns an object with these fields and any others. */
 export function shape(
   description: string,
   required: readonly string[],
@@ -106,7 +107,7 @@ export function shape(
   return { description, type: 'object', ...(required.length > 0 ? { required } : {}), properties };
 }
 
-/** The same where its type is checked before: a member of a union. */
+/** Returns {@link shape} for a member of a union, whose type is checked before. */
 export function branch(
   description: string,
   required: readonly string[],
@@ -117,7 +118,7 @@ export function branch(
   return { description, ...named, properties, additionalProperties: false, ...more };
 }
 
-/** A member of a union that its `type` tells apart, of a tool, a part or the like. */
+/** Returns a member of a union that is selected by `type`, for example a tool or a part. */
 export function variant(
   type: string,
   what: string,
@@ -141,7 +142,7 @@ export function boolean(description: string, more: More = {}): Schema {
   return { description, type: 'boolean', ...more };
 }
 
-/** Null stands for "as if absent", in all that end with `OrNull`. */
+/** Adds null to a type. In all functions that end with `OrNull`, null means "as if absent". */
 function orNull(type: SchemaType, description: string, more: More = {}): Schema {
   return { description, ...more, type: [type, 'null'] };
 }
@@ -162,7 +163,7 @@ export function booleanOrNull(description: string, more?: More): Schema {
   return orNull('boolean', description, more);
 }
 
-/** The same with a default. */
+/** Returns a flag or null, with a default. */
 export function flagOrNull(isOn: boolean, description: string): Schema {
   return orNull('boolean', description, { default: isOn });
 }
@@ -175,17 +176,22 @@ export function jsonObject(description: string): Schema {
   return { description, type: ['object', 'null'], tsType: 'JsonObject | null' };
 }
 
-/** A function of the caller. */
+/** Returns the schema of a JSON Schema. In process it may be a schema of another library, which is replaced before the check. */
+export function jsonSchema(description: string): Schema {
+  return { ...jsonObject(description), tsType: 'JsonObject | StandardSchema | null' };
+}
+
+/** Returns the schema of a function that the caller passes. */
 export function callback(description: string, tsType?: string): Schema {
   return { description, kind: 'function', ...(tsType === undefined ? {} : { tsType }) };
 }
 
-/** What holds where `test` does, and what where it does not. */
+/** Returns a condition: `then` applies to values that match `test`, `otherwise` to all others. */
 export function when(test: Schema, then: Schema, otherwise?: Schema): Schema {
   return { if: test, then, ...(otherwise ? { else: otherwise } : {}) };
 }
 
-/** An object whose `type` says which definition it follows. */
+/** Returns an object whose `type` selects its definition. */
 export function kinds(
   description: string | null,
   cases: { readonly [type: string]: string },
@@ -196,7 +202,7 @@ export function kinds(
   return { ...about, type: 'object', ...more, required: ['type'], properties, ...byField('type', cases) };
 }
 
-/** Picks the definition by the value of one field, so that only its own faults are reported; `otherwise` takes all other values. */
+/** Selects the definition by the value of a field, so that only its faults are reported. `otherwise` is for all other values. */
 export function byField(
   field: string,
   cases: { readonly [value: string]: string },
@@ -219,12 +225,12 @@ export function flag(isOn: boolean, description: string): Schema {
   return { description, type: 'boolean', default: isOn };
 }
 
-/** A field that a client of another API may send and that changes nothing here. */
-export function acceptedFrom(client: 'Anthropic' | 'Ollama' | 'OpenAI' | 'vLLM'): Schema {
+/** Returns a field that a client of another API may send and that has no effect. */
+export function acceptedFrom(client: 'Anthropic' | 'Ollama' | 'OpenAI' | 'llama.cpp' | 'vLLM'): Schema {
   return { description: `Accepted from ${client} clients; no effect.` };
 }
 
-/** Such fields, by name. */
+/** Returns {@link acceptedFrom} for several names. */
 export function accepted(
   client: Parameters<typeof acceptedFrom>[0],
   ...names: readonly string[]
@@ -232,7 +238,7 @@ export function accepted(
   return Object.fromEntries(names.map((name) => [name, acceptedFrom(client)]));
 }
 
-/** Texts or token ids: one of them, or a list. */
+/** Returns the schema of one text, one list of token ids, or a list of either. */
 export function textsOrIds(description: string): Schema {
   return {
     description,
@@ -252,7 +258,7 @@ export function textsOrIds(description: string): Schema {
 
 const allOrSome = { expected: '-1, an integer from 1 up, or null' };
 
-/** A number of tokens to keep, or -1 for as many as there is room for. */
+/** A number of tokens to keep, or -1 for as many as fit. */
 export const ALL_OR_SOME: More = {
   minimum: -1,
   ...allOrSome,

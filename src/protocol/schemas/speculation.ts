@@ -1,9 +1,9 @@
-/** What drafts the next tokens of an answer: `speculation` and `prediction`. */
+/** Fields about draft tokens: `speculation` and `prediction`. */
 import * as s from './schema.ts';
 
-/** Ways to draft. */
+/** Methods of drafting. */
 export const DRAFT_METHODS = ['ngram', 'suffix', 'draft', 'mtp'] as const;
-/** Most drafts of one step, and most tokens that a draft may have to stand behind. */
+/** Maximum number of draft tokens per step, and of preceding tokens that an n-gram must match. */
 export const MAX_DRAFTS = 32;
 
 export const speculationDefinitions: s.Definitions = {

@@ -1,10 +1,13 @@
-/** Options of what is kept on disk: runs, reports, checkpoints. */
+/** Options of data on disk: runs, reports, checkpoints. */
 import * as s from './schema.ts';
 
 export const storeDefinitions: s.Definitions = {
   PruneRequest: s.object('Which checkpoints to keep.', ['keep'], {
     keep: { description: 'Number of the best to keep.', type: 'integer', minimum: 1 },
-    metric: s.string('Metric to compare.', { minLength: 1, default: 'train/reward' }),
+    metric: s.string('Metric to compare, of training or logged. Checkpoints without it are kept.', {
+      minLength: 1,
+      default: 'train/reward',
+    }),
     goal: s.oneOf('Whether a higher or a lower value is better.', ['max', 'min'], { default: 'max' }),
   }),
   ReportOptions: s.options('Options of a report.', [], {
@@ -22,6 +25,10 @@ export const storeDefinitions: s.Definitions = {
     routedExperts: s.flag(
       false,
       'Whether choices keep the experts of their tokens, for `routing: "replay"`.',
+    ),
+    repetitionDetection: s.ref(
+      'RepetitionDetection',
+      '`repetition_detection` of each request without one. Absent: none.',
     ),
   }),
 };

@@ -12,7 +12,7 @@ export const structuredDefinitions: s.Definitions = {
         description: 'JSON Schema, as text or as an object: the answer is JSON that fits it.',
         type: ['string', 'object', 'null'],
         bounds: 'text must be JSON of an object or boolean',
-        tsType: 'string | JsonObject | null',
+        tsType: 'string | JsonObject | StandardSchema | null',
       },
       regex: s.stringOrNull('The whole answer matches this regular expression.', {
         bounds: 'no NUL character',
@@ -73,14 +73,14 @@ export const structuredDefinitions: s.Definitions = {
     'Any JSON object, or one that fits a schema.',
     [],
     {
-      schema: s.jsonObject('A JSON Schema, as with `json_schema`. Absent or null: any object.'),
+      schema: s.jsonSchema('A JSON Schema, as with `json_schema`. Absent or null: any object.'),
     },
   ),
   JsonSchemaResponseFormat: s.variant('json_schema', 'format', 'JSON that fits a schema.', ['json_schema'], {
     json_schema: s.object('The schema and its name.', ['name'], {
       name: s.string('Name of the format; no effect.'),
       description: s.stringOrNull('What it is for; no effect.'),
-      schema: s.jsonObject('The JSON Schema. Absent or null: no constraint.'),
+      schema: s.jsonSchema('The JSON Schema. Absent or null: no constraint.'),
       strict: s.booleanOrNull('No effect: schemas are always enforced.'),
     }),
   }),

@@ -1,13 +1,14 @@
-/** The text completion request: a prompt as it is, without a chat template. What it shares with chats has the same schema. */
+/** The text completion request: a prompt without a chat template. Fields shared with chats have the same schema. */
 import { chatCompletionDefinitions, FIELD_GROUPS, IGNORED_FIELDS } from './chat-completion.ts';
 import { MAX_CHOICES } from './sampling.ts';
 import * as s from './schema.ts';
 
-/** Fields of a chat completion request that are not here, or mean something else. */
+/** Fields of a chat completion request that are absent here or have another meaning. */
 const CHAT_ONLY = new Set([
   ...['messages', 'documents', 'chat_template', 'chat_template_kwargs', 'mm_processor_kwargs'],
   ...['reasoning_effort', 'reasoning', 'thinking_token_budget', 'include_reasoning'],
   ...['add_generation_prompt', 'continue_final_message', 'add_special_tokens', 'echo'],
+  ...['return_timings', 'timings_per_token', 'return_progress'],
   ...['max_completion_tokens', 'max_tokens', 'logprobs', 'top_logprobs', 'return_routed_experts'],
   ...Object.keys(FIELD_GROUPS['Tools']!),
   ...IGNORED_FIELDS,
@@ -17,7 +18,7 @@ const shared = Object.entries(chatCompletionDefinitions['ChatCompletionRequest']
   ([field]) => !CHAT_ONLY.has(field),
 );
 
-/** Fields of a chat completion request that mean the same here. */
+/** Fields of a chat completion request that have the same meaning here. */
 export const TEXT_FIELDS: readonly string[] = shared.map(([field]) => field);
 
 const prompt = s.textsOrIds(

@@ -1,7 +1,7 @@
 /** Tools that a model may call, the calls it made, and the choice among them. */
 import * as s from './schema.ts';
 
-/** An object with one required field `name`, and no others. */
+/** Returns an object with the required field `name` and no others. */
 function named(description: string): s.Schema {
   return s.object(description, ['name'], { name: s.string('Its name.', { minLength: 1 }) });
 }
@@ -14,7 +14,7 @@ const calledFunction: s.Schema = s.object('What was called, and with what.', ['n
 const functionDefinition: s.Schema = s.shape('The function.', ['name'], {
   name: s.string('Name that the model calls it by.', { minLength: 1 }),
   description: s.stringOrNull('What it does, for the model.'),
-  parameters: s.jsonObject('JSON Schema of its arguments.'),
+  parameters: s.jsonSchema('JSON Schema of its arguments.'),
   strict: s.booleanOrNull(
     'Whether the arguments of calls that the model makes by itself must follow the schema; those of forced calls always do.',
   ),

@@ -2,16 +2,16 @@
 import { modelDefinitions } from './model.ts';
 import * as s from './schema.ts';
 
-/** Tokens of one packed row: one token alone has nothing to predict. */
+/** Tokens of one packed row. At least two, as a single token has nothing to predict. */
 const packed_sequence_length: s.Schema = s.integerOrNull(
   'Tokens of one packed row. Default: the longest sequence, rounded up.',
   { minimum: 2 },
 );
 
-/** The largest number that 32 bits hold, rounded down. */
+/** The largest 32-bit float, rounded down. */
 export const FLOAT_MAX = 3e38;
 
-/** A model's id in the requests that name one. */
+/** The id of a model in requests that refer to one. */
 export const modelId: s.Schema = s.string('Id of the model.', {
   pattern: '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$',
   expected: 'a UUID',
@@ -198,6 +198,20 @@ export const trainingJobDefinitions: s.Definitions = {
         ['own', 'replay', null],
         { default: 'own' },
       ),
+      sampling_temperature: s.numberOrNull(
+        'Temperature at which the tokens of choices without `sampling_params.temperature` were sampled. Default: the value in the model, otherwise 1.',
+        { exclusiveMinimum: 0, maximum: FLOAT_MAX },
+      ),
+      sampler_logprobs: s.oneOf(
+        'Whether log-probabilities of choices are of the model itself (`raw`) or of the distribution that was sampled (`processed`).',
+        ['raw', 'processed', null],
+        { default: 'raw' },
+      ),
+      truncated_sampling: s.oneOf(
+        'Whether choices that were sampled with `top_p`, `top_k` or `min_p` are trained on as if all tokens had been possible (`accept`), or are an error (`refuse`).',
+        ['accept', 'refuse', null],
+        { default: 'accept' },
+      ),
       precalculate_logprobs: s.flagOrNull(
         false,
         'Recomputes old log-probabilities with the weights at the start of the job.',
@@ -249,7 +263,14 @@ export const trainingJobDefinitions: s.Definitions = {
         'Checkpoint used as the reference. Default: the model without an adapter.',
         { minimum: 0 },
       ),
-      learning_rate: s.numberOrNull('Size of a step.', { default: 5e-6, minimum: 0, maximum: FLOAT_MAX }),
+      learning_rate: s.numberOrNull(
+        'Size of a step. The default suits adapters of models with billions of weights; small models take more.',
+        {
+          default: 1e-4,
+          minimum: 0,
+          maximum: FLOAT_MAX,
+        },
+      ),
       packed_sequence_length,
       gradient_accumulation_steps: s.integerOrNull('Packed rows of one optimizer step.', {
         default: 1,

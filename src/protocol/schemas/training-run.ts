@@ -1,4 +1,4 @@
-/** Requests of training runs whose steps a client sends one by one, in the shapes that services of such runs share. */
+/** Requests of training runs whose steps a client sends one by one, in the shapes that such services have in common. */
 import * as s from './schema.ts';
 import { FLOAT_MAX } from './training-job.ts';
 
@@ -13,7 +13,9 @@ const fromZero = (description: string, standard: number): s.Schema =>
 const share = (description: string, standard: number): s.Schema =>
   s.numberOrNull(description, { default: standard, minimum: 0, maximum: 1 });
 
-/** What every step has. */
+const temperature = s.number('Divides the logits of the options.', { exclusiveMinimum: 0, maximum: 1e6 });
+
+/** Fields of every step. */
 const step = {
   sequence: s.integerOrNull('Its place among the steps of the run, from 1. Default: the next one.', {
     minimum: 1,
@@ -33,14 +35,20 @@ const step = {
 export const trainingRunDefinitions: s.Definitions = {
   TrainingRunRequest: s.object('Opens a training run.', ['model'], {
     model: s.string('A registered model, by id or name, or what a new one starts from.', { minLength: 1 }),
-    rank: s.integerOrNull("Inner size of the adapter. Default: the runtime's.", {
-      minimum: 1,
-      maximum: 1024,
-    }),
-    alpha: s.numberOrNull("Its output is scaled by alpha / rank. Default: the runtime's.", {
-      exclusiveMinimum: 0,
-      maximum: 1e30,
-    }),
+    rank: s.integerOrNull(
+      "Inner size of the adapter. Default: that of the model's newest checkpoint, else the runtime's.",
+      {
+        minimum: 1,
+        maximum: 1024,
+      },
+    ),
+    alpha: s.numberOrNull(
+      "Its output is scaled by alpha / rank. Default: that of the model's newest checkpoint, else the runtime's.",
+      {
+        exclusiveMinimum: 0,
+        maximum: 1e30,
+      },
+    ),
     seed: s.integerOrNull("Seed of the adapter's random start.", { default: 0, minimum: 0 }),
   }),
   Tensor: {
@@ -84,6 +92,10 @@ export const trainingRunDefinitions: s.Definitions = {
         ['cross_entropy', 'importance_sampling', 'ppo', 'cispo', 'dro', 'policy', null],
         { default: 'cross_entropy' },
       ),
+      weighted_only: s.boolean(
+        'Of `forward`: scores only targets whose weight is not 0, as `forward_backward` does; the others have 0.',
+        { default: false },
+      ),
       loss_fn_config: s.jsonObject(
         'Settings of the loss: `clip_low_threshold` and `clip_high_threshold` of `ppo` and `cispo`, `beta` of `dro`, `experimental_config` of `policy`.',
       ),
@@ -115,7 +127,23 @@ export const trainingRunDefinitions: s.Definitions = {
     name: stateName,
     optimizer: s.boolean('Also its optimizer; otherwise that starts anew.', { default: true }),
   }),
-  RunPublishRequest: s.object('Makes the weights the newest checkpoint of the model.', [], step),
+  RunPublishRequest: s.object('Makes the weights the newest checkpoint of the model.', [], {
+    ...step,
+    decisions: s.ref('DecisionCalibration', 'What was fitted for its decisions.'),
+  }),
+  DecisionCalibration: s.object(
+    'Temperatures that were fitted for the decisions of a checkpoint.',
+    ['temperatures'],
+    {
+      temperatures: s.object('By kind of question. Absent: 1.', [], {
+        predicate: temperature,
+        choice: temperature,
+        score: temperature,
+      }),
+      report: s.jsonObject('What was measured. The report page shows it.'),
+    },
+    { title: 'decisions', type: ['object', 'null'] },
+  ),
   RunSampleRequest: s.object('Samples with the newest checkpoint of the model.', ['prompt'], {
     ...step,
     prompt: s.ref('ModelInput', 'The prompt to continue.'),

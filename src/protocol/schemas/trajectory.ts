@@ -1,4 +1,5 @@
-/** Trajectories: what a model did, and what it was worth. */
+/** Trajectories: messages and choices of a rollout, with a reward. */
+import { sampling } from './sampling.ts';
 import * as s from './schema.ts';
 
 const entries: s.Schema = s.list(
@@ -12,7 +13,22 @@ function tokenIds(description: string): s.Schema {
   return s.listOrNull(description, { type: 'integer', minimum: 0 });
 }
 
+/** The logarithm of 1, plus a margin for servers that round. */
+export const LARGEST_LOGPROB = 1e-3;
+
+// Patterns of a valid calendar date and a time of day.
+const LEAP_YEAR = '(\\d\\d(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)';
+const DAY = '(0[13578]|1[02])-(0[1-9]|[12]\\d|3[01])|(0[469]|11)-(0[1-9]|[12]\\d|30)|02-(0[1-9]|1\\d|2[0-8])';
+const DATE = `\\d{4}-(${DAY})|${LEAP_YEAR}-02-29`;
+const HOUR = '([01]\\d|2[0-3])';
+const TIME = `${HOUR}:[0-5]\\d(:([0-5]\\d|60)(\\.\\d+)?)?`;
+
 const policyVersion: s.Schema = { type: ['integer', 'null'], minimum: 0 };
+
+/** Fields of a request that change the sampled distribution. */
+const samplingParams = Object.fromEntries(
+  (['temperature', 'top_p', 'top_k', 'min_p'] as const).map((name) => [name, sampling[name]!]),
+);
 
 export const trajectoryDefinitions: s.Definitions = {
   TrajectoryGroup: s.object(
@@ -39,7 +55,10 @@ export const trajectoryDefinitions: s.Definitions = {
       s.ref('History'),
     ),
     initial_policy_version: { ...policyVersion, description: 'Step of the model at the first token.' },
-    final_policy_version: { ...policyVersion, description: 'Step of the model at the last token.' },
+    final_policy_version: {
+      ...policyVersion,
+      description: 'Step of the model at the last token, at which its metrics are filed.',
+    },
     metrics: s.jsonObject(
       'Numbers and flags of your own, averaged over trajectories. They replace metrics of the same name that `onpolicy` computes; `reward` and `reward_std_dev` are refused.',
     ),
@@ -47,7 +66,7 @@ export const trajectoryDefinitions: s.Definitions = {
     metadata: s.jsonObject('Anything worth keeping with the trajectory.'),
     logs: { description: 'Lines worth keeping with the trajectory.', type: ['array', 'null'] },
     start_time: s.stringOrNull('When the attempt began.', {
-      pattern: '^\\d{4}-\\d\\d-\\d\\d([Tt ]\\d\\d:\\d\\d(:\\d\\d(\\.\\d+)?)?([Zz]|[+-]\\d\\d:?\\d\\d)?)?$',
+      pattern: `^(${DATE})([Tt ]${TIME}([Zz]|[+-]${HOUR}:?[0-5]\\d)?)?$`,
       expected: 'a date and time as ISO 8601 writes them, or null',
       bounds: 'ISO 8601',
     }),
@@ -84,7 +103,9 @@ export const trajectoryDefinitions: s.Definitions = {
             type: 'object',
             properties: {
               token: s.string('Text of the token, or `token_id:N`.'),
-              logprob: s.numberOrNull('Absent or null: as probable as the trained policy finds it.'),
+              logprob: s.numberOrNull('Absent or null: as probable as the trained policy finds it.', {
+                maximum: LARGEST_LOGPROB,
+              }),
             },
           }),
         },
@@ -92,6 +113,14 @@ export const trajectoryDefinitions: s.Definitions = {
       token_ids: tokenIds('The sampled tokens. With these, the text is never tokenized.'),
       prompt_token_ids: tokenIds('The tokens of the prompt, when kept from the response.'),
       routed_experts: s.ref('RoutedExperts', 'The experts of its tokens, for `routing: "replay"`.'),
+      sampling_params: {
+        ...s.shape(
+          'How its tokens were sampled, as its request said. Recorders fill it in.',
+          [],
+          samplingParams,
+        ),
+        type: ['object', 'null'],
+      },
     },
   },
   RoutedExperts: s.object(

@@ -1,8 +1,8 @@
 /** The request for a transcript of a sound: OpenAI's, with fields of chat completions. */
-import { chatFields } from './messages.ts';
+import { chatFields } from './chat-completion.ts';
 import * as s from './schema.ts';
 
-/** Forms of a transcript that have the times of its words. */
+/** Formats of a transcript that include times of words. */
 export const TIMED_FORMATS = ['verbose_json', 'srt', 'vtt', 'diarized_json'] as const;
 
 export const transcriptionDefinitions: s.Definitions = {

@@ -55,7 +55,7 @@ function makeDict(state: RenderState, args: readonly Value[], keywords: Keywords
   return dict;
 }
 
-/** `self`: defined, as in Jinja2, but blocks cannot be printed again. */
+/** The variable `self`. It is defined, as in Jinja2, but cannot print blocks again. */
 class TemplateReference extends PyObject {
   readonly typeName = 'TemplateReference';
   override attribute(name: string): Value {
@@ -93,7 +93,7 @@ const CLASSES: Readonly<Record<string, Callee>> = {
   joiner: (_state, args, keywords) => new Joiner(bind(JOINER, args, keywords)[0]),
 };
 
-/** Name -> function. Variables of the caller hide them. */
+/** Name -> global function. Variables of the caller override them. */
 export const GLOBALS: ReadonlyMap<string, Value> = new Map<string, Value>([
   ['self', new TemplateReference()],
   ...Object.entries(FUNCTIONS).map(

@@ -26,12 +26,12 @@ import { NUMBER_FILTERS } from './number-filters.ts';
 import { TESTS } from './tests.ts';
 import { TEXT_FILTERS } from './text-filters.ts';
 
-/** Name -> filter: of this file, and of the others. */
+/** Name -> filter, for all filters. Those of the other files are added here. */
 export const FILTERS = new Table([...TEXT_FILTERS, ...NUMBER_FILTERS]);
 
 type Getter = (item: Value) => Value;
 
-/** The path of an attribute argument: 'a.b.0' reaches through three levels. */
+/** Returns the path of an attribute argument: 'a.b.0' has three levels. */
 function pathOf(attribute: Value | undefined): readonly Value[] {
   if (attribute === undefined || attribute === null) return [];
   const text = textOf(attribute);
@@ -74,7 +74,7 @@ function isTrue(state: RenderState, value: Value | undefined): boolean {
 
 type Items = (...given: Parameters<Applied>) => Generator<Value>;
 
-/** Adds a filter whose items are made on demand, as Jinja2's generators. */
+/** Adds a filter whose items are computed on demand, as with Jinja2's generators. */
 function addLazy(
   name: string,
   parameters: string,
@@ -101,7 +101,7 @@ FILTERS.add('reverse', '', (state, value) => {
   if (items === undefined) return toList(state, value).reverse();
   return new LazySequence(items, isList(value) ? 'list_reverseiterator' : 'reversed');
 });
-/** Deterministic, unlike Jinja2: the same render makes the same choice. */
+/** The filter is deterministic, unlike in Jinja2: the same render makes the same choice. */
 FILTERS.add('random', '', (state, value) => {
   const count = length(state, value);
   if (count === 0) return new Undefined('No random item, sequence was empty.');
@@ -160,7 +160,7 @@ FILTERS.add(
     const text = attribute === undefined || attribute === null ? undefined : textOf(attribute);
     const attributes = text === undefined ? [attribute] : text.split(',');
     const getters = attributes.map((part) => caseGetter(state, part, caseSensitive));
-    // A list even for one attribute: equal keys of a type without order must not raise.
+    // The key is a list even for one attribute, so that equal keys of a type without order do not raise.
     return sortBy(
       state,
       toList(state, value),

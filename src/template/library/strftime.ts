@@ -7,7 +7,7 @@ const MONTHS = 'January February March April May June July August September Octo
 );
 const DAY_MS = 86_400_000;
 
-/** 1 on the first of January. */
+/** Returns the day of the year, 1 for the first of January. */
 function dayOfYear(moment: Date): number {
   const [year, month, day] = [moment.getFullYear(), moment.getMonth(), moment.getDate()];
   return 1 + Math.round((Date.UTC(year, month, day) - Date.UTC(year, 0, 1)) / DAY_MS);
@@ -17,7 +17,7 @@ function padded(number: number, width = 2): string {
   return String(number).padStart(width, '0');
 }
 
-/** Directives that combine others, as formats. */
+/** Directives that are abbreviations of a format. */
 const COMPOSED: Readonly<Record<string, string>> = {
   c: '%a %b %e %H:%M:%S %Y',
   x: '%m/%d/%y',

@@ -38,7 +38,7 @@ TEXT_FILTERS.add('center', 'width?', (state, value, [width]) =>
   strMethod(state, value, 'center', [width === undefined ? 80 : width]),
 );
 
-/** What `|title` takes for a word. */
+/** Matches a word for the filter `title`. */
 const TITLE_WORD = new RegExp(`[^${WHITESPACE}({[<\\-]+`, 'g');
 TEXT_FILTERS.add('title', '', (state, value) =>
   replaceEach(state, toText(state, value), TITLE_WORD, ([word]) => {
@@ -74,7 +74,7 @@ TEXT_FILTERS.add('indent', 'width? first? blank?', (state, value, [width, first,
   const isMarkup = value instanceof Markup;
   const given = width === undefined ? ' '.repeat(4) : textOf(width);
   const indentText = given ?? (operate(state, '*', ' ', width!) as string);
-  // Markup would escape a plain indentation, and the filter makes it Markup first.
+  // Markup would escape a plain indentation, so the filter converts it to Markup first.
   const text = textOf(add(state, value, isMarkup ? new Markup('\n') : '\n'));
   if (text === undefined) return typeError(`'${typeName(value)}' object has no attribute 'splitlines'`);
   const lines = splitLines(state, text, false);
@@ -111,7 +111,7 @@ TEXT_FILTERS.add('wordcount', '', (state, value) => {
   return text.match(/[\p{L}\p{N}_]+/gu)?.length ?? 0;
 });
 
-/** Percent-encodes all bytes but unreserved ones; `/` is encoded only in query strings. */
+/** Percent-encodes all bytes except unreserved ones. `/` is encoded only in query strings. */
 function quoteUrl(state: RenderState, value: Value, isQuery: boolean): string {
   const text = toText(state, value);
   state.reserve(text.length * 3);

@@ -28,7 +28,7 @@ function readJsonOptions(
   }
   return {
     ensureAscii: ensureAscii !== undefined && truth(state, ensureAscii),
-    indent: level, // of one level; null for a single line
+    indent: level, // indentation of one level; null for a single line
     itemSeparator,
     keySeparator,
     sortKeys: sortKeys !== undefined && truth(state, sortKeys),
@@ -47,7 +47,7 @@ function readIndent(state: RenderState, indent: Value): string | null {
   return ' '.repeat(count);
 }
 
-/** `json.dumps(value, ...)`. `args`: ensure_ascii, indent, separators, sort_keys. */
+/** Returns `json.dumps(value, ...)`. `args` are ensure_ascii, indent, separators and sort_keys. */
 export function toJson(state: RenderState, value: Value, args: readonly (Value | undefined)[]): string {
   const writer = new JsonWriter(state, readJsonOptions(state, args));
   writer.write(value, '\n');
@@ -62,7 +62,7 @@ class JsonWriter extends TextWriter {
     this.#options = options;
   }
 
-  /** `newline` is a line feed with the indentation of the value's level. */
+  /** Writes a value. `newline` is a line feed with the indentation of the value's level. */
   write(value: Value, newline: string): void {
     this.state.step();
     const text = textOf(value);
@@ -105,7 +105,7 @@ class JsonWriter extends TextWriter {
   }
 }
 
-/** The text of null, a boolean or a number; undefined for other values. */
+/** Returns the text of null, a boolean or a number, or undefined for other values. */
 function scalarText(value: Value): string | undefined {
   if (value === null) return 'null';
   if (typeof value === 'boolean') return String(value);

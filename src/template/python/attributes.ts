@@ -35,17 +35,17 @@ const OBJECT_DUNDERS = new Set(
     '__sizeof__ __str__ __subclasshook__'
   ).split(' '),
 );
-/** Further hidden attributes of the built-in containers and of text. */
+/** Further attributes of the built-in containers and of text that are hidden. */
 const CONTAINER_DUNDERS = new Set(
   '__add__ __contains__ __getitem__ __iter__ __len__ __mul__ __rmul__'.split(' '),
 );
 
 const UNDERSCORE = 95;
-/** Every attribute of a dict that does not start with an underscore. */
+/** All attributes of a dict that do not start with an underscore. */
 const DICT_METHODS = new Set(
   'clear copy fromkeys get items keys pop popitem setdefault update values'.split(' '),
 );
-/** Whether a name may be an attribute of a dict, which hides an item of that name. */
+/** Returns true if a name may be an attribute of a dict, which hides an item of that name. */
 export function isDictAttribute(name: string): boolean {
   return name.charCodeAt(0) === UNDERSCORE || DICT_METHODS.has(name);
 }
@@ -53,7 +53,7 @@ export function isDictAttribute(name: string): boolean {
 const LIST_MUTATORS = new Set('append clear extend insert pop remove reverse sort'.split(' '));
 const DICT_MUTATORS = new Set('clear pop popitem setdefault update'.split(' '));
 
-/** The value of an attribute that the sandbox refuses. Any use raises. */
+/** Returns the value of an attribute that the sandbox refuses. Any use of it raises. */
 function unsafe(value: Value, name: string): Undefined {
   return new Undefined(
     `access to attribute '${name}' of '${typeName(value)}' object is unsafe.`,
@@ -72,7 +72,7 @@ function missing(state: RenderState, value: Value, key: Value): Undefined {
   });
 }
 
-/** The Python attribute of a value, or undefined if its type has none of that name. */
+/** Returns the Python attribute of a value, or undefined if its type has no attribute of that name. */
 function attributeOf(state: RenderState, value: Value, name: string): Value | undefined {
   if (name.charCodeAt(0) === UNDERSCORE && hasDunder(value, name)) return unsafe(value, name);
   if (typeof value === 'string') return methodOf(STR_METHODS, value, name);
@@ -136,7 +136,7 @@ const LIST = new Table<Value, Tuple | readonly Value[]>(TUPLE).add('copy', '', (
   state.work(itemsOf(list).length);
   return [...itemsOf(list)];
 });
-/** The methods that change a list which the template made. */
+/** Methods that change a list which the template made. */
 const GROWING = new Table<Value, Value[]>()
   .add('append', 'value /', (state, list, [value]) => {
     state.step();
@@ -176,7 +176,7 @@ function methodOf<Self extends Value>(
   return method && new BuiltinFunction(name, (state, args, keywords) => method(state, self, args, keywords));
 }
 
-/** `value.name`: the attribute first, then the item. */
+/** Returns `value.name`: the attribute, otherwise the item. */
 export function getAttribute(state: RenderState, value: Value, name: string): Value {
   if (value instanceof Dict && !isDictAttribute(name)) {
     const item = value.get(name); // the most common access
@@ -193,7 +193,7 @@ export function getAttribute(state: RenderState, value: Value, name: string): Va
   return item === undefined ? missing(state, value, name) : item;
 }
 
-/** `value[key]`: the item first, then the attribute. */
+/** Returns `value[key]`: the item, otherwise the attribute. */
 export function getItem(state: RenderState, value: Value, key: Value): Value {
   if (value instanceof Undefined) return value.fail();
   const item = itemOf(state, value, key);
@@ -225,7 +225,7 @@ function characterAt(state: RenderState, text: string, index: number): string | 
   return isPlain(text) ? text.at(index) : [...text].at(index);
 }
 
-/** Whether `value` has the attribute; items do not count. For the filter `attr`. */
+/** Returns the attribute of a value, without looking for an item. Used by the filter `attr`. */
 export function getPlainAttribute(state: RenderState, value: Value, name: string): Value {
   if (value instanceof Undefined) return value.fail();
   const attribute = attributeOf(state, value, name);

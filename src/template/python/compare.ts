@@ -22,7 +22,7 @@ export function truth(state: RenderState, value: Value): boolean {
   if (value === null) return false;
   if (typeof value === 'string') return value.length > 0;
   if (typeof value === 'number') return value !== 0;
-  if (typeof value === 'bigint') return true; // a bigint is beyond the safe integers
+  if (typeof value === 'bigint') return true; // a bigint is beyond the safe integers, so it is not 0
   if (isList(value)) return value.length > 0;
   if (value instanceof Dict) return value.size > 0;
   if (value instanceof Undefined) return false;
@@ -36,7 +36,7 @@ function double(value: Value): number | bigint {
   return value instanceof PyFloat ? value.value : intOf(value)!;
 }
 
-/** A bigint lies beyond the safe integers, but a double may have the same value. */
+/** Compares numbers. A bigint is beyond the safe integers, but a double may have the same value. */
 function equalNumbers(a: number | bigint, b: number | bigint): boolean {
   if (typeof a === typeof b) return a === b;
   const [big, other] = typeof a === 'bigint' ? [a, Number(b)] : [BigInt(b), Number(a)];
@@ -62,7 +62,7 @@ export function equal(state: RenderState, a: Value, b: Value): boolean {
   return a instanceof Undefined && b instanceof Undefined;
 }
 
-/** Equality inside containers: identical objects are equal, as in Python. */
+/** Compares items of containers. Identical objects are equal, as in Python. */
 function same(state: RenderState, a: Value, b: Value): boolean {
   return a === b || equal(state, a, b);
 }
@@ -166,7 +166,7 @@ export const COMPARISONS = {
   'not in': (state, a, b) => !contains(state, b, a),
 } as const satisfies Record<string, Comparison>;
 
-/** `sorted(items, key=...)`: stable, using only `<`. Mixed types raise. */
+/** Returns `sorted(items, key=...)`. The sort is stable and uses only `<`; mixed types raise. */
 export function sortBy(
   state: RenderState,
   items: readonly Value[],

@@ -9,7 +9,7 @@ export function reprFloat(x: number): string {
   return sign + size.toExponential().replace(/(?<=e.)(?=\d$)/, '0'); // an exponent has two digits
 }
 
-/** Rounds numerator / denominator to the nearest integer, halves to even. Both positive. */
+/** Rounds numerator / denominator to the nearest integer, halves to even. Both must be positive. */
 function divideHalfEven(numerator: bigint, denominator: bigint): bigint {
   const quotient = numerator / denominator;
   const twice = (numerator % denominator) * 2n;
@@ -17,7 +17,7 @@ function divideHalfEven(numerator: bigint, denominator: bigint): bigint {
   return quotient;
 }
 
-/** round(x * 10^places) for x >= 0, exactly, halves to even. `places` may be negative. */
+/** Returns round(x * 10^places) for x >= 0, computed exactly, halves to even. `places` may be negative. */
 export function scaledInteger(x: number, places: number): bigint {
   let numerator = x;
   let denominator = 1n;
@@ -31,7 +31,7 @@ export function scaledInteger(x: number, places: number): bigint {
 /** Maximum number of digits of a double after the point; further digits are zeros. */
 const MAX_PLACES = 1100;
 
-/** `x` >= 0 with exactly `places` digits after the point. */
+/** Returns `x` >= 0 with exactly `places` digits after the point. */
 export function toFixed(x: number, places: number): string {
   const exact = Math.min(places, MAX_PLACES);
   const digits = scaledInteger(x, exact)

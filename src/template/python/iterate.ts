@@ -4,7 +4,7 @@ import type { RenderState } from './render-state.ts';
 import { codePointLength } from './unicode.ts';
 import { Dict, isList, Markup, PyObject, Tuple, textOf, typeName, Undefined, type Value } from './values.ts';
 
-/** The items of an iterable; undefined if the value is not iterable. The items of text are code points. */
+/** Returns the items of an iterable, or undefined if the value is not iterable. The items of text are code points. */
 export function tryIterate(state: RenderState, value: Value): Iterable<Value> | undefined {
   if (isList(value)) return value;
   if (typeof value === 'string') return value;
@@ -25,7 +25,7 @@ export function iterate(state: RenderState, value: Value): Iterable<Value> {
   return tryIterate(state, value) ?? typeError(`'${typeName(value)}' object is not iterable`);
 }
 
-/** `list(value)`, counting every item. */
+/** Returns `list(value)` and counts every item as work. */
 export function toList(state: RenderState, value: Value): Value[] {
   const items = iterate(state, value);
   if (Array.isArray(items)) {
@@ -40,7 +40,7 @@ export function toList(state: RenderState, value: Value): Value[] {
   return list;
 }
 
-/** `len(value)`, or undefined if the value has no length. */
+/** Returns `len(value)`, or undefined if the value has no length. */
 export function tryLength(state: RenderState, value: Value): number | undefined {
   const text = textOf(value);
   if (text !== undefined) {
@@ -58,7 +58,7 @@ export function length(state: RenderState, value: Value): number {
   return tryLength(state, value) ?? typeError(`object of type '${typeName(value)}' has no len()`);
 }
 
-/** The items from last to first; undefined if Python's reversed() raises. */
+/** Returns the items from last to first, or undefined if Python's reversed() raises. */
 export function tryReversed(state: RenderState, value: Value): Iterable<Value> | undefined {
   const text = textOf(value);
   if (text !== undefined) {
@@ -78,7 +78,7 @@ function* backwards(items: readonly Value[]): Generator<Value> {
   for (let i = items.length - 1; i >= 0; i--) yield items[i]!;
 }
 
-/** Exactly `count` items of a value, for `a, b = value`. */
+/** Returns the items of a value, for `a, b = value`. Raises unless there are exactly `count`. */
 export function unpack(state: RenderState, value: Value, count: number): readonly Value[] {
   const items = tryIterate(state, value);
   if (items === undefined) return typeError(`cannot unpack non-iterable ${typeName(value)} object`);

@@ -6,7 +6,7 @@ import type { RenderState } from './render-state.ts';
 import { BuiltinFunction, Dict, type Keywords, PyObject, Tuple, Undefined, type Value } from './values.ts';
 
 export type MacroShape = {
-  /** null for the body of a call block. */
+  /** Null for the body of a call block. */
   readonly name: string | null;
   readonly parameters: readonly string[];
   readonly usesCaller: boolean;
@@ -14,7 +14,7 @@ export type MacroShape = {
   readonly usesVarargs: boolean;
 };
 
-/** The code of a macro. Its arguments are the parameters, then caller, kwargs and varargs if used; undefined if missing. */
+/** The code of a macro. Its arguments are the parameters, then caller, kwargs and varargs if used. A missing one is undefined. */
 export type MacroBody = (args: readonly (Value | undefined)[]) => string;
 
 export class Macro extends PyObject {
@@ -81,7 +81,7 @@ export class Macro extends PyObject {
 /** Renders the body of a recursive loop for another iterable. */
 export type LoopBody = (iterable: Value, depth0: number) => string;
 
-/** `loop` inside a for loop. Reads ahead only on request, so lazy sequences stay lazy. */
+/** The variable `loop` inside a for loop. It reads ahead only on request, so that lazy sequences stay lazy. */
 export class PyLoop extends PyObject {
   readonly typeName = 'LoopContext';
   current: Value | undefined;
@@ -93,11 +93,11 @@ export class PyLoop extends PyObject {
   #index0 = -1;
   #length: number | null = null;
   #before: Value | undefined;
-  /** The next item if it was read ahead. */
+  /** The next item, if it was read ahead. */
   #after: IteratorResult<Value> | null = null;
   #lastChanged: readonly Value[] | null = null;
 
-  /** @param source what the items are taken from, if all are */
+  /** @param source the value that is iterated, if no test filters its items */
   constructor(
     state: RenderState,
     items: Iterable<Value>,
@@ -136,7 +136,7 @@ export class PyLoop extends PyObject {
     return this.#length;
   }
 
-  /** Reads all items that are left. */
+  /** Reads all remaining items. */
   #count(): number {
     const rest: Value[] = [];
     for (let next = this.#peek(); next.done !== true; next = this.#iterator.next()) {

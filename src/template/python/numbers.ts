@@ -12,7 +12,7 @@ export type Int = number | bigint;
 /** Python's limit of digits when it converts integers from or to text. */
 const MAX_TEXT_DIGITS = 4300;
 
-/** A bigint as number if it is a safe integer. */
+/** Converts a bigint to a number if it is a safe integer. */
 function fromBig(state: RenderState, value: bigint): Int {
   if (value >= -9007199254740991n && value <= 9007199254740991n) return Number(value);
   const limit = state.limits.maxIntegerBits;
@@ -22,7 +22,7 @@ function fromBig(state: RenderState, value: bigint): Int {
   return value;
 }
 
-/** The value as int if it is int or bool. */
+/** Returns the value as an int if it is an int or a bool, otherwise undefined. */
 export function intOf(value: Value): Int | undefined {
   if (typeof value === 'number' || typeof value === 'bigint') return value;
   return typeof value === 'boolean' ? Number(value) : undefined;
@@ -33,7 +33,7 @@ export function isNumber(value: Value): value is Int | boolean | PyFloat {
   return kind === 'number' || kind === 'boolean' || kind === 'bigint' || value instanceof PyFloat;
 }
 
-/** A number as a double. Raises for integers beyond its range. */
+/** Returns a number as a double. Raises for integers beyond its range. */
 export function toDouble(value: Int | boolean | PyFloat): number {
   if (value instanceof PyFloat) return value.value;
   const double = Number(value);
@@ -41,7 +41,7 @@ export function toDouble(value: Int | boolean | PyFloat): number {
   return double;
 }
 
-/** The value as an index: int or bool, clamped to safe integers. */
+/** Returns an int or bool as an index, clamped to safe integers. */
 export function indexOf(value: Value, message: () => string): number {
   const int = intOf(value);
   if (int === undefined) return typeError(message());
@@ -49,12 +49,12 @@ export function indexOf(value: Value, message: () => string): number {
   return int > 0n ? Number.MAX_SAFE_INTEGER : -Number.MAX_SAFE_INTEGER;
 }
 
-/** The value as a count, for example a width: int or bool. */
+/** Returns an int or bool as a count, for example a width. */
 export function countOf(value: Value): number {
   return indexOf(value, () => `'${typeName(value)}' object cannot be interpreted as an integer`);
 }
 
-/** a op b for two numbers, or undefined if the operator is not defined for them. */
+/** Returns a op b for two numbers, or undefined if the operator is not defined for them. */
 export function arithmetic(
   state: RenderState,
   operator: '+' | '-' | '*' | '/' | '//' | '%' | '**',
@@ -82,7 +82,7 @@ export function arithmetic(
   }
 }
 
-/** Adds, subtracts or multiplies, with bigints where the result is not a safe integer. */
+/** Adds, subtracts or multiplies, with bigints if the result is not a safe integer. */
 function combine(state: RenderState, operator: '+' | '-' | '*', x: Int, y: Int): Int {
   if (typeof x === 'number' && typeof y === 'number') {
     const result = operator === '+' ? x + y : operator === '-' ? x - y : x * y;

@@ -47,7 +47,7 @@ export function add(state: RenderState, a: Value, b: Value): Value {
   return new Tuple([...a.items, ...b.items]);
 }
 
-/** `sequence * count`, or undefined for other operands. */
+/** Returns `sequence * count`, or undefined for other operands. */
 function repeat(state: RenderState, sequence: Value, count: Value): Value | undefined {
   const text = textOf(sequence);
   const items = isList(sequence) ? sequence : sequence instanceof Tuple ? sequence.items : undefined;
@@ -83,7 +83,7 @@ export function positive(_state: RenderState, value: Value): Value {
   return typeError(`bad operand type for unary +: '${typeName(value)}'`);
 }
 
-/** `a ~ b ~ c`: the texts joined, as plain str. */
+/** Returns `a ~ b ~ c`: the concatenated texts, as plain str. */
 export function concatenate(state: RenderState, values: readonly Value[]): Value {
   let text = '';
   for (const value of values) text += toText(state, value);

@@ -36,13 +36,13 @@ export const DEFAULT_LIMITS: TemplateLimits = {
 /** Steps between two checks of the clock. */
 const CLOCK_INTERVAL_STEPS = 1024;
 
-/** What a render is given besides its variables. */
+/** Settings of a render besides its variables. */
 export type RenderSettings = {
   readonly limits: TemplateLimits;
   readonly now: () => Date;
   /** Marks around generation blocks; null if spans are not requested. */
   readonly spanMarks: readonly [start: string, end: string] | null;
-  /** Values whose missing fields are errors, and where the caller gave them. */
+  /** Values whose missing fields are errors -> their paths in the caller's input. */
   readonly paths: ReadonlyMap<unknown, string>;
   readonly growsLists: boolean;
 };
@@ -78,7 +78,7 @@ export class RenderState {
     return this.#growing?.has(list) ?? false;
   }
 
-  /** Where the caller gave a value whose missing fields are errors. */
+  /** Returns the path of a value whose missing fields are errors, or undefined for other values. */
   pathOf(value: unknown): string | undefined {
     return this.#paths.size === 0 ? undefined : this.#paths.get(value);
   }

@@ -9,12 +9,12 @@ import { Dict, isList, Markup, Tuple, textOf, typeName, Undefined, type Value } 
 
 const NO_INDEX = 'slice indices must be integers or None or have an __index__ method';
 
-/** One of the numbers of a slice. Raises if it is not an integer. */
+/** Returns one of the numbers of a slice. Raises if it is not an integer. */
 export function sliceIndex(value: Value): number {
   return indexOf(value, () => NO_INDEX);
 }
 
-/** `value[start:stop:step]`. Unlike `value[key]` it raises for values that cannot be sliced. */
+/** Returns `value[start:stop:step]`. Unlike `value[key]` it raises for values that cannot be sliced. */
 export function getSlice(
   state: RenderState,
   value: Value,
@@ -62,7 +62,7 @@ function sliceItems<T>(
   return result;
 }
 
-/** Start and end of a slice, as in Python's slice.indices(). */
+/** Returns start and end of a slice, as in Python's slice.indices(). */
 export function sliceBounds(
   length: number,
   start: Value,

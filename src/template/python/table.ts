@@ -11,7 +11,7 @@ export type Applied<Result extends Value = Value, Self extends Value = Value> = 
   keywords: Keywords | null,
 ) => Result;
 
-/** The same with arguments in the order of the signature; undefined if missing. */
+/** An implementation, called with arguments in the order of the signature. A missing argument is undefined. */
 type Body<Result extends Value, Self extends Value> = (
   state: RenderState,
   value: Self,
@@ -23,7 +23,7 @@ export class Table<Result extends Value = Value, Self extends Value = Value> ext
   string,
   Applied<Result, Self>
 > {
-  /** `parameters` names the arguments after the value, in the notation of `signature`. */
+  /** Adds an entry. `parameters` names the arguments after the value, in the notation of `signature`. */
   add(names: string, parameters: string, body: Body<Result, Self>): this {
     for (const name of names.split(' ')) {
       const target = signature(name, parameters);

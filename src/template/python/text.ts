@@ -25,7 +25,7 @@ export function repr(state: RenderState, value: Value): string {
   return writer.text;
 }
 
-/** A text that grows, within the limits of a template: that of shared lists can be exponentially large. */
+/** A growing text within the limits of a render, because the text of shared lists can be exponentially large. */
 export class TextWriter {
   text = '';
   protected readonly state: RenderState;
@@ -40,7 +40,7 @@ export class TextWriter {
     if (this.text.length > this.state.limits.maxValueCharacters) this.state.reserve(this.text.length);
   }
 
-  /** Items between two brackets, one level deeper. */
+  /** Writes items between two brackets, one nesting level deeper. */
   protected nested<T>(
     open: string,
     items: Iterable<T>,
@@ -61,7 +61,7 @@ export class TextWriter {
   }
 }
 
-/** Writes nested values and counts each: a list that holds itself ends at the limit of depth. */
+/** Writes nested values and counts each. A list that contains itself ends at the depth limit. */
 class ReprWriter extends TextWriter {
   write(value: Value): void {
     this.state.step();
@@ -107,7 +107,7 @@ function reprText(text: string): string {
   return result + quote;
 }
 
-/** The text with each match replaced, within the limits. Unlike String.replace it looks for a match when the last one is written. */
+/** Returns the text with each match replaced, within the limits. Unlike String.replace it writes each match before it searches on. */
 export function replaceEach(
   state: RenderState,
   text: string,
@@ -134,7 +134,7 @@ export function escapeHtml(state: RenderState, text: string): string {
   return state.made(text.replace(/[&<>'"]/g, (char) => HTML_ESCAPES.get(char)!));
 }
 
-/** markupsafe.escape: Markup unchanged, other values as escaped text. */
+/** Works as markupsafe.escape: returns Markup unchanged, and other values as escaped text. */
 export function escapeValue(state: RenderState, value: Value): Markup {
   return value instanceof Markup ? value : new Markup(escapeHtml(state, toText(state, value)));
 }

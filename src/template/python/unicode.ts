@@ -4,12 +4,12 @@
 export const WHITESPACE =
   '\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a' +
   '\u2028\u2029\u202f\u205f\u3000';
-/** Each of them. */
+/** The characters of `WHITESPACE`. */
 export const SPACES: ReadonlySet<string> = new Set(WHITESPACE);
 
 const SURROGATE = /[\ud800-\udfff]/;
 
-/** Whether every UTF-16 unit is one code point, so that indices agree with Python's. */
+/** Returns true if every UTF-16 unit is one code point, so that indices agree with Python's. */
 export function isPlain(text: string): boolean {
   return !SURROGATE.test(text);
 }
@@ -39,7 +39,7 @@ export function compareText(a: string, b: string): number {
   return a.length - b.length;
 }
 
-/** Signs of numbers that are letters, as content of a character class. */
+/** Number signs that are letters, as content of a character class. */
 export const NUMBER_SIGNS =
   '㐅㒃㠪㭍一七万三九二五亖亿什仟仨伍佰億兆兩八六十千卄卅卌叁参參叄四壱壹幺廾廿弌弍弎弐拾捌柒漆玖百肆萬貮貳贰阡陆陌陸零';
 /** Digits that are not decimals: superscripts, circled digits and the like. */
@@ -51,14 +51,14 @@ const CASED = /^[\p{Uppercase}\p{Lowercase}\p{Lt}]$/u;
 const UNPRINTABLE = /^[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Zs}]$/u;
 const IDENTIFIER = /^[\p{XID_Start}_]\p{XID_Continue}*$/u;
 
-/** Whether `repr` does not escape the character. */
+/** Returns true if `repr` writes the character without an escape. */
 export function isPrintable(char: string): boolean {
   const code = char.codePointAt(0)!;
   if (code < 0x7f) return code >= 0x20;
   return !UNPRINTABLE.test(char);
 }
 
-/** The escape that Python writes for a code point. */
+/** Returns the escape that Python writes for a code point. */
 export function escapeCode(code: number): string {
   const hex = code.toString(16);
   if (code < 0x100) return `\\x${hex.padStart(2, '0')}`;
@@ -72,7 +72,7 @@ export function isIdentifier(text: string): boolean {
 /** Two letters in one, in upper, title and lower case. */
 const DIGRAPHS = ['Ǆǅǆ', 'Ǉǈǉ', 'Ǌǋǌ', 'Ǳǲǳ'];
 
-/** The title case of one code point, possibly several characters: ß is Ss. */
+/** Returns the title case of one code point, possibly several characters: ß becomes Ss. */
 function titleChar(char: string): string {
   const digraph = DIGRAPHS.find((cases) => cases.includes(char));
   if (digraph !== undefined) return digraph[1]!;
@@ -85,7 +85,7 @@ export function capitalize(text: string): string {
   return first === undefined ? '' : titleChar(first) + text.slice(first.length).toLowerCase();
 }
 
-/** `str.title()`: a letter after anything without case is upper, other letters are lower. */
+/** Returns `str.title()`: a letter after a character without case is upper case, other letters are lower case. */
 export function titleText(text: string): string {
   let result = '';
   let previousIsCased = false;

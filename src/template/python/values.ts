@@ -63,11 +63,11 @@ export class Undefined {
     throw new PyError(this.kind, typeof message === 'string' ? message : message());
   }
 
-  /** Called where it is printed or iterated, as if it were empty. */
+  /** Called when the value is printed or iterated as if it were empty. */
   useAsEmpty(): void {}
 }
 
-/** A field that the caller's data lacks: every use raises but tests and defaults. */
+/** A field that the caller's data lacks. Every use raises, except tests and defaults. */
 export class MissingField extends Undefined {
   readonly #path: string;
 
@@ -87,7 +87,7 @@ export class MissingField extends Undefined {
   }
 }
 
-/** Base of every other object: ranges, views, generators, namespaces, macros, functions, loops. An object has what its type has. */
+/** Base of every other object: ranges, views, generators, namespaces, macros, functions, loops. */
 export abstract class PyObject {
   abstract readonly typeName: string;
 
@@ -107,7 +107,7 @@ export abstract class PyObject {
   call?(state: RenderState, args: readonly Value[], keywords: Keywords | null): Value;
 }
 
-/** What is called: a function of the library, or a method bound to its object. */
+/** The code of a call: a function of the library, or a method bound to its object. */
 export type Callee = (state: RenderState, args: readonly Value[], keywords: Keywords | null) => Value;
 
 export class BuiltinFunction extends PyObject {
@@ -151,13 +151,13 @@ export function isList(value: Value): value is readonly Value[] {
   return Array.isArray(value);
 }
 
-/** The text of a str, Markup included, or undefined for other types. */
+/** Returns the text of a str, including Markup, or undefined for other types. */
 export function textOf(value: Value): string | undefined {
   if (typeof value === 'string') return value;
   return value instanceof Markup ? value.text : undefined;
 }
 
-/** A dict key in normal form: 1, 1.0 and True are one key, Markup is its text. */
+/** A dict key in normal form: 1, 1.0 and True are the same key, Markup equals its text. */
 type NormalKey = string | number | bigint | null | object;
 
 /** The key of all Undefined values, which are equal in Python. */
@@ -186,10 +186,10 @@ function normalFloat(value: number): number | bigint {
 const objectNumbers = new WeakMap<object, number>();
 let objectCount = 0;
 
-/** Maximum number of values in a tuple as key, nested ones included: shared tuples are exponentially large. */
+/** Maximum number of values, including nested ones, in a tuple used as key. Shared tuples can be exponentially large. */
 const MAX_KEY_PARTS = 1000;
 
-/** A key inside a tuple as text. Texts are equal exactly if the keys are. */
+/** Returns a key inside a tuple as text. Two texts are equal if and only if the keys are. */
 function keyText(key: Value, count: { parts: number }): string {
   if (++count.parts > MAX_KEY_PARTS) overBudget('values in a tuple used as a key', MAX_KEY_PARTS);
   if (key instanceof Tuple) return `(${key.items.map((item) => keyText(item, count)).join()})`;

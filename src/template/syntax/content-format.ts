@@ -6,10 +6,10 @@ type Role = 'messages' | 'message' | 'content';
 
 type Roles = ReadonlyMap<string, ReadonlySet<Role>>;
 
-/** Each alias of an alias needs one; chains are short. */
+/** Number of passes. Each level of aliases of aliases needs one, and chains are short. */
 const PASSES = 10;
 
-/** Whether a loop runs over a message's content. */
+/** Returns true if a loop runs over a message's content. */
 export function loopsOverContent(root: NodeOf<'Root'>): boolean {
   const nodes = [...descendants(root)];
   const roles = new Map<string, ReadonlySet<Role>>([['messages', new Set(['messages'])]]);

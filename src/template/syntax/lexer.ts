@@ -17,7 +17,7 @@ const RAW_END = new RegExp(`${SPACE}*endraw${SPACE}*(?:\\+%\\}|-%\\}${SPACE}*|%\
 const TAG_START = /\{[{%#]/g;
 const CLOSERS: Readonly<Record<string, string>> = { '(': ')', '[': ']', '{': '}' };
 
-/** The normalised source: only line feeds, without the last one, as in Jinja2. */
+/** Returns the normalised source: line ends are line feeds, and a final one is removed, as in Jinja2. */
 export function normaliseSource(source: string): string {
   const text = source.includes('\r') ? source.replace(/\r\n?/g, '\n') : source;
   return text.endsWith('\n') ? text.slice(0, -1) : text;
@@ -33,7 +33,7 @@ class Lexer {
   readonly #source: string;
   readonly #tokens: Token[] = [];
   #at = 0;
-  /** Whether the last match ended with a line feed, so that the next tag starts a line. */
+  /** True if the last match ended with a line feed, so that the next tag starts a line. */
   #isLineStart = true;
 
   constructor(source: string) {
@@ -52,7 +52,7 @@ class Lexer {
     this.#tokens.push({ kind, value, offset });
   }
 
-  /** Reads text up to the next tag, and that tag. */
+  /** Reads text up to and including the next tag. */
   #root(): void {
     const source = this.#source;
     const start = this.#at;
@@ -144,7 +144,7 @@ class Lexer {
     for (;;) {
       const at = this.#skipSpaces(this.#at);
       this.#at = at;
-      if (at >= this.#source.length) return; // the parser reports what is missing
+      if (at >= this.#source.length) return; // the parser reports the missing mark
       const end = open.length === 0 ? this.#afterMark(mark, at) : -1;
       if (end >= 0) {
         this.#push(`${kind}End`, mark, at);
@@ -155,7 +155,7 @@ class Lexer {
     }
   }
 
-  /** Where the text after a closing mark begins; -1 without the mark. */
+  /** Returns the offset of the text after a closing mark, or -1 if the mark does not come next. */
   #afterMark(mark: '%}' | '}}', at: number): number {
     const source = this.#source;
     if (source.startsWith(`-${mark}`, at)) return this.#skipSpaces(at + 3);
@@ -191,7 +191,7 @@ class Lexer {
     this.#take('operator', operator, at);
   }
 
-  /** Pushes a token that stands in the source as it is. */
+  /** Pushes a token whose value is its source text. */
   #take(kind: TokenKind, value: string, at: number): void {
     this.#push(kind, value, at);
     this.#at = at + value.length;

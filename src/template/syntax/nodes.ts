@@ -13,7 +13,7 @@ type Pair = { readonly left: Expression; readonly right: Expression };
 type Body = readonly Statement[];
 type Signature = {
   readonly parameters: readonly NodeOf<'TargetName'>[];
-  /** Values of the last parameters. */
+  /** Default values of the last parameters. */
   readonly defaults: readonly Expression[];
 };
 
@@ -104,7 +104,7 @@ const BASE = nunjucksNodes.Node.extend('TemplateNode', {
 });
 const CLASSES = new Map<string, typeof BASE>();
 
-/** Makes a node. The order of the fields is the order in which a walk visits them. */
+/** Creates a node. A walk visits its fields in this order. */
 export function createNode<K extends keyof NodeFields>(
   typename: K,
   offset: number,

@@ -38,7 +38,7 @@ export class ExpressionParser {
     this.stream = stream;
   }
 
-  /** A list of what `parse` reads, separated by commas. */
+  /** Parses a list of items, read by `parse` and separated by commas. */
   protected items<T>(endName: string | undefined, parse: () => T): [items: T[], isTuple: boolean] {
     const { stream } = this;
     const items: T[] = [];
@@ -51,7 +51,7 @@ export class ExpressionParser {
     }
   }
 
-  /** A name, a constant or what stands in brackets, with what is asked of it. */
+  /** Parses a name, a constant or an expression in brackets, with the attributes, items and calls that follow. */
   protected parsePrimary(): Expression {
     return this.#postfix(this.#primary());
   }
@@ -60,7 +60,7 @@ export class ExpressionParser {
     return this.stream.nested(() => this.#condition());
   }
 
-  /** An expression, or a tuple of several separated by commas. */
+  /** Parses an expression, or a tuple of expressions separated by commas. */
   parseTuple({ withCondition = true, endName, isParenthesised = false }: TupleOptions = {}): Expression {
     const start = this.stream.current;
     const [items, isTuple] = this.items(endName, () =>
@@ -87,7 +87,7 @@ export class ExpressionParser {
     return expression;
   }
 
-  /** Operands and operators of at least the precedence `minimum`, left-associative. */
+  /** Parses operands and operators of at least the precedence `minimum`, left-associative. */
   #operation(minimum: number): Expression {
     const { stream } = this;
     let left = minimum <= PRECEDENCE_NOT && stream.isName('not') ? this.#not() : this.#unary(true);
@@ -109,7 +109,7 @@ export class ExpressionParser {
     }
   }
 
-  /** The precedence of the current token; -1 if it is no operator. */
+  /** Returns the precedence of the current token, or -1 if it is not an operator. */
   #precedence(): number {
     const { kind, value } = this.stream.current;
     if (kind === 'operator') return PRECEDENCES.get(value) ?? -1;
@@ -209,7 +209,7 @@ export class ExpressionParser {
     return expression;
   }
 
-  /** Reads items up to a closing bracket, and that. A comma may stand behind the last one. */
+  /** Reads items up to and including a closing bracket. A comma may follow the last item. */
   #upTo(close: string, readItem: () => void): void {
     const { stream } = this;
     for (let isFirst = true; !stream.isOperator(close); isFirst = false) {
@@ -275,9 +275,11 @@ export class ExpressionParser {
     return stream.nested(() => this.#brackets(target, token));
   }
 
-  /** `[key]`, `[a, b]` or `[start:stop:step]`, after the opening bracket. */
+  /** Parses, after the opening bracket, `[key]`, `[a, b]`, `[start:stop:step]` or `[]`, whose key is the empty tuple. */
   #brackets(target: Expression, token: Token): Expression {
     const { stream } = this;
+    if (stream.skipOperator(']'))
+      return stream.node('LookupVal', token, { target, key: stream.node('Tuple', token, { items: [] }) });
     const start = stream.isOperator(':') ? null : this.parseExpression();
     if (stream.skipOperator(':')) {
       const part = (): Expression | null =>
@@ -342,7 +344,7 @@ export class ExpressionParser {
     return { positional, keywords, spread, spreadKeywords };
   }
 
-  /** `|name(args)|name…`. With `isInline` the first name has no bar. */
+  /** Parses `|name(args)|name…`. With `isInline` the first name has no bar. */
   parseFilters(start: Expression | null, isInline = false): NodeOf<'Filter'> | null {
     const { stream } = this;
     let target = start;

@@ -11,11 +11,11 @@ export function parse(source: string): NodeOf<'Root'> {
   return new StatementParser(new TokenStream(tokenize(source))).parseRoot();
 }
 
-/** Tags of Jinja2 that no chat template needs: there are no other templates to load, and the output is not HTML. */
+/** Tags of Jinja2 that chat templates do not need, as there are no other templates to load and the output is not HTML. */
 const UNSUPPORTED: ReadonlySet<string> = new Set(['include', 'import', 'from', 'extends', 'autoescape']);
 
 class StatementParser extends ExpressionParser {
-  /** What ends each open tag, innermost last. */
+  /** Names of the tags that may end each open tag, innermost last. */
   readonly #endTags: (readonly string[])[] = [];
 
   readonly #rules: Readonly<Record<string, (token: Token) => Statement>> = Object.assign(
@@ -77,14 +77,14 @@ class StatementParser extends ExpressionParser {
     return body;
   }
 
-  /** The body of a tag, up to the name of one of `endTags`. */
+  /** Parses the body of a tag, up to the name of one of `endTags`. */
   #parseBody(...endTags: readonly string[]): Statement[] {
     this.stream.skipOperator(':');
     this.stream.expect('blockEnd');
     return this.#parseUntil(endTags);
   }
 
-  /** A body with one end tag, whose name is consumed. */
+  /** Parses a body with one possible end tag, and consumes its name. */
   #parseWholeBody(endTag: string): Statement[] {
     const body = this.#parseBody(endTag);
     this.stream.next();
@@ -213,7 +213,7 @@ class StatementParser extends ExpressionParser {
     return stream.node('Output', token, { children });
   }
 
-  /** The left side of `=`, or the part between `for` and `in`. */
+  /** Parses the left side of `=`, or the part between `for` and `in`. */
   #parseTarget(options: { readonly endName?: string; readonly withAttributes?: boolean } = {}): Target {
     const { stream } = this;
     const start = stream.current;

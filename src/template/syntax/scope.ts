@@ -1,4 +1,4 @@
-/** Statements of a scope -> a slot for each variable they assign, and where the value of a name can be: Jinja2's static rules. */
+/** Statements of a scope -> a slot for each assigned variable, and the slots that may hold the value of a name, by Jinja2's static rules. */
 import type { AnyNode, Statement, Target } from './nodes.ts';
 import { visitChildren } from './walk.ts';
 
@@ -10,23 +10,23 @@ export type SlotReference = { readonly slot: number; readonly hops: number };
 
 type Variable = {
   readonly slot: number;
-  /** Without a value the name is undefined: outer scopes are not asked. */
+  /** True if the name is undefined when this slot has no value. Outer scopes are then not searched. */
   readonly isFinal: boolean;
 };
 
 /** The variables of a template, a loop, a macro, or a block with its own variables. */
 export class Scope {
   readonly code: FunctionScope;
-  /** Whether `break` and `continue` are inside a loop. */
+  /** True if the scope is inside a loop, so that `break` and `continue` are allowed. */
   readonly hasLoop: boolean;
-  /** Of the outermost scope: the slots of names that the template reads from its input. */
+  /** Slots of names that the template reads from its input. Used only in the outermost scope. */
   readonly inputs = new Map<string, number>();
   readonly #outer: Scope | null;
   readonly #variables = new Map<string, Variable>();
   readonly #mentioned = new Set<string>();
   /** Slots of variables that have no value when the scope begins. */
   readonly assigned: number[] = [];
-  /** Whether the scope is a `block`, which sees values of the template and of its input only. */
+  /** True if the scope is a `block`, which sees only values of the template and of its input. */
   readonly #isBlock: boolean;
 
   constructor(code: FunctionScope, outer: Scope | null = null, hasLoop = false, isBlock = false) {
@@ -36,12 +36,12 @@ export class Scope {
     this.#isBlock = isBlock;
   }
 
-  /** A scope inside this one, in the same function or a new one. */
+  /** Returns a scope inside this one, in the same function or a new one. */
   inner(code: FunctionScope = this.code, hasLoop = code === this.code && this.hasLoop): Scope {
     return new Scope(code, this, hasLoop);
   }
 
-  /** The scope of a `block` inside this one. */
+  /** Returns the scope of a `block` inside this one. */
   block(): Scope {
     return new Scope(this.code, this.#root, false, true);
   }
@@ -50,7 +50,7 @@ export class Scope {
     return this.#outer === null ? this : this.#outer.#root;
   }
 
-  /** Declares a name that the scope gives a value to: a macro parameter, `loop`. Returns its slot. */
+  /** Declares a name that gets its value from the scope, for example a macro parameter or `loop`. Returns its slot. */
   parameter(name: string): number {
     const slot = this.code.slotCount++;
     this.#variables.set(name, { slot, isFinal: true });
@@ -64,7 +64,7 @@ export class Scope {
     else if (target.typename === 'TargetName') this.parameter(target.name);
   }
 
-  /** Declares the names that nodes assign, in source order. Inner scopes are left out. */
+  /** Declares the names that nodes assign, in source order. Skips inner scopes. */
   collect(nodes: Iterable<AnyNode>, isConditional = false): void {
     for (const node of nodes) this.#collect(node, isConditional);
   }
@@ -112,7 +112,7 @@ export class Scope {
     }
   }
 
-  /** A name that is assigned before all else, always, and nowhere outside, is not read from outside. */
+  /** Declares an assigned name. If it is always assigned before it is read, and not assigned outside, it is not read from outside. */
   #assign(name: string, isConditional: boolean): void {
     if (!this.#variables.has(name)) {
       const slot = this.code.slotCount++;
@@ -122,7 +122,7 @@ export class Scope {
     this.#mentioned.add(name);
   }
 
-  /** Whether this scope or one around it reads or assigns a name. */
+  /** Returns true if this scope or an outer one reads or assigns a name. */
   isMentioned(name: string): boolean {
     return this.#mentioned.has(name) || this.#outer?.isMentioned(name) === true;
   }
@@ -131,7 +131,7 @@ export class Scope {
     return this.#variables.get(name)!.slot;
   }
 
-  /** Where the value of a name can be: the first place that has one counts. */
+  /** Returns the slots that may hold the value of a name. The first slot with a value counts. */
   find(name: string): SlotReference[] {
     const places: SlotReference[] = [];
     let isInBlock = false;
@@ -159,7 +159,7 @@ export class Scope {
   }
 }
 
-/** Which of the names are read before they are assigned, in source order. Blocks are left out. */
+/** Returns the names that are read before they are assigned, in source order. Skips blocks. */
 export function readNames(nodes: readonly Statement[], names: readonly string[]): ReadonlySet<string> {
   const open = new Set(names);
   const found = new Set<string>();

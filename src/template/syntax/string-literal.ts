@@ -54,7 +54,7 @@ function decodeEscape(text: string, at: number, offset: number): [piece: string,
   }
   if (code === 'N')
     return syntaxError('\\N{...} escapes are not supported: write the character or \\uXXXX', offset);
-  // Python first writes characters beyond ASCII as escapes, so a backslash before one escapes that backslash.
+  // Python first replaces characters beyond ASCII by escapes, so a backslash before such a character escapes that backslash.
   const point = text.codePointAt(at + 1)!;
   if (point > 0x7f) return [escapeCode(point), 1 + (point > 0xffff ? 2 : 1)];
   return [`\\${code}`, 2];

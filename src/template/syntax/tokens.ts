@@ -1,6 +1,6 @@
 /** The types of tokens, limits of the source, and offsets -> lines and columns. */
 
-/** Kinds of tokens. An operator's kind is `operator`, its text is the value. */
+/** Kinds of tokens. All operators have the kind `operator`; the value is their text. */
 export type TokenKind =
   | 'data'
   | 'blockBegin'
@@ -17,7 +17,7 @@ export type TokenKind =
 /** One token. `offset` counts UTF-16 units of the normalised source. */
 export type Token = {
   readonly kind: TokenKind;
-  /** Text of data, names and operators; the decoded value of strings; the digits of numbers. */
+  /** The text of data, names and operators, the decoded value of strings, or the digits of numbers. */
   readonly value: string;
   readonly offset: number;
 };

@@ -10,7 +10,7 @@ export function visitChildren(parent: object, visit: (child: AnyNode) => void): 
   }
 }
 
-/** A node and all nodes inside it, parents first. */
+/** Returns a node and all nodes inside it, parents first. */
 export function descendants(node: AnyNode): readonly AnyNode[] {
   const found: AnyNode[] = [];
   const visit = (inner: AnyNode): void => {

@@ -1,6 +1,6 @@
 /** Beam search through the public API equals a search through every continuation, in 40 random cases. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createRuntime, type Runtime } from '../../../src/runtime.ts';
+import { createRuntime, type Runtime } from '../../../src/runtime/runtime.ts';
 import { randomNumbers } from '../../fakes/random-numbers.ts';
 import { ask, EXACT_MODEL, type Fields, onlyThese, PLAIN } from './model.ts';
 

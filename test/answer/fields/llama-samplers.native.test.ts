@@ -1,6 +1,6 @@
-/** Samplers with a memory, mirostat and DRY: it belongs to its sequence, whatever runs beside it. */
+/** Samplers with a memory, mirostat, adaptive-p and DRY: it belongs to its sequence, whatever runs beside it. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createRuntime, type Runtime } from '../../../src/runtime.ts';
+import { createRuntime, type Runtime } from '../../../src/runtime/runtime.ts';
 import { STORY } from '../asking.ts';
 import { ask, EXACT_MODEL, type Fields, PLAIN } from './model.ts';
 
@@ -8,6 +8,7 @@ const MIROSTAT: Fields = { mirostat: 2, mirostat_tau: 3, mirostat_eta: 0.6, temp
 const CASES: readonly (readonly [string, Fields])[] = [
   ['mirostat 1', { ...MIROSTAT, mirostat: 1 }],
   ['mirostat 2', MIROSTAT],
+  ['adaptive-p', { adaptive_target: 0.05, adaptive_decay: 0.7, temperature: 1.5 }],
   ['DRY', { dry_multiplier: 1.5, dry_allowed_length: 0, temperature: 1.5 }],
   ['XTC', { xtc_probability: 0.5, xtc_threshold: 0.001, temperature: 1.5 }],
 ];

@@ -6,7 +6,7 @@ import type {
   ChatCompletionRequest,
   LogitsProcessor,
 } from '../../../src/protocol/index.ts';
-import type { Runtime } from '../../../src/runtime.ts';
+import type { Runtime } from '../../../src/runtime/runtime.ts';
 
 /** Fields beside the messages. */
 export type Fields = Partial<ChatCompletionRequest>;

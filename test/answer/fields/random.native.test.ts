@@ -6,7 +6,7 @@ import type {
   ChatCompletionChunk,
   ChatCompletionRequest,
 } from '../../../src/protocol/index.ts';
-import { createRuntime, type Runtime } from '../../../src/runtime.ts';
+import { createRuntime, type Runtime } from '../../../src/runtime/runtime.ts';
 import { functionsOf } from '../../fakes/calls.ts';
 import { randomNumbers } from '../../fakes/random-numbers.ts';
 import { chunksOf, EXACT_MODEL } from './model.ts';
@@ -30,7 +30,7 @@ type Joined = {
   readonly stop_reason: string | number | null | undefined;
 };
 
-/** What the chunks of one choice join to. */
+/** Joins the chunks of one choice. */
 function joined(chunks: readonly ChatCompletionChunk[], index: number): Joined {
   const own = chunks.flatMap(({ choices }) => choices.filter((choice) => choice.index === index));
   const calls = new Map<number, { name: string; arguments: string }>();

@@ -1,7 +1,7 @@
-/** What answers report: log-probabilities, and the order and usage of chunks. */
+/** Fields about reports in answers: log-probabilities, and the order and usage of chunks. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ChatCompletion } from '../../../src/protocol/index.ts';
-import { createRuntime, type Runtime } from '../../../src/runtime.ts';
+import { createRuntime, type Runtime } from '../../../src/runtime/runtime.ts';
 import { PARIS } from '../asking.ts';
 import { ask, chunksOf, type Fields, onlyThese, specialId } from './model.ts';
 
@@ -51,6 +51,73 @@ describe('log-probabilities', () => {
     expect(steered.choices[0]!.logprobs!.content[0]!.top_logprobs).toEqual(
       plain.choices[0]!.logprobs!.content[0]!.top_logprobs,
     );
+  });
+
+  describe('of the tokens of logprob_token_ids', () => {
+    const ids = [301, 7, 300, 12, 7];
+    /** Returns the log-probabilities of these tokens by `top_logprobs: -1`, which takes another path through the sampler. */
+    const fromAll = async (of: Runtime, fields: Fields) => {
+      const asked = { logprobs: true, return_tokens_as_token_ids: true, max_tokens: 3, seed: 1, ...fields };
+      const whole = (await ask(of, PARIS, { ...asked, top_logprobs: -1 })).choices[0]!.logprobs!.content;
+      return whole.map((entry) => ({
+        ...entry,
+        top_logprobs: [301, 7, 300, 12].map(
+          (id) => entry.top_logprobs.find(({ token }) => token === `token_id:${id}`)!,
+        ),
+      }));
+    };
+    const some: Fields = { logprobs: true, return_tokens_as_token_ids: true, max_tokens: 3, seed: 1 };
+    const filtered: Fields = { temperature: 0.7, top_k: 40, logit_bias: { 300: 20 }, presence_penalty: 1 };
+
+    it.each<[string, Fields]>([
+      ['greedy', {}],
+      ['filtered', filtered],
+      ['constrained', { structured_outputs: { regex: '[a-z ]+' } }],
+      ['edited', { logits_processors: [() => {}] }],
+      ['with drafts', { speculation: 'auto', prediction: { type: 'content', content: PARIS } }],
+      ['with a count of best ones, which they replace', { top_logprobs: 2 }],
+    ])('%s: the same numbers as in the whole vocabulary, in their order, each once', async (_, fields) => {
+      const { content } = (await ask(runtime, PARIS, { ...some, ...fields, logprob_token_ids: ids }))
+        .choices[0]!.logprobs!;
+      expect(content).toEqual(await fromAll(runtime, fields));
+    });
+
+    it('of the processed kind are those after filters', async () => {
+      await using on = await createRuntime({ threads: 1, logprobsMode: 'processed' });
+      const { content } = (await ask(on, PARIS, { ...some, ...filtered, logprob_token_ids: ids })).choices[0]!
+        .logprobs!;
+      expect(content).toEqual(await fromAll(on, filtered));
+    });
+
+    it('stream, and stand beside the chosen token of a text completion', async () => {
+      const request = { ...some, logprob_token_ids: ids };
+      const whole = (await ask(runtime, PARIS, request)).choices[0]!.logprobs!.content;
+      const chunks = await chunksOf(runtime, { messages: USER, ...request, stream: true });
+      expect(chunks.flatMap(({ choices }) => choices[0]?.logprobs?.content ?? [])).toEqual(whole);
+      const text = await runtime.createTextCompletion({
+        prompt: 'The capital of Peru is',
+        max_tokens: 1,
+        temperature: 0,
+        logprobs: 0,
+        logprob_token_ids: ids,
+        return_tokens_as_token_ids: true,
+        return_token_ids: true,
+      });
+      const { top_logprobs } = text.choices[0]!.logprobs!;
+      const named = [...new Set([...ids, text.choices[0]!.token_ids![0]!])].map((id) => `token_id:${id}`);
+      expect(Object.keys(top_logprobs[0]!).sort()).toEqual(named.sort());
+    });
+
+    it('are bounded as the best ones are', async () => {
+      const all = Array.from({ length: 900 }, (_, i) => i);
+      const many = { ...some, n: 8, temperature: 1, max_tokens: 900, logprob_token_ids: all };
+      await expect(ask(runtime, PARIS, many)).rejects.toThrow(
+        /^logprob_token_ids: 900 alternatives for up to/,
+      );
+      await expect(ask(runtime, PARIS, { ...some, logprob_token_ids: [1e6] })).rejects.toThrow(
+        /^logprob_token_ids\.0: expected a token id below/,
+      );
+    });
   });
 
   it('of the processed kind have the floor -9999 where nothing may be drawn; a cap counts for both fields', async () => {

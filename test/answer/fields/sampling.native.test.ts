@@ -1,7 +1,7 @@
 /** The sampling fields' effect on the distribution: processed log-probabilities against the formulas, on the embedded model. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { SamplerPlanOptions } from '../../../src/native/sampler.ts';
-import { createRuntime, type Runtime } from '../../../src/runtime.ts';
+import type { SamplerPlanOptions } from '../../../src/engine/native/sampler.ts';
+import { createRuntime, type Runtime } from '../../../src/runtime/runtime.ts';
 import { llamaDistribution, ReferenceDry } from '../../fakes/llama-samplers.ts';
 import { logSoftmax } from '../../fakes/reference-sampler.ts';
 import { STORY } from '../asking.ts';
@@ -98,6 +98,16 @@ const CASES: readonly (readonly [string, Fields, Edit])[] = [
       dynatemp_range: 0.4,
       dynatemp_exponent: 2,
     }),
+  ],
+  [
+    'top_n_sigma 1.2 over all tokens, before top_k',
+    { top_n_sigma: 1.2, top_k: 40 },
+    inLlamaOrder({ top_n_sigma: 1.2, top_k: 40 }),
+  ],
+  [
+    'adaptive_target 0.3 at the first token',
+    { adaptive_target: 0.3, temperature: 0.9, top_k: 30, max_tokens: 1 },
+    inLlamaOrder({ adaptive_target: 0.3, temperature: 0.9, top_k: 30 }),
   ],
   [
     'dry_multiplier 2 after the other penalties, over prompt and output',

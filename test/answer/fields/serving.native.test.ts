@@ -4,7 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { EMBEDDED_MODEL } from '../../../src/models/named-models.ts';
-import { createRuntime, type Runtime } from '../../../src/runtime.ts';
+import { createRuntime, type Runtime } from '../../../src/runtime/runtime.ts';
 import { PARIS } from '../asking.ts';
 import { ask, chunksOf, type Fields, onlyThese, PLAIN, specialId } from './model.ts';
 

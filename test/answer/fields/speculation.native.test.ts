@@ -2,13 +2,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { OnpolicyError } from '../../../src/errors.ts';
 import type { ChatCompletion, ChatCompletionRequest } from '../../../src/protocol/index.ts';
-import { createRuntime, type Runtime } from '../../../src/runtime.ts';
+import { createRuntime, type Runtime } from '../../../src/runtime/runtime.ts';
+import { countOf } from '../../counts.ts';
 import { functionsOf } from '../../fakes/calls.ts';
 import { randomNumbers } from '../../fakes/random-numbers.ts';
 import { EXACT_MODEL, OTHER_MODEL } from './model.ts';
 import { randomRequest } from './random-request.ts';
 
-const CASES = Number(process.env['ONPOLICY_CASES'] ?? 240);
+const CASES = countOf('ONPOLICY_CASES', 240);
 const TOGETHER = 4;
 /** Rounding of sums that another batch adds up in another order. */
 const DIGITS = 4;

@@ -1,7 +1,7 @@
 /** How answers end: every rule for stops, ends and lengths on answers that are known. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ChatCompletion } from '../../../src/protocol/index.ts';
-import { createRuntime, type Runtime } from '../../../src/runtime.ts';
+import { createRuntime, type Runtime } from '../../../src/runtime/runtime.ts';
 import { PARIS, PARIS_ANSWER } from '../asking.ts';
 import { ask, type Fields, forced, onlyThese, specialId } from './model.ts';
 
@@ -26,6 +26,14 @@ async function sayIds(ids: readonly number[], fields: Fields): Promise<ChatCompl
   const logits_processors = [onlyThese(ids, eos)];
   return (await ask(runtime, 'Say it.', { logits_processors, return_token_ids: true, ...fields }))
     .choices[0]!;
+}
+
+/** True if the last tokens are up to four tokens so many times in a row. */
+function isLoop(ids: readonly number[], times: number): boolean {
+  return [1, 2, 3, 4].some((size) => {
+    const last = ids.slice(-size * times);
+    return last.length === size * times && last.every((id, i) => id === last[i % size]);
+  });
 }
 
 describe('stopping', () => {
@@ -135,6 +143,46 @@ describe('stopping', () => {
     });
     const kept = { stop_token_ids: [comma!], include_stop_str_in_output: true };
     expect(await say('a,b', kept)).toMatchObject({ message: { content: 'a,' } });
+  });
+
+  it('repetition_detection ends a loop: alone, with drafts, streamed, and as a row of a batch', async () => {
+    const ids = await runtime.tokenize('So: ha ha ha ha ha ha ha ha');
+    const loop = { max_pattern_size: 4, min_pattern_size: 1, min_count: 3 };
+    const whole = await sayIds(ids, {});
+    expect(whole).toMatchObject({ finish_reason: 'stop', stop_reason: null });
+    const ended = await sayIds(ids, { repetition_detection: loop });
+    expect(ended).toMatchObject({ finish_reason: 'length', stop_reason: 'repetition_detected' });
+    const { token_ids: kept } = ended;
+    expect(kept).toEqual(whole.token_ids!.slice(0, kept!.length));
+    expect(isLoop(kept!, 3)).toBe(true);
+    expect(isLoop(kept!.slice(0, -1), 3)).toBe(false);
+    const asked = {
+      messages: [{ role: 'user' as const, content: 'Say it.' }],
+      temperature: 0,
+      structured_outputs: { regex: 'So: (ha ){20}' },
+      repetition_detection: loop,
+    };
+    const drafted = await runtime.createCompletion({
+      ...asked,
+      speculation: { method: 'ngram' },
+      return_token_ids: true,
+    });
+    const alone = await runtime.createCompletion({ ...asked, speculation: false, return_token_ids: true });
+    expect(alone.choices[0]).toMatchObject({ finish_reason: 'length', stop_reason: 'repetition_detected' });
+    expect(isLoop(alone.choices[0]!.token_ids!, 3)).toBe(true);
+    expect(drafted.choices).toEqual(alone.choices);
+    const ends = [];
+    for await (const { choices } of await runtime.createCompletion({ ...asked, stream: true }))
+      if (choices[0]?.finish_reason) ends.push([choices[0].finish_reason, choices[0].stop_reason]);
+    expect(ends).toEqual([['length', 'repetition_detected']]);
+    const { choices } = await runtime.createTextCompletion({
+      prompt: 'Say it.',
+      max_tokens: 60,
+      temperature: 0,
+      structured_outputs: asked.structured_outputs,
+      repetition_detection: loop,
+    });
+    expect(choices[0]).toMatchObject({ finish_reason: 'length', stop_reason: 'repetition_detected' });
   });
 
   it('an answer of nothing is an empty text', async () => {

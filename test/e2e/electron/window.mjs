@@ -74,7 +74,7 @@ function engines() {
   return rows
     .filter(
       ([, parent, ...args]) =>
-        Number(parent) === process.pid && args.join(' ').includes('isolated-process.js'),
+        Number(parent) === process.pid && args.join(' ').includes('isolation/program.js'),
     )
     .map(([pid]) => Number(pid));
 }

@@ -1,6 +1,6 @@
 # The formulas of the papers, in float64, with gradients by PyTorch's automatic differentiation -> algorithms.json.
 # Run in this folder with Debian's python3-torch: /usr/bin/python3 algorithms.py
-# Means over tokens divide by their count + 1e-6, spreads have 1e-6 added, as docs/algorithms.md says.
+# Means over tokens divide by their count + 1e-6, spreads have 1e-6 added, as docs/agents.md says.
 import json
 import torch
 

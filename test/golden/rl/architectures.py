@@ -1,4 +1,4 @@
-"""Models of scripts/make-architecture.mjs in F32 -> log-probabilities and derivatives of an adapter, in float64.
+"""Models of scripts/make/make-architecture.mjs in F32 -> log-probabilities and derivatives of an adapter, in float64.
 
     python3 test/golden/rl/architectures.py NAME=FILE... > test/golden/rl/architectures.json
 

@@ -60,6 +60,29 @@ void Case(const char* plan, const std::vector<int>& history, Make make) {
   llama_sampler_free(chain);
 }
 
+// A sequence of rows through adaptive-p: the probability of each token before and after it, and the token that it drew.
+void Adaptive(const char* plan, float temperature, llama_sampler* adaptive) {
+  std::printf("%s\n{\"plan\":{%s},\"steps\":[", separator, plan);
+  separator = ",";
+  llama_sampler* heat = llama_sampler_init_temp(temperature);
+  for (int step = 0; step < 12; ++step) {
+    std::vector<llama_token_data> tokens = Tokens(step % kRows);
+    llama_token_data_array left = {tokens.data(), tokens.size(), -1, false};
+    llama_sampler_apply(heat, &left);
+    std::printf("%s{\"before\":", step ? "," : "");
+    PrintLeft(left);
+    llama_sampler_apply(adaptive, &left);
+    const llama_token token = left.data[left.selected].id;
+    llama_sampler_accept(adaptive, token);
+    std::printf(",\"token\":%d,\"left\":", token);
+    PrintLeft(left);
+    std::printf("}");
+  }
+  std::printf("]}");
+  llama_sampler_free(heat);
+  llama_sampler_free(adaptive);
+}
+
 // A sequence of rows through mirostat: what is left of each, and the token that it drew.
 void Mirostat(const char* plan, float temperature, llama_sampler* mirostat) {
   std::printf("%s\n{\"plan\":{%s},\"steps\":[", separator, plan);
@@ -126,6 +149,14 @@ int main() {
          add(c, llama_sampler_init_temp_ext(0.9f, 0.3f, 1));
        });
 
+  Case("\"top_n_sigma\":1", none, [&](auto* c) { add(c, llama_sampler_init_top_n_sigma(1)); });
+  Case("\"top_n_sigma\":1.7,\"top_k\":10,\"temperature\":0.7", none, [&](auto* c) {
+    add(c, llama_sampler_init_top_n_sigma(1.7f));
+    add(c, llama_sampler_init_top_k(10));
+    add(c, llama_sampler_init_temp(0.7f));
+  });
+  Case("\"top_n_sigma\":0", none, [&](auto* c) { add(c, llama_sampler_init_top_n_sigma(0)); });
+
   std::vector<int> history, loop;
   for (int i = 0; i < 60; ++i) history.push_back(static_cast<int>(random() % 4));
   for (int i = 0; i < 40; ++i) loop.push_back(3 + i % 5);
@@ -139,6 +170,12 @@ int main() {
   dry("\"dry_multiplier\":0.01,\"dry_base\":1.2,\"dry_allowed_length\":4", loop, 0.01f, 1.2f, 4, 1000);
   dry("\"dry_multiplier\":1,\"dry_base\":4,\"dry_allowed_length\":0", loop, 1, 4, 0, 1000);
 
+  std::printf("\n],\"adaptive\":[");
+  separator = "";
+  Adaptive("\"adaptive_target\":0.4", 1, llama_sampler_init_adaptive_p(0.4f, 0.9f, 5));
+  Adaptive("\"adaptive_target\":0.05,\"adaptive_decay\":0.5,\"temperature\":1.3", 1.3f, llama_sampler_init_adaptive_p(0.05f, 0.5f, 5));
+  Adaptive("\"adaptive_target\":1,\"adaptive_decay\":0", 1, llama_sampler_init_adaptive_p(1, 0, 5));
+  Adaptive("\"adaptive_target\":0,\"adaptive_decay\":0.99", 1, llama_sampler_init_adaptive_p(0, 0.99f, 5));
   std::printf("\n],\"mirostat\":[");
   separator = "";
   Mirostat("\"mirostat\":1", 1, llama_sampler_init_mirostat(kSize, 5, 5, 0.1f, 100));

@@ -15,8 +15,13 @@ let conversation = await assistant.create();
 let isAsking = false;
 
 assistant.on('state', show);
-assistant.on('text', ({ id, answer }) => {
-  if (id === conversation.id) byId('coming')?.replaceChildren(answer);
+/** Returns the answer as far as it came; before its first text, a bar for the share of the conversation that is read. */
+const comingOf = (answer, read) =>
+  answer === '' && read !== null
+    ? [make('progress', '', { value: read }), ` ${percent(read)} read`]
+    : [answer || '…'];
+assistant.on('text', ({ id, answer, read }) => {
+  if (id === conversation.id) byId('coming')?.replaceChildren(...comingOf(answer, read));
   scroll();
 });
 show(await assistant.state());
@@ -92,10 +97,10 @@ function scroll() {
   byId('messages').lastElementChild?.scrollIntoView({ block: 'end' });
 }
 
-function show({ conversations, models, model, learning, problem }) {
+function show({ conversations, models, model, topics, learning, problem }) {
   byId('problem').textContent = problem ?? '';
   byId('conversations').replaceChildren(
-    ...conversations.map(({ id, title }) => {
+    ...conversations.map(({ id, title, topic }) => {
       const remove = async () => {
         await assistant.remove(id);
         if (id === conversation.id) open(await assistant.create());
@@ -103,6 +108,7 @@ function show({ conversations, models, model, learning, problem }) {
       const item = make('li', [
         button(title, async () => open(await assistant.open(id))),
         button('×', remove, { title: 'Delete this conversation' }),
+        ...(topic ? [topicOf(id, topic, topics)] : []),
       ]);
       item.setAttribute('aria-current', id === conversation.id);
       return item;
@@ -110,6 +116,14 @@ function show({ conversations, models, model, learning, problem }) {
   );
   byId('models').replaceChildren(...models.map((one) => modelOf(one, model)));
   showLearning(learning);
+}
+
+/** Returns a list of topics with that of the conversation selected. Selecting another one is a correction that the model learns. */
+function topicOf(id, topic, topics) {
+  const options = topics.map((value) => make('option', value, { value, selected: value === topic }));
+  const select = make('select', options, { title: 'What it is about' });
+  select.onchange = () => assistant.file(id, select.value);
+  return select;
 }
 
 function modelOf({ id, name, about, gigabytes, memory, fits, state, fraction, error }, chosen) {

@@ -36,7 +36,7 @@ function method(name: string, parameters: string, body: Body): void {
   });
 }
 
-/** Text as Markup, also inside a list or tuple. */
+/** Converts text to Markup, also inside a list or tuple. */
 function markAll(value: Value): Value {
   if (typeof value === 'string') return new Markup(value);
   if (Array.isArray(value)) return value.map(markAll);
@@ -232,7 +232,7 @@ method('expandtabs', 'tabsize?', (state, self, [tabsize]) => {
   return state.made(result);
 });
 
-/** Whether the text is of one kind of characters. */
+/** Method name -> patterns. The method returns true if the text consists of one kind of characters. */
 const KINDS: Readonly<Record<string, readonly RegExp[]>> = {
   isalpha: [/^\p{L}+$/u],
   isdecimal: [/^\p{Nd}+$/u],

@@ -3,10 +3,10 @@ import { valueError } from '../py-error.ts';
 import type { RenderState } from '../render-state.ts';
 import { codePointLength, isPlain, WHITESPACE } from '../unicode.ts';
 
-/** A part of a text, and how many code points stand before it. */
+/** A part of a text, and the number of code points before it. */
 type Window = { readonly text: string; readonly offset: number };
 
-/** The part `[start, end)` in code points, as Python clamps them; null if it starts after its end. */
+/** Returns the part `[start, end)` in code points, clamped as in Python. Null if it starts after its end. */
 export function windowOf(text: string, start: number | null, end: number | null): Window | null {
   if (start === null && end === null) return { text, offset: 0 };
   const units = isPlain(text) ? text : [...text];
@@ -18,13 +18,13 @@ export function windowOf(text: string, start: number | null, end: number | null)
   return { text: typeof part === 'string' ? part : part.join(''), offset: from };
 }
 
-/** `find` in a window: the code point index in the whole text, or -1. */
+/** Searches in a window. Returns the code point index in the whole text, or -1. */
 export function find({ text, offset }: Window, part: string, fromRight: boolean): number {
   const at = fromRight ? text.lastIndexOf(part) : text.indexOf(part);
   return at < 0 ? -1 : offset + codePointLength(text.slice(0, at));
 }
 
-/** `count` in a window: occurrences that do not overlap. */
+/** Counts occurrences in a window that do not overlap. */
 export function count({ text }: Window, part: string): number {
   if (part === '') return codePointLength(text) + 1;
   let total = 0;
@@ -54,12 +54,12 @@ export function splitSpaces(state: RenderState, text: string, limit: number): st
   return parts;
 }
 
-/** The units of a text from last to first: searching from the right is searching in what this gives. */
+/** Returns the UTF-16 units of a text from last to first. A search from the right is a search in this text. */
 export function backwards(text: string): string {
   return text.split('').reverse().join('');
 }
 
-/** The text without these characters at its ends. Linear in the text. */
+/** Returns the text without these characters at its ends. Takes linear time. */
 export function strip(text: string, characters: ReadonlySet<string>, left: boolean, right: boolean): string {
   let start = 0;
   let end = text.length;
@@ -78,7 +78,7 @@ export function strip(text: string, characters: ReadonlySet<string>, left: boole
 }
 
 export function splitLines(state: RenderState, text: string, keepEnds: boolean): string[] {
-  const parts = text.split(/(\r\n|[\n-\r\x1c-\x1e\x85\u2028\u2029])/); // lines, and what ends each
+  const parts = text.split(/(\r\n|[\n-\r\x1c-\x1e\x85\u2028\u2029])/); // lines and their line ends
   state.work(parts.length);
   const lines: string[] = [];
   for (let i = 0; i < parts.length; i += 2) lines.push(parts[i]! + (keepEnds ? (parts[i + 1] ?? '') : ''));

@@ -1,0 +1,6 @@
+// The entry of grammar.node.
+#include "addon/register.h"
+
+using onpolicy::RegisterGrammarAddon;
+
+NODE_API_MODULE(grammar, RegisterGrammarAddon)

@@ -1,6 +1,0 @@
-// The entry of grammar.node.
-#include "napi/register.h"
-
-using onpolicy::RegisterGrammarAddon;
-
-NODE_API_MODULE(grammar, RegisterGrammarAddon)

@@ -1,0 +1,36 @@
+// The blocks of README and docs: as programs that run, and as strict TypeScript.
+
+import { once } from 'node:events';
+import net from 'node:net';
+import path from 'node:path';
+import { docPrograms, importsOf, localProgram } from '../../docs/doc-programs.mjs';
+import { compilePages } from '../../docs/doc-types.mjs';
+import { asTested } from './project.mjs';
+
+/** Runs the program of each page. */
+export async function pages(project) {
+  const programs = docPrograms();
+  project.install(...asTested(importsOf([...programs.values()]).filter((name) => name !== 'onpolicy')));
+  for (const [page, program] of programs) {
+    const source = localProgram(program, { model: './downloaded.gguf', port: await freePort() });
+    for (const [, name] of source.matchAll(/'(\.\/[^']+\.gguf)'/g)) project.copyModel(name);
+    const file = project.write(`${path.basename(page, '.md')}.mjs`, source);
+    const { code, stdout, stderr } = await project.node(file);
+    project.check(page, code === 0 && stderr === '' && stdout !== '', `${code}\n${stdout}${stderr}`);
+  }
+}
+
+/** Compiles programs and fragments. */
+export async function types(project) {
+  project.install(...asTested(['typescript', '@types/node']));
+  const errors = compilePages(project.folder, (names) => project.install(...asTested(names)));
+  project.check('blocks of README and docs are strict TypeScript', errors === '', errors);
+}
+
+async function freePort() {
+  const server = net.createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address();
+  server.close();
+  return port;
+}

@@ -1,0 +1,305 @@
+/** Questions about an input on a loaded model -> the probabilities of their options, read where the answer would begin. */
+import { errorAt } from '../../errors.ts';
+import { type ModelLease, readDecisions } from '../../models/index.ts';
+import type {
+  ChatCompletion,
+  ChatMessage,
+  Decision,
+  DecisionAnswer,
+  DecisionKind,
+  DecisionUsage,
+  ValidChatRequest,
+  ValidDecisionRequest,
+  ValidQuestion,
+} from '../../protocol/index.ts';
+import type { AnswerContext } from '../answer.ts';
+import { type Ask, answerAll } from '../answer-prompts.ts';
+import type { PlacedPart } from '../arrange-messages.ts';
+import { fitPrompt } from '../prompt.ts';
+import { contentText } from '../template-message.ts';
+import { LabelFinder } from './labels.ts';
+import {
+  choiceConfidence,
+  formLogits,
+  labelMass,
+  largest,
+  meanLevel,
+  probabilitiesOf,
+  rotation,
+  scoreConfidence,
+} from './numbers.ts';
+import { optionLogits, optionTrie, tokensBehind } from './option-trie.ts';
+import { plainParts } from './plain-text.ts';
+import {
+  cutPrompts,
+  FramedPrompts,
+  frameOf,
+  joinTokens,
+  plainMessages,
+  promptLimit,
+  wholePrompt,
+  withQuestion,
+} from './prompts.ts';
+import { askOpenly, askQuestion, lastLineOf } from './question-text.ts';
+
+/** Types of decision files that are not read from the logits of labels. */
+const TYPES_WITH_HEADS: readonly string[] = ['kev', 'laya', 'clef', 'lfm2-d1-omni'];
+/** Number of characters at the end of a question that determine how the text behind it is tokenized. */
+const TAIL = 32;
+
+type Leased = Omit<ModelLease, typeof Symbol.dispose>;
+
+/** Prompts of a question, and how their answers become one number for each option: the logarithm of its probability. */
+type Turn = {
+  readonly asks: readonly Ask[];
+  readonly logits: (rows: readonly (readonly number[])[]) => number[];
+};
+type PlannedQuestion = {
+  readonly question: ValidQuestion;
+  readonly turns: readonly Turn[];
+  /** The tokens of each option. */
+  readonly ids: readonly (readonly number[])[];
+};
+
+/** Answers all questions. Their prompts share the prefix computed for the input. */
+export async function decide(
+  leased: Leased,
+  request: ValidDecisionRequest,
+  chat: ValidChatRequest,
+  context: AnswerContext,
+): Promise<Decision> {
+  const planned = await new Planner(leased, request, chat, context.signal).plan();
+  const asks = planned.flatMap(({ turns }) => turns.flatMap((turn) => turn.asks));
+  const answers = (await answerAll(leased, asks, {
+    ...context,
+    processedLogprobs: false,
+  })) as ChatCompletion[];
+  const fitted = leased.checkpoint === null ? null : await readDecisions(leased.checkpoint);
+  const temperatureOf = (kind: DecisionKind): number =>
+    request.temperatures[kind] ?? fitted?.temperatures[kind] ?? 1;
+  let at = 0;
+  const entries = planned.map((plan) => {
+    const prompt_token_ids = answers[at]!.prompt_token_ids ?? [];
+    const rows = plan.turns.map(({ asks: own, logits }) => {
+      const found = answers.slice(at, at + own.length).map(logprobsOf);
+      at += own.length;
+      return logits(found);
+    });
+    const temperature = temperatureOf(plan.question.type);
+    return toAnswer(plan, rows, temperature, request.returnTokenIds ? prompt_token_ids : null);
+  });
+  const named = request.isMap ? Object.fromEntries(entries.map((entry) => [entry.name, entry])) : entries;
+  return {
+    model: answers[0]!.model,
+    answers: named as unknown as Decision['answers'],
+    usage: usageOf(answers),
+  };
+}
+
+/** Returns the log-probabilities of the tokens that a prompt was asked for. */
+function logprobsOf({ choices }: ChatCompletion): number[] {
+  return choices[0]!.logprobs!.content![0]!.top_logprobs.map(({ logprob }) => logprob);
+}
+
+/** Writes the prompts of all questions. */
+class Planner {
+  readonly #leased: Leased;
+  readonly #request: ValidDecisionRequest;
+  readonly #chat: ValidChatRequest;
+  readonly #signal: AbortSignal | undefined;
+  readonly #messages: readonly ChatMessage[];
+  readonly #hasMedia: boolean;
+  readonly #finders = new Map<string, LabelFinder>();
+  #behind = ''; // the text behind a question
+  #prompts: FramedPrompts | null = null;
+  /** Most tokens of a prompt, by `truncate_prompt_tokens`. Null if a longer one is an error. */
+  readonly #limit: number | null;
+
+  constructor(
+    leased: Leased,
+    request: ValidDecisionRequest,
+    chat: ValidChatRequest,
+    signal: AbortSignal | undefined,
+  ) {
+    this.#leased = leased;
+    this.#request = request;
+    this.#chat = { ...chat, return_token_ids: request.returnTokenIds };
+    this.#limit = promptLimit(chat, leased.model.contextSize);
+    this.#signal = signal;
+    this.#messages = plainMessages(leased.model, chat);
+    const given = [
+      ...this.#messages.map(({ content }) => content),
+      ...request.questions.map(({ asks }) => asks),
+    ];
+    this.#hasMedia = given.some((parts) => parts.some(({ type }) => type === 'media'));
+  }
+
+  async plan(): Promise<PlannedQuestion[]> {
+    const { model } = this.#leased;
+    const { decisionType = '' } = model.loaded;
+    if (TYPES_WITH_HEADS.includes(decisionType))
+      throw errorAt(
+        'model',
+        'UNSUPPORTED',
+        `a decision file of the type ${decisionType} answers by heads on its hidden states, which the engine does not compute`,
+      );
+    const messages = this.#hasMedia ? textOnly(this.#messages) : this.#messages;
+    if (this.#hasMedia && this.#limit !== null)
+      throw errorAt('truncate_prompt_tokens', 'UNSUPPORTED', 'an input with pictures is not cut');
+    const frame = await frameOf(model, this.#chat, messages, this.#signal);
+    this.#behind = frame?.behind ?? '';
+    this.#prompts = frame && !this.#hasMedia ? new FramedPrompts(model, frame) : null;
+    const planned = await this.#planAll();
+    if (this.#limit === null) return planned;
+    const prompts = planned.flatMap(({ turns }) =>
+      turns.flatMap(({ asks }) => asks.map(({ prompt }) => prompt)),
+    );
+    const longest = Math.max(...prompts.map((prompt) => prompt?.ids.length ?? 0));
+    if (longest <= this.#limit) return planned;
+    const behindInput = longest - (prompts[0]!.places?.[0] ?? 0);
+    this.#prompts = await cutPrompts(model, frame, this.#messages, this.#limit - behindInput);
+    return await this.#planAll();
+  }
+
+  async #planAll(): Promise<PlannedQuestion[]> {
+    const planned: PlannedQuestion[] = [];
+    for (const question of this.#request.questions)
+      planned.push(this.#request.readsText ? await this.#ofTexts(question) : await this.#ofLabels(question));
+    return planned;
+  }
+
+  /** Writes a prompt for each order of the options. The labels of the options are the candidates for its next token. */
+  async #ofLabels(question: ValidQuestion): Promise<PlannedQuestion> {
+    const places = placesOf(question);
+    const orders = question.type === 'choice' ? this.#request.orders : 1;
+    const { labels, ids } = await this.#finder(lastLineOf(question)).of(question, question.path);
+    const turns: Turn[] = [];
+    for (let turn = 0; turn < orders; turn++) {
+      const order = rotation(places, turn, orders);
+      const parts = askQuestion(question, labels, order);
+      const ask = await this.#ask(`${question.type} ${labels[0]!.length}`, parts, ids.flat());
+      turns.push({ asks: [ask], logits: ([row]) => inOrder(formLogits(row!, ids), order) });
+    }
+    return { question, turns, ids };
+  }
+
+  /** Writes a prompt for each beginning of the texts of the options. */
+  async #ofTexts(question: ValidQuestion): Promise<PlannedQuestion> {
+    const { path } = question;
+    const { tokenizer } = this.#leased.model;
+    if (this.#hasMedia) throw errorAt('read', 'UNSUPPORTED', "expected 'labels' with pictures");
+    const { parts, texts } = askOpenly(question);
+    const words = contentText({ content: plainParts(parts, tokenizer) });
+    const tail = words.slice(-TAIL) + this.#behind;
+    const options = await tokensBehind(tail, texts, tokenizer, path);
+    const ends = [...tokenizer.endIds];
+    const trie = optionTrie(options, ends, path);
+    const { chat, prompt } = await this.#ask(`${question.type} text`, parts, []);
+    const asks = trie.nodes.map(({ path: tokens, next }): Ask => {
+      const ids = joinTokens(prompt!.ids, tokens);
+      return { chat: { ...chat, logprob_token_ids: next }, prompt: { ...prompt!, ids } };
+    });
+    const turn: Turn = { asks, logits: (rows) => optionLogits(trie, rows, ends) };
+    return { question, turns: [turn], ids: options };
+  }
+
+  #finder(lastLine: string): LabelFinder {
+    const tail = lastLine + this.#behind;
+    const known = this.#finders.get(tail) ?? new LabelFinder(this.#leased.model.tokenizer, tail);
+    this.#finders.set(tail, known);
+    return known;
+  }
+
+  /** Returns the request for the log-probabilities of tokens behind a question. */
+  async #ask(kind: string, given: readonly PlacedPart[], logprob_token_ids: number[]): Promise<Ask> {
+    const { model } = this.#leased;
+    const parts = plainParts(given, model.tokenizer);
+    const chat = { ...this.#chat, truncate_prompt_tokens: null, logprob_token_ids };
+    const messages = (): ChatMessage[] => withQuestion(this.#messages, parts);
+    if (this.#hasMedia) return { chat: { ...chat, messages: messages() } };
+    const prompt = this.#prompts
+      ? await this.#prompts.of(kind, contentText({ content: parts }))
+      : await wholePrompt(model, chat, messages(), this.#signal);
+    if (this.#limit === null) fitPrompt(chat, prompt, model.contextSize); // fails before prompts of more questions are made
+    return { chat, prompt };
+  }
+}
+
+/** Returns the value of each option. `values`: those of the options at each place. */
+function inOrder(values: readonly number[], order: readonly number[]): number[] {
+  const found: number[] = [];
+  for (const [place, option] of order.entries()) found[option] = values[place]!;
+  return found;
+}
+
+function placesOf(question: ValidQuestion): number {
+  return question.type === 'predicate'
+    ? 2
+    : question.type === 'choice'
+      ? question.choices.length
+      : question.levels.length;
+}
+
+/** Returns the messages without media, used to find the text that the template puts behind a question. */
+function textOnly(messages: ValidChatRequest['messages']): ValidChatRequest['messages'] {
+  return messages.map((message) => ({
+    ...message,
+    content: message.content.filter(({ type }) => type === 'text'),
+  }));
+}
+
+function toAnswer(
+  { question, ids }: PlannedQuestion,
+  rows: readonly (readonly number[])[],
+  temperature: number,
+  prompt_token_ids: readonly number[] | null,
+): DecisionAnswer {
+  const each = rows.map((logits) => probabilitiesOf(logits, temperature));
+  const p = each[0]!.map((_, option) => mean(each.map((row) => row[option]!)));
+  const shared = {
+    name: question.name,
+    label_mass: mean(rows.map(labelMass)),
+    temperature,
+    ...(prompt_token_ids ? { prompt_token_ids, label_token_ids: ids } : {}),
+  };
+  switch (question.type) {
+    case 'predicate':
+      return { type: 'predicate', ...shared, probability: p[0]! };
+    case 'choice': {
+      const probabilities = question.choices.map(({ value }, i) => ({ value, probability: p[i]! }));
+      return {
+        type: 'choice',
+        ...shared,
+        choice: probabilities[largest(p)]!.value,
+        confidence: choiceConfidence(p),
+        probabilities,
+      };
+    }
+    case 'score': {
+      const probabilities = question.levels.map(({ label }, value) => ({
+        value,
+        label,
+        probability: p[value]!,
+      }));
+      return { type: 'score', ...shared, score: meanLevel(p), confidence: scoreConfidence(p), probabilities };
+    }
+  }
+}
+
+function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
+function usageOf(answers: readonly ChatCompletion[]): DecisionUsage {
+  const sum = (of: (answer: ChatCompletion) => number): number =>
+    answers.reduce((total, one) => total + of(one), 0);
+  const input_tokens = sum(({ usage }) => usage.prompt_tokens);
+  const cached_tokens = sum(({ usage }) => usage.prompt_tokens_details?.cached_tokens ?? 0);
+  return {
+    input_tokens,
+    input_tokens_details: { cached_tokens, cache_write_tokens: input_tokens - cached_tokens },
+    output_tokens: 0,
+    output_tokens_details: { reasoning_tokens: 0 },
+    total_tokens: input_tokens,
+  };
+}

@@ -1,0 +1,114 @@
+/** Labels of options -> the token ids that count for them, as the tokenizer writes them at the end of a prompt. */
+import type { Tokenizer } from '../../engine/tokenizer/index.ts';
+import { errorAt } from '../../errors.ts';
+import type { ValidQuestion } from '../../protocol/index.ts';
+import { LETTERS } from './question-text.ts';
+import { TextBehind } from './text-behind.ts';
+
+/** Labels of the places of a question, and for each place the token ids that count as its label. */
+export type Labels = { readonly labels: readonly string[]; readonly ids: readonly (readonly number[])[] };
+
+const YES = ['yes', 'Yes', 'YES'];
+const NO = ['no', 'No', 'NO'];
+
+/** Finds the labels for prompts with the same ending. Each text is encoded once. */
+export class LabelFinder {
+  readonly #behind: TextBehind;
+  readonly #known = new Map<string, number | null>();
+  #codes: Labels | null = null;
+
+  /** @param tail the end of the prompts, directly before the label */
+  constructor(tokenizer: Tokenizer, tail: string) {
+    this.#behind = new TextBehind(tokenizer, tail);
+  }
+
+  /** Returns the labels of a question. Fails with `UNSUPPORTED` if an option has no label of one token. */
+  async of(question: ValidQuestion, path: string): Promise<Labels> {
+    switch (question.type) {
+      case 'predicate':
+        return await this.#labels(['yes', 'no'], [YES, NO], path);
+      case 'score': {
+        const digits = question.levels.map((_, level) => String(level));
+        return await this.#labels(
+          digits,
+          digits.map((digit) => [digit]),
+          path,
+        );
+      }
+      case 'choice': {
+        const count = question.choices.length;
+        if (count > LETTERS.length) return await this.#twoLetters(count, path);
+        const letters = LETTERS.slice(0, count);
+        return await this.#labels(letters, letters.map(withSpace), path);
+      }
+    }
+  }
+
+  async #labels(
+    labels: readonly string[],
+    forms: readonly (readonly string[])[],
+    path: string,
+  ): Promise<Labels> {
+    const ids: number[][] = [];
+    for (const [i, texts] of forms.entries()) {
+      const found = await this.#idsOf(texts);
+      if (found.length === 0)
+        throw withoutLabel(path, `the label ${labels[i]} is not one token of this model`);
+      ids.push(found);
+    }
+    return { labels, ids };
+  }
+
+  /** Returns the first `count` codes from AA to ZZ that are one token. */
+  async #twoLetters(count: number, path: string): Promise<Labels> {
+    this.#codes ??= await this.#findCodes();
+    const { labels, ids } = this.#codes;
+    if (labels.length < count)
+      throw withoutLabel(
+        path,
+        `${count} choices need as many codes of two letters that are one token; this model has ${labels.length}`,
+      );
+    return { labels: labels.slice(0, count), ids: ids.slice(0, count) };
+  }
+
+  async #findCodes(): Promise<Labels> {
+    const labels: string[] = [];
+    const ids: number[][] = [];
+    for (const first of LETTERS)
+      for (const second of LETTERS) {
+        const found = await this.#idsOf(withSpace(first + second));
+        if (found.length > 0) {
+          labels.push(first + second);
+          ids.push(found);
+        }
+      }
+    return { labels, ids };
+  }
+
+  async #idsOf(texts: readonly string[]): Promise<number[]> {
+    const ids = new Set<number>();
+    for (const text of texts) {
+      const id = await this.#idOf(text);
+      if (id !== null) ids.add(id);
+    }
+    return [...ids];
+  }
+
+  /** Returns the one token that `text` adds behind the tail, or null if it adds several or changes tokens of the tail. */
+  async #idOf(text: string): Promise<number | null> {
+    const known = this.#known.get(text);
+    if (known !== undefined) return known;
+    const [first = null, ...others] = (await this.#behind.idsOf(text)) ?? [];
+    const id = others.length === 0 ? first : null;
+    this.#known.set(text, id);
+    return id;
+  }
+}
+
+function withSpace(label: string): string[] {
+  return [label, ` ${label}`];
+}
+
+function withoutLabel(path: string, why: string): Error {
+  return errorAt(path, 'UNSUPPORTED', why);
+}

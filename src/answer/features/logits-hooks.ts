@@ -1,0 +1,9 @@
+/** `logits_processors` of a request -> the hook of each choice, which edits its rows of logits. */
+import { createLogitsHooks } from '../../sampling/index.ts';
+import type { Feature } from '../feature.ts';
+import type { OpenedRequest } from '../open-request.ts';
+
+export function logitsHooks({ request, textIds, model }: OpenedRequest): Feature | null {
+  const hooks = createLogitsHooks(request, textIds, model.tokenizer.vocabSize);
+  return hooks.length > 0 ? { part: ({ index }) => ({ extras: { hook: hooks[index]! } }) } : null;
+}

@@ -1,0 +1,14 @@
+/** `prompt_logprobs` of a request -> the log-probabilities of its prompt's tokens, once for all choices. */
+import { createPromptScores } from '../../sampling/index.ts';
+import type { Feature } from '../feature.ts';
+import type { OpenedRequest } from '../open-request.ts';
+
+export function promptScores({ request, prompt, model }: OpenedRequest): Feature | null {
+  const { tokenizer } = model;
+  const scores = createPromptScores(request, prompt.ids, tokenizer.vocabSize);
+  if (!scores) return null;
+  return {
+    part: ({ index }) => (index === 0 ? { extras: { promptScores: scores } } : null),
+    fields: () => ({ prompt_logprobs: scores.entries(tokenizer) }),
+  };
+}

@@ -1,0 +1,234 @@
+/**
+ * A checked request on a loaded model -> its prompt, the plan for writing and reading its answer, and the state that its choices share in
+ * the engine.
+ */
+
+import { randomBytes } from 'node:crypto';
+import type { LeaseScope } from '../common/index.ts';
+import { NO_ADAPTER } from '../engine/backend/index.ts';
+import { type Group, type GroupMedia, MediaLayout } from '../engine/index.ts';
+import type { Handle, SamplerHandle } from '../engine/native/index.ts';
+import type { Tokenizer } from '../engine/tokenizer/index.ts';
+import { errorAt, OnpolicyError } from '../errors.ts';
+import type { ModelLease, RunningModel } from '../models/index.ts';
+import type { MediaModel } from '../models/media/index.ts';
+import { type KvTransfer, readKvTransfer } from '../models/prompt-files/index.ts';
+import type { ValidChatRequest, ValidSpeculation } from '../protocol/index.ts';
+import { createSamplers, requireTopLogprobsFit } from '../sampling/index.ts';
+import {
+  type MessageFormat,
+  type MessagePlan,
+  PLAIN_TEXT,
+  planMessage,
+  planReasoning,
+  templateFor,
+} from '../template/chat-format/index.ts';
+import { checkpointPlaces } from './checkpoint-places.ts';
+import { createMatchers, planConstraint } from './constraint.ts';
+import { forbiddenTexts } from './effort.ts';
+import { requireKnownExperts } from './known-experts.ts';
+import { fitPrompt, type Prompt, type TokenPrompt } from './prompt.ts';
+import { chatPrompt } from './render-prompt.ts';
+import { StopStrings } from './stop-strings.ts';
+import type { StopRules } from './text-out.ts';
+
+/** Options for opening a request, in addition to the model. */
+export type OpenContext = {
+  readonly signal: AbortSignal | undefined;
+  /** Leases that are released when the request ends. */
+  readonly leases: LeaseScope;
+  readonly processedLogprobs: boolean;
+  /** Default speculation for requests that do not set it. */
+  readonly speculation: ValidSpeculation;
+  /** The draft model. Absent or null if there is none. */
+  readonly draftModel?: Handle | null;
+  /** Limit of the memory, in bytes, for one model's answers as a source of drafts. */
+  readonly answerIndexBytes: number;
+  /** Folder of saved prompts. */
+  readonly kvTransferFolder: string;
+  /** Running number of the request within its runtime. */
+  readonly arrival: number;
+  /** Prompt tokens to answer in place of the request's messages. The answer is then read as plain text without calls and reasoning. */
+  readonly prompt?: TokenPrompt;
+  /** Separates the request's cached prefixes, in addition to its `cache_salt`. */
+  readonly cacheSalt: string | null;
+  /** True if the request runs in the background. */
+  readonly background: boolean;
+};
+
+/** A request that is ready to be answered. */
+export type OpenedRequest = Pick<ModelLease, 'model' | 'adapter'> & {
+  readonly request: ValidChatRequest;
+  readonly context: OpenContext;
+  readonly prompt: Prompt;
+  readonly textIds: Int32Array; // text tokens of the prompt, without media
+  readonly message: MessagePlan;
+  readonly rules: StopRules;
+  /** The seed drawn for a request that gives none; null if the request gives one. */
+  readonly drawnSeed: number | null;
+  /** One per choice. */
+  readonly samplers: readonly SamplerHandle[];
+  readonly group: Group;
+  readonly transfer: KvTransfer;
+  /** Grammars of the choices: one per choice, or empty if they are unconstrained. */
+  readonly matchers: readonly Handle[];
+  /** True if the grammars apply from the first token on; false if they apply after the reasoning. */
+  readonly coversReasoning: boolean;
+  /** Parts of the constraint that are not enforced. */
+  readonly warnings: readonly string[];
+};
+
+/** Opens a request: validates it against the model, encodes its media and loads the saved part of its prompt. No token is computed yet. */
+export async function openRequest(
+  { model, adapter }: Pick<ModelLease, 'model' | 'adapter'>,
+  request: ValidChatRequest,
+  context: OpenContext,
+): Promise<OpenedRequest> {
+  const { tokenizer } = model;
+  const transfer = readKvTransfer(request);
+  const opened = context.prompt
+    ? { format: PLAIN_TEXT, prompt: fitPrompt(request, context.prompt, model.contextSize) }
+    : await openChat(model, request, context.signal);
+  const { prompt } = opened;
+  const reasoning = planReasoning(opened.format, request, prompt.text.slice(-PROMPT_TAIL));
+  const isInside = reasoning?.startsInside ?? false;
+  const { constraint, coversReasoning, unused, format } = planConstraint(request, opened.format, isInside);
+  refuseWithMedia(request, prompt);
+  requireTopLogprobsFit(request, prompt.maxTokens, tokenizer.vocabSize);
+  if (request.return_routed_experts && !model.loaded.experts)
+    throw errorAt('return_routed_experts', 'UNSUPPORTED', 'this model has no experts');
+  if (request.return_routed_experts) requireKnownExperts();
+  const message = planMessage(format, request, reasoning);
+  const isParsed = message.tools !== null || message.reasoning !== null;
+  const maxTokens = transfer.kind === 'save' ? 1 : prompt.maxTokens;
+  const markers = isParsed ? format.markerIds : new Set<number>();
+  const hasMessages = message.reasoning?.format.kind === 'messages';
+  const rules = stopRules(request, tokenizer, maxTokens, markers, hasMessages);
+  const drawnSeed = request.seed === null ? randomSeed() : null;
+  const seed = request.seed ?? BigInt(drawnSeed!);
+  const plan = { tokenizer, defaults: model.defaults, rules, processedLogprobs: context.processedLogprobs };
+  const textIds = prompt.media.length === 0 ? prompt.ids : prompt.ids.filter((id) => id >= 0);
+  const bad_words = [...request.bad_words, ...forbiddenTexts(request, format.reasoning)];
+  const samplers = createSamplers({ ...request, bad_words }, textIds, seed, plan);
+  const group = await openGroup({ model, adapter }, request, context, prompt, transfer);
+  const matchers = await createMatchers({ constraint, unused }, request.n, model.loaded, context.signal);
+  return {
+    ...{ model, adapter, request, context, prompt, textIds, message, rules, drawnSeed, samplers },
+    ...{ group, transfer, coversReasoning, ...matchers },
+  };
+}
+
+/** Creates the state that the choices share in the engine, and loads the part of the prompt's cache that is on disk. */
+async function openGroup(
+  { model, adapter }: Pick<ModelLease, 'model' | 'adapter'>,
+  { cache_salt, priority }: ValidChatRequest,
+  { arrival, background, signal, leases, cacheSalt, prompt: given }: OpenContext,
+  prompt: Prompt,
+  transfer: KvTransfer,
+): Promise<Group> {
+  const { engine, diskCache, tokenizer } = model;
+  // A sequence shares a saved prompt only with requests that name the same handle.
+  const owner = transfer.kind === 'resume' ? `handle ${transfer.handle}` : saltOf(cacheSalt, cache_salt);
+  const cells = { prompt: prompt.ids, cacheKey: `${adapter?.identity ?? ''} ${owner}`, arrival };
+  const hasPlaces = engine.takesCheckpoints || (diskCache && !engine.movesPieces);
+  const places = hasPlaces ? checkpointPlaces(prompt.ids, tokenizer, given?.places) : [];
+  const usesDisk = diskCache && transfer.kind === 'none';
+  const onDisk = usesDisk ? diskCache.open({ group: cells, places, keeps: !background }) : null;
+  const group: Group = {
+    ...cells,
+    media: await encodeMedia(prompt, model.media, signal),
+    adapter: adapter?.number ?? NO_ADAPTER,
+    checkpoints: places,
+    keeper: onDisk,
+    priority,
+    background,
+  };
+  await onDisk?.load(group, signal);
+  leases.add(onDisk);
+  return group;
+}
+
+/** Builds the prompt of the messages, and returns the format in which the model writes its answer. */
+async function openChat(
+  model: RunningModel,
+  request: ValidChatRequest,
+  signal: AbortSignal | undefined,
+): Promise<{ readonly format: MessageFormat; readonly prompt: Prompt }> {
+  const template = templateFor(model, request);
+  return { format: template.format, prompt: await chatPrompt(model, request, template, signal) };
+}
+
+/** Encodes the media of a prompt for the engine. Returns null if there are none. */
+async function encodeMedia(
+  { media }: Prompt,
+  model: MediaModel | null,
+  signal: AbortSignal | undefined,
+): Promise<GroupMedia | null> {
+  if (media.length === 0) return null;
+  const rows = await model!.encode(media, signal);
+  const spans = media.map(({ start, count, advance, isNonCausal }) => ({
+    start,
+    count,
+    advance,
+    isWhole: isNonCausal,
+  }));
+  const chunks = media.map(({ planes, isNonCausal }, at) => ({ rows: rows[at]!, planes, isNonCausal }));
+  return { layout: new MediaLayout(spans), chunks };
+}
+
+/** Throws `UNSUPPORTED` for fields that cannot be honoured when the prompt has media. */
+function refuseWithMedia(request: ValidChatRequest, { media }: Prompt): void {
+  if (media.length === 0) return;
+  const [keyword] = Object.keys(request.mm_processor_kwargs ?? {});
+  const refused: [string, string] | null =
+    keyword !== undefined
+      ? [
+          `mm_processor_kwargs.${keyword}`,
+          "not for one request; the model's option imageTokens bounds the tokens of a picture",
+        ]
+      : request.prompt_logprobs !== null
+        ? ['prompt_logprobs', 'not for a prompt with pictures or sounds']
+        : request.return_routed_experts
+          ? ['return_routed_experts', 'not for a prompt with pictures or sounds']
+          : null;
+  if (refused) throw new OnpolicyError('UNSUPPORTED', refused.join(': '), { param: refused[0] });
+}
+
+/** Number of trailing prompt characters searched for an open reasoning marker. */
+const PROMPT_TAIL = 256;
+
+function stopRules(
+  request: ValidChatRequest,
+  tokenizer: Tokenizer,
+  maxTokens: number,
+  shownSpecials: ReadonlySet<number>,
+  hasMessages: boolean,
+): StopRules {
+  const decoder = new TextDecoder();
+  const ends = hasMessages ? [...tokenizer.endIds].filter((id) => shownSpecials.has(id)) : [];
+  return {
+    stops: request.stop.length > 0 ? new StopStrings(request.stop) : null,
+    stopIds: new Set(request.stop_token_ids),
+    endIds: tokenizer.endIds,
+    eosId: tokenizer.eosId,
+    ignoreEos: request.ignore_eos,
+    minTokens: request.min_tokens,
+    maxTokens,
+    includeStop: request.include_stop_str_in_output,
+    skipSpecial: request.skip_special_tokens,
+    shownSpecials,
+    spacesBetween: request.spaces_between_special_tokens,
+    messageEnds: new Map(ends.map((id) => [id, decoder.decode(tokenizer.bytesOf(id))])),
+  };
+}
+
+/** Returns 48 random bits: exact as a JavaScript number, so that the seed can be reported and sent back. */
+function randomSeed(): number {
+  return randomBytes(6).readUIntLE(0, 6);
+}
+
+/** Returns the part of a cache key that separates callers. The length of the first salt makes the boundary between the two unambiguous. */
+function saltOf(ofCall: string | null, ofRequest: string | null): string {
+  const own = ofRequest === null ? '' : `salt ${ofRequest}`;
+  return ofCall === null ? own : `call ${ofCall.length} ${ofCall} ${own}`;
+}

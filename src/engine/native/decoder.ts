@@ -1,0 +1,28 @@
+/** The decoder of pictures and sounds -> opened. It is llama.cpp's `mtmd` in a separate library. */
+import fs from 'node:fs';
+import { packageFile } from '../../common/index.ts';
+import { loadAddon } from './addon.ts';
+import { missingPart } from './missing-part.ts';
+import { onDisk } from './on-disk.ts';
+
+const FILES = [
+  'native/media/decoder/build/Release/decoder.node',
+  `prebuilds/${process.platform}-${process.arch}/decoder.node`,
+].map(packageFile);
+
+let opened: Promise<void> | undefined;
+
+/** Opens the decoder. Fails with `NATIVE_UNAVAILABLE` and the command that builds it, if it is missing. */
+export async function openDecoder(): Promise<void> {
+  opened ??= open().catch((error: unknown) => {
+    opened = undefined;
+    throw error;
+  });
+  await opened;
+}
+
+async function open(): Promise<void> {
+  const file = FILES.find((one) => fs.existsSync(one));
+  if (file === undefined) throw missingPart('decoder of pictures and sounds', FILES, 'build-decoder.mjs');
+  await loadAddon().openDecoder(onDisk(file));
+}

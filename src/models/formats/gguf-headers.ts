@@ -1,0 +1,67 @@
+/** A GGUF file, which may be split into several -> the facts in its headers. */
+
+import { checkTextModel, type GgufHeader, readHeader } from '../../engine/gguf/index.ts';
+import { openLibraries } from '../../engine/native/index.ts';
+import { OnpolicyError } from '../../errors.ts';
+import type { Gpu } from '../../protocol/index.ts';
+import { type ModelShape, toShape } from './memory.ts';
+
+/** Name of a part of a split file. Parts are counted from 1. */
+const SPLIT_NAME = /-(\d{5})-of-(\d{5})\.gguf$/;
+
+/** Architectures that read the states of another model and cannot answer alone. The first one may draft. */
+const PARTS = /^(eagle3|dflash|gemma4-assistant)$/;
+
+/**
+ * Reads the headers of a model, for an engine that runs on this `gpu`. Fails with `MODEL_NOT_FOUND`, `MODEL_INVALID`, or `UNSUPPORTED` for
+ * files that are no complete model. With `mayDraft`, an EAGLE-3 file is accepted.
+ */
+export async function describeGguf({
+  path,
+  gpu,
+  mayDraft = false,
+}: {
+  path: string;
+  gpu: Gpu;
+  mayDraft?: boolean;
+}): Promise<ModelShape> {
+  await openLibraries(gpu);
+  const parts = await readModel(path);
+  const { architecture } = parts[0]!;
+  if (PARTS.test(architecture) && !(mayDraft && architecture === 'eagle3'))
+    throw new OnpolicyError(
+      'UNSUPPORTED',
+      `${path}: expected a model that answers by itself, got one of ${architecture}, which reads the states of another model`,
+    );
+  return toShape(parts);
+}
+
+/** Returns the headers of a model that can be computed with, in order. Fails as {@link describeGguf}. */
+export async function readModel(file: string): Promise<GgufHeader[]> {
+  const parts = await readHeaders(file);
+  await checkTextModel(parts);
+  return parts;
+}
+
+/** Returns the header of a file and those of the other parts if the file is split. */
+export async function readHeaders(file: string): Promise<GgufHeader[]> {
+  const first = await readHeader(file);
+  const count = first.number('split.count', { type: 'u16' }) ?? 1;
+  if (count < 2) return [first];
+  if (first.number('split.no', { type: 'u16' }) !== 0)
+    first.fail('expected the first of the files of a split model');
+  const named = SPLIT_NAME.exec(file);
+  if (Number(named?.[1]) !== 1 || Number(named?.[2]) !== count)
+    first.refuse('split.count', `a file that is named *-00001-of-${digits(count)}.gguf`, file);
+  const others = Array.from({ length: count - 1 }, async (_, i) => {
+    const part = await readHeader(file.replace(SPLIT_NAME, `-${digits(i + 2)}-of-${digits(count)}.gguf`));
+    if (part.number('split.no', { type: 'u16' }) !== i + 1)
+      part.refuse('split.no', `${i + 1}`, part.values.get('split.no')?.value);
+    return part;
+  });
+  return [first, ...(await Promise.all(others))];
+}
+
+function digits(count: number): string {
+  return String(count).padStart(5, '0');
+}

@@ -1,0 +1,199 @@
+/** The keys of a model's header -> the memory that each layer keeps of a sequence: keys and values of tokens, a state, or both. */
+
+/** Memory of one layer. All fields are zero if it keeps nothing. */
+export type LayerMemory = {
+  /** Numbers per token in the KV cache: in the keys, and in the values. */
+  readonly keys: number;
+  readonly values: number;
+  /** True if its attention sees only a sliding window. */
+  readonly isWindow: boolean;
+  /** Bytes of recurrent state per sequence. */
+  readonly stateBytes: number;
+};
+
+/**
+ * Reads header keys below the architecture's name. `number` returns a number, or the largest of a list; `list` returns a list, with `true`
+ * as 1. `isEngineSince`: true if the engine is llama.cpp of this version or newer.
+ */
+export type Keys = {
+  readonly number: (name: string) => number | undefined;
+  readonly list: (name: string) => readonly number[] | undefined;
+  readonly isEngineSince: (version: string) => boolean;
+};
+
+/** Defaults of an architecture for sliding windows that its file does not describe. */
+type Windows = {
+  /** Window size in tokens. Absent: the size in the file, or no window if the file has none. */
+  readonly tokens?: number;
+  /** One layer in this many sees everything: the last of each group, or the first with `isFirst`. 0: no layer does. */
+  readonly period: number;
+  readonly isFirst?: boolean;
+};
+
+/** Windows by architecture, as the engine has them. Other architectures have no sliding windows, even if their file says so. */
+const WINDOWS: Readonly<Record<string, Windows>> = {
+  afmoe: { period: 4 },
+  cohere2: { period: 4 },
+  cohere2moe: { period: 4 },
+  exaone4: { period: 4, tokens: 4096 },
+  'exaone-moe': { period: 4, tokens: 128 },
+  gemma2: { period: 2, tokens: 4096 },
+  gemma3: { period: 6 },
+  gemma3n: { period: 5 },
+  gemma4: { period: 1 },
+  'gemma-embedding': { period: 6 },
+  'gpt-oss': { period: 2 },
+  granite_swa: { period: 1 },
+  laguna: { period: 4, isFirst: true },
+  lfm2: { period: 0 },
+  llama4: { period: 4, tokens: 8192 },
+  maple: { period: 1 },
+  mellum: { period: 4 },
+  mimo2: { period: 1 },
+  'modern-bert': { period: 3, isFirst: true },
+  'muse-glimmer': { period: 1 },
+  olmo2: { period: 4 },
+  plamo3: { period: 8 },
+  smallthinker: { period: 4, isFirst: true },
+  spark2_5: { period: 1 },
+  step35: { period: 1 },
+};
+/** Number of layers of the largest EXAONE 4 model, the only one with windows. */
+const EXAONE4_LAYERS = 64;
+
+/** Architectures whose layers all have a state: without attention, and beside attention. */
+const STATES_ONLY = /^(mamba2?|rwkv6|rwkv6qwen2|rwkv7|arwkv7)$/;
+const STATES_BESIDE = /^falcon-h1$/;
+/** The last layer of each group of this size has attention; the others have a state. */
+const INTERVALS: Readonly<Record<string, number>> = {
+  qwen3next: 4,
+  qwen35: 4,
+  qwen35moe: 4,
+  qwen4exp: 4,
+  'minimax-01': 8,
+};
+/** Architectures in which a layer without key heads has a state. */
+const STATES_BY_HEADS =
+  /^(jamba|plamo2|granitehybrid|lfm2|lfm2moe|kimi-linear|kimi-k3|bailingmoe3|nemotron_h|nemotron_h_moe)$/;
+/** Architectures whose layers have one part each: a layer has a state or attention only if it has no feed-forward part. */
+const ONE_PART_EACH = /^nemotron_h(_moe)?$/;
+/**
+ * Architectures whose multi-token prediction layers take no part in the cache of the other layers. For other architectures the engine
+ * allocates it for them, too.
+ */
+const HEADS_APART =
+  /^(qwen3next|qwen35|qwen35moe|qwen4exp|minimax-01|step35|hy_v3|glm-dsa|mimo2|deepseek32)$/;
+/**
+ * Architectures whose prediction heads draft in a context with cells for these layers only; for others that context has cells for all
+ * layers.
+ */
+const HEADS_ALONE =
+  /^(qwen3next|qwen35|qwen35moe|bailingmoe3|nemotron_h_moe|step35|hy_v3|glm-dsa|mimo2|deepseek32)$/;
+/** Architectures whose prediction layers belong to the first two groups since llama.cpp 0.5.0, and to neither before. */
+const HEADS_APART_LATER = /^(cohere2moe|deepseek2|glm4moe)$/;
+/** Number of the first layer of Gemma 3n that reuses the cache of earlier layers. */
+const GEMMA3N_CACHES = 20;
+
+/** Returns the size of the sliding window in tokens; 0 if attention sees everything. */
+export function slidingWindow(architecture: string, layers: number, { number }: Keys): number {
+  const known = WINDOWS[architecture];
+  if (!known || (architecture === 'exaone4' && layers !== EXAONE4_LAYERS)) return 0;
+  return number('attention.sliding_window') ?? known.tokens ?? 0;
+}
+
+/** Returns the memory of each layer. */
+export function layerMemories(architecture: string, layers: number, keys: Keys): LayerMemory[] {
+  return memoriesOf(architecture, layers, keys, false);
+}
+
+/** Returns the memory of each layer. `ofHead` selects the context of the head alone, in which its layers are always present. */
+function memoriesOf(architecture: string, layers: number, keys: Keys, ofHead: boolean): LayerMemory[] {
+  const { number, list } = keys;
+  const each = (name: string, otherwise: number): ((layer: number) => number) => {
+    const found = list(name);
+    const one = found ? 0 : (number(name) ?? otherwise);
+    return (layer) => (found ? (found[layer] ?? 0) : one);
+  };
+  const heads = each('attention.head_count', 0);
+  const kvHeads = each('attention.head_count_kv', heads(0));
+  const feedForward = each('feed_forward_length', 0);
+  const window = slidingWindow(architecture, layers, keys);
+  const own = Math.floor((number('embedding_length') ?? 0) / (heads(0) || 1));
+  const keySize = number('attention.key_length') ?? own;
+  const valueSize = number('attention.value_length') ?? own;
+  const keySizeOfWindows = number('attention.key_length_swa') ?? keySize;
+  const valueSizeOfWindows = number('attention.value_length_swa') ?? valueSize;
+  const isLatent = (number('attention.key_length_mla') ?? 0) > 0; // values are a part of the keys
+  const trunk = layers - (number('nextn_predict_layers') ?? 0);
+  const isHeadApart = HEADS_APART.test(architecture) || isApartLater(architecture, keys);
+  const stateBytes = 4 * stateNumbers(architecture, heads(0), keySize, number);
+  const hasState = statesOf(architecture, keys);
+  const shared = number('attention.shared_kv_layers') ?? 0;
+  const caches =
+    architecture === 'gemma3n' ? GEMMA3N_CACHES : layers - (architecture === 'gemma4' ? shared : 0);
+  return Array.from({ length: layers }, (_, layer): LayerMemory => {
+    const isAbsent = layer >= caches || (layer >= trunk && isHeadApart);
+    const isBare = ONE_PART_EACH.test(architecture) && feedForward(layer) > 0;
+    if (!ofHead && (isAbsent || isBare)) return { keys: 0, values: 0, isWindow: false, stateBytes: 0 };
+    const isState = layer < trunk && hasState(layer, kvHeads(layer));
+    const isWindow = window > 0 && layer < trunk && seesWindow(architecture, keys)(layer);
+    const count = isState && !STATES_BESIDE.test(architecture) ? 0 : kvHeads(layer);
+    return {
+      keys: count * (isWindow ? keySizeOfWindows : keySize),
+      values: isLatent ? 0 : count * (isWindow ? valueSizeOfWindows : valueSize),
+      isWindow,
+      stateBytes: isState ? stateBytes : 0,
+    };
+  });
+}
+
+/** Returns the memory of each layer with cells in the context of the model's own draft head. Empty if the model does not draft. */
+export function headMemories(architecture: string, layers: number, keys: Keys): LayerMemory[] {
+  const count = keys.number('nextn_predict_layers') ?? 0;
+  if (count === 0) return [];
+  if (!isApartLater(architecture, keys)) {
+    if (HEADS_APART_LATER.test(architecture)) return layerMemories(architecture, layers, keys);
+    if (!HEADS_ALONE.test(architecture)) return [];
+  }
+  return memoriesOf(architecture, layers, keys, true).slice(layers - count);
+}
+
+function isApartLater(architecture: string, { isEngineSince }: Keys): boolean {
+  return HEADS_APART_LATER.test(architecture) && isEngineSince('0.5.0');
+}
+
+function seesWindow(architecture: string, { number, list }: Keys): (layer: number) => boolean {
+  const flags = list('attention.sliding_window_pattern');
+  if (flags) return (layer) => flags[layer] === 1;
+  const { period: usual, isFirst } = WINDOWS[architecture]!;
+  const period = number('attention.sliding_window_pattern') ?? usual;
+  return (layer) => period === 0 || (isFirst ? layer % period !== 0 : layer % period < period - 1);
+}
+
+function statesOf(architecture: string, { number, list }: Keys): (layer: number, kvHeads: number) => boolean {
+  const usual = INTERVALS[architecture];
+  if (usual === undefined) {
+    const isAny = STATES_ONLY.test(architecture) || STATES_BESIDE.test(architecture);
+    return (_, kvHeads) => isAny || (kvHeads === 0 && STATES_BY_HEADS.test(architecture));
+  }
+  const flags = list('attention.recurrent_layers');
+  const interval = number('full_attention_interval') ?? usual;
+  return (layer) => (flags ? flags[layer] === 1 : (layer + 1) % interval !== 0);
+}
+
+/** Returns the number of 32-bit numbers in the state of one layer: the last inputs of a convolution or shift, and the recurrent memory. */
+function stateNumbers(architecture: string, heads: number, headSize: number, number: Keys['number']): number {
+  const width = number('embedding_length') ?? 0;
+  const wkv = number('wkv.head_size') ?? 0;
+  if (wkv > 0) return width * ((number('token_shift_count') ?? 2) + wkv);
+  const shortConvolution = number('shortconv.l_cache') ?? 0;
+  if (shortConvolution > 0) return width * (shortConvolution - 1);
+  const kernel = number('ssm.conv_kernel') ?? 0;
+  const kda = number('kda.head_dim') ?? 0;
+  if (kda > 0) return heads * kda * (3 * ((kernel || 4) - 1) + kda);
+  if (architecture === 'minimax-01') return heads * headSize ** 2;
+  const inner = number('ssm.inner_size') ?? 0;
+  const size = number('ssm.state_size') ?? 0;
+  const groups = /^(mamba|jamba)$/.test(architecture) ? 0 : (number('ssm.group_count') ?? 0);
+  return Math.max(0, kernel - 1) * (inner + 2 * groups * size) + size * inner;
+}

@@ -1,0 +1,48 @@
+/** A store -> `runtime.checkpoints`. */
+import path from 'node:path';
+import { errorAt } from '../../errors.ts';
+import {
+  type CheckpointDeletion,
+  checkListQuery,
+  checkRequest,
+  type PruneRequest,
+} from '../../protocol/index.ts';
+import type { CallOptions, CheckpointsResource } from '../../protocol/service/index.ts';
+import { stepFolder } from '../index.ts';
+import { stepsToPrune } from './prune.ts';
+import type { Store } from './store.ts';
+
+/** Checkpoints of this process's store. */
+export interface LocalCheckpointsResource extends CheckpointsResource {
+  /**
+   * Deletes all checkpoints except the best by a metric, the newest, and those without the metric. Logged metrics count.
+   * @throws OnpolicyError `INVALID_REQUEST` for bad fields, or a metric that no checkpoint has
+   */
+  prune(modelId: string, request: PruneRequest, options?: CallOptions): Promise<CheckpointDeletion>;
+  /**
+   * The folder of a checkpoint, for programs that load its adapter: `adapter.gguf`, and files of PEFT.
+   * @throws OnpolicyError `MODEL_NOT_FOUND`; `NOT_FOUND` for a step without a checkpoint
+   */
+  folder(modelId: string, step: number): Promise<string>;
+}
+
+/** Checkpoints of a store's models. `store` throws if the runtime is closed. */
+export function checkpointsResource(store: () => Store): LocalCheckpointsResource {
+  return {
+    list: async (modelId, query) => await store().listCheckpoints(modelId, checkListQuery(query)),
+    delete: async (modelId, request, { signal }: CallOptions = {}) => {
+      const { steps } = checkRequest('CheckpointDeleteRequest', request, {});
+      return await store().deleteCheckpoints(modelId, steps, signal);
+    },
+    prune: async (modelId, request, { signal }: CallOptions = {}) => {
+      const steps = stepsToPrune(await store().measuredCheckpoints(modelId), request);
+      return await store().deleteCheckpoints(modelId, steps, signal);
+    },
+    folder: async (modelId, step) => {
+      const { id } = await store().getModel(modelId);
+      if (!(await store().checkpointSteps(id)).includes(step))
+        throw errorAt('step', 'NOT_FOUND', `the model ${id} has no checkpoint of step ${step}`);
+      return stepFolder(path.resolve(store().checkpointsFolder(id)), step);
+    },
+  };
+}

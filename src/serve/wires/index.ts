@@ -1,0 +1,18 @@
+/** Requests of other APIs -> requests of this library, and its answers in the form of those APIs. */
+
+export {
+  type CreateMessage,
+  countMessageTokens,
+  createMessage,
+  MessageStream,
+} from './messages/create-message.ts';
+export { answerChat, answerPrompt, embedTexts, wholeOf } from './ollama/answer.ts';
+export { toSeconds } from './ollama/to-request.ts';
+export {
+  type OfBody,
+  type ResponseStream,
+  type ResponsesResource,
+  responsesOf,
+} from './responses/create-response.ts';
+export { answerSystemOne, checkSystemOne, isSystemOne } from './systemone/answer.ts';
+export { transcribe } from './transcription/transcribe.ts';

@@ -1,3 +1,0 @@
-/** Training requests for registered models -> jobs: queued, run, cancelled, their adapters served. */
-export { findRegistered } from './registered.ts';
-export { Training } from './training.ts';

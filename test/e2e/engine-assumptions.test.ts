@@ -1,0 +1,226 @@
+/** Each assumption about the engine, broken on purpose: what relies on it is off, answers are those of the engine's own kernels, a line says so. */
+import { execFileSync, spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { architectureFiles } from '../architectures/files.ts';
+import { writeTinyModel } from '../rl/tiny-model.ts';
+
+const canBreak =
+  process.platform === 'linux' && process.arch === 'x64' && !spawnSync('cc', ['--version']).error;
+const name = `assumptions about the engine${canBreak ? '' : ' (skipped: they are broken with a C compiler on x64 Linux)'}`;
+/** Log-probabilities of kernels that round in another way differ less. */
+const ROUNDING = 0.03;
+
+type Work = {
+  kind: 'answer' | 'adapt' | 'embed' | 'train';
+  model: string;
+  options?: { model?: object; deterministic?: boolean; speculation?: 'auto' };
+  request?: { return_routed_experts?: boolean };
+};
+type Result = {
+  code?: string;
+  message?: string;
+  tokens: number[][];
+  logprobs: number[][];
+  vectors: number[][];
+  drafted: { accepted_prediction_tokens: number; rejected_prediction_tokens: number };
+  kernels: [kernels: string, attention: string | null][];
+  off: string[];
+  holds: string[];
+  experts: boolean[];
+  opened?: boolean;
+};
+
+describe.skipIf(!canBreak)(name, () => {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-assumptions-'));
+  afterAll(() => fs.rmSync(folder, { recursive: true, force: true }), 60_000);
+  const library = path.join(folder, 'mutations.so');
+  let files: Record<string, string>;
+  beforeAll(async () => {
+    const native = path.join(import.meta.dirname, '../../native/include');
+    const source = path.join(import.meta.dirname, 'engine-mutations.c');
+    execFileSync('cc', ['-O1', '-shared', '-fPIC', '-I', native, '-o', library, source]);
+    const vectors = path.join(folder, 'vectors.gguf');
+    await writeTinyModel(vectors, { architecture: 'qwen3', type: 'f32', pooling: 3 });
+    files = { ...architectureFiles(['qwen3', 'qwen35', 'qwen3moe', 'qwen35-mtp']), vectors };
+  }, 300_000);
+
+  function run(mutation: string | null, works: readonly Work[]): { results: Result[]; warnings: string[] } {
+    const program = path.join(import.meta.dirname, 'engine-mutations.mjs');
+    const given = works.map(({ model, options = {}, ...work }) => ({
+      ...work,
+      path: files[model],
+      options: { ...options, model: { path: files[model], cacheType: 'f16', ...options.model } },
+    }));
+    const { stdout, stderr, status } = spawnSync(process.execPath, [program, JSON.stringify(given)], {
+      encoding: 'utf8',
+      env: {
+        ...process.env,
+        ...(mutation === null ? {} : { ENGINE_MUTATION: mutation, LD_PRELOAD: library }),
+      },
+    });
+    expect(status, stderr).toBe(0);
+    const { results, warnings } = JSON.parse(stdout) as { results: Result[]; warnings: [string, string][] };
+    return { results, warnings: warnings.map(([code, text]) => `${code} ${text}`) };
+  }
+
+  const plain = new Map<string, Result>();
+  /** What the engine's own kernels answer, unbroken. */
+  function plainOf(model: string): Result {
+    const known =
+      plain.get(model) ??
+      run(null, [{ kind: 'answer', model, options: { model: { kernels: 'plain' } } }]).results[0]!;
+    plain.set(model, known);
+    return known;
+  }
+
+  function expectPlain(result: Result, model: string): void {
+    const expected = plainOf(model);
+    expect(result.tokens).toEqual(expected.tokens);
+    const differences = result.logprobs[0]!.map((one, i) => Math.abs(one - expected.logprobs[0]![i]!));
+    expect(Math.max(...differences)).toBeLessThan(ROUNDING);
+  }
+
+  it('hold with this release', () => {
+    const { results, warnings } = run(null, [
+      { kind: 'answer', model: 'qwen3' },
+      { kind: 'answer', model: 'qwen35' },
+      { kind: 'train', model: 'qwen3' },
+    ]);
+    expect(warnings).toEqual([]);
+    expect(results.map(({ off }) => off)).toEqual([[], [], []]);
+    const opening = [
+      'defaults',
+      'trainingFunctions',
+      'precision',
+      'headFunctions',
+      'layerFunctions',
+      'sequences',
+    ];
+    const own = ['bufferTable', 'weightTypes', 'matmulResults', 'marks', 'attentionResults'];
+    const passes = ['nodes', 'cellPositions', 'statePlaces', 'formulas'];
+    expect(results[2]!.holds).toEqual(expect.arrayContaining([...opening, ...own, ...passes]));
+  }, 120_000);
+
+  /** Mutation, model, what is off, and the kernels of matmuls and attention that are left: true: this library's. */
+  const PLAIN: [mutation: string, model: string, off: string, matmuls: boolean, attention: boolean][] = [
+    ['types', 'qwen3', 'weightTypes', false, false],
+    ['matmul results', 'qwen3', 'matmulResults', false, false],
+    ['attention results', 'qwen3', 'attentionResults', true, false],
+    ['marks', 'qwen3', 'marks', true, false],
+    ['attention source', 'qwen3', 'nodes', true, false],
+    ['attention parameter', 'qwen3', 'nodes', true, false],
+    ['matmul source', 'qwen3', 'nodes', false, false],
+    ['matmul parameter', 'qwen3moe', 'nodes', false, false],
+    ['rule source', 'qwen35', 'nodes', true, true],
+    ['convolution source', 'qwen35', 'nodes', true, true],
+    ['states', 'qwen35', 'statePlaces', true, true],
+    ['sequences', 'qwen3', 'sequences', true, true],
+    ['precision', 'qwen3', 'precision', true, true],
+    ['layers', 'qwen3', 'layerFunctions', true, true],
+  ];
+  it.each(PLAIN)(
+    '%s: answers of %s are right without %s',
+    (mutation, model, off, matmuls, attention) => {
+      const { results, warnings } = run(mutation, [{ kind: 'answer', model }]);
+      const [result] = results as [Result];
+      expectPlain(result, model);
+      expect(result.off).toEqual([off]);
+      const [kernels] = result.kernels as [[string, string]];
+      expect(kernels.map((one) => one !== 'plain')).toEqual([matmuls, attention]);
+      expect(warnings).toHaveLength(1);
+      expect(warnings[0]).toMatch(/^ONPOLICY_ENGINE_CHANGED /);
+    },
+    120_000,
+  );
+
+  it('cells whose positions are unknown: deterministic is refused, answers are right', () => {
+    const { results, warnings } = run('cells', [
+      { kind: 'answer', model: 'qwen3' },
+      { kind: 'answer', model: 'qwen3', options: { deterministic: true } },
+    ]);
+    expectPlain(results[0]!, 'qwen3');
+    expect(results[0]!.off).toEqual(['nodes', 'cellPositions']);
+    expect(results[1]).toMatchObject({ code: 'UNSUPPORTED' });
+    expect(warnings).toHaveLength(2);
+  }, 120_000);
+
+  it('attention that differs: deterministic is refused', () => {
+    const { results } = run('attention results', [
+      { kind: 'answer', model: 'qwen3', options: { deterministic: true } },
+    ]);
+    expect(results[0]).toMatchObject({ code: 'UNSUPPORTED', message: expect.stringContaining('attention') });
+  }, 120_000);
+
+  it('functions of heads that are missing: the model does not draft with its own', () => {
+    const work: Work = { kind: 'answer', model: 'qwen35-mtp', options: { speculation: 'auto' } };
+    const drafts = ({ drafted }: Result): number =>
+      drafted.accepted_prediction_tokens + drafted.rejected_prediction_tokens;
+    expect(drafts(run(null, [work]).results[0]!)).toBeGreaterThan(0);
+    const { results, warnings } = run('heads', [work]);
+    expectPlain(results[0]!, 'qwen35-mtp');
+    expect(drafts(results[0]!)).toBe(0);
+    expect(results[0]!.off).toEqual(['headFunctions']);
+    expect(warnings).toHaveLength(1);
+  }, 120_000);
+
+  it('another name of the choice of experts: return_routed_experts is refused, answers are right', () => {
+    const { results, warnings } = run('experts', [
+      { kind: 'answer', model: 'qwen3moe', request: { return_routed_experts: true } },
+      { kind: 'answer', model: 'qwen3moe' },
+      { kind: 'answer', model: 'qwen3moe', request: { return_routed_experts: true } },
+    ]);
+    const refused = { code: 'UNSUPPORTED', message: expect.stringContaining('return_routed_experts') };
+    expect(results).toMatchObject([refused, { off: ['expertNames'] }, refused]);
+    expectPlain(results[1]!, 'qwen3moe');
+    expect(warnings).toHaveLength(1);
+  }, 120_000);
+
+  it('a function of training that is missing: only training is refused', () => {
+    const { results, warnings } = run('training', [
+      { kind: 'answer', model: 'qwen3' },
+      { kind: 'train', model: 'qwen3' },
+    ]);
+    expectPlain(results[0]!, 'qwen3');
+    expect(results[0]!.off).toEqual(['trainingFunctions']);
+    expect(results[1]).toMatchObject({
+      code: 'UNSUPPORTED',
+      message: expect.stringContaining('ggml_out_prod'),
+    });
+    expect(warnings).toHaveLength(1);
+  }, 120_000);
+
+  it('a formula that differs: opening a trainer says so', () => {
+    const { results, warnings } = run('formulas', [{ kind: 'train', model: 'qwen3' }]);
+    expect(results[0]).toMatchObject({ opened: true, off: ['formulas'] });
+    expect(warnings).toHaveLength(1);
+  }, 120_000);
+
+  it('the names of an adapter hold with this release', () => {
+    const { results, warnings } = run(null, [{ kind: 'adapt', model: 'qwen3' }]);
+    expect(results[0]!.holds).toContain('adapterNames');
+    expect(warnings).toEqual([]);
+  }, 120_000);
+
+  it('another name of the last states: the engine pools embeddings, which are equal', () => {
+    const work: Work = { kind: 'embed', model: 'vectors' };
+    const [expected] = run(null, [work]).results as [Result];
+    const { results, warnings } = run('pooled state', [work]);
+    expect(results[0]!.off).toEqual(['pooledState']);
+    const differences = results[0]!.vectors.flatMap((vector, i) =>
+      vector.map((number, j) => Math.abs(number - expected.vectors[i]![j]!)),
+    );
+    expect(Math.max(...differences)).toBeLessThan(0.01);
+    expect(warnings).toHaveLength(1);
+  }, 120_000);
+
+  it('another layout: the libraries are refused, and the field is named', () => {
+    const { results } = run('defaults', [{ kind: 'answer', model: 'qwen3' }]);
+    expect(results[0]).toMatchObject({
+      code: 'NATIVE_UNAVAILABLE',
+      message: expect.stringContaining('llama_context_params.type_k'),
+    });
+  }, 120_000);
+});

@@ -1,0 +1,80 @@
+/** Temperatures and measures of decisions against their definitions written out, and against numbers made elsewhere. */
+import { describe, expect, it } from 'vitest';
+import {
+  fitTemperature,
+  lossOf,
+  measure,
+  type ScoredQuestion,
+} from '../../../src/rl/decisions/calibration.ts';
+import { normals } from '../tiny-model.ts';
+
+const question = (logits: readonly number[], target: readonly number[]): ScoredQuestion => ({
+  kind: 'choice',
+  example: 0,
+  logits,
+  target,
+});
+const softmax = (logits: readonly number[]) => {
+  const weights = logits.map((one) => Math.exp(one - Math.max(...logits)));
+  const sum = weights.reduce((all, one) => all + one, 0);
+  return weights.map((one) => one / sum);
+};
+
+describe('a fitted temperature', () => {
+  const normal = normals(3);
+  const rows = Array.from({ length: 60 }, (_, i) =>
+    Array.from({ length: 2 + (i % 4) }, () => 2 * normal() - 3),
+  );
+
+  it.each([0.1, 0.5, 1, 3, 7])('is %s for logits that many times too large', (factor) => {
+    const scored = rows.map((row) =>
+      question(
+        row.map((one) => one * factor),
+        softmax(row),
+      ),
+    );
+    expect(Math.abs(fitTemperature(scored) / factor - 1)).toBeLessThan(1e-3);
+  });
+
+  it('has the lowest loss of a fine grid', () => {
+    const scored = rows.map((row, i) =>
+      question(
+        row,
+        row.map((_, k) => (k === i % row.length ? 1 : 0)),
+      ),
+    );
+    const loss = (t: number) => scored.reduce((sum, one) => sum + lossOf(one, t), 0);
+    const best = loss(fitTemperature(scored));
+    for (let log = Math.log(0.05); log < Math.log(20); log += 0.01)
+      expect(best).toBeLessThanOrEqual(loss(Math.exp(log)) + 1e-9);
+  });
+
+  it('stays within its bounds', () => {
+    expect(fitTemperature([question([0, 5], [0, 1])])).toBeCloseTo(0.05, 3);
+    expect(fitTemperature([question([0, 5], [1, 0])])).toBeCloseTo(20, 3);
+  });
+});
+
+describe('the measures', () => {
+  // Probabilities 0.9, 0.9, 0.6, 0.55; the third is wrong. Numbers from Python's `fractions` and `math`.
+  const at = (p: number, isRight: boolean) =>
+    question([Math.log(p), Math.log(1 - p)], isRight ? [1, 0] : [0, 1]);
+  const four = [at(0.9, true), at(0.9, true), at(0.6, false), at(0.55, true)];
+
+  it('are those of their definitions', () => {
+    const found = measure(four, 1);
+    expect(found).toMatchObject({ count: 4, accuracy: 0.75, temperature: 1 });
+    expect(found.loss).toBeCloseTo(0.43121, 5);
+    expect(found.brier).toBeCloseTo(0.29125, 12);
+    // bins: two at 0.9 (right 2), one at 0.6 (0), one at 0.55 (1): (0.2 + 0.6 + 0.45) / 4
+    expect(found.ece).toBeCloseTo(0.3125, 12);
+    expect(found.bins.map(({ count }) => count)).toEqual([0, 0, 0, 0, 0, 1, 1, 0, 0, 2]);
+  });
+
+  it('take distributions, and options without any probability', () => {
+    const { accuracy, brier, loss } = measure([question([0, 0], [0.25, 0.75])], 1);
+    expect([accuracy, brier]).toEqual([0.25, 0.125]);
+    expect(loss).toBeCloseTo(Math.LN2, 12);
+    expect(measure([question([0, Number.NEGATIVE_INFINITY], [1, 0])], 2).loss).toBe(0);
+  });
+});
