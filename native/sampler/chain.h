@@ -9,7 +9,7 @@ namespace onpolicy {
 // Returns true if the plan has a sampler that exists only in this order.
 bool UsesChain(const SamplerPlan& plan);
 
-// What earlier draws of a sequence have left to mirostat and to adaptive-p.
+// The state that earlier draws of a sequence have left to mirostat and to adaptive-p.
 class DrawMemory {
  public:
   explicit DrawMemory(const SamplerPlan& plan);

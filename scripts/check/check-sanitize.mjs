@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..', '..');
 const home = path.join(root, '.sanitize');
-/** What is not copied into a tree, or linked there. */
+/** Files and folders that are neither copied into a tree nor linked there. */
 const LEFT_OUT = new Set(['node_modules', '.git', '.sanitize', path.join('native', 'build')]);
 const ADDONS = ['onpolicy', 'grammar', 'testing'];
 /**

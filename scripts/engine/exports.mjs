@@ -10,7 +10,7 @@ export function exportsOf(file) {
 }
 
 const DYNAMIC_SYMBOLS = 11;
-/** Where headers and entries have their fields, with 32 bits and with 64. */
+/** Offsets of the fields of headers and entries, with 32 bits and with 64. */
 const FORMS = {
   1: {
     word: 'readUInt32LE',

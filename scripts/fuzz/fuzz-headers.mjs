@@ -139,7 +139,7 @@ function fail(name, bytes, folder, error) {
   process.exit(1);
 }
 
-/** Whether the last input ran code that none before it did. */
+/** True if the last input ran code that none before it did. */
 function isNew() {
   let found = false;
   for (const { url, functions } of post('Profiler.takePreciseCoverage').result) {

@@ -5,7 +5,7 @@ import fs from 'node:fs';
 const MAGIC = 0xfeedfacf;
 const [SYMBOLS, LOAD_LIBRARY, BUILD_VERSION] = [0x2, 0xc, 0x32];
 const OLDEST = 12;
-/** Of a symbol that any library or program may have: the linker has not seen who. */
+/** The library number of a symbol that the linker has bound to no particular library. */
 const ANYWHERE = 0xfe;
 /** Bits of a symbol's type: one for debuggers, whether it is defined in a section, and whether others see it. */
 const [DEBUG, DEFINED, EXTERNAL] = [0xe0, 0x0e, 0x01];

@@ -20,7 +20,7 @@ export const PARTS = {
   grammar: () => addon(['grammar', 'base'], ['addon/grammar-entry.cc']),
   decoder: mediaDecoder,
 };
-/** What the tests of another platform need besides. */
+/** Further files that the tests of another platform need. */
 export const TESTING = { testing: () => addon(['engine', 'kernel', 'grammar', 'base', 'testing'], []) };
 
 /** As in native/binding.gyp. */

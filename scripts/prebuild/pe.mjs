@@ -7,7 +7,7 @@ const EXPORTS = 112; // where the header says their address
 const IMPORTS = 120;
 const DESCRIPTOR_BYTES = 20;
 const SECTION_BYTES = 40;
-/** What an addon gives to Node. */
+/** The functions that an addon exports to Node. */
 const EXPORTED = /^(napi_register_module|node_api_module_get_api_version)_v\d+$/;
 
 export function readPe(file) {

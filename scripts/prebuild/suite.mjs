@@ -8,7 +8,7 @@ const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..', '.
 const BUILT = ['dist', 'src/protocol/generated'];
 /** Ten times those of vitest.config.ts: an emulator is that much slower. */
 const LIMITS = ['--testTimeout=600000', '--hookTimeout=600000'];
-/** Where a checkout has what it compiled. */
+/** The folder of a checkout that has its compiled files. */
 const ADDONS = {
   'onpolicy.node': 'native',
   'grammar.node': 'native',

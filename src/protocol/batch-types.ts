@@ -49,7 +49,7 @@ type BatchCalls = {
 /** The url of rows, unless the option `url` is another one. */
 export type ChatUrl = '/v1/chat/completions';
 
-/** What `toRequest` returns: a request, or one with its id. */
+/** The result of `toRequest`: a request, or one with its id. */
 export type BatchLine<Url extends BatchUrl = ChatUrl> = {
   [To in Url]:
     | (BatchCalls[To][0] & { readonly custom_id?: string | undefined; readonly body?: undefined })

@@ -11,9 +11,9 @@ import type { CallOptions, Completions } from '../protocol/service/index.ts';
 
 /** A conversation that fits. */
 export type FittedMessages = {
-  /** What to send: all system and developer messages, and the latest turns. */
+  /** The messages to send: all system and developer messages, and the latest turns. */
   readonly messages: Message[];
-  /** What was left out, oldest first. */
+  /** The messages that were left out, oldest first. */
   readonly dropped: Message[];
   /** Tokens of the prompt of `messages`. */
   readonly promptTokens: number;

@@ -3,6 +3,7 @@ import type { ChatCompletionRequest, Tool } from '../../src/protocol/index.ts';
 import { randomRequest } from '../answer/fields/random-request.ts';
 import { COMPLETION } from '../extremes/forms.ts';
 import { randomNumbers } from '../fakes/random-numbers.ts';
+import { BEAM_RULE_ROWS } from '../protocol/beam-rule-rows.ts';
 import { MESSAGE_ROWS } from '../protocol/message-rows.ts';
 import { WEATHER } from '../protocol/request.ts';
 import { RULE_ROWS } from '../protocol/rule-rows.ts';
@@ -62,14 +63,18 @@ function fieldRows(): SuiteRequest[] {
 }
 
 function ruleRows(): SuiteRequest[] {
-  return Object.entries({ ...RULE_ROWS, ...STRUCTURED_RULE_ROWS, ...TOOL_RULE_ROWS }).flatMap(
-    ([name, { good, options }]) =>
-      options
-        ? []
-        : good.flatMap((fields, i): SuiteRequest[] => {
-            const request = tame(fields);
-            return request ? [[`${name} ${i}`, request]] : [];
-          }),
+  return Object.entries({
+    ...RULE_ROWS,
+    ...BEAM_RULE_ROWS,
+    ...STRUCTURED_RULE_ROWS,
+    ...TOOL_RULE_ROWS,
+  }).flatMap(([name, { good, options }]) =>
+    options
+      ? []
+      : good.flatMap((fields, i): SuiteRequest[] => {
+          const request = tame(fields);
+          return request ? [[`${name} ${i}`, request]] : [];
+        }),
   );
 }
 

@@ -67,7 +67,7 @@ describe.skipIf(!canBreak)(name, () => {
   }
 
   const plain = new Map<string, Result>();
-  /** What the engine's own kernels answer, unbroken. */
+  /** The answer of the engine's own kernels, unbroken. */
   function plainOf(model: string): Result {
     const known =
       plain.get(model) ??

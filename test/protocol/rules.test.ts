@@ -2,13 +2,20 @@
 import { describe, expect, it } from 'vitest';
 import { checkVocabulary } from '../../src/protocol/index.ts';
 import { chatRules } from '../../src/protocol/rules/index.ts';
+import { BEAM_RULE_ROWS } from './beam-rule-rows.ts';
 import { CONTEXT_SHIFT_RULE_ROWS } from './context-shift-rule-rows.ts';
 import { faultsOf, messagesOf, valid, vocabularyFaultsOf } from './request.ts';
 import { RULE_ROWS } from './rule-rows.ts';
 import { STRUCTURED_RULE_ROWS } from './structured-rule-rows.ts';
 import { TOOL_RULE_ROWS } from './tool-rule-rows.ts';
 
-const ROWS = { ...RULE_ROWS, ...STRUCTURED_RULE_ROWS, ...TOOL_RULE_ROWS, ...CONTEXT_SHIFT_RULE_ROWS };
+const ROWS = {
+  ...RULE_ROWS,
+  ...BEAM_RULE_ROWS,
+  ...STRUCTURED_RULE_ROWS,
+  ...TOOL_RULE_ROWS,
+  ...CONTEXT_SHIFT_RULE_ROWS,
+};
 
 const loop: Record<string, unknown> = {};
 loop['self'] = loop;

@@ -1,5 +1,5 @@
 /**
- * What runs at the same time in one process -> the answers that each request has alone. `npm run check:sanitize` runs it with
+ * Work that runs at the same time in one process gives the answers that each request has alone. `npm run check:sanitize` runs it with
  * ThreadSanitizer, which reports memory that threads use without an order.
  */
 import fs from 'node:fs';

@@ -58,7 +58,7 @@ bool IsBroken(Assumed row);
 // Throws UNSUPPORTED with what is off and why, if the assumption does not hold.
 void Require(Assumed row);
 
-// What is known of a row.
+// The result of a row's check.
 struct Finding {
   enum { kUnknown, kHolds, kBroken } state = kUnknown;
   std::string problem;  // of a broken one

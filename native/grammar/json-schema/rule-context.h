@@ -4,7 +4,7 @@
 #include <map>
 
 #include "grammar/json-schema/seen-values.h"
-#include "grammar/json-schema/shape.h"
+#include "grammar/json-schema/shapes/shape.h"
 #include "grammar/pushdown/grammar.h"
 
 namespace onpolicy::grammar {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "grammar/json-schema/shape.h"
+#include "grammar/json-schema/shapes/shape.h"
 
 namespace onpolicy::grammar {
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "grammar/json-schema/formula.h"
+#include "grammar/json-schema/shapes/formula.h"
 #include "grammar/json-schema/number-language.h"
 #include "grammar/json/value.h"
 #include "grammar/regex/char-class.h"

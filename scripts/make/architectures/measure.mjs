@@ -168,7 +168,7 @@ async function isTrainable(model) {
   });
 }
 
-/** False where it is refused by name. */
+/** False if it is refused by name. */
 async function supported(work) {
   try {
     return await work();

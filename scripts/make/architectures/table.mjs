@@ -468,7 +468,7 @@ const ARCHITECTURES = {
       'attention.gate_lora_rank': 32,
     },
   }),
-  // Those that llama.cpp has since 0.5.0.
+  // These architectures are in llama.cpp since 0.5.0.
   spark2_5: ({ plain, window, eachLayer }) => ({
     keys: {
       ...plain,

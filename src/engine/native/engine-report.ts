@@ -14,7 +14,7 @@ export type EngineReport = {
   /** Assumptions that do not hold, and what is off, or different, without each. */
   readonly off: readonly {
     readonly assumption: string;
-    /** What is assumed. */
+    /** The assumption, as a sentence. */
     readonly assumed: string;
     readonly problem: string;
     readonly without: string;

@@ -74,12 +74,12 @@ export type DraftColumns = {
  */
 export type Kernels = 'avx512' | 'avxvnni' | 'avx2' | 'i8mm' | 'dotprod' | 'plain';
 
-/** What this library assumes of the engine beyond its documented interface, and what is known of it. */
+/** An assumption of this library about the engine, beyond its documented interface, and the result of its check. */
 export type EngineAssumption = {
   readonly name: string;
   readonly text: string;
   readonly checked: 'opening' | 'first pass' | 'use';
-  /** What is off, or different, if it does not hold. */
+  /** The features that are off, or different, if it does not hold. */
   readonly without: string;
   /** Null: not checked yet. */
   readonly holds: boolean | null;

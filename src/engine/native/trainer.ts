@@ -5,7 +5,7 @@ import type { PackedRow } from '../../protocol/index.ts';
 export type LoraFactors = {
   readonly a: Float32Array; // (experts, rank, in)
   readonly b: Float32Array; // (experts, out, rank)
-  /** Absent: 1. */
+  /** Default 1. */
   readonly experts?: number | undefined;
 };
 

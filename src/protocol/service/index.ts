@@ -1,4 +1,5 @@
 /** The contract of a service: its methods, streams, training runs and remote jobs. A runtime, a client and a pool fulfil it. */
+export * from './completions.ts';
 export * from './find-method.ts';
 export { JoinedMessage } from './joined-message.ts';
 export * from './method.ts';

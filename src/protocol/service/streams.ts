@@ -197,7 +197,7 @@ export type TypedChatRequest<Flag extends StreamFlag, Parsed, Tools> = ChatCompl
   tools?: Tools;
 };
 
-/** What such a request is answered with. `parsed` may be null only beside tools, which the model may call instead. */
+/** The answer to such a request. `parsed` may be null only beside tools, which the model may call instead. */
 export type TypedChatAnswer<Flag extends StreamFlag, Parsed, Tools> = Answer<
   Flag,
   ChatCompletionStream<OrCalls<Parsed, Tools>>,

@@ -14,7 +14,7 @@ export function requestIdOf({ hash }: RowPlace): string {
 /** The answer of a row, and the fields of its body that had no effect. */
 export type RowAnswer = {
   readonly body: object;
-  /** What the schema of the request read in it; undefined without one. */
+  /** The value that the schema of the request read from the answer; undefined without a schema. */
   readonly parsed: unknown;
   readonly ignored: readonly string[];
 };

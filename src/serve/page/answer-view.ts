@@ -4,7 +4,7 @@ import { copyButton, iconButton, make } from './elements.ts';
 import { Markdown } from './markdown.ts';
 import type { AssistantTurn, ShownCall } from './turns.ts';
 
-/** What the user may do with an answer. */
+/** Actions of the user on an answer. */
 export type AnswerActions = {
   /** Asks the same question again. */
   readonly retry: () => void;

@@ -19,7 +19,7 @@ export type PageTool = {
   readonly run: (text: string, signal: AbortSignal) => string | Promise<string>;
 };
 
-/** What a conversation needs from the page around it. */
+/** The parts of the page that a conversation uses. */
 export type ChatOptions = {
   /** Answers the turns. The last one is a question, or an answer whose calls have their results. */
   readonly answer: (turns: readonly Turn[], signal: AbortSignal) => AsyncIterable<ChatCompletionChunk>;
@@ -29,7 +29,7 @@ export type ChatOptions = {
   readonly tools?: () => readonly PageTool[];
   /** Returns further buttons below an answer. */
   readonly buttons?: (turn: AssistantTurn) => readonly Node[];
-  /** What an empty conversation says. */
+  /** The text of an empty conversation. */
   readonly greeting?: string;
 };
 

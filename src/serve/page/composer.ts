@@ -1,7 +1,7 @@
 /** Keys, pasted and dropped files -> questions: a field for text, images beside it, and buttons to send and to stop. */
 import { fitHeight, iconButton, make } from './elements.ts';
 
-/** What the field calls. */
+/** Functions that the field calls. */
 export type ComposerActions = {
   /** Asks. Returns false if it cannot now; the field then keeps its text. */
   readonly ask: (text: string, images: readonly string[]) => boolean;

@@ -1,4 +1,4 @@
-/** What the user set -> fields of requests. Settings stay in the browser. */
+/** Settings of the user -> fields of requests. They stay in the browser. */
 import type { ChatCompletionRequest } from '../../protocol/index.ts';
 import { CLOCK } from './clock.ts';
 
@@ -10,7 +10,7 @@ export type Settings = {
   readonly seed: string;
   /** JSON: the tools of a request. */
   readonly tools: string;
-  /** Whether the model may ask for the time. */
+  /** True if the model may ask for the time. */
   readonly clock: boolean;
 };
 

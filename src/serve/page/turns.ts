@@ -1,7 +1,7 @@
 /** The turns of a conversation, as the page keeps them -> the messages of a request. */
 import type { ChatCompletionRequest, FinishReason } from '../../protocol/index.ts';
 
-/** What the user said. */
+/** A turn of the user. */
 export type UserTurn = {
   readonly role: 'user';
   readonly text: string;
@@ -20,7 +20,7 @@ export type ShownCall = {
   isRunning?: boolean;
 };
 
-/** What an answer took. Milliseconds count from the request. */
+/** Tokens and times of an answer. Milliseconds count from the request. */
 export type AnswerTimings = {
   /** Until its first text. Null if there was none. */
   firstMs: number | null;
@@ -30,7 +30,7 @@ export type AnswerTimings = {
   tokens: number | null;
 };
 
-/** What the model said, or has said so far. */
+/** A turn of the model, which may still grow. */
 export type AssistantTurn = {
   readonly role: 'assistant';
   text: string;

@@ -2,7 +2,7 @@
 import { copyButton, fitHeight, iconButton, make } from './elements.ts';
 import type { UserTurn } from './turns.ts';
 
-/** What the user may do with a turn of theirs. */
+/** Actions of the user on a turn of their own. */
 export type UserActions = {
   /** Asks again with another text. All later turns go. */
   readonly change: (text: string) => void;

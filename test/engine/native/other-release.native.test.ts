@@ -12,7 +12,7 @@ const work = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-other-release-'));
 afterAll(() => fs.rmSync(work, { recursive: true }));
 const isHere = process.platform === 'linux' && process.arch === 'x64';
 
-/** What opening the engine says in a process that finds a package of this release. */
+/** The error or version from opening the engine in a process that finds a package of this release. */
 async function opened(version: string): Promise<string> {
   const folder = path.join(work, version, 'linux-x64');
   fs.mkdirSync(path.join(folder, 'bins', 'linux-x64'), { recursive: true });

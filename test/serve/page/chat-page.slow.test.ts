@@ -1,15 +1,13 @@
 /** The chat page in Chromium, over a server: on scripted answers, and on the embedded model. */
-import path from 'node:path';
-import { type Browser, chromium, type Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { chromium } from 'playwright-core';
+import { describe, expect, it } from 'vitest';
 import { packageFile } from '../../../src/common/index.ts';
 import { createRuntime } from '../../../src/index.ts';
-import { type Server, serve } from '../../../src/serve/http/index.ts';
-import { CHROMIUM, SCREENSHOTS } from '../../browser.ts';
+import { serve } from '../../../src/serve/http/index.ts';
+import { CHROMIUM } from '../../browser.ts';
 import { createScripted } from './scripted-service.ts';
+import { ANSWERS, FIELD, useChatPage } from './use-chat-page.ts';
 
-const FIELD = '.chat-composer textarea';
-const ANSWERS = '.chat-answer';
 /** An image of one pixel. */
 const PNG = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
@@ -17,58 +15,10 @@ const PNG = Buffer.from(
 );
 
 describe.skipIf(!CHROMIUM)('the chat page', () => {
-  const scripted = createScripted();
-  const { requests, script } = scripted;
-  const errors: string[] = [];
-  let browser: Browser;
-  let server: Server;
-  let page: Page;
-
-  beforeAll(async () => {
-    browser = await chromium.launch({ executablePath: CHROMIUM!, args: ['--no-sandbox'] });
-    server = await serve(scripted.service, { page: true });
-  });
-  afterAll(async () => {
-    await browser.close();
-    await server.close();
-  });
-  beforeEach(async () => {
-    requests.length = 0;
-    page = await open();
-  });
-  afterEach(async () => {
-    await page.context().close();
-    expect(errors.splice(0)).toEqual([]);
-  });
-
-  async function open(options: Parameters<Browser['newContext']>[0] = {}, url = server.url): Promise<Page> {
-    const context = await browser.newContext({ viewport: { width: 1100, height: 760 }, ...options });
-    const made = await context.newPage();
-    made.setDefaultTimeout(15_000);
-    made.on('pageerror', (error) => errors.push(error.message));
-    made.on('console', (message) => message.type() === 'error' && errors.push(message.text()));
-    await made.goto(`${url}/`);
-    return made;
-  }
-  const shot = async (name: string) => {
-    if (SCREENSHOTS) await page.screenshot({ path: path.join(SCREENSHOTS, `chat-${name}.png`) });
-  };
-  const send = async (text: string) => {
-    await page.fill(FIELD, text);
-    await page.press(FIELD, 'Enter');
-  };
-  /** Asks, and waits for the whole answer. */
-  const ask = async (text: string) => {
-    const before = await page.locator('.chat-timings').count();
-    await send(text);
-    await expect.poll(() => page.locator('.chat-timings').count(), { timeout: 15_000 }).toBe(before + 1);
-  };
-  const lastText = () => page.locator(`${ANSWERS} .chat-markdown`).last().innerText();
-  const overflow = () =>
-    page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+  const chat = useChatPage();
 
   it('shows an answer while it comes, its reasoning folded, and what it took', async () => {
-    script([
+    chat.scripted.script([
       { reasoning: 'Let me think.' },
       'wait',
       { content: 'It is **bold**' },
@@ -76,157 +26,80 @@ describe.skipIf(!CHROMIUM)('the chat page', () => {
       { content: '.' },
       { finish: 'stop' },
     ]);
-    await send('Why?');
-    await page.getByText(/^Thinking \d/).waitFor();
-    expect(await page.getByText('Let me think.').isVisible()).toBe(false);
-    scripted.goOn();
-    await page.getByText(/^Thought for \d/).waitFor();
-    await page.locator('strong', { hasText: 'bold' }).waitFor();
-    expect(await page.locator(ANSWERS).getAttribute('aria-busy')).toBe('true');
-    scripted.goOn();
-    await page.locator('.chat-timings').waitFor();
-    expect(await lastText()).toBe('It is bold.');
-    await page.getByText(/^Thought for \d/).click();
-    expect(await page.getByText('Let me think.').isVisible()).toBe(true);
-    expect(await page.locator('.chat-timings').innerText()).toMatch(
+    await chat.send('Why?');
+    await chat.page.getByText(/^Thinking \d/).waitFor();
+    expect(await chat.page.getByText('Let me think.').isVisible()).toBe(false);
+    chat.scripted.goOn();
+    await chat.page.getByText(/^Thought for \d/).waitFor();
+    await chat.page.locator('strong', { hasText: 'bold' }).waitFor();
+    expect(await chat.page.locator(ANSWERS).getAttribute('aria-busy')).toBe('true');
+    chat.scripted.goOn();
+    await chat.page.locator('.chat-timings').waitFor();
+    expect(await chat.lastText()).toBe('It is bold.');
+    await chat.page.getByText(/^Thought for \d/).click();
+    expect(await chat.page.getByText('Let me think.').isVisible()).toBe(true);
+    expect(await chat.page.locator('.chat-timings').innerText()).toMatch(
       /^scripted · prompt 1,234 tokens, 1,000 of them cached · first after [\d.]+ s · 4 tokens · [\d.]+ tokens\/s$/,
     );
-    expect(requests[0]).toMatchObject({
+    expect(chat.scripted.requests[0]).toMatchObject({
       model: 'scripted',
       messages: [{ role: 'user', content: 'Why?' }],
       stream: true,
     });
   });
 
-  it('never reads HTML of a model as HTML', async () => {
-    const attack = [
-      '<script>document.title = "run"</script>',
-      'a <img src=x onerror="document.title = \'run\'"> b',
-      '<svg onload="document.title = \'run\'"></svg>',
-      '[link](javascript:document.title="run") [data](data:text/html,<script>1</script>) [good](https://example.org/a)',
-      '![pixel](https://example.org/pixel.png)',
-      '```html\n<script>document.title = "run"</script>\n```',
-      '| <b onclick="x()">a</b> | <iframe src="/"></iframe> |\n|---|---|\n| 1 | 2<br>3 |',
-      '&lt;i&gt; stays text &#x1F600;',
-    ].join('\n\n');
-    const outside: string[] = [];
-    page.on('request', (request) => request.url().startsWith(server.url) || outside.push(request.url()));
-    script([
-      { reasoning: '<img src=x onerror="document.title = \'run\'">' },
-      { content: attack },
-      { finish: 'stop' },
-    ]);
-    await ask('<img src=x onerror="document.title = \'run\'">');
-    const shown = page.locator('.chat-turns');
-    expect(await page.title()).toBe('onpolicy');
-    expect(
-      await shown
-        .locator('script, img, iframe, svg:not(.chat-icon svg), [onerror], [onclick], [onload]')
-        .count(),
-    ).toBe(0);
-    expect(
-      await shown.locator('a').evaluateAll((links) => links.map((link) => link.getAttribute('href'))),
-    ).toEqual(['https://example.org/a', 'https://example.org/pixel.png']);
-    const text = await lastText();
-    expect(text).toContain('a <img src=x onerror="document.title = \'run\'"> b');
-    expect(text).toContain('<i> stays text 😀');
-    expect(outside).toEqual([]);
-    await page.reload();
-    await page.locator('.chat-timings').waitFor();
-    expect(await page.title()).toBe('onpolicy');
-  });
-
-  it('lets no text become an element, even where a script asks for it', async () => {
-    const attempt = page.evaluate("document.body.innerHTML = '<p>made</p>'");
-    await expect(attempt).rejects.toThrow(/TrustedHTML/);
-    errors.length = 0; // Chromium reports it
-  });
-
-  it('shows code in colours, tables, lists and tasks', async () => {
-    const text =
-      '# Title\n\n```js\nconst a = "b"; // c\n```\n\n| a | b |\n|:--|--:|\n| 1 | `2` |\n\n1. one\n   - inner\n2. two\n\n- [x] done\n- [ ] open\n\n> said\n\n---\n\n~~gone~~ *soft* line\nbreak';
-    script([{ content: text }, { finish: 'stop' }]);
-    await ask('Show');
-    const answer = page.locator('.chat-markdown');
-    expect(await answer.locator('.chat-code .hljs-keyword').innerText()).toBe('const');
-    expect(await answer.locator('.chat-code span').first().innerText()).toBe('js');
-    expect(await answer.locator('td').allInnerTexts()).toEqual(['1', '2']);
-    expect(await answer.locator('ol > li').allInnerTexts()).toEqual([
-      expect.stringMatching(/one\s+inner/),
-      'two',
-    ]);
-    expect(
-      await answer
-        .locator('input[type=checkbox]')
-        .evaluateAll((boxes) => boxes.map((box) => (box as never as { checked: boolean }).checked)),
-    ).toEqual([true, false]);
-    for (const tag of ['h2', 'blockquote', 'hr', 'del', 'em', 'br'])
-      expect(await answer.locator(tag).count(), tag).toBe(1);
-    await shot('markdown');
-  });
-
-  it('keeps the elements of blocks that are complete while the rest comes', async () => {
-    script([{ content: 'First.\n\nSecond' }, 'wait', { content: ' grows.' }, { finish: 'stop' }]);
-    await send('Go');
-    await page.getByText('First.').evaluate((element) => element.setAttribute('data-kept', ''));
-    await page.getByText('Second', { exact: true }).waitFor();
-    scripted.goOn();
-    await page.getByText('Second grows.').waitFor();
-    expect(await page.locator('[data-kept]').innerText()).toBe('First.');
-  });
-
   it('stops an answer with Esc, keeps what came, and answers again', async () => {
-    script([{ content: 'Half' }, 'wait'], [{ content: 'Whole' }, { finish: 'stop' }]);
-    const before = scripted.aborted();
-    await send('Go');
-    await page.getByText('Half').waitFor();
-    await page.keyboard.press('Escape');
-    await page.getByText('Stopped.').waitFor();
-    await expect.poll(scripted.aborted).toBe(before + 1);
-    expect(await lastText()).toBe('Half');
-    await page.getByRole('button', { name: 'Answer again' }).click();
-    await page.getByText('Whole').waitFor();
-    expect(await page.locator(ANSWERS).count()).toBe(1);
-    expect(requests[1]!.messages).toEqual(requests[0]!.messages);
+    chat.scripted.script([{ content: 'Half' }, 'wait'], [{ content: 'Whole' }, { finish: 'stop' }]);
+    const before = chat.scripted.aborted();
+    await chat.send('Go');
+    await chat.page.getByText('Half').waitFor();
+    await chat.page.keyboard.press('Escape');
+    await chat.page.getByText('Stopped.').waitFor();
+    await expect.poll(chat.scripted.aborted).toBe(before + 1);
+    expect(await chat.lastText()).toBe('Half');
+    await chat.page.getByRole('button', { name: 'Answer again' }).click();
+    await chat.page.getByText('Whole').waitFor();
+    expect(await chat.page.locator(ANSWERS).count()).toBe(1);
+    expect(chat.scripted.requests[1]!.messages).toEqual(chat.scripted.requests[0]!.messages);
   });
 
   it('changes a question from the keyboard, and asks from there again', async () => {
-    script(
+    chat.scripted.script(
       [{ content: 'A' }, { finish: 'stop' }],
       [{ content: 'B' }, { finish: 'stop' }],
       [{ content: 'C' }, { finish: 'stop' }],
     );
-    await ask('one');
-    await ask('two');
-    expect(requests[1]!.messages.map(({ content }) => content)).toEqual(['one', 'A', 'two']);
-    await page.press(FIELD, 'ArrowUp');
-    expect(await page.locator('.chat-editing textarea').inputValue()).toBe('two');
-    await page.keyboard.press('Escape');
-    expect(await page.locator('.chat-editing').count()).toBe(0);
-    await page.getByRole('button', { name: 'Change the question' }).first().click();
-    await page.locator('.chat-editing textarea').fill('other');
-    await page.keyboard.press('Enter');
-    await page.getByText('C', { exact: true }).waitFor();
-    expect(requests[2]!.messages.map(({ content }) => content)).toEqual(['other']);
-    expect(await page.locator('.chat-turn').count()).toBe(2);
+    await chat.ask('one');
+    await chat.ask('two');
+    expect(chat.scripted.requests[1]!.messages.map(({ content }) => content)).toEqual(['one', 'A', 'two']);
+    await chat.page.press(FIELD, 'ArrowUp');
+    expect(await chat.page.locator('.chat-editing textarea').inputValue()).toBe('two');
+    await chat.page.keyboard.press('Escape');
+    expect(await chat.page.locator('.chat-editing').count()).toBe(0);
+    await chat.page.getByRole('button', { name: 'Change the question' }).first().click();
+    await chat.page.locator('.chat-editing textarea').fill('other');
+    await chat.page.keyboard.press('Enter');
+    await chat.page.getByText('C', { exact: true }).waitFor();
+    expect(chat.scripted.requests[2]!.messages.map(({ content }) => content)).toEqual(['other']);
+    expect(await chat.page.locator('.chat-turn').count()).toBe(2);
   });
 
   it('says why an answer ended early', async () => {
     const note = (text: string) =>
-      page.locator('.chat-turn').last().locator('.chat-note', { hasText: text }).waitFor();
-    script(
+      chat.page.locator('.chat-turn').last().locator('.chat-note', { hasText: text }).waitFor();
+    chat.scripted.script(
       [{ reasoning: 'hm' }, { finish: 'length' }],
       [{ content: 'cut' }, { finish: 'length' }],
       [{ content: 'b' }, { error: 'it broke' }],
       [{ finish: 'stop' }],
     );
-    await ask('a');
+    await chat.ask('a');
     await note('The answer ended while thinking');
-    await ask('b');
+    await chat.ask('b');
     await note('The answer was cut off at the limit of tokens.');
-    await ask('c');
+    await chat.ask('c');
     await note('it broke');
-    await ask('d');
+    await chat.ask('d');
     await note('The answer is empty.');
   });
 
@@ -234,7 +107,7 @@ describe.skipIf(!CHROMIUM)('the chat page', () => {
     const call = (name: string, id: string, text: string, index = 0) => ({
       tool_calls: [{ index, id, type: 'function', function: { name, arguments: text } }],
     });
-    script(
+    chat.scripted.script(
       [
         call('current_time', 'c1', '{}'),
         call('weather', 'c2', '{"city":', 1),
@@ -244,26 +117,26 @@ describe.skipIf(!CHROMIUM)('the chat page', () => {
       ],
       [{ content: 'It is warm.' }, { finish: 'stop' }],
     );
-    await page.click('#open-settings');
-    await page.check('[name=clock]');
-    await page.fill('[name=tools]', 'nothing');
-    await page.getByRole('button', { name: 'Save' }).click();
+    await chat.page.click('#open-settings');
+    await chat.page.check('[name=clock]');
+    await chat.page.fill('[name=tools]', 'nothing');
+    await chat.page.getByRole('button', { name: 'Save' }).click();
     expect(
-      await page
+      await chat.page
         .locator('[name=tools]')
         .evaluate((field) => (field as never as { validationMessage: string }).validationMessage),
     ).not.toBe('');
-    await page.fill('[name=tools]', '[{"type":"function","function":{"name":"weather"}}]');
-    await page.getByRole('button', { name: 'Save' }).click();
-    await send('How is it?');
-    await page.getByText('is being called').last().waitFor();
-    scripted.goOn();
-    await page.getByText('waits for its result').waitFor();
-    await shot('tools');
-    await page.getByLabel('The result of weather').fill('20 degrees');
-    await page.keyboard.press('Enter');
-    await page.getByText('It is warm.').waitFor();
-    const [first, second] = requests;
+    await chat.page.fill('[name=tools]', '[{"type":"function","function":{"name":"weather"}}]');
+    await chat.page.getByRole('button', { name: 'Save' }).click();
+    await chat.send('How is it?');
+    await chat.page.getByText('is being called').last().waitFor();
+    chat.scripted.goOn();
+    await chat.page.getByText('waits for its result').waitFor();
+    await chat.shot('tools');
+    await chat.page.getByLabel('The result of weather').fill('20 degrees');
+    await chat.page.keyboard.press('Enter');
+    await chat.page.getByText('It is warm.').waitFor();
+    const [first, second] = chat.scripted.requests;
     expect(first!.tools!.map((tool) => tool.type === 'function' && tool.function.name)).toEqual([
       'current_time',
       'weather',
@@ -282,13 +155,13 @@ describe.skipIf(!CHROMIUM)('the chat page', () => {
   });
 
   it('sends images that are chosen', async () => {
-    script([{ content: 'A dot' }, { finish: 'stop' }]);
-    await page
+    chat.scripted.script([{ content: 'A dot' }, { finish: 'stop' }]);
+    await chat.page
       .locator('input[type=file]')
       .setInputFiles({ name: 'dot.png', mimeType: 'image/png', buffer: PNG });
-    await page.locator('.chat-composer img').waitFor();
-    await ask('What is this?');
-    const [message] = requests[0]!.messages;
+    await chat.page.locator('.chat-composer img').waitFor();
+    await chat.ask('What is this?');
+    const [message] = chat.scripted.requests[0]!.messages;
     expect(message).toEqual({
       role: 'user',
       content: [
@@ -297,16 +170,16 @@ describe.skipIf(!CHROMIUM)('the chat page', () => {
       ],
     });
     expect(
-      await page
+      await chat.page
         .locator('.chat-user img')
         .evaluate((image) => (image as never as { naturalWidth: number }).naturalWidth),
     ).toBe(1);
-    expect(await page.locator('.chat-composer img').count()).toBe(0);
+    expect(await chat.page.locator('.chat-composer img').count()).toBe(0);
   });
 
   it('offers no images for a model that sees none', async () => {
     const blind = await serve(createScripted(['completion']).service, { page: true });
-    const other = await open({}, blind.url);
+    const other = await chat.open({}, blind.url);
     await other.locator('#model option').first().waitFor({ state: 'attached' });
     expect(await other.getByRole('button', { name: 'Add images' }).isVisible()).toBe(false);
     await other.context().close();
@@ -314,16 +187,16 @@ describe.skipIf(!CHROMIUM)('the chat page', () => {
   });
 
   it('sends the settings, and the model that is chosen, and keeps both', async () => {
-    script([{ content: 'ok' }, { finish: 'stop' }]);
-    await page.selectOption('#model', { label: 'other.gguf' });
-    await page.click('#open-settings');
-    await page.fill('[name=system]', 'Be brief.');
-    await page.fill('[name=temperature]', '0.5');
-    await page.fill('[name=max_tokens]', '64');
-    await page.getByRole('button', { name: 'Save' }).click();
-    await page.reload();
-    await ask('Hi');
-    expect(requests[0]).toMatchObject({
+    chat.scripted.script([{ content: 'ok' }, { finish: 'stop' }]);
+    await chat.page.selectOption('#model', { label: 'other.gguf' });
+    await chat.page.click('#open-settings');
+    await chat.page.fill('[name=system]', 'Be brief.');
+    await chat.page.fill('[name=temperature]', '0.5');
+    await chat.page.fill('[name=max_tokens]', '64');
+    await chat.page.getByRole('button', { name: 'Save' }).click();
+    await chat.page.reload();
+    await chat.ask('Hi');
+    expect(chat.scripted.requests[0]).toMatchObject({
       model: 'models/other.gguf',
       temperature: 0.5,
       max_tokens: 64,
@@ -332,33 +205,33 @@ describe.skipIf(!CHROMIUM)('the chat page', () => {
         { role: 'user', content: 'Hi' },
       ],
     });
-    expect(requests[0]).not.toHaveProperty('seed');
-    expect(requests[0]).not.toHaveProperty('tools');
+    expect(chat.scripted.requests[0]).not.toHaveProperty('seed');
+    expect(chat.scripted.requests[0]).not.toHaveProperty('tools');
   });
 
   it('keeps the conversation over a reload, until a new one begins', async () => {
-    script(
+    chat.scripted.script(
       [{ reasoning: 'r' }, { content: 'Kept' }, { finish: 'stop' }],
       [{ content: 'More' }, { finish: 'stop' }],
     );
-    await ask('Hi');
-    await page.reload();
-    await page.getByText('Kept', { exact: true }).waitFor();
-    await ask('And?');
-    expect(requests[1]!.messages).toEqual([
+    await chat.ask('Hi');
+    await chat.page.reload();
+    await chat.page.getByText('Kept', { exact: true }).waitFor();
+    await chat.ask('And?');
+    expect(chat.scripted.requests[1]!.messages).toEqual([
       { role: 'user', content: 'Hi' },
       { role: 'assistant', content: 'Kept', reasoning: 'r' },
       { role: 'user', content: 'And?' },
     ]);
-    await page.click('#new');
-    expect(await page.locator('.chat-turn').count()).toBe(0);
-    await page.reload();
-    expect(await page.locator('.chat-turn').count()).toBe(0);
+    await chat.page.click('#new');
+    expect(await chat.page.locator('.chat-turn').count()).toBe(0);
+    await chat.page.reload();
+    expect(await chat.page.locator('.chat-turn').count()).toBe(0);
   });
 
   it('asks for the token, again if it is wrong, and keeps it for the tab', async () => {
-    const guarded = await serve(scripted.service, { page: true, tokens: ['secret'] });
-    const other = await open({}, guarded.url);
+    const guarded = await serve(chat.scripted.service, { page: true, tokens: ['secret'] });
+    const other = await chat.open({}, guarded.url);
     await other.locator('#token[open]').waitFor();
     await other.fill('#token-field', 'wrong');
     await other.keyboard.press('Enter');
@@ -366,7 +239,7 @@ describe.skipIf(!CHROMIUM)('the chat page', () => {
     await other.fill('#token-field', 'secret');
     await other.keyboard.press('Enter');
     await other.locator('#model option').first().waitFor({ state: 'attached' });
-    script([{ content: 'Welcome' }, { finish: 'stop' }]);
+    chat.scripted.script([{ content: 'Welcome' }, { finish: 'stop' }]);
     await other.fill(FIELD, 'Hi');
     await other.press(FIELD, 'Enter');
     await other.getByText('Welcome').waitFor();
@@ -375,67 +248,67 @@ describe.skipIf(!CHROMIUM)('the chat page', () => {
     expect(await other.locator('#token[open]').count()).toBe(0);
     await other.context().close();
     await guarded.close();
-    expect(errors.splice(0).every((error) => error.includes('401'))).toBe(true);
+    expect(chat.errors.splice(0).every((error) => error.includes('401'))).toBe(true);
   });
 
   it('follows the end of an answer, unless its reader is elsewhere', async () => {
     const long = Array.from({ length: 80 }, (_, i) => `Line ${i}.`).join('\n\n');
-    script([{ content: long }, 'wait', { content: '\n\nLast.' }, { finish: 'stop' }]);
-    await send('Go');
-    await page.getByText('Line 79.').waitFor();
-    const scroller = page.locator('.chat-scroller');
+    chat.scripted.script([{ content: long }, 'wait', { content: '\n\nLast.' }, { finish: 'stop' }]);
+    await chat.send('Go');
+    await chat.page.getByText('Line 79.').waitFor();
+    const scroller = chat.page.locator('.chat-scroller');
     const left = () =>
       scroller.evaluate((element) => element.scrollHeight - element.clientHeight - element.scrollTop);
     await expect.poll(left).toBeLessThan(2);
     await scroller.evaluate((element) => element.scrollTo(0, 0));
-    await page.getByRole('button', { name: 'To the end' }).waitFor();
-    scripted.goOn();
-    await page.locator('.chat-timings').waitFor({ state: 'attached' });
+    await chat.page.getByRole('button', { name: 'To the end' }).waitFor();
+    chat.scripted.goOn();
+    await chat.page.locator('.chat-timings').waitFor({ state: 'attached' });
     expect(await scroller.evaluate((element) => element.scrollTop)).toBe(0);
-    await page.getByRole('button', { name: 'To the end' }).click();
+    await chat.page.getByRole('button', { name: 'To the end' }).click();
     await expect.poll(left).toBeLessThan(2);
   });
 
   it('fits 390 pixels, in light and dark', async () => {
     const wide = `A ${'verylongword'.repeat(30)} https://example.org/${'a'.repeat(200)}\n\n\`\`\`js\n${'const x = 1; '.repeat(30)}\n\`\`\`\n\n|${'column|'.repeat(12)}\n|${'-|'.repeat(12)}\n|${'value|'.repeat(12)}`;
     for (const colorScheme of ['light', 'dark'] as const) {
-      await page.context().close();
-      page = await open({ viewport: { width: 390, height: 800 }, colorScheme });
-      script([{ reasoning: 'x'.repeat(300) }, { content: wide }, { finish: 'stop' }]);
-      await ask(`Tell me ${'about_this_and_that'.repeat(10)}`);
-      await page.getByText(/^Thought for/).click();
-      expect(await overflow()).toBe(0);
-      await shot(`narrow-${colorScheme}`);
-      await page.click('#open-settings');
-      expect(await overflow()).toBe(0);
-      expect((await page.locator('#settings').boundingBox())!.width).toBeLessThanOrEqual(390);
-      await shot(`settings-${colorScheme}`);
-      await page.getByRole('button', { name: 'Cancel' }).click();
-      const back = await page.evaluate('getComputedStyle(document.body).backgroundColor');
+      await chat.page.context().close();
+      chat.page = await chat.open({ viewport: { width: 390, height: 800 }, colorScheme });
+      chat.scripted.script([{ reasoning: 'x'.repeat(300) }, { content: wide }, { finish: 'stop' }]);
+      await chat.ask(`Tell me ${'about_this_and_that'.repeat(10)}`);
+      await chat.page.getByText(/^Thought for/).click();
+      expect(await chat.overflow()).toBe(0);
+      await chat.shot(`narrow-${colorScheme}`);
+      await chat.page.click('#open-settings');
+      expect(await chat.overflow()).toBe(0);
+      expect((await chat.page.locator('#settings').boundingBox())!.width).toBeLessThanOrEqual(390);
+      await chat.shot(`settings-${colorScheme}`);
+      await chat.page.getByRole('button', { name: 'Cancel' }).click();
+      const back = await chat.page.evaluate('getComputedStyle(document.body).backgroundColor');
       expect(back).toBe(colorScheme === 'dark' ? 'rgb(21, 24, 28)' : 'rgb(255, 255, 255)');
-      await page.click('#theme');
-      expect(await page.evaluate('getComputedStyle(document.body).backgroundColor')).not.toBe(back);
+      await chat.page.click('#theme');
+      expect(await chat.page.evaluate('getComputedStyle(document.body).backgroundColor')).not.toBe(back);
     }
   });
 
   it('is used from the keyboard alone, and every control has a name', async () => {
-    script([{ content: 'Yes' }, { finish: 'stop' }]);
-    await page.locator('#model option').first().waitFor({ state: 'attached' });
-    await page.locator(FIELD).focus();
-    await page.keyboard.type('One');
-    await page.keyboard.press('Shift+Enter');
-    await page.keyboard.type('two');
-    await page.keyboard.press('Enter');
-    await page.getByText('Yes').waitFor();
-    expect(requests[0]!.messages).toEqual([{ role: 'user', content: 'One\ntwo' }]);
-    expect(await page.evaluate(`document.activeElement.matches('${FIELD}')`)).toBe(true);
-    const unnamed = await page.evaluate(
+    chat.scripted.script([{ content: 'Yes' }, { finish: 'stop' }]);
+    await chat.page.locator('#model option').first().waitFor({ state: 'attached' });
+    await chat.page.locator(FIELD).focus();
+    await chat.page.keyboard.type('One');
+    await chat.page.keyboard.press('Shift+Enter');
+    await chat.page.keyboard.type('two');
+    await chat.page.keyboard.press('Enter');
+    await chat.page.getByText('Yes').waitFor();
+    expect(chat.scripted.requests[0]!.messages).toEqual([{ role: 'user', content: 'One\ntwo' }]);
+    expect(await chat.page.evaluate(`document.activeElement.matches('${FIELD}')`)).toBe(true);
+    const unnamed = await chat.page.evaluate(
       `[...document.querySelectorAll('button, textarea, select, input')].filter((one) =>
         !(one.ariaLabel || one.innerText?.trim() || one.labels?.length || one.type === 'file')).map((one) => one.outerHTML)`,
     );
     expect(unnamed).toEqual([]);
-    await page.keyboard.press('Shift+Tab');
-    expect(await page.evaluate('document.activeElement.ariaLabel')).toBe('Add images');
+    await chat.page.keyboard.press('Shift+Tab');
+    expect(await chat.page.evaluate('document.activeElement.ariaLabel')).toBe('Add images');
   });
 });
 

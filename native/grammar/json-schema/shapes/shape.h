@@ -11,7 +11,7 @@
 #include "base/scoped-value.h"
 #include "base/spec-error.h"
 #include "grammar/json-schema/compile.h"
-#include "grammar/json-schema/shape-parts.h"
+#include "grammar/json-schema/shapes/shape-parts.h"
 
 namespace onpolicy::grammar {
 

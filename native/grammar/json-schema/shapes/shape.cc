@@ -1,5 +1,5 @@
 // Normalization: intersects conjunctions, unites disjunctions, and moves negations down to the atoms.
-#include "grammar/json-schema/shape.h"
+#include "grammar/json-schema/shapes/shape.h"
 
 #include <algorithm>
 

@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "grammar/json-schema/atom.h"
+#include "grammar/json-schema/shapes/atom.h"
 
 namespace onpolicy::grammar {
 

@@ -1,6 +1,6 @@
 // A shape has a value unless one of its demands cannot be met.
 #include "base/limits.h"
-#include "grammar/json-schema/shape.h"
+#include "grammar/json-schema/shapes/shape.h"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 // Sums over shapes; products over items and members.
 #include "base/limits.h"
-#include "grammar/json-schema/shape.h"
+#include "grammar/json-schema/shapes/shape.h"
 
 #include <algorithm>
 #include <map>

@@ -1,5 +1,5 @@
 // Conjunctions of the demands of a shape's atoms.
-#include "grammar/json-schema/shape-parts.h"
+#include "grammar/json-schema/shapes/shape-parts.h"
 
 #include <algorithm>
 

@@ -1,10 +1,10 @@
 // The effect of each kind of atom on a shape, and its negation.
-#include "grammar/json-schema/atom.h"
+#include "grammar/json-schema/shapes/atom.h"
 
 #include <algorithm>
 #include <map>
 
-#include "grammar/json-schema/formula.h"
+#include "grammar/json-schema/shapes/formula.h"
 
 namespace onpolicy::grammar {
 namespace {

@@ -1,5 +1,5 @@
 // Interning and simplification of formulas.
-#include "grammar/json-schema/formula.h"
+#include "grammar/json-schema/shapes/formula.h"
 
 #include <algorithm>
 #include <numeric>
