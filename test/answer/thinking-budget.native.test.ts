@@ -56,6 +56,41 @@ describe('reasoning.max_tokens', () => {
     },
   );
 
+  it('reasoning_budget_message is the end of the reasoning, and counts as reasoning', async () => {
+    const reasoning_budget_message = ' Enough <|im_end|>.\n';
+    const [plain] = (await answer()).choices;
+    const { choices, usage } = await answer({ reasoning_budget_message });
+    const reason = await runtime().tokenize(reasoning_budget_message);
+    const ids = choices[0]!.token_ids!;
+    expect(ids.slice(0, 5)).toEqual(plain!.token_ids!.slice(0, 5));
+    expect(ids.slice(5, 5 + reason.length)).toEqual([...reason]);
+    const end = await runtime().tokenize(reasoningEnd(REASONING_FORMATS.think), { parseSpecial: true });
+    expect(ids.slice(5 + reason.length, 5 + reason.length + end.length)).toEqual([...end]);
+    const { message } = choices[0]!;
+    expect(message.reasoning!.trim()).toBe(`${plain!.message.reasoning!.trim()} Enough <|im_end|>.`);
+    expect(usage.completion_tokens_details!.reasoning_tokens).toBe(5 + reason.length);
+    const unread = await answer({ reasoning_budget_message, reasoning: null, max_tokens: 8 });
+    expect(unread.choices[0]!.message.reasoning).not.toContain('Enough');
+  });
+
+  it('reasoning_budget_message is what endReasoning of a stream inserts', async () => {
+    const { reasoning: _, ...asked } = asking({ reasoning_budget_message: ' Enough.' });
+    const stream = await runtime().createCompletion({ ...asked, stream: true });
+    let thought = '';
+    for await (const { choices } of stream) {
+      if (thought === '' && choices[0]!.delta.reasoning) await stream.endReasoning();
+      thought += choices[0]!.delta.reasoning ?? '';
+    }
+    expect(thought).toMatch(/ Enough\.$/);
+  });
+
+  it('refuses a reasoning_budget_message that ends the reasoning itself', async () => {
+    await expect(answer({ reasoning_budget_message: 'I stop.</think>' })).rejects.toMatchObject({
+      code: 'INVALID_REQUEST',
+      message: expect.stringContaining('reasoning_budget_message: expected a text without "</think>"'),
+    });
+  });
+
   it('has the name that vLLM gives it, too', async () => {
     const { choices } = await answer();
     const { reasoning: _, ...named } = asking({ thinking_token_budget: 5 });

@@ -22,8 +22,9 @@ const beam = (
 /** By the rule's name. */
 export const BEAM_RULE_ROWS: Record<string, RuleRow> = Object.fromEntries([
   beam('seed', [null, -1], 7, 'no value with use_beam_search: true and a temperature above 0, got 7', {
-    temperature: 0.5,
+    temperature: 1,
   }),
+  beam('temperature', [0, 1, null], 0.5, '0, 1 or no value with use_beam_search: true, got 0.5'),
   beam('top_p', [1, null], 0.9, '1 or no value with use_beam_search: true, got 0.9'),
   beam('top_k', [0, -1, null], 5, '0, -1 or no value with use_beam_search: true, got 5'),
   beam('min_p', [0, null], 0.1, '0 or no value with use_beam_search: true, got 0.1'),
@@ -39,6 +40,12 @@ export const BEAM_RULE_ROWS: Record<string, RuleRow> = Object.fromEntries([
   beam('repetition_penalty', [1, null], 1.1, '1 or no value with use_beam_search: true, got 1.1'),
   beam('min_tokens', [0], 2, '0 or no value with use_beam_search: true, got 2'),
   beam('thinking_token_budget', [null], 5, 'no value with use_beam_search: true, got 5'),
+  beam(
+    'reasoning_budget_message',
+    ['', null],
+    'Enough.',
+    'no value with use_beam_search: true, got "Enough."',
+  ),
   beam('reasoning', [{}, null], { max_tokens: 5 }, 'no max_tokens with use_beam_search: true, got an object'),
   beam('logits_processors', [[], null], ['x'], 'no value with use_beam_search: true, got a list of 1'),
   beam(

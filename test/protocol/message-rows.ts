@@ -139,6 +139,7 @@ export const MESSAGE_ROWS: Record<string, Row> = {
       [1.5, ': expected an integer >= -1 or null, got 1.5'],
     ],
   },
+  reasoning_budget_message: { ...text(''), good: [...same('That is enough.', ''), [null, '']] },
   add_generation_prompt: flag(true),
   continue_final_message: flag(false),
   add_special_tokens: flag(false),

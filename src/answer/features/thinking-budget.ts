@@ -1,4 +1,5 @@
 /** `reasoning.max_tokens` of a request, or the caller of a stream -> the end of each choice's reasoning: its tokens are forced. */
+import { errorAt } from '../../errors.ts';
 import { reasoningEnd } from '../../template/reasoning/index.ts';
 import type { Feature } from '../feature.ts';
 import type { OpenedRequest } from '../open-request.ts';
@@ -6,12 +7,20 @@ import type { OpenedRequest } from '../open-request.ts';
 /** Limits the reasoning of each choice, which may be ended at any time in a stream. A few more tokens may come to complete a character. */
 export async function thinkingBudget(opened: OpenedRequest): Promise<Feature | null> {
   const { request, model, message, coversReasoning } = opened;
-  const { thinking_token_budget: maxTokens } = request;
+  const { thinking_token_budget: maxTokens, reasoning_budget_message: reason } = request;
   if (message.reasoning === null || request.use_beam_search) return null;
   if (maxTokens === null && !request.stream) return null;
   const { format } = message.reasoning;
+  if (reason.includes(format.end.trim()))
+    throw errorAt(
+      'reasoning_budget_message',
+      'INVALID_REQUEST',
+      `expected a text without ${JSON.stringify(format.end)}, which ends the reasoning of this model`,
+    );
   const text = coversReasoning ? format.end : reasoningEnd(format); // the grammar itself requires the text after the end marker
-  const end = await model.tokenizer.encode(text, { addSpecial: false, parseSpecial: true });
+  const encode = (part: string, parseSpecial: boolean): Promise<Int32Array> =>
+    model.tokenizer.encode(part, { addSpecial: false, parseSpecial });
+  const end = Int32Array.of(...(await encode(reason, false)), ...(await encode(text, true)));
   return {
     part: (choice) => {
       let limit = maxTokens ?? Number.POSITIVE_INFINITY;

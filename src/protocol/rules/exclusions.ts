@@ -15,6 +15,7 @@ const isNot =
     value != null && value !== off;
 
 const BEAMS: readonly Row[] = [
+  ['0, 1 or no value', (given) => isNot(0)(given) && given !== 1, 'temperature'],
   ['1 or no value', isNot(1), 'top_p', 'repetition_penalty'],
   ['0, -1 or no value', (count) => Number(count ?? 0) > 0, 'top_k'],
   ['0 or no value', isNot(0), 'min_p'],
@@ -33,6 +34,7 @@ const BEAMS: readonly Row[] = [
     'reasoning',
   ],
   ['no value', isGiven, 'logits_processors', 'thinking_token_budget', 'kv_transfer_params'],
+  ['no value', (given) => isGiven(given) && given !== '', 'reasoning_budget_message'],
   ['no value', isGiven, 'prompt_logprobs', 'logprob_token_ids', 'repetition_detection'],
 ];
 

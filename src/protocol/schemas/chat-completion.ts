@@ -36,6 +36,10 @@ const prompt: Fields = {
     "vLLM's name of `reasoning.max_tokens`. After this many reasoning tokens the end of reasoning is forced, and the answer starts; -1: no limit. No effect if the model does not mark reasoning.",
     { minimum: -1, bounds: 'not with another `reasoning.max_tokens`; not with beam search' },
   ),
+  reasoning_budget_message: s.stringOrNull(
+    "llama.cpp's text that the reasoning ends with where a budget or `endReasoning` ends it: the model reads why it stops. It counts as reasoning.",
+    { default: '', bounds: 'not the marker that ends the reasoning; not with beam search' },
+  ),
   add_generation_prompt: s.flag(
     true,
     'Ends the prompt with the start of an answer. Turned off by `continue_final_message`.',
@@ -306,7 +310,8 @@ export const EXTRA_FIELDS: readonly string[] = [
   ...Object.keys({ ...FIELD_GROUPS['Sampling'], ...FIELD_GROUPS['Scheduling'] }).filter(
     (field) => !OWN.includes(field),
   ),
-  ...['thinking_token_budget', 'min_tokens', 'stop_token_ids', 'include_stop_str_in_output', 'ignore_eos'],
+  ...['thinking_token_budget', 'reasoning_budget_message'],
+  ...['min_tokens', 'stop_token_ids', 'include_stop_str_in_output', 'ignore_eos'],
   ...['structured_outputs', 'skip_special_tokens', 'request_id', 'documents', 'truncate_prompt_tokens'],
   ...['truncation_side', 'chat_template', 'chat_template_kwargs'],
 ];

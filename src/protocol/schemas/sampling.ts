@@ -11,7 +11,7 @@ const LARGEST_FACTOR = 1e38;
 export const sampling: NonNullable<s.Schema['properties']> = {
   temperature: s.numberOrNull(
     'Divides the logits before sampling; 0 always takes the best token. Absent: the value in the model, otherwise 1.',
-    { minimum: 0, maximum: LARGEST_FACTOR },
+    { minimum: 0, maximum: LARGEST_FACTOR, bounds: '0 or 1 with beam search' },
   ),
   top_p: s.numberOrNull(
     'Samples only from the smallest set of best tokens whose probabilities add up to this. Absent: the value in the model, otherwise 1 (off).',

@@ -7,6 +7,7 @@ import * as s from './schema.ts';
 const CHAT_ONLY = new Set([
   ...['messages', 'documents', 'chat_template', 'chat_template_kwargs', 'mm_processor_kwargs'],
   ...['reasoning_effort', 'reasoning', 'thinking_token_budget', 'include_reasoning'],
+  'reasoning_budget_message',
   ...['add_generation_prompt', 'continue_final_message', 'add_special_tokens', 'echo'],
   ...['return_timings', 'timings_per_token', 'return_progress'],
   ...['max_completion_tokens', 'max_tokens', 'logprobs', 'top_logprobs', 'return_routed_experts'],

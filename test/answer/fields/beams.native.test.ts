@@ -1,5 +1,7 @@
 /** Beam search through the public API equals a search through every continuation, in 40 random cases. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { exclusionRules } from '../../../src/protocol/rules/exclusions.ts';
+import { fieldGroups } from '../../../src/protocol/schemas/index.ts';
 import { createRuntime, type Runtime } from '../../../src/runtime/runtime.ts';
 import { randomNumbers } from '../../fakes/random-numbers.ts';
 import { ask, EXACT_MODEL, type Fields, onlyThese, PLAIN } from './model.ts';
@@ -40,6 +42,29 @@ async function everyPath(question: string, allowed: readonly number[], fields: F
 }
 
 describe('beam search', () => {
+  it('applies or refuses every sampling step', () => {
+    const refused = exclusionRules.map(({ name }) => name.slice('beam search without '.length));
+    const left = Object.keys(fieldGroups['Sampling']!).filter((field) => !refused.includes(field));
+    const meansBeams = ['use_beam_search', 'length_penalty'];
+    const needsProcessors = ['inference_xargs'];
+    const applied = ['logit_bias', 'allowed_token_ids', 'bad_words'];
+    expect(left.toSorted()).toEqual([...meansBeams, ...needsProcessors, ...applied].toSorted());
+  });
+
+  it('applies logit_bias and bad_words', async () => {
+    const firstOf = async (fields: Fields): Promise<number> => {
+      const asked = { chat_template: PLAIN, max_tokens: 2, ignore_eos: true, return_token_ids: true };
+      const { choices } = await ask(runtime, 'Hi', { ...asked, use_beam_search: true, n: 2, ...fields });
+      return choices[0]!.token_ids![0]!;
+    };
+    const best = await firstOf({});
+    expect(await firstOf({ logit_bias: { [best]: -100 } })).not.toBe(best);
+    expect(await firstOf({ logit_bias: { 70: 100 } })).toBe(70);
+    const word = (await runtime.detokenize([best])).trim();
+    expect(word).not.toBe('');
+    expect(await firstOf({ bad_words: [word] })).not.toBe(best);
+  });
+
   it('finds the best continuations, in their order, of random prompts over random tokens', async () => {
     const next = randomNumbers(5);
     const pick = (count: number): number => Math.floor(next() * count);
