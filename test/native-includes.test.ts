@@ -66,8 +66,11 @@ const includes: Include[] = files.flatMap((from) =>
 );
 
 const roomOf = (file: string) => file.slice(0, file.indexOf('/'));
-const partOf = (file: string) =>
-  file.slice(file.indexOf('/') + 1, Math.max(file.lastIndexOf('/'), file.indexOf('/') + 1));
+/** A folder inside another one of a room belongs to the outer one. Its files are checked for circles as all others. */
+const partOf = (file: string) => {
+  const [, part, inner] = file.split('/');
+  return inner === undefined ? '' : part!;
+};
 const placeOf = (file: string) =>
   ORDER.indexOf(roomOf(file)) * 100 + (PARTS[roomOf(file)] ?? ['']).indexOf(partOf(file));
 
