@@ -50,12 +50,13 @@ function expectClose(found: readonly number[], expected: readonly number[], tole
 
 describe("scores are those of llama.cpp's server", () => {
   it.each([
-    ['a cross encoder', 'cross', golden.cross],
-    ["Qwen3-Reranker's kind with a head", 'qwen', golden.qwen],
-    ['the same weights without one, by the probability of yes', 'plain', golden.qwen],
-  ])('%s', async (_, model, cases) => {
+    // Its gelu is read from a table with inputs of 16 bits, so the last bits of a sum, which depend on the processor, may shift it.
+    ['a cross encoder', 'cross', golden.cross, 1e-3],
+    ["Qwen3-Reranker's kind with a head", 'qwen', golden.qwen, 1e-4],
+    ['the same weights without one, by the probability of yes', 'plain', golden.qwen, 1e-4],
+  ] as const)('%s', async (_, model, cases, tolerance) => {
     for (const { query, documents, scores, tokens } of cases) {
-      expectClose(await rerank({ model, query, documents }), scores);
+      expectClose(await rerank({ model, query, documents }), scores, tolerance);
       const { usage, results } = await runtime.rerank({ model, query, documents });
       expect(usage).toEqual({ prompt_tokens: tokens, total_tokens: tokens });
       const best = results.map(({ relevance_score }) => relevance_score);
