@@ -2,10 +2,10 @@
 // and after each of the others: the speed of a shared machine changes over seconds. The drafts are predictions of an answer that is known, with some of its tokens replaced. Beside them: drafts
 // from the text and earlier answers, where a random model repeats nothing, and a draft model that is the model itself.
 
+import { NO_ADAPTER } from '../../dist/engine/backend/index.js';
 import { Sequence, Speculation } from '../../dist/engine/index.js';
 import { loadAddon } from '../../dist/engine/native/index.js';
-import { NO_ADAPTER } from '../../dist/models/formats/index.js';
-import { Models } from '../../dist/models/index.js';
+import { ggufFormat, openModels } from '../../dist/models/index.js';
 import { report, settingsOfProcess } from '../lib/measure.mjs';
 import { wordPrompt } from '../lib/prompts.mjs';
 
@@ -23,10 +23,10 @@ const options = {
   maxSequences: 8,
   threads,
 };
-const models = new Models(options, file, {});
-const { model } = await models.use(null);
+const { memory } = openModels({ ...options, formats: [ggufFormat] }, file, {});
+const { model } = await memory.use(null);
 const { engine, tokenizer } = model;
-const { handle } = (await models.useDraft(model, file)).model;
+const { handle } = (await memory.drafts.use(model, { model: file })).model;
 const { Sampler, SamplerPlan, addAnswer, createAnswerIndex, createDrafter } = loadAddon();
 const plan = new SamplerPlan({ vocabSize: tokenizer.vocabSize, temperature: 0.8, top_k: 40, top_p: 0.95 });
 
@@ -104,5 +104,5 @@ for (let round = 0; round < rounds; round++)
       drafts[name].accepted += speculation?.accepted ?? 0;
     }
   }
-await models.close();
+await memory.close();
 report({ rates, gains, drafts, different });

@@ -17,9 +17,9 @@ export function adaptersResource(references: References): AdaptersResource {
       const given = checkRequest('AdapterLoadRequest', request, {});
       const { name, path, base = null, loadInPlace } = given;
       using scope = new LeaseScope();
-      if (models.names().includes(name) || scope.add(await find(name)))
+      if (models.names.all.includes(name) || scope.add(await find(name)))
         throw errorAt('name', 'CONFLICT', `${JSON.stringify(name)} is the name of a model`);
-      const { model } = scope.add(await PATHS.run(() => models.use(base, options)));
+      const { model } = scope.add(await PATHS.run(() => models.memory.use(base, options)));
       const adapter = { name, path, base };
       await named.add(adapter, loadInPlace ?? false, ({ file }) =>
         atField('path', () => model.adapters.keep(keeperOf(name), file)),
@@ -29,7 +29,7 @@ export function adaptersResource(references: References): AdaptersResource {
     async unload(name) {
       if (typeof name !== 'string') throwFaults([fault(['name'], 'type', 'the name of an adapter', name)]);
       const isKnown = named.remove(name);
-      for (const { adapters } of models.loaded()) adapters.drop(keeperOf(name));
+      for (const { adapters } of models.memory.loaded()) adapters.drop(keeperOf(name));
       return isKnown;
     },
     list: () => named.list(),

@@ -4,14 +4,14 @@ import { roomFor } from './fit.ts';
 import { type Candidate, type FindOptions, uriOf } from './hub/index.ts';
 import { planLoad } from './load-model.ts';
 import { totalBytes } from './memory-need.ts';
+import type { FormatOptions } from './model-format.ts';
 import { openRemoteModel } from './remote-model.ts';
-import type { ServingOptions } from './serving-options.ts';
 
 /**
  * Returns a function that chooses the largest model that fits. It reads the headers of the smallest one only, because the memory that a
  * model needs beside its weights is the same for all weight types.
  */
-export function chooseFitting(serving: ServingOptions): FindOptions['choose'] {
+export function chooseFitting(serving: FormatOptions): FindOptions['choose'] {
   return async (reference, files, candidates, signal) => {
     const smallest = candidates.at(-1)!;
     await using remote = await openRemoteModel({ reference, model: smallest, files }, serving.hub, signal);

@@ -6,8 +6,7 @@ import { type ModelShape, OWN_CELLS } from './formats/index.ts';
 import { kernelsOf } from './serving-options.ts';
 
 type Facts = {
-  /** Null for an ONNX model. */
-  readonly shape: Pick<ModelShape, 'slidingWindow'> | null;
+  readonly shape: Pick<ModelShape, 'slidingWindow'>;
   readonly options: ModelOptions;
   readonly cacheType: CacheType;
   readonly mmproj: string | null;
@@ -16,7 +15,6 @@ type Facts = {
 
 /** Fails with `UNSUPPORTED`. Properties that depend on single operations of the model are checked when its context is created. */
 export function requireDeterministic({ shape, options, cacheType, mmproj, gpuLayers }: Facts): void {
-  if (!shape) refuse('model', 'a GGUF file', 'an ONNX model');
   if (gpuLayers > 0) refuse('model.gpuLayers', '0', String(gpuLayers));
   if (mmproj !== null) refuse('model.mmproj', 'null', mmproj);
   if (kernelsOf(options) === 'plain') refuse('model.kernels', 'auto', 'plain');

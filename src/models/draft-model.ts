@@ -8,8 +8,8 @@ import { errorAt, type OnpolicyError } from '../errors.ts';
 import type { ModelOptions } from '../protocol/index.ts';
 import { contextLimits } from './context-limits.ts';
 import { type GgufModel, isGguf, type ModelShape } from './formats/index.ts';
-import { type LoadPlan, loadWeights, planLoad } from './load-model.ts';
-import { formatOf } from './model-format.ts';
+import { type GgufPlan, loadWeights, planGguf } from './gguf-format.ts';
+import { type FormatOptions, formatOf } from './model-format.ts';
 import type { RunningModel } from './running-model.ts';
 import type { ServingOptions } from './serving-options.ts';
 
@@ -52,19 +52,19 @@ export async function planDraft(
   file: string,
   target: RunningModel,
   options: ModelOptions,
-  serving: ServingOptions,
-  signal: AbortSignal,
-): Promise<LoadPlan> {
-  if (formatOf(file, serving.formats))
-    throw unsupported(`expected a GGUF file, got ${file}, which is an ONNX model`);
+  serving: FormatOptions,
+): Promise<GgufPlan> {
+  const { name } = formatOf(file, serving.formats);
+  if (name !== 'gguf')
+    throw unsupported(`expected a GGUF file, got ${file}, which is an ${name.toUpperCase()} model`);
   const { contextSize, threads, engine } = target;
   const asTarget = { contextSize, threads, maxSequences: engine.maxRunning };
   const drafting: ModelOptions = { ...asTarget, ...options, slidingWindow: 'full', mmproj: null };
   const plan = await atField(DRAFT_FIELD, () =>
-    planLoad(file, drafting, withoutPromise(serving), signal, true),
+    planGguf({ file, options: drafting, mmproj: null, serving: withoutPromise(serving) }, true),
   );
-  if (plan.shape!.eagle) requireEagleOf(target, plan.shape!, file);
-  if (plan.shape!.isRecurrent)
+  if (plan.shape.eagle) requireEagleOf(target, plan.shape, file);
+  if (plan.shape.isRecurrent)
     throw unsupported(`${file} has recurrent state, from which rejected draft tokens cannot be removed`);
   return plan;
 }
@@ -78,14 +78,14 @@ const withoutPromise = (serving: ServingOptions): ServingOptions => ({
 
 /** Loads a draft model. Fails with `INVALID_REQUEST` if its tokens differ from those of the target. */
 export async function loadDraft(
-  plan: LoadPlan,
+  plan: GgufPlan,
   target: RunningModel,
   serving: ServingOptions,
   load: { signal: AbortSignal; onProgress: (fraction: number) => void },
 ): Promise<DraftModel> {
   const { tokenizer, engine } = target;
-  const { eagle } = plan.shape!;
-  const loaded = (await loadWeights(plan, serving, load)) as GgufModel;
+  const { eagle } = plan.shape;
+  const loaded = await loadWeights({ ...plan, serving }, load);
   try {
     requireSameTokens(tokenizer, loaded.tokenizer, plan.file);
     if (eagle) {

@@ -1,37 +1,27 @@
 /** A model in use -> the model that drafts for it, loaded beside it. */
-import type { ModelOptions, ValidSpeculation } from '../protocol/index.ts';
+import type { ValidSpeculation } from '../protocol/index.ts';
 import { DRAFT_FIELD, type DraftModel, eagleBeside, loadDraft, planDraft } from './draft-model.ts';
-import type { InMemory, LoadInMemory, ModelUseOptions } from './model-use.ts';
-import { keyOf } from './named-models.ts';
-import type { Residency, Resident } from './residency.ts';
+import type { FormatOptions } from './model-format.ts';
+import type { InMemory, ModelUseOptions } from './model-use.ts';
+import { loadKey, type NamedModels } from './named-models.ts';
+import type { Resident } from './residency.ts';
+import type { ResidentModels } from './resident-models.ts';
 import type { RunningModel } from './running-model.ts';
-import type { ServingOptions } from './serving-options.ts';
 
 /** A model that drafts for another one. It is not unloaded before this is disposed of. */
 export type DraftUse = Disposable & { readonly model: DraftModel };
 
-type DraftsContext = {
-  readonly serving: ServingOptions;
-  readonly residency: Residency<InMemory>;
-  readonly optionsOf: (reference: string) => ModelOptions;
-  readonly use: (
-    reference: string,
-    field: string,
-    residentFor: (file: string) => Resident<InMemory>,
-    options: ModelUseOptions,
-  ) => Promise<Disposable & { readonly value: InMemory }>;
-  readonly residentOf: (key: string, name: string, file: string, load: LoadInMemory) => Resident<InMemory>;
-  /** Returns a loaded model and its key. */
-  readonly find: (model: RunningModel) => readonly [key: string, resident: Resident<InMemory>];
-};
-
 /** The draft models of one runtime. Each belongs to one model and is unloaded with it. */
 export class Drafts {
-  readonly #context: DraftsContext;
+  readonly #names: NamedModels;
+  readonly #residents: ResidentModels;
+  readonly #serving: FormatOptions;
   readonly #besides = new WeakMap<RunningModel, string | null>(); // the EAGLE-3 files beside them
 
-  constructor(context: DraftsContext) {
-    this.#context = context;
+  constructor(names: NamedModels, residents: ResidentModels, serving: FormatOptions) {
+    this.#names = names;
+    this.#residents = residents;
+    this.#serving = serving;
   }
 
   /**
@@ -57,7 +47,7 @@ export class Drafts {
       const { code, message } = error as { code?: string; message: string };
       if (use.signal?.aborted || code === 'CLOSED') throw error;
       this.#besides.set(target, null);
-      this.#context.serving.log?.('warn', `${target.name}: ${file} beside it does not draft: ${message}`);
+      this.#serving.log?.('warn', `${target.name}: ${file} beside it does not draft: ${message}`);
       return null;
     }
   }
@@ -69,19 +59,18 @@ export class Drafts {
     use: ModelUseOptions,
     onlyIfFree: boolean,
   ): Promise<DraftUse> {
-    const { serving, residency, ...context } = this.#context;
-    const options = context.optionsOf(reference);
+    const options = this.#names.find(reference);
     const residentFor = (file: string): Resident<InMemory> => {
-      const [baseKey, model] = context.find(target);
-      const key = `${keyOf(file, options)} drafts for ${baseKey}`;
-      return context.residentOf(key, options.path, file, async (enter, load) => {
-        void model.gone.then(() => residency.leave(load.resident));
-        const planned = await planDraft(file, target, options, serving, load.signal);
+      const [baseKey, model] = this.#residents.find(target);
+      const key = `${loadKey(file, options)} drafts for ${baseKey}`;
+      return this.#residents.residentOf(key, options.path, file, async (enter, load) => {
+        void model.gone.then(() => this.#residents.residency.leave(load.resident));
+        const planned = await planDraft(file, target, options, this.#serving);
         await enter(planned.need, { model, onlyIfFree, field: DRAFT_FIELD });
-        return await loadDraft(planned, target, serving, load);
+        return await loadDraft(planned, target, this.#serving, load);
       });
     };
-    const found = await context.use(options.path, DRAFT_FIELD, residentFor, use);
+    const found = await this.#residents.use(options.path, DRAFT_FIELD, residentFor, use);
     return { model: found.value as DraftModel, [Symbol.dispose]: () => found[Symbol.dispose]() };
   }
 }

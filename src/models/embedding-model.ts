@@ -1,7 +1,7 @@
 /** A model of embeddings or scores: its limits, what it needs of memory, and the model with its queue. */
 import type { ContextSettings } from '../engine/backend/index.ts';
 import { EmbeddingQueue } from '../engine/index.ts';
-import { defaultThreads, type NativeEmbedder } from '../engine/native/index.ts';
+import type { NativeEmbedder } from '../engine/native/index.ts';
 import type { Tokenizer } from '../engine/tokenizer/index.ts';
 import type { ModelOptions } from '../protocol/index.ts';
 import {
@@ -9,9 +9,9 @@ import {
   type GgufModel,
   type MemoryEstimate,
   type ModelShape,
+  type Pooling,
   type ScoreHead,
 } from './formats/index.ts';
-import type { FormatLoad, ModelFormat, VectorPooling } from './model-format.ts';
 import type { Placement } from './placement.ts';
 import type { ServingOptions } from './serving-options.ts';
 
@@ -39,16 +39,19 @@ export type EmbeddingPlan = {
   /** True if the vector of a text is that of its last token and attention is causal, so that long texts are computed in parts. */
   readonly isLast: boolean;
   readonly hasHead: boolean;
-  /** Pooling of a model of another format; null for a GGUF file, whose header says it. */
-  readonly pooling: VectorPooling | null;
 };
+
+/** Pooling of states into the vector of a text. */
+export type VectorPooling = Exclude<Pooling, 'rank'>;
 
 /** Longest texts without a `contextSize` option, in tokens: the memory of a pass grows with the length. */
 const DEFAULT_LAST_TOKENS = 8192;
 const DEFAULT_WHOLE_TOKENS = 2048;
 /** Tokens of a batch of several texts. Longer batches are no faster per token, and attention looks at all of their tokens. */
 const PACKED_TOKENS = 512;
-const MAX_SEQUENCES = 64;
+
+/** Most texts and tokens of one pass of an embedder. */
+export const EMBEDDER_LIMITS = { packedTokens: PACKED_TOKENS, maxSequences: 64 };
 
 /** Returns null if the model's file does not say how states become a vector or a score. */
 export function planEmbedding(
@@ -62,27 +65,18 @@ export function planEmbedding(
     options.contextSize ?? serving.contextSize ?? (isLast ? DEFAULT_LAST_TOKENS : DEFAULT_WHOLE_TOKENS);
   const contextSize = Math.min(wanted, contextLength);
   const batchTokens = Math.max(contextSize, PACKED_TOKENS);
-  return { contextSize, batchTokens, isLast, hasHead: pooling === 'rank', pooling: null };
+  return { contextSize, batchTokens, isLast, hasHead: pooling === 'rank' };
 }
 
-/**
- * Does the same as {@link planEmbedding} for a model of another format. Returns null if neither its files nor the options say how states
- * become a vector.
- */
-export function planFormatEmbedding(
-  format: ModelFormat,
-  file: string,
+/** Plans a model whose batches hold texts as a whole: no text is computed in parts. `contextLength`: the longest text of its files. */
+export function planWholeTexts(
+  { pooling, contextLength }: { readonly pooling: VectorPooling; readonly contextLength: number },
   options: ModelOptions,
   serving: ServingOptions,
-): EmbeddingPlan | null {
-  const found = format.describeVectors(file, options.pooling);
-  if (!found) return null;
-  const { pooling, contextLength } = found;
-  const contextSize = Math.min(
-    options.contextSize ?? serving.contextSize ?? DEFAULT_WHOLE_TOKENS,
-    contextLength,
-  );
-  return { contextSize, batchTokens: PACKED_TOKENS, isLast: pooling === 'last', hasHead: false, pooling };
+): EmbeddingPlan {
+  const wanted = options.contextSize ?? serving.contextSize ?? DEFAULT_WHOLE_TOKENS;
+  const contextSize = Math.min(wanted, contextLength);
+  return { contextSize, batchTokens: PACKED_TOKENS, isLast: pooling === 'last', hasHead: false };
 }
 
 /** Estimates the memory of an embedding model. Models that read a text as a whole have no cache. */
@@ -95,8 +89,8 @@ export function estimateEmbedding(
     kvTokens: batchTokens,
     isKvUnified: true,
     batchTokens: isLast ? PACKED_TOKENS : batchTokens,
-    slotCount: MAX_SEQUENCES,
-    maxOutputs: isLast ? MAX_SEQUENCES : batchTokens,
+    slotCount: EMBEDDER_LIMITS.maxSequences,
+    maxOutputs: isLast ? EMBEDDER_LIMITS.maxSequences : batchTokens,
     threads: 1,
     ...(isLast ? {} : { wholeRows: batchTokens }),
   };
@@ -104,39 +98,10 @@ export function estimateEmbedding(
   return shape.isCausal ? estimate : { ...estimate, cache: 0, caches: shape.layers.map(() => 0) };
 }
 
-/** Loads the model of a plan of {@link planFormatEmbedding}. */
-export async function openFormatEmbedding(
-  format: ModelFormat,
-  { contextSize, pooling }: EmbeddingPlan,
-  { path, name, placement }: Pick<EmbeddingModel, 'path' | 'name' | 'placement'>,
-  how: Omit<FormatLoad, 'path'>,
-): Promise<EmbeddingModel> {
-  const { tokenizer, embedder } = await format.loadVectors({ path, pooling: pooling!, ...how });
-  const embeddings = queueOf(embedder);
-  return { path, name, placement, loaded: null, tokenizer, embeddings, head: null, contextSize };
-}
-
-export async function openEmbedding(
-  loaded: GgufModel,
-  { contextSize, batchTokens, isLast, hasHead }: EmbeddingPlan,
-  {
-    path,
-    name,
-    placement,
-    threads,
-  }: Pick<EmbeddingModel, 'path' | 'name' | 'placement'> & { threads: number | null },
-): Promise<EmbeddingModel> {
-  const embedder = await loaded.createEmbedder({
-    batchTokens,
-    maxSequences: MAX_SEQUENCES,
-    threads: threads ?? defaultThreads(loaded.isTiny),
-    isLast,
-    hasHead,
-  });
-  const { tokenizer, head } = loaded;
-  return { path, name, placement, loaded, tokenizer, embeddings: queueOf(embedder), head, contextSize };
-}
-
-function queueOf(embedder: NativeEmbedder): EmbeddingQueue {
-  return new EmbeddingQueue(embedder, { packedTokens: PACKED_TOKENS, maxSequences: MAX_SEQUENCES });
+/** Returns a model whose texts wait in a queue for the embedder. */
+export function embeddingModel(
+  facts: Omit<EmbeddingModel, 'embeddings'>,
+  embedder: NativeEmbedder,
+): EmbeddingModel {
+  return { ...facts, embeddings: new EmbeddingQueue(embedder, EMBEDDER_LIMITS) };
 }

@@ -85,9 +85,9 @@ export function modelExporter(references: References, requireOpen: () => void): 
     await requireTarget(target, overwrite);
     using scope = new LeaseScope();
     const found = await findParts(references, reference, adapters, scope);
-    const base = found.baseModel ?? references.models.names()[0]!;
+    const base = found.baseModel ?? references.models.names.fallbackName;
     const parts = found.parts.filter(({ scale }) => scale !== 0);
-    const model = await atField('model', () => references.models.download(base, signal));
+    const model = await atField('model', () => references.models.memory.download(base, signal));
     if (!model.endsWith('.gguf') && (await fs.stat(model)).isDirectory())
       throw errorAt('model', 'UNSUPPORTED', `${model} is not a GGUF file; only GGUF models can be exported`);
     if (format === 'peft' && parts.length === 0)

@@ -1,24 +1,48 @@
-/** A model's file and its options -> the card for lists of models. Reads headers only. */
+/** A model reference -> the card for lists of models. Reads headers only. */
 import fs from 'node:fs';
 import type { ModelOptions } from '../protocol/index.ts';
 import type { ModelCard } from '../protocol/service/index.ts';
 import { detectReasoning } from '../template/reasoning/index.ts';
 import { detectToolFormat } from '../template/tool-calls/index.ts';
 import { contextSizeOf } from './context-limits.ts';
-import { type EmbeddingPlan, planEmbedding, planFormatEmbedding } from './embedding-model.ts';
-import { readHeaders, scaledContext, toShape } from './formats/index.ts';
-import { findProjector } from './model-files.ts';
-import { formatOf, type ModelFormat } from './model-format.ts';
-import type { ServingOptions } from './serving-options.ts';
+import { findProjector, resolveFile } from './model-files.ts';
+import { type FormatOptions, formatOf } from './model-format.ts';
+import { loadKey, type NamedModels } from './named-models.ts';
+
+/** The cards of one runtime. A card is read again when its file has changed. */
+export class ModelCards {
+  readonly #names: NamedModels;
+  readonly #serving: FormatOptions;
+  readonly #known = new Map<string, { readonly mtimeMs: number; readonly card: Promise<ModelCard> }>(); // by file and options
+
+  constructor(names: NamedModels, serving: FormatOptions) {
+    this.#names = names;
+    this.#serving = { ...serving, hub: { ...serving.hub, offline: true }, onProgress: null };
+  }
+
+  /** Returns the card of a model, loaded or not. Returns null if its files are missing or damaged. Downloads nothing. */
+  async of(reference: string | null): Promise<ModelCard | null> {
+    const options = this.#names.find(reference);
+    const { signal } = new AbortController();
+    try {
+      const file = await resolveFile(options.path, { ...this.#serving, signal });
+      const { mtimeMs } = fs.statSync(file);
+      const key = loadKey(file, options);
+      let known = this.#known.get(key);
+      if (known?.mtimeMs !== mtimeMs) {
+        known = { mtimeMs, card: readCard(file, options, this.#serving) };
+        this.#known.set(key, known);
+      }
+      return await known.card;
+    } catch {
+      return null;
+    }
+  }
+}
 
 /** Reads a card. Fails as loading the model does. */
-export async function readCard(
-  file: string,
-  options: ModelOptions,
-  serving: ServingOptions,
-): Promise<ModelCard> {
-  const format = formatOf(file, serving.formats);
-  const facts = format ? readFormat(format, file, options, serving) : await readGguf(file, options, serving);
+async function readCard(file: string, options: ModelOptions, serving: FormatOptions): Promise<ModelCard> {
+  const facts = await formatOf(file, serving.formats).describe(file, options, serving);
   const { chatTemplate, vectors, contextLength, ...card } = facts;
   const projector = await findProjector(file, options, serving, new AbortController().signal).catch(
     () => null,
@@ -37,52 +61,5 @@ export async function readCard(
           ...(detectReasoning(chatTemplate) ? (['thinking'] as const) : []),
           ...(projector === null ? [] : (['vision'] as const)),
         ],
-  };
-}
-
-type Facts = Omit<ModelCard, 'path' | 'modifiedMs' | 'contextSize' | 'capabilities'> & {
-  readonly contextLength: number;
-  /** Null if the model answers. */
-  readonly vectors: EmbeddingPlan | null;
-};
-
-function readFormat(
-  format: ModelFormat,
-  file: string,
-  options: ModelOptions,
-  serving: ServingOptions,
-): Facts {
-  const { bytes, contextLength, chatTemplate } = format.describe(file);
-  return {
-    format: format.name,
-    bytes,
-    architecture: '',
-    parameters: null,
-    weightType: '',
-    chatTemplate,
-    metadata: {},
-    contextLength,
-    vectors: planFormatEmbedding(format, file, options, serving),
-  };
-}
-
-async function readGguf(file: string, options: ModelOptions, serving: ServingOptions): Promise<Facts> {
-  const parts = await readHeaders(file);
-  const [header] = parts;
-  const shape = toShape(parts);
-  const tensors = parts.flatMap((part) => [...part.tensors.values()]);
-  const bytesOf = new Map<string, number>();
-  for (const { type, bytes } of tensors) bytesOf.set(type.name, (bytesOf.get(type.name) ?? 0) + bytes);
-  const [main] = [...bytesOf].sort(([, a], [, b]) => b - a);
-  return {
-    format: 'gguf',
-    bytes: parts.reduce((sum, part) => sum + fs.statSync(part.file).size, 0),
-    architecture: header!.architecture,
-    parameters: tensors.reduce((sum, { shape: sizes }) => sum + sizes.reduce((a, b) => a * b, 1), 0),
-    weightType: main?.[0].toUpperCase() ?? '',
-    chatTemplate: header!.text('tokenizer.chat_template') ?? '',
-    metadata: header!.scalars,
-    contextLength: scaledContext(shape.contextLength, options.rope ?? null),
-    vectors: planEmbedding(shape, options, serving),
   };
 }

@@ -4,11 +4,10 @@ import path from 'node:path';
 import { ifMissing } from '../common/index.ts';
 import { errorAt } from '../errors.ts';
 import type { ModelOptions, OnProgress } from '../protocol/index.ts';
-import { type FindOptions, fetchGguf, type Progress } from './hub/index.ts';
+import type { FindOptions, Progress } from './hub/index.ts';
 import { projectorInRepository } from './hub-projector.ts';
 import { missingModel } from './missing-model.ts';
-import { formatOf } from './model-format.ts';
-import type { ServingOptions } from './serving-options.ts';
+import { type FormatOptions, formatOf } from './model-format.ts';
 
 /**
  * Returns the file of a model's projector, downloaded if missing, or null if it has none. If the options name none, it looks in the
@@ -18,10 +17,10 @@ import type { ServingOptions } from './serving-options.ts';
 export async function findProjector(
   file: string,
   { path: reference, mmproj }: Pick<ModelOptions, 'path' | 'mmproj'>,
-  { hub, formats, onProgress, log }: Pick<ServingOptions, 'hub' | 'formats' | 'onProgress' | 'log'>,
+  { hub, formats, onProgress, log }: Pick<FormatOptions, 'hub' | 'formats' | 'onProgress' | 'log'>,
   signal: AbortSignal,
 ): Promise<string | null> {
-  if (formatOf(file, formats)) {
+  if (!formatOf(file, formats).hasProjectors) {
     if (mmproj == null) return null;
     throw errorAt('model.mmproj', 'UNSUPPORTED', 'expected a GGUF model');
   }
@@ -50,7 +49,7 @@ function realPath(file: string): string | null {
   }
 }
 
-export type ResolveOptions = Pick<ServingOptions, 'hub' | 'formats'> & {
+export type ResolveOptions = Pick<FormatOptions, 'hub' | 'formats'> & {
   readonly signal: AbortSignal;
   readonly onProgress?: OnProgress | null;
   /** Field that errors name. */
@@ -61,7 +60,7 @@ export type ResolveOptions = Pick<ServingOptions, 'hub' | 'formats'> & {
   readonly choose?: FindOptions['choose'];
 };
 
-/** Returns a local path unchanged. Downloads an `hf:` URI with the format that its repository belongs to, else as GGUF files. */
+/** Returns a local path unchanged. Downloads an `hf:` URI with the first format that its repository belongs to. */
 export async function resolveFile(
   reference: string,
   { hub, formats, signal, onProgress, field = 'model', names = [], choose = takeLargest }: ResolveOptions,
@@ -76,10 +75,10 @@ export async function resolveFile(
     onProgress?.(reference, Math.min(1, fraction), 'download', { bytes, totalBytes, ...rate });
   };
   for (const format of formats) {
-    const fetched = format.fetch(reference, hub, signal, report);
+    const fetched = format.fetch(reference, { hub, signal, field, choose, onProgress: report });
     if (fetched) return await fetched;
   }
-  return await fetchGguf(reference, { hub, signal, field, choose, onProgress: report });
+  throw missingModel(field, reference, names);
 }
 
 const takeLargest: FindOptions['choose'] = async (_reference, _files, [largest]) => largest!;

@@ -1,58 +1,78 @@
-/**
- * A file that is no GGUF file -> its model, through the contract of a model format. The runtime passes the formats in, so that the core
- * imports none of them.
- */
-import type { NativeEmbedder } from '../engine/native/index.ts';
-import type { Tokenizer } from '../engine/tokenizer/index.ts';
-import type { Gpu, HubOptions } from '../protocol/index.ts';
-import type { LoadedModel, Pooling } from './formats/index.ts';
-import type { Progress } from './hub/index.ts';
+/** A model file -> its model, through the contract of a model format. The runtime passes the formats in, so that the core names none. */
+import { errorAt } from '../errors.ts';
+import type { ModelOptions } from '../protocol/index.ts';
+import type { ModelCard } from '../protocol/service/index.ts';
+import type { EmbeddingModel, EmbeddingPlan } from './embedding-model.ts';
+import type { LoadedModel } from './formats/index.ts';
+import type { FindOptions, Progress } from './hub/index.ts';
+import type { MemoryNeed } from './memory-need.ts';
+import type { Placement } from './placement.ts';
+import type { ServingOptions } from './serving-options.ts';
 
-/** Pooling of states into the vector of a text. */
-export type VectorPooling = Exclude<Pooling, 'rank'>;
+/** Serving options, and the formats of model files. The first format that owns a file reads it. */
+export type FormatOptions = ServingOptions & { readonly formats: readonly ModelFormat[] };
 
-/** Options for loading a model of a format. */
-export type FormatLoad = {
-  /** Path of the file or folder. */
-  readonly path: string;
-  readonly gpu: Gpu;
-  /** CPU threads. Null for the format's default. */
-  readonly threads: number | null;
-  readonly signal: AbortSignal;
+/** How to download a model. */
+export type FetchOptions = FindOptions & { readonly onProgress: (progress: Progress) => void };
+
+/** Facts of a model's files for its card. */
+export type FormatFacts = Omit<ModelCard, 'path' | 'modifiedMs' | 'contextSize' | 'capabilities'> & {
+  readonly contextLength: number;
+  /** Null if the model answers. */
+  readonly vectors: EmbeddingPlan | null;
 };
 
-/** A format of model files. All methods but `owns` and `fetch` throw `MODEL_INVALID` or `UNSUPPORTED` for files that they cannot read. */
+/** A model to plan the load of. */
+export type PlanRequest = {
+  readonly file: string;
+  readonly options: ModelOptions;
+  /** Path of the projector. Null if the model has none. */
+  readonly mmproj: string | null;
+  readonly serving: ServingOptions;
+};
+
+/** Receivers of a load's progress, and the signal that stops it. */
+export type LoadControl = {
+  readonly signal: AbortSignal;
+  readonly onProgress: (fraction: number) => void;
+};
+
+/** A load that is decided but not begun. */
+export type FormatPlan = {
+  readonly placement: Placement;
+  readonly need: MemoryNeed;
+  /** Null if the model answers. */
+  readonly embedding: EmbeddingPlan | null;
+  /** Loads the weights and the tokenizer of a model that answers. */
+  load(control: LoadControl): Promise<LoadedModel>;
+  /** Loads a model of embeddings or scores. `name`: its name in answers. */
+  loadVectors(name: string, control: LoadControl): Promise<EmbeddingModel>;
+  /**
+   * Returns a plan with half as many layers on GPUs. Returns null if the options fix the number, or if no layer is on a GPU. Absent if the
+   * format does not place single layers.
+   */
+  withFewerLayers?(): FormatPlan | null;
+};
+
+/** A format of model files. `describe` and `plan` fail with `MODEL_INVALID` or `UNSUPPORTED` for files that they cannot read. */
 export type ModelFormat = {
   /** Name of the format in model cards. */
-  readonly name: 'onnx';
+  readonly name: ModelCard['format'];
+  /** True if a model may have a projector file, which encodes pictures and sounds. */
+  readonly hasProjectors: boolean;
   /** Returns true if a path is a model of this format. */
   owns(file: string): boolean;
   /** Downloads the model of an `hf:` reference and returns its path. Returns null if the reference is not of this format. */
-  fetch(
-    reference: string,
-    hub: HubOptions,
-    signal: AbortSignal,
-    onProgress: (progress: Progress) => void,
-  ): Promise<string> | null;
+  fetch(reference: string, options: FetchOptions): Promise<string> | null;
   /** Reads the facts of a model that answers or embeds. */
-  describe(file: string): {
-    /** Bytes of the model's files. */
-    readonly bytes: number;
-    readonly contextLength: number;
-    readonly chatTemplate: string;
-  };
-  /** Returns the pooling (`given` has priority) and the longest text. Returns null if the model embeds nothing. */
-  describeVectors(
-    file: string,
-    given: VectorPooling | undefined,
-  ): { readonly pooling: VectorPooling; readonly contextLength: number } | null;
-  load(options: FormatLoad): Promise<LoadedModel>;
-  loadVectors(
-    options: FormatLoad & { readonly pooling: VectorPooling },
-  ): Promise<{ readonly tokenizer: Tokenizer; readonly embedder: NativeEmbedder }>;
+  describe(file: string, options: ModelOptions, serving: ServingOptions): Promise<FormatFacts>;
+  /** Plans the load of a model. Reads headers only. */
+  plan(request: PlanRequest): Promise<FormatPlan>;
 };
 
-/** Returns the format that owns a file. Returns null for a GGUF file. */
-export function formatOf(file: string, formats: readonly ModelFormat[]): ModelFormat | null {
-  return formats.find((format) => format.owns(file)) ?? null;
+/** Returns the format that owns a file. Fails with `UNSUPPORTED` if none does. */
+export function formatOf(file: string, formats: readonly ModelFormat[], field = 'model'): ModelFormat {
+  const found = formats.find((format) => format.owns(file));
+  if (!found) throw errorAt(field, 'UNSUPPORTED', `${file}: no model format reads this file`);
+  return found;
 }

@@ -26,7 +26,7 @@ export type FindRegistered = (reference: string) => Promise<Registered | null>;
 
 /** Everything that references can name. */
 export type References = {
-  readonly models: Models;
+  readonly models: Pick<Models, 'names' | 'memory'>;
   readonly find: FindRegistered;
   readonly named: NamedAdapters;
 };
@@ -69,7 +69,7 @@ export async function leaseModel(
   using scope = new LeaseScope();
   const found = await findParts(references, reference, options.adapters ?? [], scope);
   const { baseModel, parts, registered } = found;
-  const { model } = scope.add(await references.models.use(baseModel, options));
+  const { model } = scope.add(await references.models.memory.use(baseModel, options));
   if (registered?.isNewest && !registered.adapter) model.adapters.drop(registered.id);
   for (const { file, keeper, isWanted, field } of parts) {
     if (keeper === null) scope.add(await atField(field, () => model.adapters.use(file)));
@@ -97,7 +97,7 @@ export async function findParts(
     parts.push({ file, scale: 1, keeper: isNewest ? id : null, field: 'model' });
   }
   const adapters = [
-    ...fromOptions(models.adaptersOf(baseModel), baseModel),
+    ...fromOptions(models.names.adaptersOf(baseModel), baseModel),
     ...given.map((adapter, i) => ({ ...adapter, field: `adapters.${i}` })),
   ];
   for (const adapter of adapters) parts.push(...(await resolve(adapter, references, scope, [])));
@@ -134,7 +134,7 @@ async function resolve(
   const registered = scope.add(await find(reference));
   if (registered)
     return registered.adapter ? [{ file: registered.adapter, scale, keeper: null, field: at }] : [];
-  const adapters = seen.includes(reference) ? [] : models.adaptersOf(reference);
+  const adapters = seen.includes(reference) ? [] : models.names.adaptersOf(reference);
   if (adapters.length === 0)
     throw errorAt(
       at,

@@ -1,6 +1,10 @@
 /** The models of a runtime's options, by name -> the settings behind a reference. */
+import fs from 'node:fs';
+import path from 'node:path';
 import { packageFile } from '../common/index.ts';
-import type { ModelOptions } from '../protocol/index.ts';
+import type { OnpolicyError } from '../errors.ts';
+import type { AdapterOption, ModelOptions } from '../protocol/index.ts';
+import { missingModel } from './missing-model.ts';
 
 /** The model that ships with the package. */
 export const EMBEDDED_MODEL = packageFile('models/onpolicy-tiny.gguf');
@@ -14,8 +18,18 @@ export type NamedModels = {
   /** The default model, and its name. */
   readonly fallback: ModelOptions;
   readonly fallbackName: string;
+  /** Names that references may use: that of the default model, then all others. */
+  readonly all: readonly string[];
   /** Returns the settings of a reference. Null or empty stands for the default model. */
   find(reference: string | null): ModelOptions;
+  /** Returns a key that references to the same settings share. */
+  keyOf(reference: string | null): ModelOptions | string;
+  /** Returns the adapters of a name, or of the default model. Empty for other references. */
+  adaptersOf(reference: string | null): readonly AdapterOption[];
+  /** Returns true for a name, the URI of a model, or an existing path. */
+  has(reference: string): boolean;
+  /** Returns the error of a reference that names no model, at a field of a request. */
+  missing(reference: string, field: string): OnpolicyError;
 };
 
 /** Follows aliases to their models. */
@@ -28,9 +42,23 @@ export function namedModels(
   const aliases = new Map([...given].map(([name, model]) => [name, resolveAlias(model, given, [name])]));
   const { path: fallbackName, ...own } = toModelOptions(defaultModel ?? EMBEDDED_NAME);
   const fallback = resolveAlias({ ...own, path: fallbackName }, given, []);
+  const all = [...new Set([fallbackName, ...aliases.keys()])];
   const find = (reference: string | null): ModelOptions =>
     reference ? (aliases.get(reference) ?? { path: reference }) : fallback;
-  return { aliases, fallback, fallbackName, find };
+  return {
+    aliases,
+    fallback,
+    fallbackName,
+    all,
+    find,
+    keyOf: (reference) => (reference ? (aliases.get(reference) ?? reference) : fallback),
+    adaptersOf: (reference) => find(reference).adapters ?? [],
+    has: (reference) => {
+      if (all.includes(reference) || reference.startsWith('hf:')) return true;
+      return reference !== '' && fs.existsSync(path.resolve(reference));
+    },
+    missing: (reference, field) => missingModel(field, reference, all),
+  };
 }
 
 /** Resolves an alias, also through other aliases. Settings of earlier aliases have priority. `seen`: aliases followed. */
@@ -52,6 +80,6 @@ function toModelOptions(model: string | ModelOptions): ModelOptions {
 }
 
 /** Returns the key that distinguishes loaded models: the file and its load options. */
-export function keyOf(file: string, options: ModelOptions): string {
+export function loadKey(file: string, options: ModelOptions): string {
   return JSON.stringify([file, { ...options, path: null, adapters: null }]);
 }

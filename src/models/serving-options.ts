@@ -1,6 +1,5 @@
 /** A runtime's options -> the settings that all its models share, and the limits of one model. */
 import type { Complete, ModelOptions, ServingLimits } from '../protocol/index.ts';
-import type { ModelFormat } from './model-format.ts';
 
 type Options = Complete['RuntimeOptions'];
 
@@ -20,8 +19,6 @@ export type ServingOptions = Pick<
   | 'memory'
 > & {
   readonly media: Complete['MediaOptions'];
-  /** Formats of model files beside GGUF. */
-  readonly formats: readonly ModelFormat[];
   /** Receives lines about work that takes long. */
   readonly notice: (line: string) => void;
 };

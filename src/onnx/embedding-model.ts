@@ -3,30 +3,20 @@
 import { defaultThreads, type NativeEmbedder } from '../engine/native/index.ts';
 import type { Tokenizer } from '../engine/tokenizer/index.ts';
 import { OnpolicyError } from '../errors.ts';
-import type { FormatLoad, VectorPooling } from '../models/index.ts';
+import type { VectorPooling } from '../models/index.ts';
 import { ComputeThread } from './compute-thread.ts';
 import type { EmbeddingMethods } from './embedding-worker.ts';
 import { readFolder } from './folder.ts';
-import { isTinyFolder } from './model.ts';
+import { isTinyFolder, type OnnxOptions } from './model.ts';
 import { chooseProviders } from './providers.ts';
 import { createTokenizer } from './tokenizer.ts';
 
 /** A loaded model of embeddings. Closing the embedder frees it. */
 export type OnnxEmbeddingModel = { readonly tokenizer: Tokenizer; readonly embedder: NativeEmbedder };
 
-/** Returns the pooling of a folder's model and its longest text. Returns null if it is no embedding model. */
-export function describeOnnxEmbedding(
-  path: string,
-  given: VectorPooling | undefined,
-): { readonly pooling: VectorPooling; readonly contextLength: number } | null {
-  const { pooling, contextLength } = readFolder(path);
-  const chosen = given ?? pooling;
-  return chosen && { pooling: chosen, contextLength };
-}
-
 /** Loads the model. Fails as `loadOnnx` does. */
 export async function loadOnnxEmbedding(
-  options: FormatLoad & { readonly pooling: VectorPooling },
+  options: OnnxOptions & { readonly pooling: VectorPooling },
 ): Promise<OnnxEmbeddingModel> {
   const folder = readFolder(options.path);
   const providers = await chooseProviders(options.gpu);
@@ -39,7 +29,7 @@ export async function loadOnnxEmbedding(
       { file, sizes, width, pooling: options.pooling },
       { threads, providers },
     );
-    if (options.signal.aborted) throw new OnpolicyError('ABORTED', `loading ${options.path} was aborted`);
+    if (options.signal?.aborted) throw new OnpolicyError('ABORTED', `loading ${options.path} was aborted`);
     const tokenizer = await createTokenizer(folder, folder.sizes.vocabSize);
     const embed = (tokens: Int32Array, lengths: Int32Array) => thread.call('embed', tokens, lengths);
     return { tokenizer, embedder: { size, embed, close: () => thread.close() } };

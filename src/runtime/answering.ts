@@ -94,7 +94,7 @@ export class Answering implements Record<AnswerName, (...args: never[]) => Promi
 
   /** Throws `OVERLOADED` if the model's queue is full. Runs before the request is parsed, so that rejecting is cheap. */
   requireRoom(reference: unknown): void {
-    this.#settings.models.requireRoom(typeof reference === 'string' ? reference : null);
+    this.#settings.models.admission.requireRoom(typeof reference === 'string' ? reference : null);
   }
 
   async createCompletion(request: Checked<ChatCompletionRequest>, options: CallOptions): Promise<ChatAnswer> {
@@ -146,7 +146,7 @@ export class Answering implements Record<AnswerName, (...args: never[]) => Promi
     const { named, find, models } = this.#settings;
     if (model !== null && named.find(model)) return false;
     using registered = model === null ? null : await find(model);
-    return !registered && (await models.makesVectors(model, signal));
+    return !registered && (await models.memory.makesVectors(model, signal));
   }
 
   /** Runs `ask` on a leased embedding or ranking model. */
@@ -158,10 +158,10 @@ export class Answering implements Record<AnswerName, (...args: never[]) => Promi
     failIfAborted(given);
     const { models } = this.#settings;
     using leases = new LeaseScope();
-    leases.add(models.arrive(valid.model));
+    leases.add(models.admission.arrive(valid.model));
     const { signal } = leases.add(limitedSignal(given, valid.timeout_ms));
     const use = { signal, keepMs: toKeepAlive(valid.keep_alive ?? null), isAnswer: true };
-    const { model } = leases.add(await models.useVectors(valid.model, use));
+    const { model } = leases.add(await models.memory.useVectors(valid.model, use));
     return await ask(model, valid, signal);
   }
 
@@ -220,7 +220,7 @@ export class Answering implements Record<AnswerName, (...args: never[]) => Promi
     failIfAborted(given);
     using leases = new LeaseScope();
     const { signal } = leases.add(limitedSignal(given, valid.timeout_ms));
-    leases.add(models.arrive(valid.model));
+    leases.add(models.admission.arrive(valid.model));
     leases.add(this.#claimId(valid.request_id));
     const trace = leases.add(await beginTrace(operation, valid));
     try {
@@ -228,7 +228,7 @@ export class Answering implements Record<AnswerName, (...args: never[]) => Promi
       const leased = leases.add(await leaseModel(this.#settings, valid.model, use));
       checkVocabulary(valid, leased.model.tokenizer.vocabSize);
       const speculation = valid.speculation ?? this.#speculation;
-      const drafting = leases.add(await models.drafts.use(leased.model, speculation, use));
+      const drafting = leases.add(await models.memory.drafts.use(leased.model, speculation, use));
       requireOpen();
       return await ask(
         leased,

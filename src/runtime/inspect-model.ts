@@ -9,22 +9,23 @@ import {
   onDisk,
 } from '../engine/native/index.ts';
 import { OnpolicyError } from '../errors.ts';
-import { readHeaders } from '../models/formats/index.ts';
+import { readHeaders, toShape } from '../models/formats/index.ts';
 import { downloadFailed, findRemote, uriOf } from '../models/hub/index.ts';
 import {
   chooseFitting,
   type Fit,
+  type FormatOptions,
   fitOf,
+  formatOf,
   openRemoteModel,
   type Placement,
   planLoad,
   resolveFile,
-  type ServingOptions,
   totalBytes,
 } from '../models/index.ts';
-import { onnxFormat } from '../onnx/index.ts';
 import { checkArguments, type InspectOptions, type ModelOptions, withDefaults } from '../protocol/index.ts';
 import { trainingBytes } from '../rl/index.ts';
+import { FORMATS } from './formats.ts';
 import { checkOptions } from './options.ts';
 
 /** The result of {@link inspectModel}. */
@@ -84,11 +85,15 @@ export async function inspectModel(file: string, options: InspectOptions = {}): 
   const own = { cacheType, slidingWindow };
   const serving = {
     ...checkOptions({ ...limits, model: { path: file, ...own } }),
-    formats: [onnxFormat],
+    formats: FORMATS,
     notice: () => {},
   };
-  if (onnxFormat.owns(file))
-    throw new OnpolicyError('UNSUPPORTED', `${file}: expected a GGUF file, got an ONNX model`);
+  const { name } = formatOf(file, serving.formats);
+  if (name !== 'gguf')
+    throw new OnpolicyError(
+      'UNSUPPORTED',
+      `${file}: expected a GGUF file, got an ${name.toUpperCase()} model`,
+    );
   const { signal } = new AbortController();
   const local = await localFile(file, serving, signal);
   if (local !== null) return await inspect(file, local, own, serving, trained);
@@ -106,7 +111,7 @@ export async function inspectModel(file: string, options: InspectOptions = {}): 
 /** Returns the path of a model's file on this machine, or null for a URI that is not downloaded. */
 async function localFile(
   file: string,
-  { hub, formats }: ServingOptions,
+  { hub, formats }: FormatOptions,
   signal: AbortSignal,
 ): Promise<string | null> {
   if (!file.startsWith('hf:')) return file;
@@ -123,12 +128,14 @@ async function inspect(
   path: string,
   file: string,
   own: Omit<ModelOptions, 'path'>,
-  serving: ServingOptions,
+  serving: FormatOptions,
   trained: { readonly tokens: number; readonly modules: readonly string[] | undefined },
 ): Promise<ModelInspection> {
-  const [header] = await readHeaders(file);
+  const parts = await readHeaders(file);
+  const [header] = parts;
+  const shape = toShape(parts);
   const plan = await planLoad(file, { path: file, ...own }, serving, new AbortController().signal);
-  const { shape, need, placement } = plan;
+  const { need, placement } = plan;
   const { weights, cache, compute, checkpoints } = need;
   const reason = await loadAddon().whyNotTrainable(onDisk(file));
   const text = (key: string): string => header!.text(key) ?? '';
@@ -136,10 +143,10 @@ async function inspect(
     path,
     architecture: header!.architecture,
     name: text('general.name'),
-    contextLength: shape!.contextLength,
-    layers: shape!.blockBytes.length,
-    embeddingSize: shape!.embeddingSize,
-    vocabularySize: shape!.vocabSize,
+    contextLength: shape.contextLength,
+    layers: shape.blockBytes.length,
+    embeddingSize: shape.embeddingSize,
+    vocabularySize: shape.vocabSize,
     chatTemplate: text('tokenizer.chat_template'),
     memory: { weights, cache, compute, checkpoints, total: totalBytes(need) },
     fit: fitOf(need, placement),

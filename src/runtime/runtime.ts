@@ -4,10 +4,9 @@ import { requirePackage } from '../common/index.ts';
 import { loadAddon, openLibraries } from '../engine/native/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import { type DownloadsResource, downloadsResource } from '../models/hub/index.ts';
-import { adaptersResource, Models, modelExporter, NamedAdapters } from '../models/index.ts';
+import { adaptersResource, type Models, modelExporter, NamedAdapters, openModels } from '../models/index.ts';
 import { type MediaStats, soundWindows, sumMediaStats } from '../models/media/index.ts';
 import { type DiskCachesResource, diskCachesResource } from '../models/prompt-files/index.ts';
-import { onnxFormat } from '../onnx/index.ts';
 import {
   checkCallOptions,
   checkTextCompletionRequest,
@@ -61,6 +60,7 @@ import {
   responsesOf,
 } from '../serve/wires/index.ts';
 import { Answering } from './answering.ts';
+import { FORMATS } from './formats.ts';
 import { Isolation } from './isolation/index.ts';
 import { type CheckedOptions, checkOptions } from './options.ts';
 import { type RuntimeStats, runtimeStats, sumRuntimeStats } from './stats.ts';
@@ -123,7 +123,7 @@ export class Runtime extends TrainingFacade {
       if (options.log) options.log('info', line);
       else process.stderr.write(`${line}\n`);
     };
-    this.#models = new Models({ ...options, formats: [onnxFormat], notice }, options.model, options.models);
+    this.#models = openModels({ ...options, formats: FORMATS, notice }, options.model, options.models);
     const { log } = options;
     this.#store = openStore(options.home, {
       onProblem: options.onStoreProblem ?? ((problem) => log?.('warn', problem)),
@@ -137,10 +137,10 @@ export class Runtime extends TrainingFacade {
     this.runs = runsResource(store);
     const requireOpen = (): void => this.requireOpen();
     const references = { models: this.#models, find: findRegistered(store), named: new NamedAdapters() };
-    const registered = modelsResource(store, this.#models, {
+    const registered = modelsResource(store, this.#models.names, {
       export: modelExporter(references, requireOpen),
       onDeleted: (id) => {
-        for (const { adapters } of this.#models.loaded()) adapters.drop(id);
+        for (const { adapters } of this.#models.memory.loaded()) adapters.drop(id);
       },
     });
     this.#answering = new Answering({ ...references, options, requireOpen });
@@ -168,7 +168,7 @@ export class Runtime extends TrainingFacade {
       trainingRuns: runs,
       train: this.#training.train.bind(this.#training),
       sft: this.#training.sft.bind(this.#training),
-      unload: (model: string) => this.#models.unload(model),
+      unload: (model: string) => this.#models.memory.unload(model),
       soundWindows: async (file: string | Uint8Array) => {
         await openLibraries(options.gpu);
         return await soundWindows(file, options.media);
@@ -251,12 +251,12 @@ export class Runtime extends TrainingFacade {
 
   /** Returns the names of models that requests can use, the default one first. Registered models are not included. */
   servedModels(): string[] {
-    return this.#models.names();
+    return [...this.#models.names.all];
   }
 
   /** Returns true if a reference is one of these names, the path of an existing model file, or the URI of a model. */
   hasModel(reference: string): boolean {
-    return this.#models.has(reference);
+    return this.#models.names.has(reference);
   }
 
   /** Returns true if a reference is the id or name of a registered model, or `name@step`. */
@@ -268,12 +268,12 @@ export class Runtime extends TrainingFacade {
   /** Returns the facts about a model, named as in a request, loaded or not. Resolves with null if its files are not on this machine. */
   async modelCard(model?: string | null): Promise<ModelCard | null> {
     this.requireOpen();
-    return await this.#models.card(model || null);
+    return await this.#models.cards.of(model || null);
   }
 
   /** Returns the models that are in memory, being loaded, or waiting for memory. */
   loaded(): ResidentModel[] {
-    return [...this.#models.residents(), ...this.#states().flatMap(({ loaded }) => loaded)];
+    return [...this.#models.memory.residents(), ...this.#states().flatMap(({ loaded }) => loaded)];
   }
 
   /**
@@ -285,7 +285,7 @@ export class Runtime extends TrainingFacade {
     this.requireOpen();
     checkCallOptions(options);
     if (typeof model !== 'string') throwFaults([fault(['model'], 'type', MODEL_REFERENCE, model)]);
-    return await this.#models.download(model, options.signal);
+    return await this.#models.memory.download(model, options.signal);
   }
 
   /**
@@ -300,13 +300,16 @@ export class Runtime extends TrainingFacade {
 
   /** Returns statistics of the engines of all models, including unloaded ones, and the kernels of each loaded model. */
   stats(): RuntimeStats {
-    const own = runtimeStats(this.#models);
+    const own = runtimeStats(this.#models.memory);
     return this.#isolation ? sumRuntimeStats([own, ...this.#states().map(({ stats }) => stats)]) : own;
   }
 
   /** Returns statistics of the image and audio encoders of all loaded models. */
   mediaStats(): MediaStats {
-    return sumMediaStats([this.#models.mediaStats(), ...this.#states().map(({ mediaStats }) => mediaStats)]);
+    return sumMediaStats([
+      this.#models.memory.mediaStats(),
+      ...this.#states().map(({ mediaStats }) => mediaStats),
+    ]);
   }
 
   /** @internal */
@@ -355,7 +358,7 @@ export class Runtime extends TrainingFacade {
   async #close(): Promise<void> {
     const here = this.#training
       .close()
-      .finally(() => this.#models.close())
+      .finally(() => this.#models.memory.close())
       .finally(() => this.#store.close())
       .finally(() => this.#stopLog?.());
     await Promise.all([here, this.#isolation?.close()]);

@@ -2,7 +2,7 @@
 
 import { sumStats } from '../engine/index.ts';
 import { type EngineReport, engineReport, joinEngineReports, type Kernels } from '../engine/native/index.ts';
-import type { Models, Placement } from '../models/index.ts';
+import type { ModelMemory, Placement } from '../models/index.ts';
 import { type CacheFileStats, sumCacheFileStats } from '../models/prompt-files/index.ts';
 import type { EngineStats } from '../protocol/service/index.ts';
 
@@ -31,7 +31,7 @@ export type RuntimeStats = EngineStats & {
   readonly products: RuntimeStats['kernels'];
 };
 
-export function runtimeStats(models: Models): RuntimeStats {
+export function runtimeStats(models: ModelMemory): RuntimeStats {
   const loaded = [...models.loaded()];
   const kernels = loaded.map(({ path, loaded: model }) => ({
     model: path,

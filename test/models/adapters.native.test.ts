@@ -6,8 +6,9 @@ import { answer } from '../../src/answer/answer.ts';
 import { LeaseScope } from '../../src/common/index.ts';
 import type { AdapterFile } from '../../src/models/adapter-files.ts';
 import { type AdapterContext, Adapters } from '../../src/models/adapters.ts';
+import { ggufFormat } from '../../src/models/gguf-format.ts';
 import { type FindRegistered, leaseModel } from '../../src/models/model-lease.ts';
-import { Models } from '../../src/models/models.ts';
+import { openModels } from '../../src/models/models.ts';
 import { NamedAdapters } from '../../src/models/named-adapters.ts';
 import { EMBEDDED_MODEL } from '../../src/models/named-models.ts';
 import { type ChatCompletion, checkAndAdmitChat } from '../../src/protocol/index.ts';
@@ -20,7 +21,11 @@ import { randomAdapter } from '../rl/random-adapter.ts';
 import { normals } from '../rl/tiny-model.ts';
 
 const root = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-hot-swap-'));
-const models = new Models({ ...checkOptions({ gpu: false }), formats: [], notice: () => {} }, null, {});
+const models = openModels(
+  { ...checkOptions({ gpu: false }), formats: [ggufFormat], notice: () => {} },
+  null,
+  {},
+);
 const messages = [{ role: 'user', content: 'Tell me a story.' }];
 let newest = 0;
 let arrivals = 0;
@@ -75,7 +80,7 @@ beforeAll(async () => {
   }
 });
 afterAll(async () => {
-  await models.close();
+  await models.memory.close();
   fs.rmSync(root, { recursive: true });
 });
 

@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { ggufFormat } from '../../src/models/gguf-format.ts';
 import { ownPart } from '../../src/models/hub/part-files.ts';
 import { resolveFile } from '../../src/models/model-files.ts';
 import { fetchModel } from '../../src/onnx/download.ts';
@@ -221,7 +222,7 @@ describe('a GGUF download', () => {
   const resolve = (options: HubOptions): Promise<string> =>
     resolveFile('hf:o/n/tiny.gguf', {
       hub: { endpoint, folder, ...options },
-      formats: [],
+      formats: [ggufFormat],
       signal: new AbortController().signal,
     });
 

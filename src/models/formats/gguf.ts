@@ -6,6 +6,7 @@ import type { Backend, ContextSettings } from '../../engine/backend/index.ts';
 import { ggufBackend } from '../../engine/backend/index.ts';
 import {
   type ContextOptions,
+  defaultThreads,
   type EmbedderOptions,
   type Handle,
   loadAddon,
@@ -13,6 +14,7 @@ import {
   type NativeModel,
   type NativeProjector,
   onDisk,
+  openDecoder,
   usesGpu,
 } from '../../engine/native/index.ts';
 import { errorAt, fromNative, OnpolicyError } from '../../errors.ts';
@@ -22,7 +24,7 @@ import { modelVocabulary, type Vocabulary } from '../../structured/index.ts';
 import { describeGguf } from './gguf-headers.ts';
 import { createTokenizer } from './gguf-tokenizer.ts';
 import { estimateMemory, kvBytesPerToken, type ModelShape, stateFacts, weightBytes } from './memory.ts';
-import type { LoadedModel, ScoreHead } from './model.ts';
+import type { LoadedModel, ScoreHead, VisionOptions } from './model.ts';
 import { fitsOwnAttention } from './own-attention.ts';
 
 const SINGLE_THREAD_PARAMETERS = 10_000_000;
@@ -63,16 +65,6 @@ export type GgufOptions = {
   /** Called with the fraction loaded, 0 to 1. */
   readonly onProgress?: (fraction: number) => void;
   readonly signal?: AbortSignal;
-};
-
-/** Options for loading a projector beside a GGUF model. */
-export type ProjectorOptions = {
-  readonly path: string;
-  readonly gpu: Gpu;
-  readonly threads: number;
-  /** Number of tokens of one picture. Default: the limits in the file. */
-  readonly min?: number | undefined;
-  readonly max?: number | undefined;
 };
 
 /** A loaded GGUF model. */
@@ -150,19 +142,14 @@ function ggufModel(native: NativeModel, shape: ModelShape, options: GgufOptions)
       return await vocabulary;
     },
 
-    /** Loads a projector for this model. Fails with `MODEL_INVALID`. */
-    async openProjector({
-      path: projector,
-      gpu,
-      threads,
-      min,
-      max,
-    }: ProjectorOptions): Promise<NativeProjector> {
+    async openVision({ projector, gpu, threads, min, max }: VisionOptions): Promise<NativeProjector | null> {
+      if (projector === null) return null;
+      await openDecoder();
       try {
         const opened = await loadAddon().openProjector(native, {
           path: onDisk(projector),
           useGpu: gpu !== false && onGpu,
-          threads,
+          threads: threads ?? defaultThreads(this.isTiny),
           minImageTokens: min,
           maxImageTokens: max,
         });

@@ -3,6 +3,7 @@
 import type { Backend, ContextSettings } from '../../engine/backend/index.ts';
 import type { Kernels, NativeProjector } from '../../engine/native/index.ts';
 import type { Tokenizer } from '../../engine/tokenizer/index.ts';
+import type { Gpu } from '../../protocol/index.ts';
 import type { SamplingDefaults } from '../../sampling/index.ts';
 import type { Vocabulary } from '../../structured/index.ts';
 
@@ -37,6 +38,18 @@ export type ScoreHead = {
   readonly before: readonly number[];
   readonly between: readonly number[];
   readonly after: readonly number[];
+};
+
+/** How to open a model's encoder of pictures and sounds. */
+export type VisionOptions = {
+  /** Path of the projector file. Null if there is none. */
+  readonly projector: string | null;
+  readonly gpu: Gpu;
+  /** Null for the model's default. */
+  readonly threads: number | null;
+  /** Number of tokens of one picture. Default: the limits in the file. */
+  readonly min?: number | undefined;
+  readonly max?: number | undefined;
 };
 
 /** A model in memory: its facts, and methods that create its backends. */
@@ -77,8 +90,8 @@ export interface LoadedModel {
   readonly isTiny: boolean;
   /** Returns the vocabulary for grammars. It is built once. */
   vocabulary(): Promise<Vocabulary>;
-  /** Opens the vision part of the model. Returns null if it has none. */
-  openVision?(): Promise<NativeProjector | null>;
+  /** Opens the encoder of pictures and sounds. Returns null if the model has none. Fails with `MODEL_INVALID`. */
+  openVision(options: VisionOptions): Promise<NativeProjector | null>;
   /** Creates the backend. Fails with `OUT_OF_MEMORY` if its cache does not fit. */
   createBackend(limits: ContextSettings): Promise<Backend>;
   close(): void | Promise<void>;

@@ -69,7 +69,7 @@ export class TrainingRuns implements TrainingRunsResource {
     const found = await store.findModel(name);
     const base_model = found?.base_model ?? name;
     using leases = new LeaseScope();
-    const { model: base } = leases.add(await this.#context.models.use(base_model, { signal }));
+    const { model: base } = leases.add(await this.#context.models.memory.use(base_model, { signal }));
     requireTrainableModel(base, 'model');
     const model = found ?? (await store.createModel({ base_model, name: null, return_existing: false }));
     using newest = await store.useCheckpoint(model.id);
@@ -250,7 +250,7 @@ export class TrainingRuns implements TrainingRunsResource {
     const { models, queue, trainers, settings } = this.#context;
     const { base_model, base: opened } = run.record;
     using leases = new LeaseScope();
-    const { model: base } = leases.add(await models.use(base_model, {}));
+    const { model: base } = leases.add(await models.memory.use(base_model, {}));
     const { bytes, modified } = await identify(base.path);
     if (bytes !== opened.bytes || modified !== opened.modified)
       throw new OnpolicyError(
@@ -295,7 +295,7 @@ export class TrainingRuns implements TrainingRunsResource {
   ): Promise<string> {
     const { models, onCheckpoint } = this.#context;
     using leases = new LeaseScope();
-    const { model: base } = leases.add(await models.use(base_model, {}));
+    const { model: base } = leases.add(await models.memory.use(base_model, {}));
     const checkpoints = store.checkpointsFolder(modelId);
     const step = await nextStep(checkpoints);
     const id = store.newCheckpointId(modelId, step);

@@ -125,7 +125,7 @@ export class Training {
     failIfAborted(signal, 'the training job');
     const model = await store.getModel(modelId);
     using scope = new LeaseScope();
-    const { model: base } = scope.add(await this.#context.models.use(model.base_model, { signal }));
+    const { model: base } = scope.add(await this.#context.models.memory.use(model.base_model, { signal }));
     requireTrainableModel(base, 'model_id');
     if (groups) requireKnownSteps(groups, await store.newestStep(model.id));
     require({

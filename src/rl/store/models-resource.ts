@@ -1,5 +1,5 @@
 /** A store -> `runtime.models`. */
-import type { ExportModel, Models } from '../../models/index.ts';
+import type { ExportModel, NamedModels } from '../../models/index.ts';
 import {
   checkListQuery,
   checkModelCreateRequest,
@@ -25,7 +25,7 @@ export type ModelHooks = {
 /** Models of a store. `store` throws if the runtime is closed. `bases` are the allowed base models. */
 export function modelsResource(
   store: () => Store,
-  bases: Pick<Models, 'names' | 'has' | 'missing'>,
+  bases: Pick<NamedModels, 'all' | 'has' | 'missing'>,
   hooks: ModelHooks,
 ): LocalModelsResource {
   return {
@@ -37,7 +37,7 @@ export function modelsResource(
         throwFaults([
           fault(['name'], 'value', 'a name that is not a UUID and does not end in @ and digits', valid.name),
         ]);
-      if (valid.name !== null && bases.names().includes(valid.name))
+      if (valid.name !== null && bases.all.includes(valid.name))
         throwFaults([fault(['name'], 'value', 'a name that no other model has', valid.name)]);
       if (!bases.has(valid.base_model)) throw bases.missing(valid.base_model, 'base_model');
       return await store().createModel(valid);

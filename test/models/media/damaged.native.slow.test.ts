@@ -29,7 +29,7 @@ it.each<[string, (parts: Parts) => void, string]>([
   ['a bias of another size', ({ tensors }) => Object.assign(tensors.find(({ name }) => name === 'v.blk.0.attn_q.bias')!, { dims: [5n], data: Buffer.alloc(20) }), 'BACKEND_FAILED'],
 ])('%s', async (_, change, code) => {
   const use = async (): Promise<unknown> => {
-    const projector = await model.openProjector({ path: changed(change), gpu: false, threads: 1 });
+    const projector = (await model.openVision({ projector: changed(change), gpu: false, threads: 1 }))!;
     try {
       const { handle } = await loadAddon().decodeMedia({
         kind: 'image',

@@ -13,11 +13,11 @@ const NOTHING = new Int32Array(0);
 it('lets the steps that wait run between two slices of an encode', async () => {
   const model = await loadGguf({ path: pathOf('idefics3'), gpu: false });
   await openDecoder();
-  const projector = await model.openProjector({
-    path: pathOf('idefics3').replace('text', 'mmproj'),
+  const projector = (await model.openVision({
+    projector: pathOf('idefics3').replace('text', 'mmproj'),
     gpu: false,
     threads: 1,
-  });
+  }))!;
   const limits = { kvTokens: 512, isKvUnified: false, batchTokens: 64, slotCount: 1, maxOutputs: 1 };
   const backends = await Promise.all(
     Array.from({ length: CONTEXTS }, () => model.createBackend({ ...limits, threads: 1 })),
