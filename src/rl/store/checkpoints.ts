@@ -6,11 +6,13 @@ import { OnpolicyError } from '../../errors.ts';
 import type { Checkpoint } from '../../protocol/index.ts';
 import { checkFiles, FACTS_FILE, factsIn, listSteps, stepFolder } from '../index.ts';
 import type { Home } from './home.ts';
+import { Unchanged } from './unchanged.ts';
 
 /** Reads checkpoint folders. */
 export class Checkpoints {
   readonly #home: Home;
   readonly #checked = new Set<string>();
+  readonly #steps = new Map<string, Unchanged<readonly number[]>>(); // by model
 
   constructor(home: Home) {
     this.#home = home;
@@ -20,9 +22,14 @@ export class Checkpoints {
     return this.#home.path('models', modelId, 'checkpoints');
   }
 
-  /** The steps with a checkpoint, in order. */
+  /** The steps with a checkpoint, in order. Requests ask for them, so an unchanged folder is not read. */
   async steps(modelId: string): Promise<readonly number[]> {
-    return await listSteps(this.folder(modelId));
+    const folder = this.folder(modelId);
+    const known = this.#steps.get(modelId) ?? new Unchanged(() => listSteps(folder));
+    this.#steps.set(modelId, known);
+    const steps = await known.get(folder);
+    if (steps === null) this.#steps.delete(modelId);
+    return steps ?? [];
   }
 
   /** A checkpoint; null if it is missing or its file is damaged. Damage is reported. */

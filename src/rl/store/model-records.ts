@@ -6,6 +6,7 @@ import { OnpolicyError } from '../../errors.ts';
 import { FORMAT, type Home, readRecord } from './home.ts';
 import { isId, placedId, placeOf } from './ids.ts';
 import { newRunRecord } from './run-record.ts';
+import { Unchanged } from './unchanged.ts';
 
 /** Scope of the ids of models. */
 export const MODELS = 'models';
@@ -20,19 +21,10 @@ export type ModelRecord = {
   readonly created: number;
 };
 
-/**
- * File systems store modification times with a resolution of two seconds at worst. If a folder changed within this time, further changes
- * may be invisible.
- */
-const SETTLED_MS = 2000;
-
-/** The models by name, and the last modification time of their folder when it was read. */
-type Named = { readonly changed: bigint; readonly records: ReadonlyMap<string, ModelRecord> };
-
 /** Reads and writes `models/<id>/model.json`. Other processes may write: the folder is read again when it has changed. */
 export class ModelRecords {
   readonly #home: Home;
-  #named: Named | null = null;
+  readonly #named = new Unchanged(() => this.#byName());
   readonly #known = new Map<string, ModelRecord>();
 
   constructor(home: Home) {
@@ -56,18 +48,14 @@ export class ModelRecords {
 
   /** The oldest model of this name; null if there is none. Requests ask for it, so an unchanged folder is not read. */
   async named(name: string): Promise<ModelRecord | null> {
-    const folder = await fs.stat(this.#home.path('models'), { bigint: true }).catch(ifMissing(null));
-    if (!folder) return null;
-    const { mtimeNs: changed, mtimeMs } = folder;
-    if (this.#named?.changed !== changed) {
-      const records = new Map<string, ModelRecord>();
-      for (const record of await this.all())
-        if (record.name !== null && !records.has(record.name)) records.set(record.name, record);
-      const isSettled = Date.now() - Number(mtimeMs) > SETTLED_MS;
-      this.#named = isSettled ? { changed, records } : null;
-      return records.get(name) ?? null;
-    }
-    return this.#named.records.get(name) ?? null;
+    return (await this.#named.get(this.#home.path('models')))?.get(name) ?? null;
+  }
+
+  async #byName(): Promise<ReadonlyMap<string, ModelRecord>> {
+    const records = new Map<string, ModelRecord>();
+    for (const record of await this.all())
+      if (record.name !== null && !records.has(record.name)) records.set(record.name, record);
+    return records;
   }
 
   /** One model; null if unknown. */
