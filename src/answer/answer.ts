@@ -56,6 +56,7 @@ function headerOf(opened: OpenedRequest, created: number): AnswerHeader {
     promptIds: textIds,
     promptTokens: prompt.ids.length,
     mediaTokens: prompt.media.length === 0 ? null : prompt.ids.length - textIds.length,
+    promptText: request.return_prompt_text ? prompt.text : null,
     returnTokenIds: request.return_token_ids,
     wantsLogprobs: request.logprobs,
     returnTimings: request.return_timings || request.timings_per_token,

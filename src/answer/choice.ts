@@ -70,9 +70,11 @@ export class Choice implements Listener {
     return this.finish !== null || this.error !== null;
   }
 
-  /** True if there are tokens, or the end of the choice, that no delta has reported. */
-  get hasDelta(): boolean {
-    return this.#taken < this.tokenIds.length || (this.finish !== null && !this.#isEndTaken);
+  /** Returns true if there are `interval` tokens, the first token or the end of the choice that no delta has reported. */
+  hasDelta(interval: number): boolean {
+    if (this.finish !== null && !this.#isEndTaken) return true;
+    const count = this.tokenIds.length - this.#taken;
+    return this.#taken === 0 ? count > 0 : count >= interval;
   }
 
   onToken(token: number, rows: SampledRows, row: number, isFinal: boolean): boolean {

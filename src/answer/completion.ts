@@ -148,10 +148,12 @@ export class Completion {
     for (const feature of this.#features) await feature.finish?.();
   }
 
-  /** Waits for changed choices and returns them; none if only the prompt made progress. Returns null when all have ended. Rejects if one failed. */
+  /** Waits for choices with new chunks and returns them; none if only the prompt made progress. Returns null when all have ended. Rejects if one failed. */
   async changes(): Promise<readonly Choice[] | null> {
     for (;;) {
-      const changed = this.#takeTouched().filter((choice) => choice.hasDelta);
+      const changed = this.#takeTouched().filter((choice) =>
+        choice.hasDelta(this.#opened.request.stream_interval),
+      );
       if (changed.length > 0 || this.#meter?.hasNews) return changed;
       if (this.error) throw this.error;
       if (this.isEnded) return null;

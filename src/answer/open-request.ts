@@ -121,7 +121,7 @@ export async function openRequest(
 /** Creates the state that the choices share in the engine, and loads the part of the prompt's cache that is on disk. */
 async function openGroup(
   { model, adapter }: Pick<ModelLease, 'model' | 'adapter'>,
-  { cache_salt, priority }: ValidChatRequest,
+  { cache_salt, priority, skip_reading_prefix_cache: skipsCache }: ValidChatRequest,
   { arrival, background, signal, leases, cacheSalt, prompt: given }: OpenContext,
   prompt: Prompt,
   transfer: KvTransfer,
@@ -129,10 +129,10 @@ async function openGroup(
   const { engine, diskCache, tokenizer } = model;
   // A sequence shares a saved prompt only with requests that name the same handle.
   const owner = transfer.kind === 'resume' ? `handle ${transfer.handle}` : saltOf(cacheSalt, cache_salt);
-  const cells = { prompt: prompt.ids, cacheKey: `${adapter?.identity ?? ''} ${owner}`, arrival };
+  const cells = { prompt: prompt.ids, cacheKey: `${adapter?.identity ?? ''} ${owner}`, arrival, skipsCache };
   const hasPlaces = engine.takesCheckpoints || (diskCache && !engine.movesPieces);
   const places = hasPlaces ? checkpointPlaces(prompt.ids, tokenizer, given?.places) : [];
-  const usesDisk = diskCache && transfer.kind === 'none';
+  const usesDisk = diskCache && transfer.kind === 'none' && !skipsCache;
   const onDisk = usesDisk ? diskCache.open({ group: cells, places, keeps: !background }) : null;
   const group: Group = {
     ...cells,
@@ -180,17 +180,20 @@ async function encodeMedia(
 function refuseWithMedia(request: ValidChatRequest, { media }: Prompt): void {
   if (media.length === 0) return;
   const [keyword] = Object.keys(request.mm_processor_kwargs ?? {});
+  const [kind] = Object.keys(request.media_io_kwargs ?? {});
   const refused: [string, string] | null =
     keyword !== undefined
       ? [
           `mm_processor_kwargs.${keyword}`,
           "not for one request; the model's option imageTokens bounds the tokens of a picture",
         ]
-      : request.prompt_logprobs !== null
-        ? ['prompt_logprobs', 'not for a prompt with pictures or sounds']
-        : request.return_routed_experts
-          ? ['return_routed_experts', 'not for a prompt with pictures or sounds']
-          : null;
+      : kind !== undefined
+        ? [`media_io_kwargs.${kind}`, 'pictures, films and sounds are read whole']
+        : request.prompt_logprobs !== null
+          ? ['prompt_logprobs', 'not for a prompt with pictures or sounds']
+          : request.return_routed_experts
+            ? ['return_routed_experts', 'not for a prompt with pictures or sounds']
+            : null;
   if (refused) throw new OnpolicyError('UNSUPPORTED', refused.join(': '), { param: refused[0] });
 }
 

@@ -16,7 +16,7 @@ import { type ContextShift, tokensToDrop, withoutDropped } from './context-shift
 import { closeReasoning } from './effort.ts';
 import { hugePromptError, requireRoomFor } from './huge-prompt.ts';
 import { MediaMarkers } from './media-markers.ts';
-import { type CallPlan, renderChat } from './render-chat.ts';
+import { type CallPlan, renderChat, type WrittenSpans } from './render-chat.ts';
 
 /** Inputs for building a prompt in addition to the request. */
 export type PromptContext = {
@@ -29,6 +29,8 @@ export type PromptContext = {
   /** Format of the model's reasoning; null if it writes none. */
   readonly reasoning: ReasoningFormat | null;
   readonly calls?: CallPlan;
+  /** Receives what the assistant wrote in each text that is rendered. Absent if nobody asks. */
+  readonly written?: WrittenSpans;
   /** Aborts the encoding of a prompt that is far too long. */
   readonly signal?: AbortSignal | undefined;
 };

@@ -3,7 +3,7 @@
 import type { Tokenizer } from '../engine/tokenizer/index.ts';
 import { errorAt } from '../errors.ts';
 import type { FunctionTool, ValidChatRequest } from '../protocol/index.ts';
-import type { ChatTemplate } from '../template/index.ts';
+import type { AssistantSpan, ChatTemplate, RenderOptions } from '../template/index.ts';
 import type { ReasoningFormat } from '../template/reasoning/index.ts';
 import type { ToolFormat } from '../template/tool-calls/index.ts';
 import { arrange, arrangementsOf, type PlacedMessage, placeMessages } from './arrange-messages.ts';
@@ -22,7 +22,12 @@ export type RenderContext = {
   /** Format of the model's reasoning; null if it writes none. */
   readonly reasoning: ReasoningFormat | null;
   readonly calls?: CallPlan;
+  /** Receives what the assistant wrote in each text that is rendered. The template must mark it. */
+  readonly written?: WrittenSpans;
 };
+
+/** Rendered texts, and the parts of each that the assistant wrote. */
+export type WrittenSpans = Map<string, readonly AssistantSpan[]>;
 
 /** Options for a template that shows no tools or calls. */
 export type CallPlan = {
@@ -74,7 +79,7 @@ export function renderChat(request: ValidChatRequest, context: RenderContext, ma
 
 function renderArranged(
   request: ValidChatRequest,
-  { template, tokenizer, reasoning, calls }: RenderContext,
+  { template, tokenizer, reasoning, calls, written }: RenderContext,
   placed: readonly PlacedMessage[],
   traits: TemplateTraits,
   markers: MediaMarkers,
@@ -104,11 +109,15 @@ function renderArranged(
     bosToken: tokenizer.bosText,
     eosToken: tokenizer.eosText,
   };
-  return template.render(input, {
+  const options: RenderOptions = {
     parseToolArguments: !hasCalls || traits.calls.arguments === 'object',
     requireDocumentFields: true,
     growsLists: true,
-  });
+  };
+  if (!written) return template.render(input, options);
+  const { text, assistantSpans } = template.renderWithMask(input, options);
+  written.set(text, assistantSpans);
+  return text;
 }
 
 type ToolVariables = {

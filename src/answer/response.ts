@@ -32,6 +32,8 @@ export type AnswerHeader = {
   readonly promptTokens: number;
   /** Number of media tokens; null if the prompt has no media. */
   readonly mediaTokens: number | null;
+  /** The prompt that the template rendered; null if the response does not show it. */
+  readonly promptText: string | null;
   readonly returnTokenIds: boolean;
   readonly wantsLogprobs: boolean;
   /** True to report the timings at the end, and in every chunk. */
@@ -44,6 +46,11 @@ export type AnswerHeader = {
 /** Returns the field `warnings`, or no field if there are none. */
 export function warningsOf({ warnings }: AnswerHeader): { warnings?: string[] } {
   return warnings.length === 0 ? {} : { warnings: [...warnings] };
+}
+
+/** Returns the field `prompt_text`, or no field if the request does not ask for it. */
+export function promptTextOf({ promptText }: AnswerHeader): { prompt_text?: string } {
+  return promptText === null ? {} : { prompt_text: promptText };
 }
 
 export function toResponse(header: AnswerHeader, completion: Completion): ChatCompletion {
@@ -61,6 +68,7 @@ export function toResponse(header: AnswerHeader, completion: Completion): ChatCo
     prompt_logprobs,
     prompt_token_ids: header.returnTokenIds ? Array.from(header.promptIds) : null,
     kv_transfer_params,
+    ...promptTextOf(header),
     ...(header.returnTimings ? completion.timings() : {}),
     ...warningsOf(header),
   };

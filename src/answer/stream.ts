@@ -11,7 +11,7 @@ import type {
 } from '../protocol/index.ts';
 import type { Choice } from './choice.ts';
 import type { Completion } from './completion.ts';
-import { type AnswerHeader, finishReason, toUsage, warningsOf } from './response.ts';
+import { type AnswerHeader, finishReason, promptTextOf, toUsage, warningsOf } from './response.ts';
 
 /** Options for the usage in a stream. */
 export type UsageReport = {
@@ -106,7 +106,7 @@ function openingChunks(
       prompt_token_ids: header.returnTokenIds ? Array.from(header.promptIds) : null,
       system_fingerprint: header.systemFingerprint,
       seed: header.drawnSeed,
-      ...(index === 0 ? warningsOf(header) : {}),
+      ...(index === 0 ? { ...promptTextOf(header), ...warningsOf(header) } : {}),
     }),
   );
   if (header.echo !== '')

@@ -32,7 +32,7 @@ export type PrefixPolicy = {
 };
 
 /** Key of a sequence's owner. Only sequences with the same key share cached prefixes. */
-export type CellOwner = Pick<Group, 'cacheKey' | 'arrival'>;
+export type CellOwner = Pick<Group, 'cacheKey' | 'arrival' | 'skipsCache'>;
 
 /** A slot is free, runs a sequence, or is cached for its tokens. The spare slot holds a piece of a cache during a move. */
 export type SlotState = 'free' | 'running' | 'cached' | 'spare';
@@ -132,9 +132,9 @@ export class Cells {
     return edits.some((kind, i) => i % 5 === 0 && kind === MEMORY_COPY && edits[i + 2] === number);
   }
 
-  /** Key of the prefix tree. Without a prefix cache, sequences share prefixes within their request only. */
-  treeKey({ cacheKey, arrival }: CellOwner): string {
-    return this.prefixCache ? cacheKey : `request ${arrival}`;
+  /** Key of the prefix tree. Sequences share prefixes within their request only if there is no prefix cache, or the request skips it. */
+  treeKey({ cacheKey, arrival, skipsCache }: CellOwner): string {
+    return this.prefixCache && !skipsCache ? cacheKey : `request ${arrival}`;
   }
 
   /** Edits that the next step must make first: (edits, 5), as the backend takes them. Each is returned once. */

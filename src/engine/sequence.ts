@@ -35,6 +35,8 @@ export type Group = {
   readonly media?: GroupMedia | null;
   /** Sequences share cached prefixes only within one key. It also identifies the content of the adapter. */
   readonly cacheKey: string;
+  /** True if its sequences share no prefix with those of other groups until they end. Default false. */
+  readonly skipsCache?: boolean;
   /** Number of the adapter of its sequences, or {@link NO_ADAPTER}. */
   readonly adapter: number;
   /** Lower is earlier, with `scheduling: 'priority'`. */

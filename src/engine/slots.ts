@@ -166,7 +166,7 @@ export class Slots {
     const isLost = cells.hasState && (computed < reached || sequence.length < reached);
     if (!keep || !cells.prefixCache || isLost || computed === 0) return cells.free(slot);
     cells.truncate(slot, computed);
-    cells.name(slot, sequence.group, sequence.tokens(0, computed));
+    cells.name(slot, { ...sequence.group, skipsCache: false }, sequence.tokens(0, computed));
     cells.cache(slot);
     cells.dropCovered(slot);
   }

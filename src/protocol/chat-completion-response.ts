@@ -22,6 +22,8 @@ export interface ChatCompletion {
   prompt_logprobs: (PromptLogprobs | null)[] | null;
   /** Null unless `return_token_ids`. */
   prompt_token_ids: number[] | null;
+  /** Only with `return_prompt_text`: the prompt as the chat template writes it. */
+  prompt_text?: string;
   /** The handle of a prefilled prompt; null unless one was asked for. */
   kv_transfer_params: Record<string, unknown> | null;
   /** Only with `return_timings` or `timings_per_token`. */
@@ -237,6 +239,8 @@ export interface ChatCompletionChunk {
   seed?: number | null;
   /** Only in the first chunk of each choice: the ids if `return_token_ids` is set, otherwise null. */
   prompt_token_ids?: number[] | null;
+  /** Only with `return_prompt_text`, in the first chunk of the stream. */
+  prompt_text?: string;
   /** Only in the first chunk of the stream: paths of the keywords in the request's schema that are not enforced. */
   warnings?: string[];
 }

@@ -8,6 +8,10 @@ export interface RenderedPrompt {
   /** The messages rendered by the chat template. */
   prompt: string;
   prompt_token_ids: number[];
+  /** Only with `return_token_offsets`: the characters of `prompt` that each token spells, `[start, end)`. */
+  token_offsets?: [number, number][] | null;
+  /** Only with `return_assistant_tokens_mask`: 1 for the tokens of an assistant's text. */
+  assistant_tokens_mask?: number[] | null;
   /** Number of tokens of the prompt, including those of pictures and sounds. */
   count: number;
   /** Maximum number of tokens of prompt and answer together. */

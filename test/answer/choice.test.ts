@@ -34,9 +34,9 @@ describe('a choice', () => {
     const rows = sampledRows(tokens);
     const taken = tokens.map((token, row) => {
       choice.onToken(token, rows, row, false);
-      expect(choice.hasDelta).toBe(true);
+      expect(choice.hasDelta(1)).toBe(true);
       const { tokenIds } = choice.takeDelta();
-      expect(choice.hasDelta).toBe(false);
+      expect(choice.hasDelta(1)).toBe(false);
       return tokenIds;
     });
     expect(taken).toEqual(expected);

@@ -82,6 +82,7 @@ describe.each(FAMILY_ROWS.map((row) => [row.format, row] as const))('%s', (forma
     const more = {
       usesFunctions: false,
       namesTool: false,
+      promptText: null,
       promptIds: new Int32Array(0),
       promptTokens: 0,
       mediaTokens: null,

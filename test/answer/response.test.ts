@@ -16,6 +16,7 @@ const HEADER: AnswerHeader = {
   echo: '',
   usesFunctions: false,
   namesTool: false,
+  promptText: null,
   promptIds: Int32Array.of(1, 2, 3),
   promptTokens: 3,
   mediaTokens: null,

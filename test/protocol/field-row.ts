@@ -33,6 +33,16 @@ export const flagOrNull = (absent: boolean, ofNull = absent): Row => ({
   bad: [['false', ': expected true or false or null, got "false"']],
 });
 
+/** A field that is refused whatever its value is. */
+export const refused = (reason: string): Row => ({
+  absent: null,
+  good: same(null),
+  bad: [
+    [{ a: 1 }, `: expected no value: ${reason}, got an object`],
+    [true, `: expected no value: ${reason}, got true`],
+  ],
+});
+
 export const text = (absent: unknown, ...more: Row['good']): Row => ({
   absent,
   good: [...same('x'), [null, null], ...more],

@@ -1,5 +1,5 @@
 /** The fields about tools, prompts and reports, and those about structure. */
-import { flag, flagOrNull, jsonObject, type Row, same, text } from './field-row.ts';
+import { flag, flagOrNull, jsonObject, type Row, refused, same, text } from './field-row.ts';
 import { STRUCTURED_ROWS } from './structured-rows.ts';
 
 const processor = () => {};
@@ -71,6 +71,22 @@ export const MESSAGE_ROWS: Record<string, Row> = {
   },
   return_tokens_as_token_ids: flagOrNull(false),
   return_token_ids: flagOrNull(false),
+  return_prompt_text: flagOrNull(false),
+  return_token_offsets: flagOrNull(false),
+  return_assistant_tokens_mask: flagOrNull(false),
+  skip_reading_prefix_cache: flagOrNull(false),
+  session_id: { ...text(null), bad: [['', ': expected a non-empty string or null, got ""']] },
+  stream_interval: {
+    absent: 1,
+    good: [...same(1, 20), [null, 1]],
+    bad: [
+      [0, ': expected an integer >= 1 or null, got 0'],
+      [1.5, ': expected an integer >= 1 or null, got 1.5'],
+    ],
+  },
+  watermarking: refused('answers have no watermarks'),
+  ec_transfer_params: refused('pictures and sounds are read by the process that answers'),
+  flat_logprobs: refused('no server returns this form, which vLLM has in its own process'),
   return_timings: flagOrNull(false),
   timings_per_token: flagOrNull(false),
   return_progress: { ...flagOrNull(false), beside: { stream: true } },
@@ -184,6 +200,7 @@ export const MESSAGE_ROWS: Record<string, Row> = {
     ],
   },
   mm_processor_kwargs: jsonObject(null),
+  media_io_kwargs: jsonObject(null),
   priority: {
     absent: 0,
     good: same(0),

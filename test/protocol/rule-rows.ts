@@ -345,6 +345,7 @@ export const RULE_ROWS: Record<string, RuleRow> = {
     ),
     free('structured_outputs', (value) => ({ json: { value } }), '.json.value'),
     free('chat_template_kwargs', (value) => ({ value }), '.value'),
+    free('media_io_kwargs', (value) => ({ value: [value] }), '.value.0'),
     free('mm_processor_kwargs', (value) => ({ value: [value] }), '.value.0'),
     free('kv_transfer_params', (value) => ({ value }), '.value'),
     free('stream_options', (value) => ({ include_obfuscation: value }), '.include_obfuscation', {

@@ -17,6 +17,7 @@ const FIELDS = [
   'structured_outputs',
   'chat_template_kwargs',
   'mm_processor_kwargs',
+  'media_io_kwargs',
   'kv_transfer_params',
 ] as const;
 

@@ -64,6 +64,9 @@ const prompt: Fields = {
   mm_processor_kwargs: s.jsonObject(
     'Settings for images. All are refused if a message has media: use `imageTokens` of the model.',
   ),
+  media_io_kwargs: s.jsonObject(
+    "vLLM's settings for reading media, by kind. All are refused if a message has media: it is read whole.",
+  ),
 };
 
 const output: Fields = {
@@ -106,6 +109,10 @@ const output: Fields = {
   ignore_eos: s.flag(false, 'Continues after the end-of-sequence token.'),
   repetition_detection: repetitionDetection,
   stream: s.flagOrNull(false, 'Returns the answer in chunks as it is generated.'),
+  stream_interval: s.integerOrNull(
+    'In a stream: a chunk of a choice comes when it has this many new tokens, and at its begin and end.',
+    { default: 1, minimum: 1 },
+  ),
   stream_options: s.ref(
     'StreamOptions',
     'What a stream returns in addition to the answer. Only with `stream`.',
@@ -133,6 +140,18 @@ const output: Fields = {
     { minimum: -1, bounds: 'not with `stream`, except 0; at most `maxLogprobs`' },
   ),
   return_token_ids: s.flagOrNull(false, 'Returns the token ids of the prompt and of each choice.'),
+  return_prompt_text: s.flagOrNull(
+    false,
+    'Returns the prompt as the chat template writes it, `prompt_text`; in a stream with the first chunk.',
+  ),
+  return_token_offsets: s.flagOrNull(
+    false,
+    'Only for prompts that are rendered: returns in `token_offsets` the first character of each token, and the one behind it. Null if the prompt was cut, has media, or has tokens that spell another text.',
+  ),
+  return_assistant_tokens_mask: s.flagOrNull(
+    false,
+    'Only for prompts that are rendered: returns in `assistant_tokens_mask` a 1 for each token of an answer in the messages, else 0. Null without `token_offsets`, or if the template does not mark answers by `{% generation %}`.',
+  ),
   return_timings: s.flagOrNull(
     false,
     'Returns how long the request waited, how long its prompt and its answer took, and tokens per second: `metrics` with the names of vLLM, `timings` with those of llama.cpp. In a stream in the last chunk.',
@@ -227,6 +246,14 @@ const scheduling: Fields = {
     'Requests share cached prompt prefixes only with requests that have the same salt.',
     { minLength: 1 },
   ),
+  session_id: s.stringOrNull(
+    'A pool gives requests of a session to the member that has answered one of them, unless it is much busier than others. No effect elsewhere.',
+    { minLength: 1 },
+  ),
+  skip_reading_prefix_cache: s.flagOrNull(
+    false,
+    'Computes the whole prompt, whatever is cached of it. Later requests may use its cache.',
+  ),
   timeout_ms: s.integerOrNull(
     'Milliseconds until the answer must be complete, including waiting. A longer request ends with `TIMEOUT`, over HTTP 408. Absent or null: no limit.',
     { minimum: 1, maximum: 2 ** 31 - 1 },
@@ -259,6 +286,12 @@ const LLAMA_FIELDS = ['reasoning_control']; // every stream can be controlled
 /** Fields of other APIs that are accepted and have no effect. */
 export const IGNORED_FIELDS = [...OPENAI_FIELDS, ...LLAMA_FIELDS];
 
+const refused: Fields = {
+  watermarking: s.refused('answers have no watermarks'),
+  ec_transfer_params: s.refused('pictures and sounds are read by the process that answers'),
+  flat_logprobs: s.refused('no server returns this form, which vLLM has in its own process'),
+};
+
 /** The fields by subject, as in the sections of docs/request-fields.md. */
 export const FIELD_GROUPS: Readonly<Record<string, Fields>> = {
   Prompt: prompt,
@@ -267,6 +300,7 @@ export const FIELD_GROUPS: Readonly<Record<string, Fields>> = {
   Structure: structure,
   Tools: tools,
   Scheduling: scheduling,
+  Refused: refused,
   'Accepted without effect': {
     ...s.accepted('OpenAI', ...OPENAI_FIELDS),
     ...s.accepted('llama.cpp', ...LLAMA_FIELDS),

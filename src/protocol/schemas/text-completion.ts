@@ -6,6 +6,7 @@ import * as s from './schema.ts';
 /** Fields of a chat completion request that are absent here or have another meaning. */
 const CHAT_ONLY = new Set([
   ...['messages', 'documents', 'chat_template', 'chat_template_kwargs', 'mm_processor_kwargs'],
+  ...['media_io_kwargs', 'return_prompt_text', 'return_token_offsets', 'return_assistant_tokens_mask'],
   ...['reasoning_effort', 'reasoning', 'thinking_token_budget', 'include_reasoning'],
   'reasoning_budget_message',
   ...['add_generation_prompt', 'continue_final_message', 'add_special_tokens', 'echo'],

@@ -59,6 +59,7 @@ describe('sampling', () => {
     ],
     ['required among no tools', { tools: [], tool_choice: 'required' }],
     ['keywords of a media processor', { mm_processor_kwargs: { size: 1 } }],
+    ['settings for reading media', { media_io_kwargs: { image: { size: 1 } } }],
     ['a transfer of other engines', { kv_transfer_params: { do_remote_decode: false, remote_host: null } }],
     [
       'the bounds of the rest',

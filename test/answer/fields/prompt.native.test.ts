@@ -135,3 +135,60 @@ describe('the prompt', () => {
     ]);
   });
 });
+
+describe('what is shown of a prompt', () => {
+  const messages = [
+    { role: 'user' as const, content: 'Où est 😀?' },
+    { role: 'assistant' as const, content: 'Ici, là.' },
+    { role: 'user' as const, content: 'Merci' },
+  ];
+  const MARKED =
+    '{% for m in messages %}<{{ m.role }}>{% if m.role == "assistant" %}{% generation %}{{ m.content }}{% endgeneration %}{% else %}{{ m.content }}{% endif %}{% endfor %}';
+
+  it('return_prompt_text is the rendered template, whole and in the first chunk', async () => {
+    const { prompt } = await runtime.renderPrompt({ messages });
+    const asked = { messages, return_prompt_text: true, max_tokens: 2 };
+    expect((await runtime.createCompletion({ ...asked, stream: false })).prompt_text).toBe(prompt);
+    expect(await runtime.createCompletion({ messages, max_tokens: 2, stream: false })).not.toHaveProperty(
+      'prompt_text',
+    );
+    const chunks = await chunksOf(runtime, { ...asked, n: 2 });
+    expect(chunks.map((chunk) => chunk.prompt_text)).toEqual([
+      prompt,
+      ...Array.from(chunks.slice(1), () => undefined),
+    ]);
+  });
+
+  it('return_token_offsets are the characters of each token, also inside of one', async () => {
+    const rendered = await runtime.renderPrompt({ messages, return_token_offsets: true });
+    const { prompt, prompt_token_ids: ids, token_offsets } = rendered;
+    const characters = [...prompt];
+    expect(token_offsets).toHaveLength(ids.length);
+    let end = 0;
+    let within = 0;
+    for (const [i, [from, to]] of token_offsets!.entries()) {
+      expect(from).toBe(end - (from < end ? 1 : 0));
+      const spelled = characters.slice(from, to).join('');
+      const own = await runtime.detokenize([ids[i]!]);
+      if (own.includes('\uFFFD')) within += 1;
+      else expect(spelled).toBe(own);
+      end = to;
+    }
+    expect(end).toBe(characters.length);
+    expect(within).toBeGreaterThan(0);
+    const cut = { messages, truncate_prompt_tokens: 5, return_token_offsets: true };
+    expect((await runtime.renderPrompt(cut)).token_offsets).toBeNull();
+    expect(await runtime.renderPrompt({ messages })).not.toHaveProperty('token_offsets');
+  });
+
+  it('return_assistant_tokens_mask marks the tokens of earlier answers', async () => {
+    const asked = { messages, chat_template: MARKED, return_assistant_tokens_mask: true };
+    const { prompt, prompt_token_ids: ids, assistant_tokens_mask: mask } = await runtime.renderPrompt(asked);
+    expect(prompt).toBe('<user>Où est 😀?<assistant>Ici, là.<user>Merci');
+    const written = await runtime.detokenize(ids.filter((_, i) => mask![i] === 1));
+    expect(written).toContain('Ici, là.');
+    expect(written.length).toBeLessThan('>Ici, là.<'.length + 1); // a token may hold a part of the text beside it
+    const unmarked = { ...asked, chat_template: PLAIN };
+    expect((await runtime.renderPrompt(unmarked)).assistant_tokens_mask).toBeNull();
+  });
+});

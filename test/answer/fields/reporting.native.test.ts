@@ -232,3 +232,35 @@ describe('streams', () => {
     expect(chunks.at(-1)!.usage).toMatchObject({ completion_tokens: 15, total_tokens: 32 });
   });
 });
+
+describe('stream_interval', () => {
+  it('is the number of new tokens of a chunk but the first and the last', async () => {
+    const fields = { max_tokens: 20, ignore_eos: true, return_token_ids: true, temperature: 0 };
+    const asked = { messages: [{ role: 'user' as const, content: 'Count.' }], ...fields };
+    const countsOf = async (stream_interval: number | null): Promise<number[]> =>
+      (await chunksOf(runtime, { ...asked, stream_interval, speculation: false }))
+        .flatMap(({ choices }) => choices.map(({ token_ids }) => token_ids?.length ?? 0))
+        .filter((count) => count > 0);
+    const sum = (counts: readonly number[]): number => counts.reduce((all, count) => all + count, 0);
+    expect(sum(await countsOf(null))).toBe(20);
+    const counts = await countsOf(6);
+    expect(sum(counts)).toBe(20);
+    expect(counts.length).toBeLessThan(6);
+    for (const count of counts.slice(1, -1)) expect(count).toBeGreaterThanOrEqual(6);
+    const texts = await Promise.all(
+      [null, 7].map(async (stream_interval) => {
+        let text = '';
+        const prompt = 'Count.';
+        const stream = await runtime.createTextCompletion({
+          prompt,
+          ...fields,
+          stream_interval,
+          stream: true,
+        });
+        for await (const { choices } of stream) text += choices[0]!.text;
+        return text;
+      }),
+    );
+    expect(texts[0]).toBe(texts[1]);
+  });
+});

@@ -5,6 +5,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { EMBEDDED_MODEL } from '../../../src/models/named-models.ts';
 import { createRuntime, type Runtime } from '../../../src/runtime/runtime.ts';
+import { createPool } from '../../../src/serve/http/index.ts';
 import { PARIS } from '../asking.ts';
 import { ask, chunksOf, type Fields, onlyThese, PLAIN, specialId } from './model.ts';
 
@@ -250,4 +251,47 @@ describe('fields that OpenAI clients send', () => {
     const plain = await ask(runtime, PARIS);
     expect({ ...(await ask(runtime, PARIS, fields)), ...same }).toEqual({ ...plain, ...same });
   });
+});
+
+describe('the prefix cache and pools', () => {
+  it('skip_reading_prefix_cache computes the whole prompt, and later requests use it', async () => {
+    const question = `Remember this: ${'blue red '.repeat(60)}`;
+    const cachedOf = async (fields: Fields): Promise<number> => {
+      const { usage } = await ask(runtime, question, { max_tokens: 2, ...fields });
+      return usage.prompt_tokens_details!.cached_tokens;
+    };
+    const skip = { skip_reading_prefix_cache: true, cache_salt: 'skipped' };
+    expect(await cachedOf(skip)).toBe(0);
+    expect(await cachedOf({ cache_salt: 'skipped' })).toBeGreaterThan(100);
+    expect(await cachedOf(skip)).toBe(0);
+    expect(await cachedOf({ ...skip, n: 3, temperature: 1 })).toBe(0);
+    expect(await cachedOf({ cache_salt: 'skipped' })).toBeGreaterThan(100);
+  });
+
+  it('session_id keeps requests of a session at one member of a pool', async () => {
+    await using one = await createRuntime({ threads: 1 });
+    await using other = await createRuntime({ threads: 1 });
+    const members = [one, other];
+    const pool = createPool(members);
+    const askOf = async (content: string, session_id: string | null): Promise<boolean[]> => {
+      const before = members.map((member) => member.stats().promptTokens);
+      await pool.createCompletion({ messages: [{ role: 'user', content }], max_tokens: 1, session_id });
+      return members.map((member, i) => member.stats().promptTokens > before[i]!);
+    };
+    const first = await askOf('One thing', 'mine');
+    for (const content of ['Another', 'A third', 'And more'])
+      expect(await askOf(content, 'mine')).toEqual(first);
+    const others = [await askOf('b', null), await askOf('c', null)];
+    expect(others[0]).not.toEqual(others[1]);
+  });
+
+  it.each(['watermarking', 'ec_transfer_params', 'flat_logprobs'])(
+    '%s is refused by its name',
+    async (field) => {
+      await expect(ask(runtime, 'Hi', { [field]: true })).rejects.toMatchObject({
+        code: 'INVALID_REQUEST',
+        message: expect.stringMatching(`${field}: expected no value: \\w.*, got true`),
+      });
+    },
+  );
 });

@@ -325,6 +325,13 @@ describe('a request is refused by the path of its part', () => {
       'UNSUPPORTED',
       'mm_processor_kwargs.max_pixels',
     ],
+    [
+      'settings for reading media',
+      picture(),
+      { media_io_kwargs: { video: { num_frames: 4 } } },
+      'UNSUPPORTED',
+      'media_io_kwargs.video',
+    ],
     ['scores of the prompt', picture(), { prompt_logprobs: 1 }, 'UNSUPPORTED', 'prompt_logprobs'],
   ])('%s', async (_, part, fields, code, message) => {
     await expect(ask(fields, about(part))).rejects.toMatchObject({

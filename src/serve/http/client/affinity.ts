@@ -9,6 +9,9 @@ import type {
 /** Characters of the shortest prefix of a text that gets a digest. Each further prefix is twice as long. */
 const SHORTEST_TEXT = 256;
 
+/** The fields of a request that a choice of members depends on. */
+type AffinityRequest = Partial<ChatCompletionRequest & TextCompletionRequest & DecisionRequest>;
+
 /** Maps prefixes of conversations to members, with a limit on their number (oldest removed first). */
 export class Affinity<Member> {
   readonly #members = new Map<string, Member>(); // digest of a prefix -> member; oldest first
@@ -18,10 +21,15 @@ export class Affinity<Member> {
     this.#capacity = capacity;
   }
 
+  /** Returns digests of the prefixes of a request, shortest first, then one of its session. */
+  static digests(request: AffinityRequest): string[] {
+    const { model, session_id } = request;
+    const session = session_id == null ? [] : prefixes(['session', model], [session_id]);
+    return [...Affinity.#prefixDigests(request), ...session];
+  }
+
   /** Returns digests of the prefixes of a request's messages, text or input of questions, shortest first. Empty for other requests. */
-  static digests(
-    request: Partial<ChatCompletionRequest & TextCompletionRequest & DecisionRequest>,
-  ): string[] {
+  static #prefixDigests(request: AffinityRequest): string[] {
     const { model, cache_salt, tools, prompt, questions, input } = request;
     const messages = request.messages ?? (questions && Array.isArray(input) ? input : undefined);
     if (messages)
