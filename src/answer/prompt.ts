@@ -171,7 +171,7 @@ async function headTokens(
 }
 
 /** Returns the number of leading tokens that two lists share. */
-function commonLength(ids: Int32Array, other: Int32Array): number {
+export function commonLength(ids: Int32Array, other: Int32Array): number {
   let length = 0;
   while (length < Math.min(ids.length, other.length) && ids[length] === other[length]) length += 1;
   return length;

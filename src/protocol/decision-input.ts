@@ -93,6 +93,16 @@ export function partsOf(content: string | readonly (DecisionPart | ResponseInput
   });
 }
 
+/** Returns a text, or the text or data of an only part, alone or in an only message of the user. Returns null for other content. */
+export function dataOf(content: string | readonly (DecisionInputItem | DecisionPart)[]): unknown {
+  if (typeof content === 'string') return content;
+  const [only, ...others] = content;
+  if (only === undefined || others.length > 0) return null;
+  if (only.type === 'input_json') return only.data;
+  if (only.type === 'input_text') return only.text;
+  return 'role' in only && only.role === 'user' ? dataOf(only.content) : null;
+}
+
 function isText(part: ContentPart | undefined): part is { readonly type: 'text'; readonly text: string } {
   return typeof part === 'object' && part.type === 'text';
 }

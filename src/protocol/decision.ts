@@ -2,7 +2,7 @@
 import type { ErrorDetail } from '../errors.ts';
 import { admitChatRequest, type ChatRequestOptions, checkChatRequest } from './chat-completion.ts';
 import type { Checked } from './checked.ts';
-import { inputFaults, jsonFaults, partsOf, toDecisionMessages } from './decision-input.ts';
+import { dataOf, inputFaults, jsonFaults, partsOf, toDecisionMessages } from './decision-input.ts';
 import { fault, throwFaults } from './faults.ts';
 import { fills } from './generated/fills.ts';
 import type {
@@ -32,6 +32,8 @@ export type ValidQuestion = {
 export type ValidDecisionRequest = {
   /** The messages of the input, and the fields that a decision shares with chats. Reasoning is off. */
   readonly chat: ValidChatRequest;
+  /** The input as decision files read it: a text, the data of an only part of JSON, or messages. */
+  readonly state: unknown;
   readonly questions: readonly ValidQuestion[];
   /** True if the questions were given as a map. The answers are then returned as a map. */
   readonly isMap: boolean;
@@ -82,6 +84,7 @@ export function admitDecisionRequest(
     (typeof temperature === 'number' ? temperature : temperature?.[kind]) ?? null;
   return {
     chat,
+    state: dataOf(request.input) ?? translated.messages,
     questions: entriesOf(questions).map(([name, path, question]) => ({
       ...question,
       name,

@@ -18,6 +18,7 @@ export {
   type ValidDecisionRequest,
   type ValidQuestion,
 } from './decision.ts';
+export { dataOf } from './decision-input.ts';
 export { checkEmbeddingRequest, toValidEmbedding, type ValidEmbeddingRequest } from './embedding.ts';
 export { closestName, fault, invalidRequest, throwFaults } from './faults.ts';
 export { fileText } from './file-text.ts';

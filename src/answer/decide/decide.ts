@@ -1,4 +1,5 @@
 /** Questions about an input on a loaded model -> the probabilities of their options, read where the answer would begin. */
+import { atField } from '../../common/index.ts';
 import { errorAt } from '../../errors.ts';
 import { type ModelLease, readDecisions } from '../../models/index.ts';
 import type {
@@ -15,8 +16,9 @@ import type {
 import type { AnswerContext } from '../answer.ts';
 import { type Ask, answerAll } from '../answer-prompts.ts';
 import type { PlacedPart } from '../arrange-messages.ts';
-import { fitPrompt } from '../prompt.ts';
+import { commonLength, fitPrompt } from '../prompt.ts';
 import { contentText } from '../template-message.ts';
+import { DecisionFile } from './decision-file.ts';
 import { LabelFinder } from './labels.ts';
 import {
   choiceConfidence,
@@ -42,8 +44,6 @@ import {
 } from './prompts.ts';
 import { askOpenly, askQuestion, lastLineOf } from './question-text.ts';
 
-/** Types of decision files that are not read from the logits of labels. */
-const TYPES_WITH_HEADS: readonly string[] = ['kev', 'laya', 'clef', 'lfm2-d1-omni'];
 /** Number of characters at the end of a question that determine how the text behind it is tokenized. */
 const TAIL = 32;
 
@@ -57,8 +57,12 @@ type Turn = {
 type PlannedQuestion = {
   readonly question: ValidQuestion;
   readonly turns: readonly Turn[];
-  /** The tokens of each option. */
+  /** The tokens of each option, or of each rating. */
   readonly ids: readonly (readonly number[])[];
+  /** That of the decision file. */
+  readonly temperature?: number;
+  /** True if a predicate is answered by ratings, from certainly not to certainly. */
+  readonly isRated?: boolean;
 };
 
 /** Answers all questions. Their prompts share the prefix computed for the input. */
@@ -75,8 +79,8 @@ export async function decide(
     processedLogprobs: false,
   })) as ChatCompletion[];
   const fitted = leased.checkpoint === null ? null : await readDecisions(leased.checkpoint);
-  const temperatureOf = (kind: DecisionKind): number =>
-    request.temperatures[kind] ?? fitted?.temperatures[kind] ?? 1;
+  const temperatureOf = (kind: DecisionKind): number | undefined =>
+    request.temperatures[kind] ?? fitted?.temperatures[kind];
   let at = 0;
   const entries = planned.map((plan) => {
     const prompt_token_ids = answers[at]!.prompt_token_ids ?? [];
@@ -85,7 +89,7 @@ export async function decide(
       at += own.length;
       return logits(found);
     });
-    const temperature = temperatureOf(plan.question.type);
+    const temperature = temperatureOf(plan.question.type) ?? plan.temperature ?? 1;
     return toAnswer(plan, rows, temperature, request.returnTokenIds ? prompt_token_ids : null);
   });
   const named = request.isMap ? Object.fromEntries(entries.map((entry) => [entry.name, entry])) : entries;
@@ -136,13 +140,8 @@ class Planner {
 
   async plan(): Promise<PlannedQuestion[]> {
     const { model } = this.#leased;
-    const { decisionType = '' } = model.loaded;
-    if (TYPES_WITH_HEADS.includes(decisionType))
-      throw errorAt(
-        'model',
-        'UNSUPPORTED',
-        `a decision file of the type ${decisionType} answers by heads on its hidden states, which the engine does not compute`,
-      );
+    const file = DecisionFile.of(model, this.#request);
+    if (file) return await this.#ofFile(file);
     const messages = this.#hasMedia ? textOnly(this.#messages) : this.#messages;
     if (this.#hasMedia && this.#limit !== null)
       throw errorAt('truncate_prompt_tokens', 'UNSUPPORTED', 'an input with pictures is not cut');
@@ -165,6 +164,46 @@ class Planner {
     const planned: PlannedQuestion[] = [];
     for (const question of this.#request.questions)
       planned.push(this.#request.readsText ? await this.#ofTexts(question) : await this.#ofLabels(question));
+    return planned;
+  }
+
+  /** Writes the prompts of a decision file. Their common beginning is where a recurrent model saves its state. */
+  async #ofFile(file: DecisionFile): Promise<PlannedQuestion[]> {
+    const { model } = this.#leased;
+    const { readsText, orders, questions } = this.#request;
+    const refused = readsText
+      ? 'read'
+      : this.#hasMedia
+        ? 'input'
+        : this.#limit === null
+          ? null
+          : 'truncate_prompt_tokens';
+    if (refused)
+      throw errorAt(
+        refused,
+        'UNSUPPORTED',
+        'a decision file reads labels, behind a whole input without pictures',
+      );
+    const planned: PlannedQuestion[] = [];
+    const places: number[] = [];
+    let shared: Int32Array | null = null;
+    for (const question of questions) {
+      const { prompts, ...more } = await file.ask(question, orders);
+      const turns: Turn[] = [];
+      for (const { text, ids: labels, order } of prompts) {
+        const special = { addSpecial: false, parseSpecial: true };
+        const ids = await atField('messages', () => model.tokenizer.encode(text, special));
+        shared = (shared ?? ids).subarray(0, Math.min(commonLength(shared ?? ids, ids), ids.length - 1));
+        const prompt = { field: 'messages', ids, added: new Int32Array(0), places };
+        const chat = { ...this.#chat, logprob_token_ids: labels.flat() };
+        fitPrompt(chat, prompt, model.contextSize); // fails before prompts of more questions are made
+        const logits: Turn['logits'] = ([row]) => inOrder(formLogits(row!, labels, file.join), order);
+        turns.push({ asks: [{ chat, prompt }], logits });
+      }
+      const { ids, order } = prompts[0]!;
+      planned.push({ question, turns, ids: inOrder(ids, order), ...more });
+    }
+    if (shared && shared.length > 0) places.push(shared.length);
     return planned;
   }
 
@@ -226,8 +265,8 @@ class Planner {
 }
 
 /** Returns the value of each option. `values`: those of the options at each place. */
-function inOrder(values: readonly number[], order: readonly number[]): number[] {
-  const found: number[] = [];
+function inOrder<Value>(values: readonly Value[], order: readonly number[]): Value[] {
+  const found: Value[] = [];
   for (const [place, option] of order.entries()) found[option] = values[place]!;
   return found;
 }
@@ -249,7 +288,7 @@ function textOnly(messages: ValidChatRequest['messages']): ValidChatRequest['mes
 }
 
 function toAnswer(
-  { question, ids }: PlannedQuestion,
+  { question, ids, isRated }: PlannedQuestion,
   rows: readonly (readonly number[])[],
   temperature: number,
   prompt_token_ids: readonly number[] | null,
@@ -264,7 +303,7 @@ function toAnswer(
   };
   switch (question.type) {
     case 'predicate':
-      return { type: 'predicate', ...shared, probability: p[0]! };
+      return { type: 'predicate', ...shared, probability: isRated ? meanLevel(p) / (p.length - 1) : p[0]! };
     case 'choice': {
       const probabilities = question.choices.map(({ value }, i) => ({ value, probability: p[i]! }));
       return {

@@ -8,8 +8,9 @@ import { TextBehind } from './text-behind.ts';
 /** Labels of the places of a question, and for each place the token ids that count as its label. */
 export type Labels = { readonly labels: readonly string[]; readonly ids: readonly (readonly number[])[] };
 
-const YES = ['yes', 'Yes', 'YES'];
-const NO = ['no', 'No', 'NO'];
+/** Forms of the labels of a predicate. */
+export const YES: readonly string[] = ['yes', 'Yes', 'YES'];
+export const NO: readonly string[] = ['no', 'No', 'NO'];
 
 /** Finds the labels for prompts with the same ending. Each text is encoded once. */
 export class LabelFinder {

@@ -7,12 +7,19 @@ export function logSumExp(values: readonly number[]): number {
   return most + Math.log(values.reduce((sum, value) => sum + Math.exp(value - most), 0));
 }
 
-/** Returns the log of the summed probability of the forms of each option. `row`: the log-probabilities of all `forms`, one after the other. */
-export function formLogits(row: readonly number[], forms: readonly (readonly number[])[]): number[] {
+/**
+ * Returns the log of the probability of each option: that of its forms together, or with `Math.max` as `join` that of its likeliest form.
+ * `row`: the log-probabilities of all `forms`, one after the other.
+ */
+export function formLogits(
+  row: readonly number[],
+  forms: readonly (readonly number[])[],
+  join: (...values: number[]) => number = (...values) => logSumExp(values),
+): number[] {
   let at = 0;
   return forms.map(({ length }) => {
     at += length;
-    return logSumExp(row.slice(at - length, at));
+    return join(...row.slice(at - length, at));
   });
 }
 

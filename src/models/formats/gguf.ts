@@ -109,7 +109,7 @@ function ggufModel(native: NativeModel, shape: ModelShape, options: GgufOptions)
     contextLength: scaledContext(native.contextLength, rope),
     chatTemplate: native.chatTemplate,
     toolTemplate: native.toolTemplate,
-    decisionType: native.metadata[`${native.metadata['general.architecture']}.decision.type`],
+    metadata: native.metadata,
     /** Head that turns the model's states into scores. Null if it has none. */
     head: shape.pooling === 'rank' ? scoreHead(native) : null,
     kvBytesPerToken: kvBytesPerToken(shape, cacheType),

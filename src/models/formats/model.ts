@@ -66,8 +66,8 @@ export interface LoadedModel {
   /** The variant for requests with tools. Empty if there is only one template. */
   readonly toolTemplate: string;
   readonly defaults: SamplingDefaults;
-  /** Type of a decision file, as its metadata names it. Absent for other models. */
-  readonly decisionType?: string | undefined;
+  /** Entries of a GGUF file's header that are no lists, as text. Absent for other formats. */
+  readonly metadata?: Readonly<Record<string, string>>;
   /** Bytes that one token takes in the KV cache. */
   readonly kvBytesPerToken: number;
   /** State of its caches that cannot be cut at any token. */

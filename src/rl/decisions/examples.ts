@@ -183,6 +183,8 @@ function toAsked(answer: DecisionAnswer, example: number, target: readonly numbe
       'UNSUPPORTED',
       'training takes text only, and this example has pictures',
     );
+  if (label_token_ids.length !== target.length)
+    throw errorAt('model', 'UNSUPPORTED', 'it answers predicates by ratings, which are not trained');
   return { kind, example, prompt: prompt_token_ids, labels: label_token_ids, target, temperature };
 }
 

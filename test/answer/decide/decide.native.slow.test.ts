@@ -1,22 +1,14 @@
-/** Decisions against the bare engine, with the same bits in every company and way, and with one computation of their input. */
+/** Decisions with the same bits in every company and way, and with one computation of their input. */
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type {
-  DecisionAnswer,
-  DecisionQuestion,
-  DecisionRequest,
-  RuntimeOptions,
-} from '../../../src/protocol/index.ts';
+import type { DecisionQuestion, DecisionRequest, RuntimeOptions } from '../../../src/protocol/index.ts';
 import { createRuntime, type Runtime } from '../../../src/runtime/runtime.ts';
 import { connect, serve } from '../../../src/serve/http/index.ts';
 import { architectureFiles } from '../../architectures/files.ts';
-import { lastLogits, quantize, whyNoBareEngine } from '../../models/formats/reference/bare-engine.ts';
-import { type Metadata, writeTinyModel } from '../../rl/tiny-model.ts';
-import { choices, levels, numbersOf, QUESTIONS, TICKET } from './questions.ts';
+import { levels, QUESTIONS, TICKET } from './questions.ts';
 
-const EMBEDDED_FILE = path.resolve(import.meta.dirname, '../../../models/onpolicy-tiny.gguf');
 const DECODER = path.resolve(import.meta.dirname, '../../../native/media/decoder/build/Release/decoder.node');
 const canDecode = fs.existsSync(DECODER);
 const root = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-decide-'));
@@ -32,97 +24,6 @@ afterAll(async () => {
 /** Answers without the counts of a cache. */
 const bits = async (of: Pick<Runtime, 'decide'>, request: DecisionRequest) =>
   (await of.decide(request)).answers;
-
-/** Compares answers with the logits of the bare engine, in F32: forms summed, then the softmax at a temperature. */
-function expectBare(file: string, list: readonly DecisionAnswer[], temperature: number): void {
-  const prompts = list.map(({ prompt_token_ids }) => prompt_token_ids!);
-  const rows = lastLogits(file, prompts, { f32: true });
-  for (const [i, answer] of list.entries()) {
-    const row = Array.from(rows[i]!);
-    const most = Math.max(...row);
-    const total = row.reduce((sum, logit) => sum + Math.exp(logit - most), 0);
-    const options = answer.label_token_ids!.map((ids) =>
-      ids.reduce((sum, id) => sum + Math.exp(row[id]! - most) / total, 0),
-    );
-    const mass = options.reduce((sum, one) => sum + one, 0);
-    expect(Math.abs(answer.label_mass - mass)).toBeLessThan(1e-6);
-    const powers = options.map((one) => one ** (1 / temperature));
-    const all = powers.reduce((sum, one) => sum + one, 0);
-    const found = numbersOf(answer);
-    for (const [k, one] of powers.entries())
-      expect(Math.abs(found[k]! - one / all)).toBeLessThan(1e-6 / Math.min(1, temperature)); // it divides errors, too
-  }
-}
-
-/** A byte-level vocabulary with all codes of two letters. */
-function codesVocabulary(): Metadata {
-  const letters = Array.from({ length: 26 }, (_, i) => String.fromCharCode(65 + i));
-  const codes = letters.flatMap((a) => letters.map((b) => [a, b] as const));
-  const bytes = [...Array.from({ length: 94 }, (_, i) => String.fromCharCode(33 + i)), 'Ġ', 'Ċ'];
-  const tokens = [...bytes, ...codes.map(([a, b]) => a + b), '<s>', '</s>'];
-  return [
-    ['tokenizer.ggml.model', 'gpt2'],
-    ['tokenizer.ggml.pre', 'gpt-2'],
-    ['tokenizer.ggml.tokens', tokens],
-    ['tokenizer.ggml.token_type', Int32Array.from(tokens, (token) => (/^<.+>$/.test(token) ? 3 : 1))],
-    ['tokenizer.ggml.merges', codes.map(([a, b]) => `${a} ${b}`)],
-    ['tokenizer.ggml.bos_token_id', tokens.length - 2],
-    ['tokenizer.ggml.eos_token_id', tokens.length - 1],
-  ];
-}
-
-describe('the numbers', () => {
-  it.skipIf(whyNoBareEngine())(
-    'of choices with codes of two letters are those of the bare engine',
-    async () => {
-      const file = path.join(root, 'codes.gguf');
-      const tokenizer = codesVocabulary();
-      await writeTinyModel(file, { architecture: 'llama', type: 'f32', vocabularySize: 774, tokenizer });
-      await using exact = await createRuntime({
-        threads: 1,
-        gpu: false,
-        model: { path: file, fusedAttention: false, cacheType: 'f32' },
-      });
-      const questions = [27, 60].map((n) => ({
-        type: 'choice' as const,
-        instructions: 'Which?',
-        choices: Array.from({ length: n }, (_, k) => ({ value: `${k}` })),
-      }));
-      const { answers } = await exact.decide({ input: 'Hello.', questions, return_token_ids: true });
-      expect(answers.map(({ label_token_ids }) => label_token_ids!.length)).toEqual([27, 60]);
-      expectBare(file, answers, 1);
-    },
-    120_000,
-  );
-
-  it.skipIf(whyNoBareEngine())(
-    'are those of the bare engine within 1e-6, in F32, at each temperature',
-    async () => {
-      const file = path.join(root, 'f32.gguf');
-      quantize(EMBEDDED_FILE, file, 'f32');
-      await using exact = await createRuntime({
-        threads: 1,
-        gpu: false,
-        model: { path: file, fusedAttention: false, cacheType: 'f32' },
-      });
-      const questions: DecisionQuestion[] = [
-        ...Object.values(QUESTIONS),
-        ...[2, 3, 26].map((n) => ({ type: 'choice' as const, instructions: 'Which?', choices: choices(n) })),
-        { type: 'score', instructions: 'How much?', levels: levels(10) },
-      ];
-      for (const temperature of [0.1, 1, 7]) {
-        const { answers } = await exact.decide({
-          input: TICKET,
-          questions,
-          temperature,
-          return_token_ids: true,
-        });
-        expectBare(file, answers as readonly DecisionAnswer[], temperature);
-      }
-    },
-    120_000,
-  );
-});
 
 describe('the same bits', () => {
   const request = { input: TICKET, questions: QUESTIONS } satisfies DecisionRequest;

@@ -76,20 +76,45 @@ describe('the numbers', () => {
 });
 
 describe('a decision file', () => {
-  it.each(['kev', 'laya', 'clef', 'lfm2-d1-omni'])(
-    'that answers by heads is refused by its type: %s',
-    async (type) => {
-      const path = `${fs.mkdtempSync(`${os.tmpdir()}/onpolicy-decision-`)}/${type}.gguf`;
-      const metadata: Metadata = [['llama.decision.type', type]];
-      await writeTinyModel(path, { architecture: 'llama', type: 'f32', layers: 1, metadata });
-      await using other = await createRuntime({ threads: 1, gpu: false, model: { path } });
-      await expect(other.decide({ input: 'x', questions: [QUESTIONS.urgent] })).rejects.toMatchObject({
-        code: 'UNSUPPORTED',
-        param: 'model',
-        message: expect.stringContaining(`a decision file of the type ${type}`),
-      });
-    },
-  );
+  const folder = fs.mkdtempSync(`${os.tmpdir()}/onpolicy-decision-`);
+  afterAll(() => fs.rmSync(folder, { recursive: true }));
+  const heads = (type: string) => `a decision file of the type ${type} answers by heads on its hidden states`;
+  const template = ['tokenizer.chat_template.systemone', '{{ state }}{{ raise_exception(type) }}'] as const;
+  const two = { input: 'x', questions: [QUESTIONS.urgent] } as const;
+
+  it.each<[string, string, readonly Metadata[number][], object, string, string]>([
+    ['heads', 'kev', [], {}, 'UNSUPPORTED', heads('kev')],
+    ['heads', 'laya', [], {}, 'UNSUPPORTED', heads('laya')],
+    ['heads', 'clef', [], {}, 'UNSUPPORTED', heads('clef')],
+    ['heads', 'lfm2-d1-omni', [], {}, 'UNSUPPORTED', heads('lfm2-d1-omni')],
+    ['a type of the future', 'jev-9', [], {}, 'UNSUPPORTED', 'the type jev-9 is not known'],
+    ['no prompt', 'lev', [], {}, 'MODEL_INVALID', 'no tokenizer.chat_template.systemone'],
+    [
+      'a temperature of 0',
+      'nimble',
+      [['llama.decision.temperature.noul', { float: 0 }], [...template]],
+      {},
+      'MODEL_INVALID',
+      'llama.decision.temperature.noul: expected a number above 0, got 0',
+    ],
+    ['a prompt that fails', 'nimble', [[...template]], {}, 'TEMPLATE_FAILED', 'noul'],
+    [
+      'too many options',
+      'openjev',
+      [[...template]],
+      { questions: [{ type: 'choice', instructions: 'x', choices: choices(53) }] },
+      'UNSUPPORTED',
+      'has labels for 52 options here, not for 53',
+    ],
+    ['texts', 'openjev', [[...template]], { read: 'text' }, 'UNSUPPORTED', 'a decision file reads labels'],
+  ])('with %s is refused: %s', async (_, type, more, request, code, message) => {
+    const path = `${folder}/${type}.gguf`;
+    const metadata: Metadata = [['llama.decision.type', type], ...more];
+    await writeTinyModel(path, { architecture: 'llama', type: 'f32', layers: 1, metadata });
+    await using other = await createRuntime({ threads: 1, gpu: false, model: { path } });
+    const asked = other.decide({ ...two, ...request });
+    await expect(asked).rejects.toMatchObject({ code, message: expect.stringContaining(message) });
+  });
 });
 
 describe('the texts of options', () => {

@@ -67,7 +67,7 @@ export async function answerSystemOne(
           service.decide!(
             {
               ...shared,
-              input: inputOf(textOf(state), [...(images ?? []), ...(files ?? [])]),
+              input: inputOf(state, [...(images ?? []), ...(files ?? [])]),
               questions: Object.fromEntries(asked.map(([name, question]) => [name, toQuestion(question)])),
             },
             call,
@@ -83,10 +83,10 @@ export async function answerSystemOne(
   };
 }
 
-function inputOf(text: string, pictures: readonly string[]): DecisionRequest['input'] {
-  if (pictures.length === 0) return text;
+function inputOf(state: Entry, pictures: readonly string[]): DecisionRequest['input'] {
+  if (pictures.length === 0 && !isJson(state)) return textOf(state);
   const content: DecisionPart[] = [
-    { type: 'input_text', text },
+    partOf(state),
     ...pictures.map((data): DecisionPart => {
       const isUrl = /^[a-z]+:/i.test(data);
       return { type: 'input_image', image_url: isUrl ? data : `data:image/*;base64,${data}` };
@@ -95,13 +95,27 @@ function inputOf(text: string, pictures: readonly string[]): DecisionRequest['in
   return [{ role: 'user', content }];
 }
 
+/** Returns true for data that a part of JSON may hold: an object, or a list of objects. */
+function isJson(entry: Entry): entry is object {
+  if (!Array.isArray(entry)) return typeof entry === 'object' && entry !== null;
+  return (
+    entry.length > 0 && entry.every((one) => typeof one === 'object' && one !== null && !Array.isArray(one))
+  );
+}
+
+/** Returns JSON as a part that decision files read as data, and all else as text. */
+function partOf(entry: Entry): DecisionPart {
+  return isJson(entry) ? { type: 'input_json', data: entry } : { type: 'input_text', text: textOf(entry) };
+}
+
 function optionsOf(question: SystemOneQuestion): number {
   if (question.type === 'noul') return 2;
   return question.type === 'choice' ? Object.keys(question.criteria).length : question.criteria.length;
 }
 
 function toQuestion(question: SystemOneQuestion): DecisionQuestion {
-  const instructions = textOf(question.instructions);
+  const { instructions: given } = question;
+  const instructions = isJson(given) ? [partOf(given)] : textOf(given);
   switch (question.type) {
     case 'noul': {
       const yes = textOf(question.criteria?.true);

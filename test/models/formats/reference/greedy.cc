@@ -2,6 +2,7 @@
 // usage: greedy <libraries folder> <model> <tokens to predict> tokens|logits|rows [f32] < prompts
 // With "logits": prints the logits after each prompt instead, as hexadecimal floats. With "rows": those after each token of
 // the one prompt, from one pass. With "f32": the KV cache has 32 bits, and attention is not fused.
+#include <algorithm>
 #include <ggml-backend.h>
 #include <llama.h>
 
@@ -19,7 +20,6 @@ int main(int argc, char** argv) {
   llama_model* model = llama_model_load_from_file(argv[2], llama_model_default_params());
   if (!model) return 3;
   llama_context_params params = llama_context_default_params();
-  params.n_ctx = 512;
   if (argc > 5 && std::string(argv[5]) == "f32") {
     params.type_k = params.type_v = GGML_TYPE_F32;
     params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
@@ -31,6 +31,7 @@ int main(int argc, char** argv) {
     std::istringstream words(line);
     std::vector<llama_token> tokens;
     for (llama_token token; words >> token;) tokens.push_back(token);
+    params.n_ctx = static_cast<uint32_t>(std::max<size_t>(512, tokens.size() + std::stoul(argv[3])));
     if (std::string(argv[4]) == "rows") params.n_ctx = params.n_batch = params.n_ubatch = static_cast<uint32_t>(tokens.size());
     llama_context* context = llama_init_from_model(model, params);
     if (std::string(argv[4]) == "rows") {
