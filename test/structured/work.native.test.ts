@@ -13,8 +13,8 @@ const END = Int32Array.of(256);
 const MOST_GROWTH = 5.5;
 
 const names = (count: number) => Array.from({ length: count }, (_, i) => `key_${i}`);
-const byName = <T>(count: number, value: (name: string, i: number) => T): Record<string, T> =>
-  Object.fromEntries(names(count).map((name, i) => [name, value(name, i)]));
+const byName = <T>(count: number, value: (name: string, i: number) => T, prefix = ''): Record<string, T> =>
+  Object.fromEntries(names(count).map((name, i) => [prefix + name, value(name, i)]));
 const rules = (count: number, body: (next: string) => string): string =>
   [
     'root ::= r0',
@@ -59,6 +59,13 @@ const SPECS: Record<string, (n: number) => StructuredOutputs> = {
   }),
   '$defs that nothing refers to': (n) => ({
     json: { $defs: byName(n, () => ({ type: 'string' })), type: 'null' },
+  }),
+  'required keys that no property names': (n) => ({ json: { type: 'object', required: names(n) } }),
+  'keys of two lists': (n) => ({
+    json: {
+      type: 'object',
+      allOf: [{ properties: byName(n, () => true) }, { properties: byName(n, () => true, 'other') }],
+    },
   }),
   'values of an enum': (n) => ({ json: { enum: names(n) } }),
   'numbers of an enum': (n) => ({ json: { enum: names(n).map((_, i) => i * 37) } }),
@@ -116,7 +123,12 @@ describe('work of an answer', () => {
     }
     return testing.workOf(matcher) - before;
   };
-  it.each<[string, StructuredOutputs, (n: number) => string]>([
+  const inAnyOrder = (n: number): StructuredOutputs => ({
+    json: { type: 'object', properties: byName(n, () => true), additionalProperties: false },
+    property_order: 'any',
+  });
+  const shuffled = (n: number) => names(n).map((_, i) => `key_${(i * 77) % n}`);
+  it.each<[string, StructuredOutputs | ((n: number) => StructuredOutputs), (n: number) => string]>([
     ['free text', { json: { type: 'string' } }, (n) => JSON.stringify('some words '.repeat(n))],
     [
       'items',
@@ -157,9 +169,26 @@ describe('work of an answer', () => {
         (n) => JSON.stringify(byName(n, () => 1)),
       ],
     ),
+    [
+      'all keys of a schema, in any order',
+      inAnyOrder,
+      (n) => JSON.stringify(Object.fromEntries(shuffled(n).map((name) => [name, 1]))),
+    ],
+    [
+      'all required keys',
+      (n) => ({ json: { type: 'object', required: names(n) } }),
+      (n) => JSON.stringify(byName(n, () => 1)),
+    ],
+    [
+      'keys of two lists',
+      SPECS['keys of two lists']!,
+      (n) => JSON.stringify({ ...byName(n, () => 1, 'other'), ...byName(n, () => 1) }),
+    ],
     ['nested lists', { json_object: true }, (n) => JSON.stringify({ a: names(n).map((name) => [name]) })],
   ])('%s', async (_, spec, text) => {
-    const [small, large] = [await answer(spec, text(100)), await answer(spec, text(400))];
+    const of = async (n: number): Promise<number> =>
+      await answer(typeof spec === 'function' ? spec(n) : spec, text(n));
+    const [small, large] = [await of(100), await of(400)];
     expect(large).toBeLessThanOrEqual(MOST_GROWTH * small);
   });
 });

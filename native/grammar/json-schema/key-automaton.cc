@@ -1,4 +1,5 @@
-// A sorted list is a trie whose nodes are ranges. A merge-sort tree of the ranks finds keys in a range of both.
+// A sorted list is a trie whose nodes are ranges. A merge-sort tree of the ranks finds keys in a range of both; sets count their elements in a
+// range.
 #include "grammar/json-schema/key-automaton.h"
 
 #include <algorithm>
@@ -8,22 +9,25 @@ namespace onpolicy::grammar {
 KeyAutomaton::KeyAutomaton(std::vector<Key> keys) : keys_(std::move(keys)) {
   for (Key& key : keys_) key.spelling.push_back('"');
   std::sort(keys_.begin(), keys_.end(), [](const Key& a, const Key& b) { return a.spelling < b.spelling; });
+}
+
+OrderedKeys::OrderedKeys(std::vector<Key> given) : KeyAutomaton(std::move(given)) {
   ranks_.emplace_back();
-  for (const Key& key : keys_) ranks_[0].push_back(key.rank);
-  for (size_t width = 1; width < keys_.size(); width *= 2) {
-    std::vector<uint32_t> merged(keys_.size());
+  for (const Key& key : keys()) ranks_[0].push_back(key.rank);
+  for (size_t width = 1; width < keys().size(); width *= 2) {
+    std::vector<uint32_t> merged(keys().size());
     const std::vector<uint32_t>& before = ranks_.back();
-    for (size_t at = 0; at < keys_.size(); at += 2 * width) {
+    for (size_t at = 0; at < keys().size(); at += 2 * width) {
       const auto begin = before.begin() + static_cast<std::ptrdiff_t>(at);
-      const auto middle = before.begin() + static_cast<std::ptrdiff_t>(std::min(at + width, keys_.size()));
-      const auto end = before.begin() + static_cast<std::ptrdiff_t>(std::min(at + 2 * width, keys_.size()));
+      const auto middle = before.begin() + static_cast<std::ptrdiff_t>(std::min(at + width, keys().size()));
+      const auto end = before.begin() + static_cast<std::ptrdiff_t>(std::min(at + 2 * width, keys().size()));
       std::merge(begin, middle, middle, end, merged.begin() + static_cast<std::ptrdiff_t>(at));
     }
     ranks_.push_back(std::move(merged));
   }
 }
 
-bool KeyAutomaton::HasRank(uint32_t begin, uint32_t end, uint32_t from, uint32_t to) const {
+bool OrderedKeys::HasKey(uint32_t begin, uint32_t end, uint32_t from, uint32_t to) const {
   // Visits the largest aligned blocks from `begin` on.
   while (begin < end) {
     size_t level = 0;
@@ -34,6 +38,12 @@ bool KeyAutomaton::HasRank(uint32_t begin, uint32_t end, uint32_t from, uint32_t
     begin += 1u << level;
   }
   return false;
+}
+
+std::vector<uint32_t> LooseKeys::Tags() const {
+  std::vector<uint32_t> tags;
+  for (const Key& key : keys()) tags.push_back(key.tag);
+  return tags;
 }
 
 uint32_t KeyAutomaton::StateOf(const State& state) {
@@ -58,7 +68,7 @@ uint32_t KeyAutomaton::NodeOf(const Node& node) {
 
 uint32_t KeyAutomaton::Start(uint32_t from, uint32_t to) {
   const Node root{0, static_cast<uint32_t>(keys_.size()), 0};
-  return HasRank(root.begin, root.end, from, to) ? StateOf({NodeOf(root), from, to}) : kDead;
+  return HasKey(root.begin, root.end, from, to) ? StateOf({NodeOf(root), from, to}) : kDead;
 }
 
 uint8_t KeyAutomaton::ByteAt(uint32_t key, uint32_t depth) const { return static_cast<uint8_t>(keys_[key].spelling[depth]); }
@@ -75,10 +85,10 @@ uint32_t KeyAutomaton::Next(uint32_t number, uint8_t byte) {
   const State state = states_[number];
   if (state.node == kEnded) return kDead;
   const Node child = Child(nodes_[state.node], byte);
-  if (!HasRank(child.begin, child.end, state.from, state.to)) return kDead;
+  if (!HasKey(child.begin, child.end, state.from, state.to)) return kDead;
   // A spelling contains a quotation mark only behind a backslash, which is another path.
   if (child.end - child.begin == 1 && keys_[child.begin].spelling.size() == child.depth) return StateOf({kEnded, child.begin, 0});
-  return StateOf({NodeOf(child), state.from, state.to});
+  return StateOf({NodeOf(child), Reduced(child.begin, child.end, state.from), state.to});
 }
 
 ByteSet KeyAutomaton::First(uint32_t number) {
@@ -88,7 +98,7 @@ ByteSet KeyAutomaton::First(uint32_t number) {
   const Node node = nodes_[state.node];
   for (uint32_t begin = node.begin; begin < node.end;) {
     const Node child = Child({begin, node.end, node.depth}, ByteAt(begin, node.depth));
-    if (HasRank(child.begin, child.end, state.from, state.to)) first.Add(ByteAt(begin, node.depth));
+    if (HasKey(child.begin, child.end, state.from, state.to)) first.Add(ByteAt(begin, node.depth));
     begin = child.end;
   }
   return first;

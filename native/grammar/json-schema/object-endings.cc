@@ -13,7 +13,7 @@ static constexpr uint64_t kImpossible = UINT64_MAX;
 bool ObjectRules::IsOpen(const ObjectState& state, size_t index) const {
   const KnownKey& key = specs_[state.spec].known[index];
   if (key.formula == kFalseFormula) return false;
-  return key.group < 0 ? !state.seen[key.seen] : key.rank >= state.next_rank[static_cast<size_t>(key.group)];
+  return key.group < 0 ? !specs_[state.spec].loose_sets->Has(state.seen, key.seen) : key.rank >= state.next_rank[static_cast<size_t>(key.group)];
 }
 
 ObjectState ObjectRules::Taken(const ObjectState& state, size_t index) const {
@@ -25,7 +25,7 @@ ObjectState ObjectRules::Taken(const ObjectState& state, size_t index) const {
   if (key.group >= 0) {
     next.next_rank[static_cast<size_t>(key.group)] = key.rank + 1;
   } else {
-    next.seen[key.seen] = true;
+    next.seen = spec.loose_sets->With(state.seen, key.seen);
   }
   return next;
 }
@@ -39,11 +39,9 @@ ObjectSpec::RankCount ObjectRules::CountOpen(const ObjectState& state) const {
     count.open += ranks[state.next_rank[group]].open;
     count.owed += ranks[state.next_rank[group]].owed;
   }
-  for (uint32_t index : spec.loose) {
-    const bool is_open = IsOpen(state, index);
-    count.open += is_open;
-    count.owed += is_open && spec.known[index].required;
-  }
+  const uint32_t loose = static_cast<uint32_t>(spec.loose_count.open), required = static_cast<uint32_t>(spec.loose_count.owed);
+  count.open += loose - spec.loose_sets->Count(state.seen, 0, loose);
+  count.owed += required - spec.loose_sets->Count(state.seen, 0, required);
   return count;
 }
 
@@ -60,7 +58,12 @@ bool ObjectRules::CanFinish(const ObjectState& state) {
   // A required key that is no longer open was written, because required keys are never skipped.
   if (spec.lacks_required) return false;
   if (!spec.count_matters && state.met == spec.AllDemands()) return true;
-  auto [open, owed] = CountOpen(state);
+  return CanFinish(state, CountOpen(state));
+}
+
+bool ObjectRules::CanFinish(const ObjectState& state, ObjectSpec::RankCount count) {
+  const ObjectSpec& spec = specs_[state.spec];
+  auto [open, owed] = count;
   for (const FurtherKeys& further : spec.further) open += further.count;
   if (state.met != spec.AllDemands()) owed = LeastMembers(state);
   if (owed == kImpossible) return false;

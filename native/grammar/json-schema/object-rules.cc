@@ -16,7 +16,6 @@ Symbol ObjectRules::Body(const Shape& shape, SeenSet excluded, bool tagged) {
   ObjectState state;
   state.spec = specs_.NumberOf(shape, tagged);
   state.next_rank.assign(static_cast<size_t>(specs_[state.spec].groups), 0);
-  state.seen.assign(specs_[state.spec].loose.size(), false);
   state.excluded = excluded;
   return Object(state);
 }
@@ -126,9 +125,9 @@ class MemberProductions {
       AddDiffering(key.key, text, formula, next, nullptr);
     });
   }
-  void AddMany(uint32_t from, uint32_t to) {
-    KeyAutomaton* const keys = spec_.many;
-    const NodeId key = context_.pool.Concat(before_, context_.pool.Leaf(keys, keys->Start(from, to)));
+  // Adds the keys of an automaton from one of its states on.
+  void AddMany(KeyAutomaton* keys, uint32_t start) {
+    const NodeId key = context_.pool.Concat(before_, context_.pool.Leaf(keys, start));
     if (key != kNothing) result_.push_back(context_.Sequence(key, {rules_.AfterManyKeys(state_)}));
   }
   void AddFurther(const FurtherKeys& further) {
@@ -220,17 +219,17 @@ void ObjectRules::ForEachNext(const ObjectState& state, Visit visit) const {
 }
 
 // Finds the ranks by bisection: the later the key, the fewer keys are left behind it. A required key meets one more demand.
-bool ObjectRules::FindRanks(const ObjectState& state, uint32_t* from, uint32_t* to) {
+bool ObjectRules::FindRanks(const ObjectState& state, size_t group, uint32_t* from, uint32_t* to) {
   const ObjectSpec& spec = specs_[state.spec];
-  const auto& places = spec.places[0];
-  if (state.next_rank[0] >= places.size()) return false;
-  const uint32_t required = places[state.next_rank[0]].required;
-  uint32_t first = state.next_rank[0], last = std::min(required, static_cast<uint32_t>(places.size() - 2));
+  const auto& places = spec.places[group];
+  if (state.next_rank[group] >= places.size()) return false;
+  const uint32_t required = places[state.next_rank[group]].required;
+  uint32_t first = state.next_rank[group], last = std::min(required, static_cast<uint32_t>(places.size() - 2));
   const auto can_finish = [&](uint32_t rank) {
     ObjectState next = state;
     next.first = false;
     if (spec.count_matters) next.count++;
-    next.next_rank[0] = rank + 1;
+    next.next_rank[group] = rank + 1;
     return CanFinish(next);
   };
   if (first > last) return false;
@@ -249,6 +248,17 @@ bool ObjectRules::FindRanks(const ObjectState& state, uint32_t* from, uint32_t* 
   return true;
 }
 
+bool ObjectRules::CanTakeLoose(const ObjectState& state, bool required) {
+  const ObjectSpec& spec = specs_[state.spec];
+  ObjectSpec::RankCount left = CountOpen(state);
+  if (left.owed == 0 && required) return false;
+  left.open--;
+  left.owed -= required;
+  ObjectState next = state;
+  if (spec.count_matters) next.count++;
+  return !spec.count_matters || CanFinish(next, left);
+}
+
 std::vector<SequenceId> ObjectRules::Productions(const ObjectState& state, bool is_member) {
   const ObjectSpec& spec = specs_[state.spec];
   std::vector<SequenceId> result;
@@ -264,11 +274,12 @@ std::vector<SequenceId> ObjectRules::Productions(const ObjectState& state, bool 
     return result;
   }
   MemberProductions members(*this, state, is_member);
-  if (spec.many && state.excluded == 0) {
+  if (spec.has_many && state.excluded == 0) {
     uint32_t from, to;
-    if (FindRanks(state, &from, &to)) members.AddMany(from, to);
-    for (uint32_t index : spec.loose)
-      if (IsOpen(state, index)) members.AddKnown(index);
+    for (size_t group = 0; group < spec.many.size(); group++)
+      if (OrderedKeys* const keys = spec.many[group]; keys && FindRanks(state, group, &from, &to)) members.AddMany(keys, keys->Start(from, to));
+    for (LooseKeys* const keys : {spec.many_required, spec.many_optional})
+      if (keys && CanTakeLoose(state, keys == spec.many_required)) members.AddMany(keys, keys->Start(state.seen));
   } else {
     ForEachNext(state, [&](uint32_t index) { members.AddKnown(index); });
   }

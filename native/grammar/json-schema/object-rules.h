@@ -16,7 +16,7 @@ struct ObjectState {
   uint32_t spec = 0;
   bool first = true;
   std::vector<uint32_t> next_rank;  // by group
-  std::vector<bool> seen;           // by number among the known keys without a group
+  KeySet seen = 0;                  // known keys without a group, by their numbers
   uint64_t count = 0;
   uint64_t met = 0;      // demands, a bit each
   SeenSet further = 0;   // further keys seen so far
@@ -37,7 +37,7 @@ class ObjectRules {
   Symbol Object(const ObjectState& state);
   Symbol AfterFurther(const ObjectState& state);
   Symbol AfterOpenKey(FormulaId formula, SeenSet excluded, const ObjectState& next);
-  // The symbol after one of many keys in an order, chosen by the key's tag.
+  // The symbol after one of many keys, chosen by the key's tag.
   Symbol AfterManyKeys(const ObjectState& state);
   Symbol AfterTaggedKey(FormulaId formula, const ObjectState& next);
   Symbol MemberAfterComma(const ObjectState& state);
@@ -48,13 +48,17 @@ class ObjectRules {
   // Returns the number of keys that may still come, and of the required ones among them.
   ObjectSpec::RankCount CountOpen(const ObjectState& state) const;
   bool CanFinish(const ObjectState& state);
+  // Returns the same for an object with so many keys left.
+  bool CanFinish(const ObjectState& state, ObjectSpec::RankCount count);
   bool CanDiffer(const ObjectState& state);
   uint64_t LeastMembers(const ObjectState& state);
   // Calls `visit(index)` for the known keys that may come next in their order, up to the first required one.
   template <typename Visit>
   void ForEachNext(const ObjectState& state, Visit visit) const;
-  // Finds the ranks, both included, of the keys that may come next if there are many. Returns false if there are none.
-  bool FindRanks(const ObjectState& state, uint32_t* from, uint32_t* to);
+  // Finds the ranks, both included, of the keys of a group that may come next if there are many. Returns false if there are none.
+  bool FindRanks(const ObjectState& state, size_t group, uint32_t* from, uint32_t* to);
+  // Returns true if one of many keys without a group may come next.
+  bool CanTakeLoose(const ObjectState& state, bool required);
 
   RuleContext& context_;
   SchemaRules& rules_;

@@ -5,6 +5,7 @@
 #include <bit>
 #include <string_view>
 #include <unordered_set>
+#include <utility>
 
 #include "base/limits.h"
 #include "base/spec-error.h"
@@ -15,6 +16,8 @@ namespace onpolicy::grammar {
 static constexpr size_t kManyKeys = 128;
 // Work counted for each of these keys.
 static constexpr uint64_t kManyKeysWork = 60;
+// Most lists of properties of one object with many keys that keep their order. Those of further ones come in any order.
+static constexpr int kOrders = 8;
 
 uint32_t ObjectSpecs::NumberOf(const Shape& shape, bool tagged) {
   const auto [known, is_new] = index_.try_emplace({shape, tagged}, static_cast<uint32_t>(specs_.size()));
@@ -42,12 +45,13 @@ ObjectSpec ObjectSpecs::Make(const Shape& shape, bool tagged) {
     known.rank = rank;
     spec.known.push_back(std::move(known));
   };
-  // A key that several atoms name gets its place from one that keeps an order.
+  // A key that several atoms name gets its place from one that keeps an order. A list of one key has none to keep.
   for (const bool any_order : {false, true})
     for (uint32_t atom : shape.members) {
       const Atom& members = context_.formulas.atom(atom);
       if (members.any_order != any_order) continue;
-      const int group = any_order || members.properties.empty() ? -1 : spec.groups++;
+      const bool has_order = !any_order && members.properties.size() > 1 && (spec.groups < kOrders || spec.known.size() < kManyKeys);
+      const int group = has_order ? spec.groups++ : -1;
       uint32_t rank = 0;
       for (const auto& [key, value] : members.properties) add(key, group, rank++);
     }
@@ -55,7 +59,8 @@ ObjectSpec ObjectSpecs::Make(const Shape& shape, bool tagged) {
   for (const KnownKey& key : spec.known) spec.names.push_back(key.key);
   std::sort(spec.names.begin(), spec.names.end());
   CountRanks(&spec);
-  spec.many = ManyKeys(spec);
+  CountLoose(&spec);
+  FindMany(&spec);
   AddFurther(shape, &spec);
   return spec;
 }
@@ -71,15 +76,44 @@ static std::string UsualSpelling(const std::string& key) {
   return text;
 }
 
-KeyAutomaton* ObjectSpecs::ManyKeys(const ObjectSpec& spec) {
-  if (spec.tagged || spec.groups != 1 || !spec.demands.empty() || spec.known.size() - spec.loose.size() < kManyKeys) return nullptr;
-  std::vector<KeyAutomaton::Key> keys;
-  for (uint32_t index = 0; index < spec.known.size(); index++) {
-    const KnownKey& key = spec.known[index];
-    if (key.group == 0 && key.formula != kFalseFormula) keys.push_back({UsualSpelling(key.key), key.rank, index});
-  }
+template <typename Made, typename... Given>
+Made* ObjectSpecs::KeysOf(std::vector<KeyAutomaton::Key> keys, Given&&... given) {
+  if (keys.empty()) return nullptr;
   context_.pool.budget().Spend(kManyKeysWork * keys.size());
-  return static_cast<KeyAutomaton*>(context_.pool.Own(std::make_unique<KeyAutomaton>(std::move(keys))));
+  return static_cast<Made*>(context_.pool.Own(std::make_unique<Made>(std::move(keys), std::forward<Given>(given)...)));
+}
+
+void ObjectSpecs::FindMany(ObjectSpec* spec) {
+  spec->has_many = !spec->tagged && spec->demands.empty() && spec->known.size() >= kManyKeys;
+  if (!spec->has_many) return;
+  std::vector<std::vector<KeyAutomaton::Key>> groups(static_cast<size_t>(spec->groups));
+  std::vector<KeyAutomaton::Key> required, optional;
+  for (uint32_t index = 0; index < spec->known.size(); index++) {
+    const KnownKey& key = spec->known[index];
+    if (key.formula == kFalseFormula) continue;
+    auto& keys = key.group >= 0 ? groups[static_cast<size_t>(key.group)] : key.required ? required : optional;
+    keys.push_back({UsualSpelling(key.key), key.rank, index});
+  }
+  for (auto& keys : groups) spec->many.push_back(KeysOf<OrderedKeys>(std::move(keys)));
+  const uint32_t first_optional = static_cast<uint32_t>(required.size());
+  spec->many_required = KeysOf<LooseKeys>(std::move(required), *spec->loose_sets, 0u);
+  spec->many_optional = KeysOf<LooseKeys>(std::move(optional), *spec->loose_sets, first_optional);
+  uint32_t number = 0;
+  for (LooseKeys* keys : {spec->many_required, spec->many_optional})
+    if (keys)
+      for (uint32_t index : keys->Tags()) spec->known[index].seen = number++;
+}
+
+void ObjectSpecs::CountLoose(ObjectSpec* spec) {
+  for (uint32_t index = 0; index < spec->known.size(); index++)
+    if (const KnownKey& key = spec->known[index]; key.group < 0 && key.formula != kFalseFormula) {
+      spec->loose.push_back(index);
+      spec->loose_count.owed += key.required;
+    }
+  spec->loose_count.open = spec->loose.size();
+  uint32_t required = 0, optional = static_cast<uint32_t>(spec->loose_count.owed);
+  for (uint32_t index : spec->loose) spec->known[index].seen = spec->known[index].required ? required++ : optional++;
+  spec->loose_sets = std::make_unique<KeySets>(optional);
 }
 
 void ObjectSpecs::CountRanks(ObjectSpec* spec) {
@@ -89,11 +123,7 @@ void ObjectSpecs::CountRanks(ObjectSpec* spec) {
     KnownKey& key = spec->known[index];
     const bool is_possible = key.formula != kFalseFormula;
     spec->lacks_required = spec->lacks_required || (key.required && !is_possible);
-    if (key.group < 0) {
-      key.seen = static_cast<uint32_t>(spec->loose.size());
-      spec->loose.push_back(index);
-      continue;
-    }
+    if (key.group < 0) continue;
     auto& ranks = spec->from_rank[static_cast<size_t>(key.group)];
     if (ranks.size() < key.rank + size_t{2}) ranks.resize(key.rank + size_t{2});
     auto& places = spec->places[static_cast<size_t>(key.group)];

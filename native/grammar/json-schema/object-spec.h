@@ -1,6 +1,7 @@
 // A shape of objects -> its keys: known ones in their order, further ones in classes, and the demands that each may meet.
 #pragma once
 #include <deque>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,7 @@ struct KnownKey {
   FormulaId formula;
   NodeId text;         // inside the quotes
   int group = -1;      // keys of one `properties` keep their order; -1: any place
-  uint32_t seen = 0;   // number among the keys without a group
+  uint32_t seen = 0;   // number in sets of the keys without a group that can have a value
   uint32_t rank = 0;
   bool required = false;
   Meeting meeting = {};
@@ -51,13 +52,18 @@ struct ObjectSpec {
     uint32_t index = kUnlimited, required = kUnlimited;  // index of this rank's key; rank of the next required key that is possible
   };
   std::vector<std::vector<Place>> places;         // by group and rank, one more than there are ranks
-  std::vector<uint32_t> loose;                    // known keys without a group
+  std::vector<uint32_t> loose;                    // known keys without a group that can have a value
+  std::unique_ptr<KeySets> loose_sets;            // sets of them: the required ones have the first numbers
+  RankCount loose_count;
   bool lacks_required = false;                    // a required key can have no value
   int groups = 0;
   uint64_t min = 0, max = UINT64_MAX;
   bool count_matters = false;
   bool tagged = false;  // members are tagged parameters
-  KeyAutomaton* many = nullptr;  // automaton of the only group's keys, if there are many
+  // Automata of the keys if there are many: by group, and of the keys without a group, those that are required first. A null pointer: none.
+  bool has_many = false;
+  std::vector<OrderedKeys*> many;
+  LooseKeys *many_required = nullptr, *many_optional = nullptr;
 
   uint64_t AllDemands() const { return (uint64_t{1} << demands.size()) - 1; }
 };
@@ -75,9 +81,12 @@ class ObjectSpecs {
  private:
   ObjectSpec Make(const Shape& shape, bool tagged);
   static void CountRanks(ObjectSpec* spec);
-  // Returns the automaton of the only group's keys. Returns null if there are few keys, or if their ranks do not decide which may come
-  // next.
-  KeyAutomaton* ManyKeys(const ObjectSpec& spec);
+  // Gives numbers to the keys without a group.
+  static void CountLoose(ObjectSpec* spec);
+  // Makes automata if there are many keys, and their groups and the sets of them decide which may come next.
+  void FindMany(ObjectSpec* spec);
+  template <typename Made, typename... Given>
+  Made* KeysOf(std::vector<KeyAutomaton::Key> keys, Given&&... given);
   KnownKey Known(const Shape& shape, const ObjectSpec& spec, const std::string& key);
   Meeting MeetingOf(const ObjectSpec& spec, FormulaId formula, uint64_t of_key);
   void AddFurther(const Shape& shape, ObjectSpec* spec);
