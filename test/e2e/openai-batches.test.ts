@@ -156,7 +156,6 @@ describe('a batch', () => {
       metadata: { of: 'me' },
       errors: null,
     });
-    await expect(client.files.delete(file.id)).rejects.toMatchObject({ status: 409 });
     const batch = await ended(created.id);
     expect(batch).toMatchObject({
       status: 'completed',
@@ -210,6 +209,7 @@ describe('a batch', () => {
     const file = await upload(lines(2000, 40));
     const [first, second] = [await begin(file.id), await begin((await upload(lines(3))).id)];
     while ((await client.batches.retrieve(first.id)).request_counts!.completed === 0) await sleep(5);
+    await expect(client.files.delete(file.id)).rejects.toMatchObject({ status: 409 });
     expect((await client.batches.cancel(first.id)).status).toBe('cancelling');
     const batch = await ended(first.id);
     expect(batch.status).toBe('cancelled');
