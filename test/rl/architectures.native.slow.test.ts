@@ -76,7 +76,7 @@ const F32_TOLERANCE: Record<string, number> = {
   'gemma4-moe': 5e-3,
 };
 /**
- * 22 layers with several streams: the engine with other matmul kernels is 0.03 from itself in F32, 1.5 in Q8_0, and a step of any size
+ * 22 layers with several streams: the engine with other matmul kernels is 0.05 from itself in F32, 1.5 in Q8_0, and a step of any size
  * bends the loss by more than it moves it. Gradients are those of the short one, of shared keys those of Gemma 4.
  */
 const LONG = 'gemma3n';
@@ -113,7 +113,7 @@ const ROWS: readonly Row[] = [
       name,
       types:
         name === LONG
-          ? [['f32', 0.05, 0.999]]
+          ? [['f32', 0.15, 0.999]]
           : [
               ['f32', F32_TOLERANCE[name] ?? 1.5e-5, 0.9999],
               ['q8_0', 0.3, 0.999], // one activation that is rounded to the next step shows in all tokens after it
