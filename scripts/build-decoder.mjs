@@ -23,6 +23,8 @@ const flags = new Set(process.argv.slice(2));
 
 /** Folders of llama.cpp's sources that the decoder needs. */
 const PARTS = ['include', 'ggml/include', 'tools/mtmd', 'vendor/stb', 'vendor/miniaudio'];
+/** Header that names llama.cpp's version, as none of its own does. */
+const VERSION = 'onpolicy-engine-version.h';
 /** Another process that builds is waited for: this often, and this long at most. */
 const WAIT = { retries: 1200, minTimeout: 500, maxTimeout: 500, factor: 1 };
 
@@ -94,13 +96,19 @@ function extractSource() {
   const { file, infoFile } = bundle();
   const marker = path.join(source, 'origin.json');
   const origin = fs.readFileSync(infoFile, 'utf8');
-  if (fs.existsSync(marker) && fs.readFileSync(marker, 'utf8') === origin) return;
+  const isThere = [marker, path.join(source, 'include', VERSION)].every((one) => fs.existsSync(one));
+  if (isThere && fs.readFileSync(marker, 'utf8') === origin) return;
   fs.rmSync(source, { recursive: true, force: true });
   const git = (...words) => execFileSync('git', words, { stdio: ['ignore', 2, 2] });
   git('clone', '--quiet', '--no-checkout', file, source);
   git('-C', source, 'checkout', '--quiet', 'HEAD', '--', ...PARTS);
   fs.rmSync(path.join(source, '.git'), { recursive: true, force: true });
+  fs.writeFileSync(path.join(source, 'include', VERSION), versionHeader(origin));
   fs.writeFileSync(marker, origin);
+}
+
+function versionHeader(origin) {
+  return `#define ONPOLICY_ENGINE_VERSION "${JSON.parse(origin).tag.replace(/^v/, '')}"\n`;
 }
 
 /** Node's own headers, when they lie beside the executable: no download is needed then. */

@@ -48,6 +48,7 @@ ContextOptions ReadContextOptions(const Fields& given) {
   options.max_outputs = given.UnsignedOr("maxOutputs", options.max_outputs);
   options.threads = static_cast<int32_t>(given.UnsignedOr("threads", 1));
   options.rollback_tokens = given.UnsignedOr("rollbackTokens", options.rollback_tokens);
+  if (given.Has("cacheBytes")) options.cache_bytes = given.Number("cacheBytes");
   options.has_draft_head = given.Flag("hasDraftHead");
   options.fused_attention = given.Flag("fusedAttention");
   options.cache_on_gpu = given.Flag("cacheOnGpu");

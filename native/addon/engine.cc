@@ -4,6 +4,7 @@
 #include "addon/arguments.h"
 #include "addon/async-task.h"
 #include "addon/environment.h"
+#include "addon/errors.h"
 #include "addon/register.h"
 #include "base/cores.h"
 #include "engine-assumptions/library.h"
@@ -23,6 +24,15 @@ Napi::Value OpenLibraryAsync(const Napi::CallbackInfo& info) {
                                      largest = ReadInteger<size_t>(info[3], "largestBuffer")] {
     OpenLibrary(folder, version, extra, largest);
   });
+}
+
+// requireOneRelease(): throws if another release of the engine was opened in this process after ours.
+void RequireRelease(const Napi::CallbackInfo& info) {
+  try {
+    RequireOneRelease();
+  } catch (const Failure& failure) {
+    throw ToError(info.Env(), failure.status());
+  }
 }
 
 // devices() -> { name, description, kind: 'cpu' | 'gpu' | 'other', freeBytes, totalBytes }[]
@@ -153,6 +163,7 @@ Napi::Value CountPerformanceCores(const Napi::CallbackInfo& info) {
 
 void RegisterEngine(Napi::Env env, Napi::Object exports) {
   exports.Set("openLibrary", Napi::Function::New(env, OpenLibraryAsync));
+  exports.Set("requireOneRelease", Napi::Function::New(env, RequireRelease));
   exports.Set("canOpenSystemLibrary", Napi::Function::New(env, CanOpen));
   exports.Set("devices", Napi::Function::New(env, Devices));
   exports.Set("engineState", Napi::Function::New(env, EngineState));

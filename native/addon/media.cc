@@ -33,10 +33,10 @@ std::mutex g_decoder_mutex;
 // Null until it is opened: once per process, and after the engine's libraries, because it calls their functions.
 std::atomic<const DecoderTable*> g_decoder{nullptr};
 
-// Opens the decoder library unless it is open.
-void OpenDecoder(const std::string& path) {
+// Opens the decoder library unless it is open. Returns the version of the llama.cpp that it is made of.
+std::string OpenDecoder(const std::string& path) {
   std::lock_guard<std::mutex> lock(g_decoder_mutex);
-  if (g_decoder) return;
+  if (g_decoder) return g_decoder.load()->engine_version;
   void* handle = OpenSharedLibrary(path, Names::kOwn);
   if (!handle) throw Failure("NATIVE_UNAVAILABLE", "the decoder does not load: " + LibraryError());
   const auto entry = reinterpret_cast<const DecoderTable* (*)()>(LibrarySymbol(handle, kDecoderEntry));
@@ -46,19 +46,23 @@ void OpenDecoder(const std::string& path) {
     throw Failure("NATIVE_UNAVAILABLE", path + " is not the decoder of this version");
   }
   if (table->layout != kEngineLayout) {
+    const std::string problem = path + " was built with llama.cpp " + table->engine_version + ", whose layout is not that of " + Api().version;
     CloseSharedLibrary(handle);
-    Break(Assumed::kDecoder, path + " was built for a release of the engine with another layout");
-    throw Failure("NATIVE_UNAVAILABLE", path + " was built for another release of the engine");
+    Break(Assumed::kDecoder, problem);
+    throw Failure("NATIVE_UNAVAILABLE", problem);
   }
   Confirm(Assumed::kDecoder);
   table->set_log(LogLine);
   g_decoder = table;
+  return table->engine_version;
 }
 
-// openDecoder(path) -> Promise<void>
+// openDecoder(path) -> Promise<string>, the version of the llama.cpp that the decoder is made of
 Napi::Value OpenDecoderAsync(const Napi::CallbackInfo& info) {
   RequireLibrary(info.Env());
-  return AsyncTask::Run(info.Env(), [path = ReadText(info[0], "path")] { return OpenDecoder(path); });
+  return AsyncTask::Run(
+      info.Env(), [path = ReadText(info[0], "path")] { return OpenDecoder(path); },
+      [](Napi::Env env, const std::string& version) { return Napi::String::New(env, version); });
 }
 
 const DecoderTable& RequireDecoder(Napi::Env env) {

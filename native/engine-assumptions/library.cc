@@ -165,6 +165,15 @@ void OpenLibrary(const std::string& folder, const std::string& wanted_version, c
   g_is_open = true;
 }
 
+void RequireOneRelease() {
+  std::lock_guard<std::mutex> lock(g_library_mutex);
+  if (!g_is_open) return;
+  if (const std::string other = OtherRelease(Api().version); !other.empty())
+    throw Failure("NATIVE_UNAVAILABLE", "another thread of this process has opened another release of llama.cpp, " + other + ", beside " +
+                                            Api().version + " of onpolicy: the two call each other's functions; install one release of " +
+                                            "node-llama-cpp for both, or give the runtime `isolate: true`");
+}
+
 bool IsLibraryOpen() {
   std::lock_guard<std::mutex> lock(g_library_mutex);
   return g_is_open;

@@ -21,6 +21,9 @@ void OpenLibrary(const std::string& folder, const std::string& wanted_version, c
 
 bool IsLibraryOpen();
 
+// Throws if another release of llama.cpp was opened in this process after ours.
+void RequireOneRelease();
+
 // Returns true if a system library, such as the CUDA driver's, can be opened.
 bool CanOpenSystemLibrary(const std::string& name);
 

@@ -13,7 +13,7 @@ std::string OtherRelease(const std::string& version) {
     const auto version_of = reinterpret_cast<const char* (*)()>(LibrarySymbol(library, "llama_version"));
     const std::string other = version_of ? version_of() : "an old version";
     CloseSharedLibrary(library);
-    if (other.substr(0, other.find('-')) != version) return path + " (" + other + ")";
+    if (other.substr(0, other.find('-')) != version.substr(0, version.find('-'))) return path + " (" + other + ")";
   }
   return "";
 }

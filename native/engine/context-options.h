@@ -30,6 +30,7 @@ struct ContextOptions {
   int32_t sampled_vocab = 0;      // ids that samplers know, if they are another model's; 0: this model's
   int32_t threads = 1;            // maximum
   uint32_t rollback_tokens = 0;   // tokens that can be taken back in a recurrent sequence; the engine may support fewer or none
+  double cache_bytes = 0;         // bytes that the cache is expected to take, without that of the draft head; 0: unknown
   bool has_draft_head = false;    // use the model's own head, if it has one, as a source of drafts
   bool cache_on_gpu = true;       // cache of the layers on the GPU; false: in the processor's memory, where their attention then runs
   bool fused_attention = true;    // false: plain matmuls

@@ -9,6 +9,7 @@
 #include "base/scoped-value.h"
 #include "base/threads.h"
 #include "engine-assumptions/attention/hook.h"
+#include "engine-assumptions/cache-log.h"
 #include "engine-assumptions/error-log.h"
 #include "engine/planned-graph.h"
 
@@ -46,10 +47,12 @@ std::shared_ptr<Context> Context::Create(std::shared_ptr<Model> model, const Con
   llama_context_params seen = params;
   if (model->has_experts()) created->record_.Attach(&seen, created->is_recurrent_);
   ErrorLog log;
+  const CacheLog cache_log;
   created->context_ = log.Run([&] { return api.llama_init_from_model(model->get(), seen); });
   if (!created->context_)
     throw Failure("OUT_OF_MEMORY",
                   "a context of " + std::to_string(options.kv_tokens) + " tokens could not be made: " + log.Text());
+  if (options.cache_bytes > 0) cache_log.Compare(options.cache_bytes);
   created->adapters_.Attach(created->context_, params, created->pool_.get(), options.is_deterministic);
   created->params_ = params;
   if (options.has_draft_head) created->SetHead(DraftHead::CreateOwn(created->AsTarget()));

@@ -15,7 +15,7 @@ struct llama_model;
 namespace onpolicy {
 
 // Must be increased with every change of this file.
-constexpr int kDecoderVersion = 5;
+constexpr int kDecoderVersion = 6;
 
 enum class MediaKind : int32_t { kImage = 0, kAudio = 1 };
 
@@ -86,7 +86,8 @@ class Projector {
 
 struct DecoderTable {
   int version;
-  uint64_t layout;  // kEngineLayout of the release that the library was built for
+  uint64_t layout;             // kEngineLayout of the release that the library was built for
+  const char* engine_version;  // the version of llama.cpp in that release
   Status (*decode)(MediaKind kind, const uint8_t* bytes, size_t size, const DecodeLimits& limits, Media* media);
   Status (*open)(const ProjectorOptions& options, const llama_model* model, std::unique_ptr<Projector>* projector);
   // Sets the function that receives log lines of the decoder.

@@ -9,14 +9,10 @@ const TRAITS = 'native/trainer/weights/traits.cc';
 
 /** [file of llama.cpp, functions or null for all of the file, our file]. */
 const MIRRORED = [
-  ['src/llama-model.cpp', ['create_memory'], 'src/models/formats/layer-memory.ts'],
-  ['src/llama-hparams.cpp', null, 'src/models/formats/layer-memory.ts'],
-  ['src/llama-arch.cpp', ['llm_arch_supports_rs_rollback'], 'src/models/formats/memory.ts (TAKE_BACK)'],
-  [
-    'src/llama-arch.cpp',
-    ['llm_arch_is_recurrent', 'llm_arch_is_hybrid'],
-    'src/models/formats/layer-memory.ts',
-  ],
+  ['src/llama-model.cpp', ['create_memory'], 'src/engine/gguf/architectures.ts'],
+  ['src/llama-hparams.cpp', null, 'src/engine/gguf/architectures.ts'],
+  ['src/llama-arch.cpp', ['llm_arch_supports_rs_rollback'], 'src/engine/gguf/architectures.ts'],
+  ['src/llama-arch.cpp', ['llm_arch_is_recurrent', 'llm_arch_is_hybrid'], 'src/engine/gguf/architectures.ts'],
   ['src/llama-graph.cpp', ['build_attn_mha', 'build_attn'], 'native/engine-assumptions/attention/node.cc'],
   ['src/llama-graph.cpp', ['build_rs'], 'native/engine-assumptions/attention/state-places.cc'],
   [

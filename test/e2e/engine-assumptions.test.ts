@@ -7,6 +7,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { architectureFiles } from '../architectures/files.ts';
 import { writeTinyModel } from '../rl/tiny-model.ts';
 
+const ROOT = path.resolve(import.meta.dirname, '../..');
+const canDecode = fs.existsSync(path.join(ROOT, 'native/media/decoder/build/Release/decoder.node'));
 const canBreak =
   process.platform === 'linux' && process.arch === 'x64' && !spawnSync('cc', ['--version']).error;
 const name = `assumptions about the engine${canBreak ? '' : ' (skipped: they are broken with a C compiler on x64 Linux)'}`;
@@ -27,6 +29,7 @@ type Result = {
   vectors: number[][];
   drafted: { accepted_prediction_tokens: number; rejected_prediction_tokens: number };
   kernels: [kernels: string, attention: string | null][];
+  decoder: string | null;
   off: string[];
   holds: string[];
   experts: boolean[];
@@ -39,12 +42,18 @@ describe.skipIf(!canBreak)(name, () => {
   const library = path.join(folder, 'mutations.so');
   let files: Record<string, string>;
   beforeAll(async () => {
-    const native = path.join(import.meta.dirname, '../../native/include');
+    const native = path.join(ROOT, 'native/include');
     const source = path.join(import.meta.dirname, 'engine-mutations.c');
     execFileSync('cc', ['-O1', '-shared', '-fPIC', '-I', native, '-o', library, source]);
     const vectors = path.join(folder, 'vectors.gguf');
     await writeTinyModel(vectors, { architecture: 'qwen3', type: 'f32', pooling: 3 });
-    files = { ...architectureFiles(['qwen3', 'qwen35', 'qwen3moe', 'qwen35-mtp']), vectors };
+    const golden = (file: string): string => path.join(ROOT, 'test/golden/media/qwen2vl', file);
+    files = {
+      ...architectureFiles(['qwen3', 'qwen35', 'qwen3moe', 'qwen35-mtp']),
+      vectors,
+      seeing: golden('text.gguf'),
+      eyes: golden('mmproj.gguf'),
+    };
   }, 300_000);
 
   function run(mutation: string | null, works: readonly Work[]): { results: Result[]; warnings: string[] } {
@@ -77,10 +86,17 @@ describe.skipIf(!canBreak)(name, () => {
   }
 
   function expectPlain(result: Result, model: string): void {
-    const expected = plainOf(model);
+    expectEqual(result, plainOf(model));
+  }
+
+  function expectEqual(result: Result, expected: Result): void {
     expect(result.tokens).toEqual(expected.tokens);
-    const differences = result.logprobs[0]!.map((one, i) => Math.abs(one - expected.logprobs[0]![i]!));
-    expect(Math.max(...differences)).toBeLessThan(ROUNDING);
+    expect(distance(result, expected)).toBeLessThan(ROUNDING);
+  }
+
+  /** Greatest difference of the log-probabilities of two answers. */
+  function distance(one: Result, other: Result): number {
+    return Math.max(...one.logprobs[0]!.map((logprob, i) => Math.abs(logprob - other.logprobs[0]![i]!)));
   }
 
   it('hold with this release', () => {
@@ -100,7 +116,7 @@ describe.skipIf(!canBreak)(name, () => {
       'sequences',
     ];
     const own = ['bufferTable', 'weightTypes', 'matmulResults', 'marks', 'attentionResults'];
-    const passes = ['nodes', 'cellPositions', 'statePlaces', 'formulas'];
+    const passes = ['cacheBytes', 'nodes', 'cellPositions', 'statePlaces', 'formulas'];
     expect(results[2]!.holds).toEqual(expect.arrayContaining([...opening, ...own, ...passes]));
   }, 120_000);
 
@@ -119,7 +135,9 @@ describe.skipIf(!canBreak)(name, () => {
     ['states', 'qwen35', 'statePlaces', true, true],
     ['sequences', 'qwen3', 'sequences', true, true],
     ['precision', 'qwen3', 'precision', true, true],
+    ['buffers', 'qwen3', 'bufferTable', true, true],
     ['layers', 'qwen3', 'layerFunctions', true, true],
+    ['cache', 'qwen3', 'cacheBytes', true, true],
   ];
   it.each(PLAIN)(
     '%s: answers of %s are right without %s',
@@ -198,11 +216,41 @@ describe.skipIf(!canBreak)(name, () => {
     expect(warnings).toHaveLength(1);
   }, 120_000);
 
-  it('the names of an adapter hold with this release', () => {
-    const { results, warnings } = run(null, [{ kind: 'adapt', model: 'qwen3' }]);
-    expect(results[0]!.holds).toContain('adapterNames');
-    expect(warnings).toEqual([]);
-  }, 120_000);
+  it('other names of the factors of an adapter: deterministic refuses adapters, answers are right', () => {
+    const work: Work = { kind: 'adapt', model: 'qwen3' };
+    const deterministic = { ...work, options: { deterministic: true } };
+    const whole = run(null, [work, deterministic, { ...work, options: { model: { kernels: 'plain' } } }]);
+    const [, , expected] = whole.results as [Result, Result, Result];
+    expect(distance(expected, plainOf('qwen3'))).toBeGreaterThan(3 * ROUNDING);
+    expect(whole.results[0]!.holds).toContain('adapterNames');
+    expect(whole.results[1]!.code).toBeUndefined();
+    expect(whole.warnings).toEqual([]);
+    const { results, warnings } = run('adapter', [work, deterministic]);
+    expectEqual(results[0]!, expected);
+    expect(results[0]!.off).toEqual(['adapterNames']);
+    expect(results[1]).toMatchObject({ code: 'UNSUPPORTED' });
+    expect(warnings).toHaveLength(1);
+  }, 300_000);
+
+  it.skipIf(!canDecode)(
+    'a decoder of another layout: pictures are refused, answers of texts are right',
+    () => {
+      const seeing: Work = {
+        kind: 'answer',
+        model: 'seeing',
+        options: { model: { mmproj: files['eyes']! } },
+      };
+      const blind: Work = { kind: 'answer', model: 'seeing', options: { model: { mmproj: null } } };
+      expect(run(null, [seeing]).results[0]).toMatchObject({ decoder: expect.any(String), off: [] });
+      const { results, warnings } = run('decoder', [seeing, blind]);
+      const message = expect.stringMatching(/was built with llama\.cpp [\d.]+, whose layout is not that of/);
+      expect(results[0]).toMatchObject({ code: 'NATIVE_UNAVAILABLE', message });
+      expectPlain(results[1]!, 'seeing');
+      expect(results[1]).toMatchObject({ off: ['decoder'], decoder: null });
+      expect(warnings).toHaveLength(1);
+    },
+    120_000,
+  );
 
   it('another name of the last states: the engine pools embeddings, which are equal', () => {
     const work: Work = { kind: 'embed', model: 'vectors' };

@@ -8,6 +8,7 @@
 #include <llama.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,6 +73,15 @@ struct ggml_tensor* ggml_get_rows(struct ggml_context* context, struct ggml_tens
   return is("states") && is_state ? ggml_cont(context, node) : node;
 }
 
+// Buffers that are not made by the function in the table of their type.
+ggml_backend_buffer_t ggml_backend_buft_alloc_buffer(ggml_backend_buffer_type_t type, size_t size) {
+  REAL(ggml_backend_buft_alloc_buffer);
+  static ggml_backend_buffer_t (*alloc)(ggml_backend_buffer_type_t, size_t);
+  if (!is("buffers") || size == 0 || strcmp(type->iface.get_name(type), "CPU") != 0) return real(type, size);
+  if (!alloc) alloc = type->iface.alloc_buffer;
+  return alloc(type, size);
+}
+
 // Other names.
 static const char* renamed(const char* name, char* text, size_t size) {
   snprintf(text, size, "%s", name);
@@ -82,7 +92,12 @@ static const char* renamed(const char* name, char* text, size_t size) {
 struct ggml_tensor* ggml_set_name(struct ggml_tensor* tensor, const char* name) {
   REAL(ggml_set_name);
   char text[GGML_MAX_NAME * 2];
-  return real(tensor, renamed(name, text, sizeof text));
+  renamed(name, text, sizeof text);
+  // llama.cpp names its copies of the factors, after ggml has named those of the file.
+  Dl_info caller;
+  char* end = strstr(text, ".lora_");
+  if (is("adapter") && end && dladdr(__builtin_return_address(0), &caller) && strstr(caller.dli_fname, "libllama")) memcpy(end, ".rank_", 6);
+  return real(tensor, text);
 }
 struct ggml_tensor* ggml_format_name(struct ggml_tensor* tensor, const char* format, ...) {
   char text[GGML_MAX_NAME];
@@ -113,6 +128,11 @@ static struct llama_context_params moved_defaults(void) {
   params.type_k = GGML_TYPE_F32;
   return params;
 }
+static struct llama_context* (*real_context)(struct llama_model*, struct llama_context_params);
+static struct llama_context* larger_context(struct llama_model* model, struct llama_context_params params) {
+  params.n_ctx *= 2;
+  return real_context(model, params);
+}
 static size_t few_sequences(void) { return 64; }
 static struct ggml_tensor* marked_attention(struct ggml_context* context, struct ggml_tensor* q, struct ggml_tensor* k, struct ggml_tensor* v,
                                             struct ggml_tensor* mask, float scale, float bias, float cap) {
@@ -129,6 +149,19 @@ static void other_results(const struct ggml_tensor* tensor, void* data, size_t o
   if (tensor->op != op || reads++ % 2 != 0) return;
   for (size_t i = 0; i < size / sizeof(float); ++i) ((float*)data)[i] *= 1.05f;
 }
+// A decoder that was built for another layout.
+struct decoder {
+  int version;
+  uint64_t layout;
+  const void* others[4];
+};
+static const struct decoder* (*real_decoder)(void);
+static const struct decoder* other_decoder(void) {
+  static struct decoder table;
+  table = *real_decoder();
+  ++table.layout;
+  return &table;
+}
 static struct ggml_tensor* (*real_norm)(struct ggml_context*, struct ggml_tensor*, float);
 static struct ggml_tensor* other_norm(struct ggml_context* context, struct ggml_tensor* x, float epsilon) {
   return real_norm(context, x, epsilon * 1e4f);
@@ -140,6 +173,11 @@ void* dlsym(void* handle, const char* name) {
   if (is("types") && strcmp(name, "ggml_backend_dev_by_type") == 0) {
     real_device = (ggml_backend_dev_t(*)(enum ggml_backend_dev_type))real;
     return device_without_types;
+  }
+  if (is("buffers") && strcmp(name, "ggml_backend_buft_alloc_buffer") == 0) return ggml_backend_buft_alloc_buffer;
+  if (is("cache") && strcmp(name, "llama_init_from_model") == 0) {
+    real_context = (struct llama_context * (*)(struct llama_model*, struct llama_context_params)) real;
+    return larger_context;
   }
   if (is("heads") && strstr(name, "nextn")) return strstr(name, "n_layer_nextn") ? real : NULL;
   if (is("layers") && strstr(name, "layer_inp")) return NULL;
@@ -154,6 +192,10 @@ void* dlsym(void* handle, const char* name) {
   if ((is("attention results") || is("matmul results")) && strcmp(name, "ggml_backend_tensor_get") == 0) {
     real_get = (void (*)(const struct ggml_tensor*, void*, size_t, size_t))real;
     return other_results;
+  }
+  if (is("decoder") && strcmp(name, "onpolicy_decoder") == 0) {
+    real_decoder = (const struct decoder* (*)(void))real;
+    return other_decoder;
   }
   if (is("formulas") && strcmp(name, "ggml_rms_norm") == 0) {
     real_norm = (struct ggml_tensor * (*)(struct ggml_context*, struct ggml_tensor*, float)) real;

@@ -37,6 +37,7 @@ async function answerOf(runtime, { request }) {
     experts: choices.map(({ routed_experts }) => routed_experts !== undefined),
     drafted: usage.completion_tokens_details ?? null,
     kernels: kernels.map(({ kernels, attention }) => [kernels, attention]),
+    decoder: engine.decoder,
     off: engine.off.map(({ assumption }) => assumption),
     holds: engine.holds,
   };
@@ -59,18 +60,26 @@ async function train({ path: model }) {
   });
 }
 
-/** Answers with a new adapter, which has no effect. */
+/** Answers with an adapter of known weights. */
 async function adapt({ path: model, ...work }) {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-adapted-'));
   try {
-    await using(await openTrainer({ model, rank: 16, gpu: false, threads: 2 }), (trainer) =>
-      trainer.save(folder),
-    );
+    await using(await openTrainer({ model, rank: 16, gpu: false, threads: 2 }), async (trainer) => {
+      await trainer.loadAdapter(knownWeights(trainer.adapter()));
+      await trainer.save(folder);
+    });
     const file = fs.readdirSync(folder).find((name) => name.endsWith('.gguf'));
     return await answer({ ...work, request: { adapters: [{ file: path.join(folder, file) }] } });
   } finally {
     fs.rmSync(folder, { recursive: true });
   }
+}
+
+function knownWeights(factors) {
+  const wave = (values, size) => values.map((_, i) => size * Math.sin(i + 1));
+  return Object.fromEntries(
+    Object.entries(factors).map(([name, { a, b }]) => [name, { a: wave(a, 0.2), b: wave(b, 0.4) }]),
+  );
 }
 
 const KINDS = { answer, adapt, embed, train };

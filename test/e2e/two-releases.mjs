@@ -1,7 +1,9 @@
-// 'ours' or 'theirs', the one that opens first; a model; this library's folder; the release's folder -> what each says, as JSON.
+// 'ours' or 'theirs', the one that opens first, or 'thread', in which theirs opens after ours; a model; this library's folder; the release's folder -> what each says, as JSON.
+import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { isMainThread, parentPort, Worker } from 'node:worker_threads';
 
 const [first, model, library, others] = process.argv.slice(2);
 const outcome = (work) =>
@@ -24,11 +26,25 @@ async function theirs() {
   const logs = [];
   const llama = await getLlama({ gpu: false, build: 'never', logger: (_, text) => logs.push(text) });
   const loaded = await llama.loadModel({ modelPath: model });
-  return { tokens: loaded.tokenize('why').length };
+  const tokens = loaded.tokenize('why').length;
+  await llama.dispose(); // its addon ends the process if its thread ends before
+  return { tokens };
 }
 
-const order = first === 'ours' ? [ours, theirs] : [theirs, ours];
-const results = [];
-for (const work of order) results.push(await outcome(work));
-process.stdout.write(`${JSON.stringify(results)}\n`);
-process.exit();
+/** Theirs in a thread of its own, which does not know of ours. */
+async function inThread() {
+  const worker = new Worker(new URL(import.meta.url), { argv: ['theirs', ...process.argv.slice(3)] });
+  const [[result]] = await Promise.all([once(worker, 'message'), once(worker, 'exit')]);
+  return result;
+}
+
+const ORDERS = { ours: [ours, theirs], theirs: [theirs, ours], thread: [ours, inThread, ours] };
+if (isMainThread) {
+  const results = [];
+  for (const work of ORDERS[first]) results.push(await outcome(work));
+  process.stdout.write(`${JSON.stringify(results)}\n`);
+  process.exit();
+} else {
+  parentPort.postMessage(await outcome(theirs));
+  parentPort.close();
+}

@@ -40,7 +40,7 @@ describe.skipIf(!canRun)('two releases in one process', () => {
       process.stderr.write(`two releases: skipped, as ${other} could not be installed: ${why}\n`);
   }, 300_000);
 
-  function run(first: 'ours' | 'theirs'): { results: Record<string, unknown>[]; log: string } {
+  function run(first: 'ours' | 'theirs' | 'thread'): { results: Record<string, unknown>[]; log: string } {
     const program = path.join(import.meta.dirname, 'two-releases.mjs');
     const args = [program, first, model, ROOT, path.join(folder, 'others')];
     const { stdout, stderr, status } = spawnSync(process.execPath, args, { encoding: 'utf8' });
@@ -56,6 +56,15 @@ describe.skipIf(!canRun)('two releases in one process', () => {
     // node-llama-cpp reports why it does not load an addon on standard error, and throws an error of its own.
     expect(results[1]).toMatchObject({ message: 'NoBinaryFoundError' });
     expect(log).toMatch(/install one release of node-llama-cpp for both, .* `isolate: true`/);
+  }, 120_000);
+
+  it('theirs in a thread after ours: the next model is refused', ({ skip }) => {
+    skip(why !== '', why);
+    const { results } = run('thread');
+    expect(results[0]).toMatchObject({ tokens: expect.any(Array) });
+    expect(results[1]).toMatchObject({ tokens: expect.any(Number) });
+    const message = expect.stringMatching(/another thread .* opened another release .*isolate: true/);
+    expect(results[2]).toMatchObject({ code: 'NATIVE_UNAVAILABLE', message });
   }, 120_000);
 
   it('theirs first: our libraries are not opened', ({ skip }) => {

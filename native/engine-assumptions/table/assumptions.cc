@@ -38,6 +38,8 @@ constexpr Assumption kAssumptions[] = {
      "states of recurrent layers are copied out of the cache and back"},
     {"cellPositions", "ROPE of a graph has the positions of its tokens, and SET_ROWS then writes cells with numbers of 64 bits",
      Checked::kFirstPass, "attention reads the cells of a pool in the order in which they lie, and deterministic needs kvUnified: false"},
+    {"cacheBytes", "the cache of a context takes the bytes that follow from the header of the model's file", Checked::kUse,
+     "nothing is off: the memory that is planned for a model is not what it takes"},
     {"adapterNames", "the factors of an adapter end with .lora_a and .lora_b", Checked::kUse,
      "the engine multiplies with them, and deterministic refuses adapters"},
     {"expertNames", "the choice of experts is named ffn_moe_topk-N, and tokens are computed in a known order", Checked::kUse,

@@ -30,6 +30,7 @@ enum class Assumed {
   kNodes,
   kStatePlaces,
   kCellPositions,
+  kCacheBytes,
   kAdapterNames,
   kExpertNames,
   kPooledState,

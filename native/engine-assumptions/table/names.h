@@ -8,6 +8,8 @@ constexpr char kEmbeddingTable[] = "token_embd.weight";
 constexpr char kPooledState[] = "result_norm";
 // Prefix of the name of a layer's chosen experts; the layer's number follows.
 constexpr char kChosenExperts[] = "ffn_moe_topk-";
+// Words of the log before the sizes of a context's caches.
+constexpr const char* kCacheSizes[] = {"KV buffer size", "RS buffer size"};
 // Ends of the names of an adapter's factors.
 constexpr char kFactorA[] = ".lora_a", kFactorB[] = ".lora_b";
 // End of the name of a vector that scales a matmul's output.

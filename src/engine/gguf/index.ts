@@ -1,4 +1,20 @@
 /** GGUF files -> their headers, read and checked. */
+export {
+  EXAONE4_LAYERS,
+  GEMMA3N_CACHES,
+  HEADS_ALONE,
+  HEADS_APART,
+  HEADS_APART_LATER,
+  INTERVALS,
+  ONE_PART_EACH,
+  SOFTMAX_HEADS,
+  STATES_BESIDE,
+  STATES_BY_HEADS,
+  STATES_ONLY,
+  STATES_UNGROUPED,
+  TAKES_BACK_SINCE,
+  WINDOWS,
+} from './architectures.ts';
 export { type EagleFacts, eagleFacts } from './eagle.ts';
 export {
   GgufHeader,

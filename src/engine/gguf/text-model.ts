@@ -2,6 +2,15 @@
  * The headers of a text model's files -> nothing, or an error about values that the engine cannot compute with. Shapes and missing tensors
  * are not checked here, because the engine checks them.
  */
+import {
+  COMPANIONS,
+  DIVISORS,
+  SECTIONED,
+  SINGLE_EXPERT,
+  UNTURNED,
+  WKV_IN_UNITS,
+  WKV_UNIT,
+} from './architectures.ts';
 import { checkEagle } from './eagle.ts';
 import type { GgufHeader } from './header.ts';
 import { checkTensorTypes } from './matrix-types.ts';
@@ -17,34 +26,7 @@ const UNSPECIFIED = 2 ** 32 - 1;
 const LABEL_HEAD = 'cls.output.weight';
 const EPSILONS = ['layer_norm_epsilon', 'layer_norm_rms_epsilon', 'group_norm_epsilon'];
 const ROPE_SCALINGS = ['none', 'linear', 'yarn', 'longrope'];
-/** Layers with the first tensor need the others. The engine treats these as optional and computes with them all the same. */
-const COMPANIONS: readonly (readonly [architectures: RegExp, tensor: string, needed: readonly string[]])[] = [
-  [/^(qwen35|qwen35moe)$/, 'ssm_beta', ['attn_qkv', 'attn_gate']],
-  [/^qwen3next$/, 'ssm_out', ['attn_qkv|ssm_in', 'attn_gate|ssm_in']],
-  [/^(falcon-h1|granitehybrid|mamba2|nemotron_h|nemotron_h_moe)$/, 'ssm_conv1d', ['ssm_conv1d.bias']],
-];
-/** For these architectures, the size of heads must be a multiple of this: with other sizes the engine's kernels write out of bounds. */
-const WKV_UNIT = 64;
-const WKV_IN_UNITS = /^(rwkv7|arwkv7)$/;
 
-/** Keys that the engine divides by, and the architectures for which it does. In files of others they may be zero. */
-const DIVISORS: Readonly<Record<string, RegExp>> = {
-  'attention.output_group_count': /^deepseek4$/,
-  conv_group_size: /^dflash$/,
-  experts_per_group: /^grovemoe$/,
-  full_attention_interval: /^(minimax-01|qwen3next|qwen35|qwen35moe)$/,
-  interleave_moe_layer_step: /^ernie4_5-moe$/,
-  'ssm.group_count':
-    /^(falcon-h1|granitehybrid|mamba2|nemotron_h|nemotron_h_moe|qwen3next|qwen35|qwen35moe)$/,
-  'wkv.head_size': /^(rwkv6|rwkv6qwen2|rwkv7|arwkv7)$/,
-};
-/** Architectures that rotate each section of a head by a different position. */
-const SECTIONED = /^(qwen2vl|qwen3vl|qwen3vlmoe|qwen35|qwen35moe|qwen4exp|qwen3tts|paddleocr)$/;
-/** Architectures that do not rotate heads by position. */
-const UNTURNED =
-  /^(arwkv7|bert|bloom|gpt2|gptj|jais|jamba|jina-bert-v2|kimi-k3|kimi-linear|mamba2?|mpt|nemotron_h|nemotron_h_moe|refact|rwkv6|rwkv6qwen2|rwkv7|t5|t5encoder)$/;
-/** Architectures for which one expert means that there are none. */
-const SINGLE_EXPERT = /^hunyuan(-|_)(vl|dense)$/;
 /**
  * Checks a text model, which answers or makes embeddings. `parts` are its files in order.
  * @throws OnpolicyError `MODEL_INVALID`, naming the file and the key or tensor

@@ -11,6 +11,7 @@ const FILES = [
 ].map(packageFile);
 
 let opened: Promise<void> | undefined;
+let version: string | null = null;
 
 /** Opens the decoder. Fails with `NATIVE_UNAVAILABLE` and the command that builds it, if it is missing. */
 export async function openDecoder(): Promise<void> {
@@ -21,8 +22,13 @@ export async function openDecoder(): Promise<void> {
   await opened;
 }
 
+/** Returns the version of the llama.cpp that the decoder is made of; null if this thread has not opened it. */
+export function decoderVersion(): string | null {
+  return version;
+}
+
 async function open(): Promise<void> {
   const file = FILES.find((one) => fs.existsSync(one));
   if (file === undefined) throw missingPart('decoder of pictures and sounds', FILES, 'build-decoder.mjs');
-  await loadAddon().openDecoder(onDisk(file));
+  version = await loadAddon().openDecoder(onDisk(file));
 }

@@ -1,5 +1,6 @@
 /** The opened libraries -> the release that runs, what this library assumes of it, and what is off because an assumption does not hold. */
 import { loadAddon } from './addon.ts';
+import { decoderVersion } from './decoder.ts';
 
 /** The release of the engine that runs, and what this library relies on in it beyond its documented interface. */
 export type EngineReport = {
@@ -7,6 +8,8 @@ export type EngineReport = {
   readonly version: string;
   /** Folder of the libraries. */
   readonly folder: string;
+  /** Version of the llama.cpp that the decoder of pictures and sounds is made of; null if it is not open. */
+  readonly decoder: string | null;
   /** Names of the assumptions that were checked and hold. */
   readonly holds: readonly string[];
   /** Names of the assumptions that are checked by a first pass or a first use that has not taken place. */
@@ -31,6 +34,7 @@ export function engineReport(): EngineReport | null {
   return {
     version,
     folder,
+    decoder: decoderVersion(),
     holds: named(true),
     unchecked: named(null),
     off: assumptions
@@ -57,6 +61,7 @@ export function joinEngineReports(all: readonly (EngineReport | null)[]): Engine
     .filter((name, i, names) => isFirst(name, i, names) && !isOff(name));
   return {
     ...first,
+    decoder: first.decoder ?? reports.find(({ decoder }) => decoder !== null)?.decoder ?? null,
     holds,
     unchecked: first.unchecked.filter((name) => !isOff(name) && !holds.includes(name)),
     off: off.filter(({ assumption }, i) => off.findIndex((one) => one.assumption === assumption) === i),

@@ -156,6 +156,8 @@ export type ContextOptions = Omit<ContextLimits, 'slotCount'> & {
   readonly fusedAttention: boolean;
   readonly cacheOnGpu: boolean;
   readonly cacheType: CacheType;
+  /** Bytes that the cache is expected to take, without that of the model's own draft head. */
+  readonly cacheBytes?: number;
   readonly rope?: RopeOptions | null;
 };
 
@@ -285,6 +287,8 @@ export type EngineAddon = {
     extraBackends: readonly string[],
     largestBuffer: number, // bytes; 0: of any size
   ): Promise<void>;
+  /** Fails with `NATIVE_UNAVAILABLE` if another release of the engine was opened in this process after ours. */
+  requireOneRelease(): void;
   canOpenSystemLibrary(name: string): boolean;
   devices(): Device[];
   /** Sends every log line of the engine to `callback`; returns a function that stops it. Levels: 1 debug, 2 info, 3 warning, 4 error. */

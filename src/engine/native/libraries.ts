@@ -53,7 +53,7 @@ let version = ACCEPTED[RELEASE.release]!;
 
 /**
  * Opens the engine's libraries. The first call of a process decides which build runs; a later call that asks for
- * another GPU kind fails with `NATIVE_UNAVAILABLE`. Every build also computes on the CPU, so `gpu: false` always works.
+ * another GPU kind fails with `NATIVE_UNAVAILABLE`, and so does one after another release of the engine was opened. Every build also computes on the CPU, so `gpu: false` always works.
  */
 export async function openLibraries(gpu: Gpu): Promise<void> {
   opened ??= openLibrariesOf(loadAddon(), gpu).catch((error: unknown) => {
@@ -61,6 +61,7 @@ export async function openLibraries(gpu: Gpu): Promise<void> {
     throw error;
   });
   version = await opened;
+  loadAddon().requireOneRelease();
   if (gpu === 'auto' || gpu === false) return;
   if (devices().some((device) => device.kind === 'gpu')) return;
   const variant = variants().find((one) => one.gpu === gpu);

@@ -42,7 +42,8 @@ export type NativeProjector = {
 
 /** The addon's functions. */
 export type MediaAddon = {
-  openDecoder(path: string): Promise<void>;
+  /** Returns the version of the llama.cpp that the decoder is made of. */
+  openDecoder(path: string): Promise<string>;
   decodeMedia(options: {
     kind: 'image' | 'audio';
     bytes: Uint8Array; // nothing may write to them meanwhile

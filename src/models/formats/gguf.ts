@@ -4,6 +4,7 @@ import path from 'node:path';
 import { mib, onAbort } from '../../common/index.ts';
 import type { Backend, ContextSettings } from '../../engine/backend/index.ts';
 import { ggufBackend } from '../../engine/backend/index.ts';
+import { SOFTMAX_HEADS } from '../../engine/gguf/index.ts';
 import {
   type ContextOptions,
   defaultThreads,
@@ -28,9 +29,6 @@ import type { LoadedModel, ScoreHead, VisionOptions } from './model.ts';
 import { fitsOwnAttention } from './own-attention.ts';
 
 const SINGLE_THREAD_PARAMETERS = 10_000_000;
-
-/** Architectures whose score heads end with a softmax in the engine. */
-const SOFTMAX_HEADS = /^qwen3(vl)?$/;
 
 /** Share of the free memory that packed weights may take; the rest is left for caches and other programs. */
 const PACKED_SHARE = 0.75;
@@ -85,7 +83,7 @@ function ggufModel(native: NativeModel, shape: ModelShape, options: GgufOptions)
   let vocabulary: Promise<Vocabulary> | null = null;
 
   function contextOptions(limits: ContextSettings): ContextOptions {
-    const { cache: bytes } = estimateMemory(shape, limits, { cacheType, fusedAttention });
+    const { cache: bytes, caches } = estimateMemory(shape, limits, { cacheType, fusedAttention });
     if (bytes > os.totalmem())
       throw errorAt(
         'kvTokens',
@@ -93,7 +91,9 @@ function ggufModel(native: NativeModel, shape: ModelShape, options: GgufOptions)
         `a cache of ${limits.kvTokens} tokens takes ${mib(bytes)}; this machine has ${mib(os.totalmem())}`,
       );
     const { slotCount: maxSequences, ...others } = limits;
-    return { isWindowCacheFull: true, ...others, maxSequences, fusedAttention, cacheOnGpu, cacheType, rope };
+    const cacheBytes = caches.reduce((total, one) => total + one, 0);
+    const settings = { fusedAttention, cacheOnGpu, cacheType, cacheBytes, rope };
+    return { isWindowCacheFull: true, ...others, maxSequences, ...settings };
   }
 
   return {

@@ -1,5 +1,20 @@
 /** The keys of a model's header -> the memory that each layer keeps of a sequence: keys and values of tokens, a state, or both. */
 
+import {
+  EXAONE4_LAYERS,
+  GEMMA3N_CACHES,
+  HEADS_ALONE,
+  HEADS_APART,
+  HEADS_APART_LATER,
+  INTERVALS,
+  ONE_PART_EACH,
+  STATES_BESIDE,
+  STATES_BY_HEADS,
+  STATES_ONLY,
+  STATES_UNGROUPED,
+  WINDOWS,
+} from '../../engine/gguf/index.ts';
+
 /** Memory of one layer. All fields are zero if it keeps nothing. */
 export type LayerMemory = {
   /** Numbers per token in the KV cache: in the keys, and in the values. */
@@ -20,79 +35,6 @@ export type Keys = {
   readonly list: (name: string) => readonly number[] | undefined;
   readonly isEngineSince: (version: string) => boolean;
 };
-
-/** Defaults of an architecture for sliding windows that its file does not describe. */
-type Windows = {
-  /** Window size in tokens. Absent: the size in the file, or no window if the file has none. */
-  readonly tokens?: number;
-  /** One layer in this many sees everything: the last of each group, or the first with `isFirst`. 0: no layer does. */
-  readonly period: number;
-  readonly isFirst?: boolean;
-};
-
-/** Windows by architecture, as the engine has them. Other architectures have no sliding windows, even if their file says so. */
-const WINDOWS: Readonly<Record<string, Windows>> = {
-  afmoe: { period: 4 },
-  cohere2: { period: 4 },
-  cohere2moe: { period: 4 },
-  exaone4: { period: 4, tokens: 4096 },
-  'exaone-moe': { period: 4, tokens: 128 },
-  gemma2: { period: 2, tokens: 4096 },
-  gemma3: { period: 6 },
-  gemma3n: { period: 5 },
-  gemma4: { period: 1 },
-  'gemma-embedding': { period: 6 },
-  'gpt-oss': { period: 2 },
-  granite_swa: { period: 1 },
-  laguna: { period: 4, isFirst: true },
-  lfm2: { period: 0 },
-  llama4: { period: 4, tokens: 8192 },
-  maple: { period: 1 },
-  mellum: { period: 4 },
-  mimo2: { period: 1 },
-  'modern-bert': { period: 3, isFirst: true },
-  'muse-glimmer': { period: 1 },
-  olmo2: { period: 4 },
-  plamo3: { period: 8 },
-  smallthinker: { period: 4, isFirst: true },
-  spark2_5: { period: 1 },
-  step35: { period: 1 },
-};
-/** Number of layers of the largest EXAONE 4 model, the only one with windows. */
-const EXAONE4_LAYERS = 64;
-
-/** Architectures whose layers all have a state: without attention, and beside attention. */
-const STATES_ONLY = /^(mamba2?|rwkv6|rwkv6qwen2|rwkv7|arwkv7)$/;
-const STATES_BESIDE = /^falcon-h1$/;
-/** The last layer of each group of this size has attention; the others have a state. */
-const INTERVALS: Readonly<Record<string, number>> = {
-  qwen3next: 4,
-  qwen35: 4,
-  qwen35moe: 4,
-  qwen4exp: 4,
-  'minimax-01': 8,
-};
-/** Architectures in which a layer without key heads has a state. */
-const STATES_BY_HEADS =
-  /^(jamba|plamo2|granitehybrid|lfm2|lfm2moe|kimi-linear|kimi-k3|bailingmoe3|nemotron_h|nemotron_h_moe)$/;
-/** Architectures whose layers have one part each: a layer has a state or attention only if it has no feed-forward part. */
-const ONE_PART_EACH = /^nemotron_h(_moe)?$/;
-/**
- * Architectures whose multi-token prediction layers take no part in the cache of the other layers. For other architectures the engine
- * allocates it for them, too.
- */
-const HEADS_APART =
-  /^(qwen3next|qwen35|qwen35moe|qwen4exp|minimax-01|step35|hy_v3|glm-dsa|mimo2|deepseek32)$/;
-/**
- * Architectures whose prediction heads draft in a context with cells for these layers only; for others that context has cells for all
- * layers.
- */
-const HEADS_ALONE =
-  /^(qwen3next|qwen35|qwen35moe|bailingmoe3|nemotron_h_moe|step35|hy_v3|glm-dsa|mimo2|deepseek32)$/;
-/** Architectures whose prediction layers belong to the first two groups since llama.cpp 0.5.0, and to neither before. */
-const HEADS_APART_LATER = /^(cohere2moe|deepseek2|glm4moe)$/;
-/** Number of the first layer of Gemma 3n that reuses the cache of earlier layers. */
-const GEMMA3N_CACHES = 20;
 
 /** Returns the size of the sliding window in tokens; 0 if attention sees everything. */
 export function slidingWindow(architecture: string, layers: number, { number }: Keys): number {
@@ -194,6 +136,6 @@ function stateNumbers(architecture: string, heads: number, headSize: number, num
   if (architecture === 'minimax-01') return heads * headSize ** 2;
   const inner = number('ssm.inner_size') ?? 0;
   const size = number('ssm.state_size') ?? 0;
-  const groups = /^(mamba|jamba)$/.test(architecture) ? 0 : (number('ssm.group_count') ?? 0);
+  const groups = STATES_UNGROUPED.test(architecture) ? 0 : (number('ssm.group_count') ?? 0);
   return Math.max(0, kernel - 1) * (inner + 2 * groups * size) + size * inner;
 }

@@ -8,6 +8,7 @@ import {
   type GgufHeader,
   type GgufTensor,
   shapesOf,
+  TAKES_BACK_SINCE,
 } from '../../engine/gguf/index.ts';
 import { isEngineSince } from '../../engine/native/index.ts';
 import type { CacheType } from '../../protocol/index.ts';
@@ -115,7 +116,8 @@ export function toShape(parts: readonly GgufHeader[]): ModelShape {
     headLayers: headMemories(architecture, layers, keys),
     slidingWindow: slidingWindow(architecture, layers, keys),
     isRecurrent: memories.some(({ stateBytes }) => stateBytes > 0),
-    takesBack: TAKE_BACK.has(architecture) || (architecture === 'kimi-k3' && isEngineSince('0.5.0')),
+    takesBack:
+      Object.hasOwn(TAKES_BACK_SINCE, architecture) && isEngineSince(TAKES_BACK_SINCE[architecture]!),
     isF32: parts.every(isF32),
     experts: expertsOf(
       tensors.map(([name]) => name),
@@ -227,19 +229,6 @@ export function stateFacts({ layers, takesBack, slidingWindow }: ModelShape, typ
   const numbers = sum(layers.map(({ isWindow, keys, values }) => (isWindow ? keys + values : 0)));
   return { stateBytes, takesBack, checkpointSize: stateBytes + slidingWindow * CACHE_BYTES[type] * numbers };
 }
-
-/** Architectures with a recurrent state that the engine can roll back by some tokens. */
-const TAKE_BACK = new Set([
-  'bailingmoe3',
-  'deepseek4',
-  'lfm2',
-  'lfm2moe',
-  'nemotron_h',
-  'nemotron_h_moe',
-  'qwen35',
-  'qwen35moe',
-  'qwen4exp',
-]);
 
 /** Returns the highest number of rows that the engine computes in one pass. */
 function rowsOf({ batchTokens, wholeRows = 0 }: ContextSettings): number {
