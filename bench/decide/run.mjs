@@ -1,37 +1,19 @@
-// Settings -> milliseconds of each round: questions about a new state, about a cached one, and the same as chat completions, in turns.
+// Settings -> the time of questions about a new state, about a cached one, of the same as chat completions, and of a single one.
 import { createRuntime } from '../../dist/index.js';
+import { report, settingsOfProcess } from '../lib/measure.mjs';
+import { askedTexts, newState, time } from './asked.mjs';
 
-const {
-  model,
-  threads,
-  rounds = 5,
-  questions: count = 100,
-  stateTokens = 2000,
-} = JSON.parse(process.argv[2]);
+const { model, threads, questions: count, stateTokens, seed } = settingsOfProcess();
 const runtime = await createRuntime({
-  ...(model ? { model: { path: model } } : {}),
+  model: { path: model },
   ...(threads ? { threads } : {}),
   contextSize: stateTokens + 1024,
 });
 
-/** A text of about so many tokens that no other round has the beginning of. */
-async function newState(seed) {
-  let text = `Report ${seed}.`;
-  for (let i = 0; (await runtime.tokenize(text)).length < stateTokens - 40; i++)
-    text += ` Item ${(seed * 7919 + i * 104729) % 99991} was counted by the team in room ${i % 17}.`.repeat(
-      8,
-    );
-  return text;
-}
-
-const asked = Array.from({ length: count }, (_, i) => `Is item ${i + 100} greater than ${i + 50}?`);
+const asked = askedTexts(count);
 const questions = asked.map((instructions) => ({ type: 'predicate', instructions }));
-
-async function time(work) {
-  const start = performance.now();
-  await work();
-  return performance.now() - start;
-}
+const stateOf = (number) =>
+  newState(number, stateTokens, async (text) => (await runtime.tokenize(text)).length);
 
 /** The same questions as requests for one token each, with the probabilities of yes and no. */
 async function asChats(state, ids) {
@@ -49,40 +31,44 @@ async function asChats(state, ids) {
   );
 }
 
-const report = {
-  newMs: [],
-  cachedMs: [],
-  chatsMs: [],
-  oneMs: [],
-  completionMs: [],
-  inputTokens: 0,
-  computedTokens: 0,
-};
 const [yes] = await runtime.tokenize('yes');
 const [no] = await runtime.tokenize('no');
 await runtime.decide({ input: 'Hello.', questions: questions.slice(0, 1) });
-for (let round = 0; round < rounds; round++) {
-  const state = await newState(2 * round);
-  let usage;
-  report.newMs.push(await time(async () => ({ usage } = await runtime.decide({ input: state, questions }))));
-  report.inputTokens = usage.input_tokens;
-  report.computedTokens = usage.input_tokens_details.cache_write_tokens;
-  const others = questions.map(({ type, instructions }) => ({ type, instructions: `Now: ${instructions}` }));
-  report.cachedMs.push(await time(() => runtime.decide({ input: state, questions: others })));
-  const other = await newState(2 * round + 1);
-  report.chatsMs.push(await time(() => asChats(other, [yes, no])));
-  const small = `Note ${round}.`;
-  report.oneMs.push(await time(() => runtime.decide({ input: small, questions: questions.slice(0, 1) })));
-  report.completionMs.push(
-    await time(() =>
-      runtime.createCompletion({
-        messages: [{ role: 'user', content: `Memo ${round}.\n\n${asked[0]} Answer yes or no.` }],
-        max_completion_tokens: 1,
-        temperature: 0,
-        logprobs: true,
-      }),
-    ),
+const state = await stateOf(2 * seed);
+const other = await stateOf(2 * seed + 1);
+let usage;
+const taken = {
+  new: await time(async () => ({ usage } = await runtime.decide({ input: state, questions }))),
+  cached: await time(() => {
+    const others = questions.map(({ type, instructions }) => ({
+      type,
+      instructions: `Now: ${instructions}`,
+    }));
+    return runtime.decide({ input: state, questions: others });
+  }),
+  chats: await time(() => asChats(other, [yes, no])),
+};
+/** The first questions about short texts, in turns with completions: both take milliseconds. */
+const singles = [];
+for (let i = 0; i < 10; i++) {
+  const one = await time(() =>
+    runtime.decide({ input: `Note ${seed} ${i}.`, questions: questions.slice(0, 1) }),
   );
+  const completion = await time(() =>
+    runtime.createCompletion({
+      messages: [{ role: 'user', content: `Memo ${seed} ${i}.\n\n${asked[0]} Answer yes or no.` }],
+      max_completion_tokens: 1,
+      temperature: 0,
+      reasoning_effort: 'none',
+      logprobs: true,
+    }),
+  );
+  singles.push({ one, completion });
 }
 await runtime.close();
-process.stdout.write(`${JSON.stringify(report)}\n`);
+report({
+  ...taken,
+  singles,
+  inputTokens: usage.input_tokens,
+  computedTokens: usage.input_tokens_details.cache_write_tokens,
+});

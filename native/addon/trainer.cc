@@ -234,7 +234,8 @@ Napi::Value AppendTensors(const Napi::CallbackInfo& info) {
       });
 }
 
-// mergeModel({ model, files, scales, types: 'same' | 'wide' | 'widest', threads, to }) -> Promise<void>
+// mergeModel({ model, files, scales, types: 'same' | 'wide' | 'widest', textKeys, texts, numberKeys, numbers, threads, to }) -> Promise<void>
+// The keys and their values are entries that the header gets.
 Napi::Value MergeModel(const Napi::CallbackInfo& info) {
   const Fields given(info[0]);
   RequireLibrary(info.Env());
@@ -242,10 +243,13 @@ Napi::Value MergeModel(const Napi::CallbackInfo& info) {
   const auto types = name == "same"   ? training::MergedTypes::kSame
                      : name == "wide" ? training::MergedTypes::kWide
                                       : training::MergedTypes::kWidest;
-  return AsyncTask::Run(
-      info.Env(), [model = given.Text("model"), adapters = MergedAdapters(info.Env(), given), types,
-                   threads = given.Integer("threads", 1, 512),
-                   to = given.Text("to")] { training::MergeModel(model, adapters, types, threads, to); });
+  training::HeaderEntries entries{given.Texts("textKeys"), given.Texts("texts"), given.Texts("numberKeys"), given.Floats("numbers")};
+  if (entries.text_keys.size() != entries.texts.size() || entries.number_keys.size() != entries.numbers.size())
+    RefuseField(info.Env(), "texts", "a text for each of textKeys, and a number for each of numberKeys");
+  return AsyncTask::Run(info.Env(), [model = given.Text("model"), adapters = MergedAdapters(info.Env(), given), types, entries,
+                                     threads = given.Integer("threads", 1, 512), to = given.Text("to")] {
+    training::MergeModel(model, adapters, types, entries, threads, to);
+  });
 }
 
 // quantizeModel({ model, fileType, threads, to }) -> Promise<void>

@@ -139,6 +139,8 @@ namespace onpolicy {
   X(gguf_init_empty)                                                                                           \
   X(gguf_set_kv)                                                                                               \
   X(gguf_set_val_u32)                                                                                          \
+  X(gguf_set_val_f32)                                                                                          \
+  X(gguf_set_val_str)                                                                                          \
   X(gguf_add_tensor)                                                                                           \
   X(gguf_set_tensor_type)                                                                                      \
   X(gguf_get_meta_size)                                                                                        \

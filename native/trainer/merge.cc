@@ -173,8 +173,8 @@ void Close(std::ofstream& file, const std::string& to) {
   CheckWritten(file, to);
 }
 
-// Writes the merged file's header, which is that of the model with other types, and returns it.
-Header WriteHeader(const TensorFile& model, MergedTypes types, const std::string& to) {
+// Writes the merged file's header, which is that of the model with other types and more entries, and returns it.
+Header WriteHeader(const TensorFile& model, MergedTypes types, const HeaderEntries& entries, const std::string& to) {
   const Library& api = Api();
   if (const int64_t split = api.gguf_find_key(model.gguf(), "split.count"); split >= 0)
     if (api.gguf_get_val_u16(model.gguf(), split) > 1)
@@ -189,6 +189,10 @@ Header WriteHeader(const TensorFile& model, MergedTypes types, const std::string
   if (types != MergedTypes::kSame)
     api.gguf_set_val_u32(header.get(), "general.file_type",
                          types == MergedTypes::kWidest ? LLAMA_FTYPE_ALL_F32 : LLAMA_FTYPE_MOSTLY_F16);
+  for (size_t i = 0; i < entries.texts.size(); ++i)
+    api.gguf_set_val_str(header.get(), entries.text_keys[i].c_str(), entries.texts[i].c_str());
+  for (size_t i = 0; i < entries.numbers.size(); ++i)
+    api.gguf_set_val_f32(header.get(), entries.number_keys[i].c_str(), entries.numbers[i]);
   std::vector<char> bytes(api.gguf_get_meta_size(header.get()));
   api.gguf_get_meta_data(header.get(), bytes.data());
   std::ofstream file(FilePath(to), std::ios::binary | std::ios::trunc);
@@ -237,13 +241,13 @@ struct Inputs {
 
 }  // namespace
 
-void MergeModel(const std::string& model_path, const std::vector<MergedAdapter>& adapters, MergedTypes types, int threads,
-                const std::string& to) {
+void MergeModel(const std::string& model_path, const std::vector<MergedAdapter>& adapters, MergedTypes types,
+                const HeaderEntries& entries, int threads, const std::string& to) {
   Require(Assumed::kTrainingFunctions);
   const Library& api = Api();
   const Inputs inputs(model_path, adapters);
   const TensorFile& model = inputs.model;
-  const Header header = WriteHeader(model, types, to);
+  const Header header = WriteHeader(model, types, entries, to);
   const size_t start = api.gguf_get_meta_size(header.get());
   std::ofstream file(FilePath(to), std::ios::binary | std::ios::app);
   file.seekp(0, std::ios::end);

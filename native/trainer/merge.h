@@ -16,10 +16,17 @@ struct MergedAdapter {
 // F32 with kWidest.
 enum class MergedTypes { kSame, kWide, kWidest };
 
+// Entries that are added to the header, or replace those of the same key.
+struct HeaderEntries {
+  std::vector<std::string> text_keys, texts;
+  std::vector<std::string> number_keys;
+  std::vector<float> numbers;
+};
+
 // Writes `to`, which must not be read before this returns. Fails with UNSUPPORTED for types that need a calibration, and for
 // models in several files.
-void MergeModel(const std::string& model, const std::vector<MergedAdapter>& adapters, MergedTypes types, int threads,
-                const std::string& to);
+void MergeModel(const std::string& model, const std::vector<MergedAdapter>& adapters, MergedTypes types,
+                const HeaderEntries& entries, int threads, const std::string& to);
 
 // A tensor without a header.
 struct PlainTensor {

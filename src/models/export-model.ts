@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { atField, ifMissing, LeaseScope, replaceWith, storeFailed } from '../common/index.ts';
-import { defaultThreads, loadAddon, openLibraries } from '../engine/native/index.ts';
+import { defaultThreads, type HeaderEntries, loadAddon, openLibraries } from '../engine/native/index.ts';
 import { errorAt, fromNative } from '../errors.ts';
 import {
   checkCallOptions,
@@ -65,22 +65,32 @@ const EXPORT_TYPES: Readonly<Record<ExportType, number>> = {
   q2_k: 10,
 };
 
+/** Returns the entries by which the file of a model is read as a decision file. */
+export type DecisionEntries = (reference: string, signal: AbortSignal | undefined) => Promise<HeaderEntries>;
+
+const NO_ENTRIES: HeaderEntries = { textKeys: [], texts: [], numberKeys: [], numbers: new Float32Array() };
+
 type Plan = {
   readonly model: string;
   readonly files: readonly string[]; // GGUF files of the parts
   readonly scales: readonly number[]; // of the parts
   readonly type: ExportType | null;
+  readonly entries: HeaderEntries;
   readonly isFolder: boolean; // a folder of safetensors weights and their configuration
   readonly signal: AbortSignal | undefined;
 };
 
 /** `runtime.models.export`. `requireOpen` throws when the runtime is closed. */
-export function modelExporter(references: References, requireOpen: () => void): ExportModel {
+export function modelExporter(
+  references: References,
+  requireOpen: () => void,
+  entriesOf: DecisionEntries,
+): ExportModel {
   return async (request, options = {}) => {
     requireOpen();
     checkCallOptions(options);
     const { signal } = options;
-    const { model: reference, adapters, to, format, type, overwrite } = checkModelExport(request);
+    const { model: reference, adapters, to, format, type, overwrite, decisions } = checkModelExport(request);
     const target = path.resolve(to);
     await requireTarget(target, overwrite);
     using scope = new LeaseScope();
@@ -92,13 +102,14 @@ export function modelExporter(references: References, requireOpen: () => void): 
       throw errorAt('model', 'UNSUPPORTED', `${model} is not a GGUF file; only GGUF models can be exported`);
     if (format === 'peft' && parts.length === 0)
       throwFaults([fault(['format'], 'conflict', 'gguf for a model without adapters', format)]);
+    const entries = decisions ? await entriesOf(reference, signal) : NO_ENTRIES;
     const temporary = `${target}.${randomUUID()}.new`;
     try {
       await openLibraries('auto');
       await using open = await openParts(model, parts);
       const scales = parts.map(({ scale }) => scale);
       const isFolder = !target.endsWith('.safetensors');
-      const plan = { model, files: open.files, scales, type, isFolder, signal };
+      const plan = { model, files: open.files, scales, type, entries, isFolder, signal };
       await WRITERS[format](plan, temporary);
       signal?.throwIfAborted();
       const bytes = await bytesOf(temporary);
@@ -140,7 +151,7 @@ async function openParts(
   return { files: opened.map(({ file }) => file), [Symbol.asyncDispose]: dispose };
 }
 
-async function writeGguf({ model, files, scales, type, signal }: Plan, to: string): Promise<void> {
+async function writeGguf({ model, files, scales, type, entries, signal }: Plan, to: string): Promise<void> {
   const addon = loadAddon();
   const merge = (types: 'same' | 'wide' | 'widest', file: string): Promise<void> =>
     addon.mergeModel({
@@ -148,6 +159,7 @@ async function writeGguf({ model, files, scales, type, signal }: Plan, to: strin
       files,
       scales: Float32Array.from(scales),
       types,
+      ...entries,
       threads: defaultThreads(),
       to: file,
     });
@@ -181,6 +193,7 @@ async function writePeft({ model, files, scales }: Plan, folder: string): Promis
       files: [],
       scales: new Float32Array(),
       types: 'widest',
+      ...NO_ENTRIES,
       threads: 1,
       to: wide,
     });

@@ -10,7 +10,7 @@ export {
   planWholeTexts,
   type VectorPooling,
 } from './embedding-model.ts';
-export { type ExportModel, type ModelExport, modelExporter } from './export-model.ts';
+export { type DecisionEntries, type ExportModel, type ModelExport, modelExporter } from './export-model.ts';
 export { type Fit, fitOf } from './fit.ts';
 export { ggufFormat } from './gguf-format.ts';
 export { planLoad } from './load-model.ts';

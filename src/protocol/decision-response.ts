@@ -21,7 +21,7 @@ export type AnsweredQuestion = {
   readonly prompt_token_ids?: readonly number[];
   /**
    * Tokens that count for each option: of yes and no, of the choices, or of the levels. With `read: 'text'`, the tokens of its text in their
-   * order. Only with `return_token_ids`.
+   * order. Only with `return_token_ids`, and absent for labels of several tokens.
    */
   readonly label_token_ids?: readonly (readonly number[])[];
 };

@@ -33,6 +33,10 @@ export function checkModelExport(input: unknown): ValidModelExport {
   const request = fills.ModelExportRequest(checkRequest('ModelExportRequest', input, {}));
   const { format, type } = request;
   throwFaults(adapterFaults(request.adapters));
+  if (request.decisions && format !== 'gguf')
+    throwFaults([
+      fault(['decisions'], 'conflict', 'false: only GGUF files have entries for decisions', true),
+    ]);
   if (format === 'peft' && type !== null)
     throwFaults([fault(['type'], 'conflict', 'null: the factors of a PEFT folder are float32', type)]);
   if (format === 'safetensors' && type !== null && !['f32', 'bf16', 'f16'].includes(type))

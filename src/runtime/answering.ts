@@ -7,6 +7,7 @@ import {
   beginTrace,
   classify,
   decide,
+  decisionEntries,
   embed,
   judgePairs,
   type PairScores,
@@ -17,6 +18,7 @@ import {
   toScoreResponse,
 } from '../answer/index.ts';
 import { atField, LeaseScope, lease, limitedSignal } from '../common/index.ts';
+import type { HeaderEntries } from '../engine/native/index.ts';
 import { detokenize } from '../engine/tokenizer/index.ts';
 import { failIfAborted, fromNative } from '../errors.ts';
 import {
@@ -171,6 +173,12 @@ export class Answering implements Record<AnswerName, (...args: never[]) => Promi
     return await valid.paths.run(() =>
       this.#run('chat', valid.chat, options, (leased, chat, context) => decide(leased, valid, chat, context)),
     );
+  }
+
+  /** Returns the entries of a GGUF file by which a model's decisions are read. */
+  async decisionEntries(reference: string, signal: AbortSignal | undefined): Promise<HeaderEntries> {
+    using leased = await this.lease(reference, signal);
+    return await decisionEntries(leased, this.#settings.options, signal);
   }
 
   /** Returns the prompt from which messages would be answered. */

@@ -138,7 +138,9 @@ export class Runtime extends TrainingFacade {
     const requireOpen = (): void => this.requireOpen();
     const references = { models: this.#models, find: findRegistered(store), named: new NamedAdapters() };
     const registered = modelsResource(store, this.#models.names, {
-      export: modelExporter(references, requireOpen),
+      export: modelExporter(references, requireOpen, (reference, signal) =>
+        this.#answering.decisionEntries(reference, signal),
+      ),
       onDeleted: (id) => {
         for (const { adapters } of this.#models.memory.loaded()) adapters.drop(id);
       },

@@ -111,7 +111,10 @@ describe.each(MODELS)('%s', (name, modules, hasPeft) => {
     expect(again.adapter()).toEqual(expected);
     const merged = path.join(folder, `${name}-merged.gguf`);
     const scales = Float32Array.of(1);
-    await loadAddon().mergeModel({ model, files: [gguf], scales, types: 'widest', threads: 1, to: merged });
+    await loadAddon().mergeModel({
+      ...{ model, files: [gguf], scales, types: 'widest', threads: 1, to: merged },
+      ...{ textKeys: [], texts: [], numberKeys: [], numbers: new Float32Array() },
+    });
     const ofMerged = await engineScores(merged, row.tokens, '', 'auto');
     expect(apart(ofMerged, scores)).toBeLessThan(name === 'gemma4-moe' ? 2e-2 : 1e-4);
   });

@@ -57,8 +57,8 @@ type Turn = {
 type PlannedQuestion = {
   readonly question: ValidQuestion;
   readonly turns: readonly Turn[];
-  /** The tokens of each option, or of each rating. */
-  readonly ids: readonly (readonly number[])[];
+  /** The tokens of each option, or of each rating. Null if labels have several tokens. */
+  readonly ids: readonly (readonly number[])[] | null;
   /** That of the decision file. */
   readonly temperature?: number;
   /** True if a predicate is answered by ratings, from certainly not to certainly. */
@@ -211,35 +211,51 @@ class Planner {
   async #ofLabels(question: ValidQuestion): Promise<PlannedQuestion> {
     const places = placesOf(question);
     const orders = question.type === 'choice' ? this.#request.orders : 1;
-    const { labels, ids } = await this.#finder(lastLineOf(question)).of(question, question.path);
+    const { labels, ids } = await this.#finder(lastLineOf(question)).of(question);
+    const kind = `${question.type} ${labels[0]!.length}`;
     const turns: Turn[] = [];
     for (let turn = 0; turn < orders; turn++) {
       const order = rotation(places, turn, orders);
       const parts = askQuestion(question, labels, order);
-      const ask = await this.#ask(`${question.type} ${labels[0]!.length}`, parts, ids.flat());
-      turns.push({ asks: [ask], logits: ([row]) => inOrder(formLogits(row!, ids), order) });
+      if (ids) {
+        const ask = await this.#ask(kind, parts, ids.flat());
+        turns.push({ asks: [ask], logits: ([row]) => inOrder(formLogits(row!, ids), order) });
+      } else {
+        const { asks, logits } = await this.#spell(kind, parts, labels, question.path);
+        turns.push({ asks, logits: (rows) => inOrder(logits(rows), order) });
+      }
     }
     return { question, turns, ids };
   }
 
-  /** Writes a prompt for each beginning of the texts of the options. */
+  /** Asks a question whose options are not listed, for their texts. */
   async #ofTexts(question: ValidQuestion): Promise<PlannedQuestion> {
-    const { path } = question;
-    const { tokenizer } = this.#leased.model;
-    if (this.#hasMedia) throw errorAt('read', 'UNSUPPORTED', "expected 'labels' with pictures");
     const { parts, texts } = askOpenly(question);
+    const { options, ...turn } = await this.#spell(`${question.type} text`, parts, texts, question.path);
+    return { question, turns: [turn], ids: options };
+  }
+
+  /** Writes a prompt for each beginning of some texts behind a question. */
+  async #spell(
+    kind: string,
+    parts: readonly PlacedPart[],
+    texts: readonly string[],
+    path: string,
+  ): Promise<Turn & { readonly options: readonly (readonly number[])[] }> {
+    const { tokenizer } = this.#leased.model;
+    if (this.#hasMedia)
+      throw errorAt(path, 'UNSUPPORTED', 'texts and labels of several tokens are not read behind pictures');
     const words = contentText({ content: plainParts(parts, tokenizer) });
     const tail = words.slice(-TAIL) + this.#behind;
     const options = await tokensBehind(tail, texts, tokenizer, path);
     const ends = [...tokenizer.endIds];
     const trie = optionTrie(options, ends, path);
-    const { chat, prompt } = await this.#ask(`${question.type} text`, parts, []);
+    const { chat, prompt } = await this.#ask(kind, parts, []);
     const asks = trie.nodes.map(({ path: tokens, next }): Ask => {
       const ids = joinTokens(prompt!.ids, tokens);
       return { chat: { ...chat, logprob_token_ids: next }, prompt: { ...prompt!, ids } };
     });
-    const turn: Turn = { asks, logits: (rows) => optionLogits(trie, rows, ends) };
-    return { question, turns: [turn], ids: options };
+    return { asks, logits: (rows) => optionLogits(trie, rows, ends), options };
   }
 
   #finder(lastLine: string): LabelFinder {
@@ -299,7 +315,7 @@ function toAnswer(
     name: question.name,
     label_mass: mean(rows.map(labelMass)),
     temperature,
-    ...(prompt_token_ids ? { prompt_token_ids, label_token_ids: ids } : {}),
+    ...(prompt_token_ids ? { prompt_token_ids, ...(ids ? { label_token_ids: ids } : {}) } : {}),
   };
   switch (question.type) {
     case 'predicate':

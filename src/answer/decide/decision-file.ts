@@ -8,7 +8,7 @@ import { contentText } from '../template-message.ts';
 import { NO, YES } from './labels.ts';
 import { rotation } from './numbers.ts';
 import { withoutControls } from './plain-text.ts';
-import { LETTERS } from './question-text.ts';
+import { LETTERS, PAIRS } from './question-text.ts';
 
 /** How a type of decision files differs from the others. Names and rules are llama.cpp's. */
 type Traits = {
@@ -37,7 +37,6 @@ const TYPES_WITH_HEADS: readonly string[] = ['kev', 'laya', 'clef', 'lfm2-d1-omn
 
 const RATINGS = 9;
 const SMALL_LETTERS = LETTERS.map((letter) => letter.toLowerCase());
-const PAIRS = LETTERS.flatMap((first) => LETTERS.map((second) => first + second));
 const CODES = [...LETTERS, ...PAIRS];
 /** Labels of groups that stand in for those that are not one token. */
 const SPARE_LABELS = [
@@ -59,7 +58,8 @@ const RANGES_OF_LEV: typeof RANGES = [
   [26, 'mid'],
   [Number.POSITIVE_INFINITY, 'large'],
 ];
-const KINDS = { predicate: 'noul', choice: 'choice', score: 'score' } as const;
+/** Kinds of questions in the header and in templates. */
+export const KINDS = { predicate: 'noul', choice: 'choice', score: 'score' } as const;
 
 type Option = { readonly key: string; readonly description: string | null };
 /** Labels of options at their places, and the token ids of each. */

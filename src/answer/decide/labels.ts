@@ -1,12 +1,14 @@
 /** Labels of options -> the token ids that count for them, as the tokenizer writes them at the end of a prompt. */
 import type { Tokenizer } from '../../engine/tokenizer/index.ts';
-import { errorAt } from '../../errors.ts';
 import type { ValidQuestion } from '../../protocol/index.ts';
-import { LETTERS } from './question-text.ts';
+import { LETTERS, PAIRS } from './question-text.ts';
 import { TextBehind } from './text-behind.ts';
 
-/** Labels of the places of a question, and for each place the token ids that count as its label. */
-export type Labels = { readonly labels: readonly string[]; readonly ids: readonly (readonly number[])[] };
+/** Labels of the places of a question, and for each place the token ids that count as its label; null if one has no single token. */
+export type Labels = {
+  readonly labels: readonly string[];
+  readonly ids: readonly (readonly number[])[] | null;
+};
 
 /** Forms of the labels of a predicate. */
 export const YES: readonly string[] = ['yes', 'Yes', 'YES'];
@@ -16,73 +18,57 @@ export const NO: readonly string[] = ['no', 'No', 'NO'];
 export class LabelFinder {
   readonly #behind: TextBehind;
   readonly #known = new Map<string, number | null>();
-  #codes: Labels | null = null;
+  #codes: { labels: string[]; ids: number[][] } | null = null;
 
   /** @param tail the end of the prompts, directly before the label */
   constructor(tokenizer: Tokenizer, tail: string) {
     this.#behind = new TextBehind(tokenizer, tail);
   }
 
-  /** Returns the labels of a question. Fails with `UNSUPPORTED` if an option has no label of one token. */
-  async of(question: ValidQuestion, path: string): Promise<Labels> {
+  /** Returns the labels of a question. */
+  async of(question: ValidQuestion): Promise<Labels> {
     switch (question.type) {
       case 'predicate':
-        return await this.#labels(['yes', 'no'], [YES, NO], path);
+        return await this.#labels(['yes', 'no'], [YES, NO]);
       case 'score': {
         const digits = question.levels.map((_, level) => String(level));
         return await this.#labels(
           digits,
           digits.map((digit) => [digit]),
-          path,
         );
       }
       case 'choice': {
         const count = question.choices.length;
-        if (count > LETTERS.length) return await this.#twoLetters(count, path);
+        if (count > LETTERS.length) return await this.#twoLetters(count);
         const letters = LETTERS.slice(0, count);
-        return await this.#labels(letters, letters.map(withSpace), path);
+        return await this.#labels(letters, letters.map(withSpace));
       }
     }
   }
 
-  async #labels(
-    labels: readonly string[],
-    forms: readonly (readonly string[])[],
-    path: string,
-  ): Promise<Labels> {
+  async #labels(labels: readonly string[], forms: readonly (readonly string[])[]): Promise<Labels> {
     const ids: number[][] = [];
-    for (const [i, texts] of forms.entries()) {
-      const found = await this.#idsOf(texts);
-      if (found.length === 0)
-        throw withoutLabel(path, `the label ${labels[i]} is not one token of this model`);
-      ids.push(found);
-    }
-    return { labels, ids };
+    for (const texts of forms) ids.push(await this.#idsOf(texts));
+    return { labels, ids: ids.every((found) => found.length > 0) ? ids : null };
   }
 
-  /** Returns the first `count` codes from AA to ZZ that are one token. */
-  async #twoLetters(count: number, path: string): Promise<Labels> {
+  /** Returns the first `count` codes from AA to ZZ that are one token. Returns the first of all if too few are. */
+  async #twoLetters(count: number): Promise<Labels> {
     this.#codes ??= await this.#findCodes();
     const { labels, ids } = this.#codes;
-    if (labels.length < count)
-      throw withoutLabel(
-        path,
-        `${count} choices need as many codes of two letters that are one token; this model has ${labels.length}`,
-      );
+    if (labels.length < count) return { labels: PAIRS.slice(0, count), ids: null };
     return { labels: labels.slice(0, count), ids: ids.slice(0, count) };
   }
 
-  async #findCodes(): Promise<Labels> {
+  async #findCodes(): Promise<{ labels: string[]; ids: number[][] }> {
     const labels: string[] = [];
     const ids: number[][] = [];
-    for (const first of LETTERS)
-      for (const second of LETTERS) {
-        const found = await this.#idsOf(withSpace(first + second));
-        if (found.length > 0) {
-          labels.push(first + second);
-          ids.push(found);
-        }
-      }
+    for (const pair of PAIRS) {
+      const found = await this.#idsOf(withSpace(pair));
+      if (found.length === 0) continue;
+      labels.push(pair);
+      ids.push(found);
+    }
     return { labels, ids };
   }
 
@@ -108,8 +94,4 @@ export class LabelFinder {
 
 function withSpace(label: string): string[] {
   return [label, ` ${label}`];
-}
-
-function withoutLabel(path: string, why: string): Error {
-  return errorAt(path, 'UNSUPPORTED', why);
 }

@@ -5,6 +5,9 @@ import type { PlacedPart } from '../arrange-messages.ts';
 /** Labels of up to 26 options. More options have two-letter codes. */
 export const LETTERS: readonly string[] = Array.from({ length: 26 }, (_, i) => String.fromCharCode(65 + i));
 
+/** Codes from AA to ZZ. */
+export const PAIRS: readonly string[] = LETTERS.flatMap((first) => LETTERS.map((second) => first + second));
+
 /** Returns the line that asks for a label. It is the end of the question. */
 export function lastLineOf(question: ValidQuestion): string {
   switch (question.type) {

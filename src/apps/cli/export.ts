@@ -15,18 +15,20 @@ export const exportModel = command({
     type: text('T', 'of the weights, such as q8_0 or q4_k_m'),
     format: text('F', 'gguf, safetensors or peft'),
     adapter: texts('FILE', 'another adapter; may be repeated'),
+    decisions: flag('as a decision file for llama.cpp'),
     overwrite: flag('replaces what is there'),
     ...COMMON,
   },
   async run({ options, names }, terminal) {
     const [model] = names as [string];
-    const { to, type, format, adapter: files, overwrite } = options;
+    const { to, type, format, adapter: files, decisions, overwrite } = options;
     if (to === undefined) throw wrongUsage('export: expected --to and a path', 'onpolicy export');
     await using runtime = await openRuntime(options, terminal);
     const made = await runtime.models.export({
       model,
       to,
       adapters: files.map((file) => ({ file })),
+      decisions,
       overwrite,
       ...(type === undefined ? {} : { type: type as ModelExportRequest['type'] }), // checked by the runtime
       ...(format === undefined ? {} : { format: format as ModelExportRequest['format'] }),

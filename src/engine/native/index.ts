@@ -37,6 +37,7 @@ export type {
 export { defaultThreads } from './threads.ts';
 export type {
   AdapterWeights,
+  HeaderEntries,
   LoraFactors,
   ModelFacts,
   NativeColumn,

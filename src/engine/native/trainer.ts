@@ -112,6 +112,14 @@ export type NativeTrainerOptions = {
 };
 
 /** The trainer's part of the addon. */
+/** Entries of a GGUF file's header: keys with texts, and keys with numbers. */
+export type HeaderEntries = {
+  readonly textKeys: readonly string[];
+  readonly texts: readonly string[];
+  readonly numberKeys: readonly string[];
+  readonly numbers: Float32Array;
+};
+
 export type TrainerAddon = {
   openFullTrainer(
     options: Pick<NativeTrainerOptions, 'model' | 'threads' | 'contextSize'> & { readonly isNarrow: boolean },
@@ -125,16 +133,18 @@ export type TrainerAddon = {
   whyNotTrainable(model: string): Promise<string>;
   /**
    * Writes a model's GGUF file with what adapters (GGUF LoRA files, each with a scale) add to its weights. `same`: in the types
-   * that it has; `wide`: in F16, `widest`: in F32.
+   * that it has; `wide`: in F16, `widest`: in F32. Its header gets the entries.
    */
-  mergeModel(options: {
-    model: string;
-    files: readonly string[];
-    scales: Float32Array;
-    types: 'same' | 'wide' | 'widest';
-    threads: number;
-    to: string;
-  }): Promise<void>;
+  mergeModel(
+    options: HeaderEntries & {
+      model: string;
+      files: readonly string[];
+      scales: Float32Array;
+      types: 'same' | 'wide' | 'widest';
+      threads: number;
+      to: string;
+    },
+  ): Promise<void>;
   /**
    * Adds the numbers of tensors to the end of `to`, with what the adapters add. `pairedHeads`: rows that lie in so many heads, in
    * pairs, are written in halves; 0: they stay. `offsets`: added to every number.

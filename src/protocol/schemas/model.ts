@@ -37,6 +37,10 @@ export const modelDefinitions: s.Definitions = {
       'What the weights become, in safetensors `f32`, `bf16` or `f16`. Absent or null: they keep their types; in safetensors `f32` where all are, else `bf16`.',
       { enum: [...GGUF_TYPES, null] },
     ),
+    decisions: s.flagOrNull(
+      false,
+      'In `gguf`: makes the file a decision file of the type `lfm2-d1`, with the prompts of `decide` and the temperatures that were fitted for the checkpoint, so that llama.cpp answers decisions with it.',
+    ),
     overwrite: s.flagOrNull(false, 'Replaces what is at `to`.'),
   }),
   LogRequest: s.object('Keeps trajectories with a model and computes their metrics.', ['trajectory_groups'], {

@@ -33,6 +33,11 @@ export type DecisionMeasures = {
   readonly brier: number;
   /** Expected calibration error: sum over the bins of |right answers - sum of the largest probabilities|, divided by the count. */
   readonly ece: number;
+  /**
+   * About the `ece` that perfectly calibrated probabilities would have on these questions: by chance alone, right answers differ from their
+   * expected number.
+   */
+  readonly eceOfChance: number;
   readonly bins: readonly ReliabilityBin[];
   readonly temperature: number;
 };
@@ -79,7 +84,7 @@ export function fitTemperature(questions: readonly ScoredQuestion[]): number {
 /** Measures the answers to at least one question. */
 export function measure(questions: readonly ScoredQuestion[], temperature: number): DecisionMeasures {
   const count = questions.length;
-  const sums = Array.from({ length: BINS }, () => ({ count: 0, confidence: 0, accuracy: 0 }));
+  const sums = Array.from({ length: BINS }, () => ({ count: 0, confidence: 0, accuracy: 0, variance: 0 }));
   let [brier, accuracy] = [0, 0];
   for (const { logits, target } of questions) {
     const p = probabilitiesOf(logits, temperature);
@@ -89,10 +94,13 @@ export function measure(questions: readonly ScoredQuestion[], temperature: numbe
     bin.count += 1;
     bin.confidence += most;
     bin.accuracy += hit;
+    bin.variance += most * (1 - most);
     accuracy += hit;
     brier += p.reduce((sum, one, k) => sum + (one - target[k]!) ** 2, 0);
   }
   const gap = sums.reduce((sum, bin) => sum + Math.abs(bin.accuracy - bin.confidence), 0);
+  // the mean distance of a normal number with a variance from its own mean is sqrt(2 / pi variance)
+  const chance = sums.reduce((sum, { variance }) => sum + Math.sqrt((2 / Math.PI) * variance), 0);
   const bins = sums.map((bin) => ({
     count: bin.count,
     confidence: bin.confidence / Math.max(1, bin.count),
@@ -105,6 +113,7 @@ export function measure(questions: readonly ScoredQuestion[], temperature: numbe
     loss,
     brier: brier / count,
     ece: gap / count,
+    eceOfChance: chance / count,
     bins,
     temperature,
   };

@@ -176,7 +176,11 @@ export async function askAll(
 function toAsked(answer: DecisionAnswer, example: number, target: readonly number[]): AskedQuestion {
   const { type: kind, prompt_token_ids, label_token_ids, temperature } = answer;
   if (!prompt_token_ids || !label_token_ids || temperature === undefined)
-    throw errorAt('service', 'UNSUPPORTED', 'the service does not give the token ids of its decisions');
+    throw errorAt(
+      'service',
+      'UNSUPPORTED',
+      'the service does not give the token ids of its decisions, or a label has several',
+    );
   if (prompt_token_ids.some((id) => id < 0))
     throw errorAt(
       `examples.${example}`,

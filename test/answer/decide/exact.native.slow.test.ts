@@ -12,7 +12,7 @@ import {
   whyNoBareEngine,
 } from '../../models/formats/reference/bare-engine.ts';
 import { writeTinyModel } from '../../rl/tiny-model.ts';
-import { CODES, choices, levels, numbersOf, QUESTIONS, TICKET } from './questions.ts';
+import { BYTES, CODES, choices, levels, numbersOf, QUESTIONS, TICKET } from './questions.ts';
 
 const EMBEDDED_FILE = path.resolve(import.meta.dirname, '../../../models/onpolicy-tiny.gguf');
 const root = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-exact-'));
@@ -95,6 +95,34 @@ describe.skipIf(whyNoBareEngine())('the numbers of decisions', () => {
       { type: 'score', instructions: 'How much?', levels: levels(10) },
     ];
     await expectBare(file, questions, { kernels: 'plain' });
+  }, 180_000);
+
+  it('of labels of several tokens are products of theirs, and of an end: a random model', async () => {
+    const file = path.join(root, 'bytes.gguf');
+    await writeTinyModel(file, { architecture: 'llama', type: 'f32', ...BYTES });
+    await using exact = await open(file);
+    const questions: DecisionQuestion[] = [QUESTIONS.urgent, choiceOf(27)];
+    const codes = Array.from(
+      { length: 27 },
+      (_, i) => `${'AB'[Math.floor(i / 26)]}${String.fromCharCode(65 + (i % 26))}`,
+    );
+    const { answers } = await exact.decide({ input: 'Hi.', questions, return_token_ids: true });
+    const [end] = await exact.tokenize('</s>', { parseSpecial: true });
+    for (const [i, labels] of [['yes', 'no'], codes].entries()) {
+      const { prompt_token_ids, label_token_ids } = (answers as readonly DecisionAnswer[])[i]!;
+      expect(label_token_ids).toBeUndefined();
+      const options = await Promise.all(
+        labels.map(async (label) => {
+          const tokens = [...(await exact.tokenize(label)), end!];
+          const rows = promptLogits(file, [...prompt_token_ids!, ...tokens], 'f32').map(probabilities);
+          return tokens.reduce(
+            (product, id, at) => product * rows[prompt_token_ids!.length - 1 + at]![id]!,
+            1,
+          );
+        }),
+      );
+      expectOptions((answers as readonly DecisionAnswer[])[i]!, options, 1);
+    }
   }, 180_000);
 
   it('of texts are products of the probabilities of their tokens and of an end: a random model', async () => {

@@ -30,20 +30,30 @@ const merges = [
   ...letters.map((letter) => `Ġ ${letter}`),
   ...['y e', 'ye s', 'Y e', 'Ye s', 'YE S', 'n o', 'N o', '0 0', '0 1'],
 ];
-const tokens = [
-  ...Array.from({ length: 94 }, (_, i) => String.fromCharCode(33 + i)),
-  ...['Ġ', 'Ċ', ...merges.map((merge) => merge.replace(' ', '')), '<s>', '</s>'],
-];
-/** A byte-level vocabulary in which all codes of two letters and the words yes and no are tokens. */
-export const CODES: { readonly vocabularySize: number; readonly tokenizer: Metadata } = {
-  vocabularySize: tokens.length,
-  tokenizer: [
-    ['tokenizer.ggml.model', 'gpt2'],
-    ['tokenizer.ggml.pre', 'gpt-2'],
-    ['tokenizer.ggml.tokens', tokens],
-    ['tokenizer.ggml.token_type', Int32Array.from(tokens, (token) => (/^<\/?s>$/.test(token) ? 3 : 1))],
-    ['tokenizer.ggml.merges', merges],
-    ['tokenizer.ggml.bos_token_id', tokens.length - 2],
-    ['tokenizer.ggml.eos_token_id', tokens.length - 1],
-  ],
-};
+
+/** A vocabulary of single bytes and of what the merges make of them. */
+function vocabularyOf(merges: readonly string[]): {
+  readonly vocabularySize: number;
+  readonly tokenizer: Metadata;
+} {
+  const tokens = [
+    ...Array.from({ length: 94 }, (_, i) => String.fromCharCode(33 + i)),
+    ...['Ġ', 'Ċ', ...merges.map((merge) => merge.replace(' ', '')), '<s>', '</s>'],
+  ];
+  return {
+    vocabularySize: tokens.length,
+    tokenizer: [
+      ['tokenizer.ggml.model', 'gpt2'],
+      ['tokenizer.ggml.pre', 'gpt-2'],
+      ['tokenizer.ggml.tokens', tokens],
+      ['tokenizer.ggml.token_type', Int32Array.from(tokens, (token) => (/^<\/?s>$/.test(token) ? 3 : 1))],
+      ['tokenizer.ggml.merges', [...merges]],
+      ['tokenizer.ggml.bos_token_id', tokens.length - 2],
+      ['tokenizer.ggml.eos_token_id', tokens.length - 1],
+    ],
+  };
+}
+/** All codes of two letters and the words yes and no are tokens. */
+export const CODES = vocabularyOf(merges);
+/** No word is a token. */
+export const BYTES = vocabularyOf(['! "']);

@@ -1,5 +1,6 @@
 /** Temperatures and measures of decisions against their definitions written out, and against numbers made elsewhere. */
 import { describe, expect, it } from 'vitest';
+import { seedOf } from '../../../src/common/index.ts';
 import {
   fitTemperature,
   lossOf,
@@ -69,6 +70,19 @@ describe('the measures', () => {
     // bins: two at 0.9 (right 2), one at 0.6 (0), one at 0.55 (1): (0.2 + 0.6 + 0.45) / 4
     expect(found.ece).toBeCloseTo(0.3125, 12);
     expect(found.bins.map(({ count }) => count)).toEqual([0, 0, 0, 0, 0, 1, 1, 0, 0, 2]);
+  });
+
+  it('say what calibration error chance alone makes, as draws of right answers show', () => {
+    const draw = (seed: number) => seedOf(seed) / 2 ** 31;
+    const questions = (round: number) =>
+      Array.from({ length: 200 }, (_, i) => {
+        const p = 0.5 + 0.5 * draw(i);
+        return at(p, draw(1000 * round + i) < p);
+      });
+    const rounds = Array.from({ length: 200 }, (_, round) => measure(questions(round + 1), 1));
+    const mean = rounds.reduce((sum, { ece }) => sum + ece, 0) / rounds.length;
+    expect(Math.abs(rounds[0]!.eceOfChance / mean - 1)).toBeLessThan(0.1);
+    expect(mean).toBeGreaterThan(0.04); // 200 questions are few
   });
 
   it('take distributions, and options without any probability', () => {
