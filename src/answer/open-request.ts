@@ -2,7 +2,6 @@
  * A checked request on a loaded model -> its prompt, the plan for writing and reading its answer, and the state that its choices share in
  * the engine.
  */
-
 import { randomBytes } from 'node:crypto';
 import type { LeaseScope } from '../common/index.ts';
 import { NO_ADAPTER } from '../engine/backend/index.ts';
@@ -23,7 +22,6 @@ import {
   planReasoning,
   templateFor,
 } from '../template/chat-format/index.ts';
-import { checkpointPlaces } from './checkpoint-places.ts';
 import { createMatchers, planConstraint } from './constraint.ts';
 import { forbiddenTexts } from './effort.ts';
 import { requireKnownExperts } from './known-experts.ts';
@@ -234,4 +232,29 @@ function randomSeed(): number {
 function saltOf(ofCall: string | null, ofRequest: string | null): string {
   const own = ofRequest === null ? '' : `salt ${ofRequest}`;
   return ofCall === null ? own : `call ${ofCall.length} ${ofCall} ${own}`;
+}
+
+/** Upper limit of the tokens that open an answer in a template without special tokens. */
+const OPENING_TOKENS = 16;
+
+/**
+ * Returns the positions before the answer, before the last message and behind the first message (the system's), and those of `shared`.
+ * Templates mark messages by special tokens: the last special token of a prompt stands where the answer begins, and the same token stands
+ * at the same place in each message.
+ */
+export function checkpointPlaces(
+  prompt: Int32Array,
+  tokenizer: Pick<Tokenizer, 'isSpecial'>,
+  shared: readonly number[] = [],
+): number[] {
+  const places = [...messagePlaces(prompt, tokenizer), ...shared.filter((place) => place < prompt.length)];
+  return [...new Set(places)].sort((a, b) => a - b);
+}
+
+function messagePlaces(prompt: Int32Array, { isSpecial }: Pick<Tokenizer, 'isSpecial'>): number[] {
+  const last = prompt.findLastIndex((id) => id >= 0 && isSpecial(id));
+  if (last <= 0) return prompt.length > OPENING_TOKENS ? [prompt.length - OPENING_TOKENS] : [];
+  const before = prompt.lastIndexOf(prompt[last]!, last - 1);
+  const first = prompt.indexOf(prompt[last]!, 1);
+  return [first, before, last].filter((place) => place > 0);
 }

@@ -310,14 +310,14 @@ function outputLimit(
       use,
     );
   const wanted = request.max_completion_tokens;
-  if (wanted !== null && wanted > left)
+  if (wanted !== null && wanted > left && !request.shortens_answer)
     throw contextOverflow(
       'max_completion_tokens',
       `${wanted} tokens do not fit: the prompt has ${promptTokens} and the context holds ` +
         `${contextSize}; at most ${left} fit`,
       { ...use, max_completion_tokens: wanted },
     );
-  const maxTokens = wanted ?? left;
+  const maxTokens = Math.min(wanted ?? left, left);
   if (request.min_tokens > maxTokens)
     throw errorAt(
       'min_tokens',

@@ -1,11 +1,10 @@
 /** A request's messages and a chat template -> prompt text that contains every text of the messages. */
-
 import type { Tokenizer } from '../engine/tokenizer/index.ts';
 import { errorAt } from '../errors.ts';
 import type { FunctionTool, ValidChatRequest } from '../protocol/index.ts';
 import type { AssistantSpan, ChatTemplate, RenderOptions } from '../template/index.ts';
 import type { ReasoningFormat } from '../template/reasoning/index.ts';
-import type { ToolFormat } from '../template/tool-calls/index.ts';
+import { callsText, type ToolFormat } from '../template/tool-calls/index.ts';
 import { arrange, arrangementsOf, type PlacedMessage, placeMessages } from './arrange-messages.ts';
 import { CallIds } from './call-ids.ts';
 import { effortVariables, thinkingMode } from './effort.ts';
@@ -13,7 +12,6 @@ import type { MediaMarkers } from './media-markers.ts';
 import { missingMarks, missingMessage, unfoundMessages, withMarks } from './shown-messages.ts';
 import { toTemplateMessage } from './template-message.ts';
 import { type TemplateTraits, traitsOf } from './template-traits.ts';
-import { toolInstructions } from './tool-instructions.ts';
 import { NO_PARAMETERS } from './tool-traits.ts';
 
 export type RenderContext = {
@@ -141,4 +139,18 @@ function toolVariables(given: readonly FunctionTool[], traits: TemplateTraits): 
   return variable === 'tools'
     ? { tools, kwargs: {} }
     : { tools: traits.withoutTools, kwargs: { [variable]: tools } };
+}
+
+function toolInstructions(tools: readonly FunctionTool[], format: ToolFormat): string {
+  const functions = tools.map(({ function: { name, description, parameters } }) =>
+    JSON.stringify({ name, ...(description ? { description } : {}), ...(parameters ? { parameters } : {}) }),
+  );
+  const example = callsText(format, [{ name: 'NAME', arguments: '{"KEY": "VALUE"}' }]);
+  return [
+    'You can call functions. Each line is one of them, with the JSON Schema of its arguments:',
+    ...functions,
+    'To call a function, answer with a line of this form and no other text:',
+    example,
+    'Answer with text where no function is needed.',
+  ].join('\n');
 }

@@ -5,7 +5,6 @@ import { errorAt, OnpolicyError } from '../errors.ts';
 import type { CacheType, ModelOptions } from '../protocol/index.ts';
 import type { CacheFacts } from './cache-layout.ts';
 import { contextLimits } from './context-limits.ts';
-import { requireDeterministic } from './deterministic.ts';
 import { EMBEDDER_LIMITS, embeddingModel, estimateEmbedding, planEmbedding } from './embedding-model.ts';
 import {
   describeGguf,
@@ -15,6 +14,7 @@ import {
   kvBytesPerToken,
   loadGguf,
   type ModelShape,
+  OWN_CELLS,
   readHeaders,
   scaledContext,
   stateFacts,
@@ -214,4 +214,27 @@ function requireCache({ keySize, valueSize }: ModelShape, cacheType: CacheType):
     'UNSUPPORTED',
     `${cacheType} needs heads of a multiple of 32 numbers, and this model has ${keySize} and ${valueSize}`,
   );
+}
+
+type Facts = {
+  readonly shape: Pick<ModelShape, 'slidingWindow'>;
+  readonly options: ModelOptions;
+  readonly cacheType: CacheType;
+  readonly mmproj: string | null;
+  readonly gpuLayers: number;
+};
+
+/** Fails with `UNSUPPORTED`. Properties that depend on single operations of the model are checked when its context is created. */
+function requireDeterministic({ shape, options, cacheType, mmproj, gpuLayers }: Facts): void {
+  if (gpuLayers > 0) refuse('model.gpuLayers', '0', String(gpuLayers));
+  if (mmproj !== null) refuse('model.mmproj', 'null', mmproj);
+  if (kernelsOf(options) === 'plain') refuse('model.kernels', 'auto', 'plain');
+  if (shape.slidingWindow > 0 && options.slidingWindow === 'window')
+    refuse('model.slidingWindow', 'full', 'window');
+  if (options.fusedAttention === false) refuse('model.fusedAttention', 'true', 'false');
+  if (!OWN_CELLS.includes(cacheType)) refuse('model.cacheType', OWN_CELLS.join(' or '), cacheType);
+}
+
+function refuse(param: string, expected: string, got: string): never {
+  throw errorAt(param, 'UNSUPPORTED', `expected ${expected} with deterministic, got ${got}`);
 }

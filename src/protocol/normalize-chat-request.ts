@@ -43,6 +43,7 @@ export function normalizeChatRequest(request: ChatCompletionRequest): ValidChatR
     prediction: toPrediction(given.prediction),
     keep_alive: toKeepAlive(given.keep_alive),
     repetition_detection: toRepetition(given.repetition_detection),
+    shortens_answer: false,
     adapters: given.adapters.map(fills.Adapter),
   };
   given.model ||= null;

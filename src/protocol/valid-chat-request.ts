@@ -13,6 +13,8 @@ type Normalized = {
   readonly seed: bigint | null;
   /** The limit, given as `max_completion_tokens` or `max_tokens`. Null means the rest of the context. */
   readonly max_completion_tokens: number | null;
+  /** True if a higher limit than the rest of the context stands for that rest. An option of the call sets it. */
+  readonly shortens_answer: boolean;
   readonly stop: readonly string[];
   /** The constraint of `structured_outputs` or of `response_format`; null when nothing is constrained. */
   readonly structured_outputs: ValidStructuredOutputs | null;

@@ -221,7 +221,7 @@ export class Answering implements Record<AnswerName, (...args: never[]) => Promi
   async #run<Answer>(
     operation: 'chat' | 'text_completion',
     valid: ValidChatRequest,
-    { signal: given, traceId, cacheSalt, background }: CallOptions,
+    { signal: given, traceId, cacheSalt, background, shortenAnswer = false }: CallOptions,
     ask: (leased: ModelLease, request: ValidChatRequest, context: AnswerContext) => Promise<Answer>,
   ): Promise<Answer> {
     const { models, options, requireOpen } = this.#settings;
@@ -240,7 +240,7 @@ export class Answering implements Record<AnswerName, (...args: never[]) => Promi
       requireOpen();
       return await ask(
         leased,
-        { ...valid, request_id: valid.request_id ?? traceId ?? null },
+        { ...valid, request_id: valid.request_id ?? traceId ?? null, shortens_answer: shortenAnswer },
         {
           signal,
           leases,

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { checkpointPlaces } from '../../src/answer/checkpoint-places.ts';
+import { checkpointPlaces } from '../../src/answer/open-request.ts';
 
 const SPECIAL = new Set([1, 2, 3]);
 const text = (count: number): number[] => Array<number>(count).fill(9);

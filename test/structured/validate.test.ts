@@ -54,3 +54,16 @@ describe('checkStructuredOutputs', () => {
     expect(() => checkStructuredOutputs(spec as never)).toThrow(message);
   });
 });
+
+it('a schema is stringified once', () => {
+  let count = 0;
+  const counted = (schema: Record<string, unknown>) =>
+    Object.defineProperty(schema, 'toJSON', { value: () => ({ count: ++count }) });
+  const json = counted({ type: 'object' });
+  const { text, schemas } = toNativeSpec({
+    json,
+    schemas: { 'https://a.test/b': counted({ type: 'string' }) },
+  });
+  expect([...schemas, text]).toEqual(['{"count":1}', '{"count":2}']);
+  expect(count).toBe(2);
+});

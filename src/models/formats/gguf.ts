@@ -10,6 +10,7 @@ import {
   defaultThreads,
   type EmbedderOptions,
   type Handle,
+  knowingErrors,
   loadAddon,
   type NativeEmbedder,
   type NativeModel,
@@ -18,12 +19,12 @@ import {
   openDecoder,
   usesGpu,
 } from '../../engine/native/index.ts';
+import type { Tokenizer } from '../../engine/tokenizer/index.ts';
 import { errorAt, fromNative, OnpolicyError } from '../../errors.ts';
 import type { CacheType, Gpu, RopeOptions } from '../../protocol/index.ts';
 import type { SamplingDefaults } from '../../sampling/index.ts';
 import { modelVocabulary, type Vocabulary } from '../../structured/index.ts';
 import { describeGguf } from './gguf-headers.ts';
-import { createTokenizer } from './gguf-tokenizer.ts';
 import { estimateMemory, kvBytesPerToken, type ModelShape, stateFacts, weightBytes } from './memory.ts';
 import type { LoadedModel, ScoreHead, VisionOptions } from './model.ts';
 import { fitsOwnAttention } from './own-attention.ts';
@@ -257,4 +258,33 @@ export async function loadGguf(options: GgufOptions, described?: ModelShape): Pr
 export function scaledContext(contextLength: number, rope: RopeOptions | null): number {
   if (!rope?.factor || rope.type === 'none') return contextLength;
   return Math.round((rope.originalContext ?? contextLength) * rope.factor);
+}
+
+/** Texts up to this length are tokenized on the calling thread: handing them to another thread would take longer. */
+const SHORT_TEXT = 4096;
+
+/** Creates a tokenizer that splits texts as the engine does. */
+function createTokenizer(model: NativeModel): Tokenizer {
+  const { tokenBytes, tokenOffsets, vocabSize } = model;
+  const decoder = new TextDecoder();
+  const bytesOf = (id: number): Uint8Array =>
+    tokenBytes.subarray(tokenOffsets[id] ?? 0, tokenOffsets[id + 1] ?? 0);
+  const textOf = (id: number): string => (id < 0 ? '' : decoder.decode(bytesOf(id)));
+  const endIds = new Set<number>();
+  for (let id = 0; id < vocabSize; id++) if (model.isEnd[id] === 1) endIds.add(id);
+  return {
+    vocabSize,
+    eosId: model.eosId,
+    endIds,
+    bosText: textOf(model.bosId),
+    eosText: textOf(model.eosId),
+    async encode(text, { addSpecial, parseSpecial }) {
+      const isShort = text.length <= SHORT_TEXT;
+      return await knowingErrors(async () =>
+        model[isShort ? 'tokenize' : 'tokenizeLong'](text, addSpecial, parseSpecial),
+      );
+    },
+    bytesOf,
+    isSpecial: (id) => model.isSpecial[id] === 1,
+  };
 }

@@ -84,7 +84,7 @@ export interface LoadedModel {
   readonly supportsSmallWindow: boolean;
   /** Kernels that compute its matmuls. */
   readonly kernels: Kernels;
-  /** Those of attention in the first pass; null before it. */
+  /** Kernels of attention in the first pass; null before it. */
   readonly attention: Kernels | null;
   /** True if it runs fastest on one thread. */
   readonly isTiny: boolean;

@@ -200,5 +200,8 @@ export const httpDefinitions: s.Definitions = {
     background: s.boolean(
       'Whether the request runs in the background: from the next step on it waits while others run. Over HTTP the header `X-Background: true`.',
     ),
+    shortenAnswer: s.boolean(
+      'Whether a limit of tokens above the room in the context stands for that room, instead of failing with `CONTEXT_OVERFLOW`. It is not sent to servers.',
+    ),
   }),
 };

@@ -2,14 +2,16 @@
 import path from 'node:path';
 import { errorAt } from '../../errors.ts';
 import {
+  type Checkpoint,
   type CheckpointDeletion,
+  checkArguments,
   checkListQuery,
   checkRequest,
   type PruneRequest,
+  withDefaults,
 } from '../../protocol/index.ts';
 import type { CallOptions, CheckpointsResource } from '../../protocol/service/index.ts';
 import { stepFolder } from '../index.ts';
-import { stepsToPrune } from './prune.ts';
 import type { Store } from './store.ts';
 
 /** Checkpoints of this process's store. */
@@ -45,4 +47,30 @@ export function checkpointsResource(store: () => Store): LocalCheckpointsResourc
       return stepFolder(path.resolve(store().checkpointsFolder(id)), step);
     },
   };
+}
+
+/**
+ * Returns the steps with the metric, except the best `keep` and the newest checkpoint, which is in use. Of equal ones the newer is better.
+ * A checkpoint without the metric stays.
+ * @throws OnpolicyError `INVALID_REQUEST` for bad fields, and if no checkpoint has the metric
+ */
+function stepsToPrune(checkpoints: readonly Checkpoint[], request: PruneRequest): number[] {
+  const { keep, metric, goal } = withDefaults('PruneRequest', checkArguments('PruneRequest', request));
+  const measured = checkpoints.flatMap(({ step, metrics }) => {
+    const value = Object.hasOwn(metrics, metric) ? metrics[metric] : undefined;
+    return typeof value === 'number' ? [{ step, worth: goal === 'max' ? value : -value }] : [];
+  });
+  if (measured.length === 0 && checkpoints.length > 0) throw unknownMetric(checkpoints, metric);
+  const newest = Math.max(...checkpoints.map(({ step }) => step));
+  return measured
+    .toSorted((a, b) => b.worth - a.worth || b.step - a.step)
+    .slice(keep)
+    .map(({ step }) => step)
+    .filter((step) => step !== newest);
+}
+
+function unknownMetric(checkpoints: readonly Checkpoint[], metric: string) {
+  const known = [...new Set(checkpoints.flatMap(({ metrics }) => Object.keys(metrics)))].sort();
+  const expected = known.length === 0 ? 'nothing: no checkpoint has a metric' : `one of ${known.join(', ')}`;
+  return errorAt('metric', 'INVALID_REQUEST', `expected ${expected}, got ${JSON.stringify(metric)}`);
 }

@@ -1,11 +1,12 @@
 /** Trajectories and metrics <-> files of a model's run. `committed.json` states how many bytes of each file are complete. */
+
+import { createHash } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { flushFolder, LineWriter, makeFolder, replaceFile } from '../../common/index.ts';
 import type { MetricValues, RolloutException } from '../../protocol/index.ts';
 import { FORMAT, type Home, readRecord } from './home.ts';
 import { readLines } from './jsonl.ts';
-import { splitFolder } from './split-folder.ts';
 
 /** Size at which the next file begins. */
 const FULL_BYTES = 8 * 2 ** 20;
@@ -219,4 +220,19 @@ async function openFile(file: string, bytes: number): Promise<LineWriter> {
   const writer = await LineWriter.open(file, bytes);
   if (bytes === 0) await flushFolder(folder);
   return writer;
+}
+
+const LONGEST = 150;
+/** Names of devices on Windows. */
+const RESERVED = /^(con|prn|aux|nul|com\d|lpt\d)$/;
+
+/** Escapes all but lower-case letters, digits, `-` and `_` as `%` and the byte in hex. Different splits get different names. */
+export function splitFolder(split: string): string {
+  const name = Array.from(Buffer.from(split), (byte) => {
+    const letter = String.fromCharCode(byte);
+    return /[a-z0-9_-]/.test(letter) ? letter : `%${byte.toString(16).padStart(2, '0')}`;
+  }).join('');
+  if (RESERVED.test(name)) return `%${name.charCodeAt(0).toString(16)}${name.slice(1)}`;
+  if (name.length <= LONGEST) return name;
+  return `${name.slice(0, LONGEST)}%${createHash('sha256').update(split).digest('hex').slice(0, 16)}`;
 }

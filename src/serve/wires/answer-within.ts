@@ -1,7 +1,4 @@
-/**
- * A chat completion request of an API that limits answers to the room in the context -> its answer, and whether that room is its only
- * limit.
- */
+/** A chat completion request of an API that limits answers to the room in the context -> its answer. */
 
 import { OnpolicyError } from '../../errors.ts';
 import { type ChatCompletionRequest, checkTranslatedChat } from '../../protocol/index.ts';
@@ -9,24 +6,30 @@ import type { CallOptions, ChatAnswer, Completions } from '../../protocol/servic
 import { callChecked } from '../checked-calls.ts';
 
 /**
- * Answers with the requested number of tokens, or with the rest of the context if that is less: `isFull`. `isTranslated`: the request was
- * just made from a checked one, so it is valid for the schema of a chat.
+ * Answers with the requested number of tokens, or with the rest of the context if that is less. `isTranslated`: the request was just made
+ * from a checked one, so it is valid for the schema of a chat.
  */
 export async function answerWithin(
   service: Pick<Completions, 'createCompletion'>,
   chat: ChatCompletionRequest,
   options: CallOptions,
   isTranslated = false,
-): Promise<{ answer: ChatAnswer; isFull: boolean }> {
+): Promise<ChatAnswer> {
+  const shortening = { ...options, shortenAnswer: true };
   try {
-    const asked = isTranslated
-      ? (callChecked(service, 'createCompletion', checkTranslatedChat(chat), options) as Promise<ChatAnswer>)
-      : service.createCompletion(chat, options);
-    return { answer: await asked, isFull: false };
+    return await (isTranslated
+      ? (callChecked(
+          service,
+          'createCompletion',
+          checkTranslatedChat(chat),
+          shortening,
+        ) as Promise<ChatAnswer>)
+      : service.createCompletion(chat, shortening));
   } catch (error) {
+    // A server of another make knows no such option: it is asked again, without a limit.
     const isTooMuch = error instanceof OnpolicyError && error.code === 'CONTEXT_OVERFLOW';
     if (!isTooMuch || error.param !== 'max_completion_tokens') throw error;
     const { max_completion_tokens: _, ...rest } = chat;
-    return { answer: await service.createCompletion(rest, options), isFull: true };
+    return await service.createCompletion(rest, options);
   }
 }

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { LogRequest } from '../../../src/protocol/index.ts';
-import { splitFolder } from '../../../src/rl/store/split-folder.ts';
+import { splitFolder } from '../../../src/rl/store/run-log.ts';
 import { addSteps, closeAll, codeOf, faultOf, open, type TestHome } from './homes.ts';
 
 type Group = LogRequest['trajectory_groups'][number];

@@ -60,7 +60,7 @@ it('of a response', async () => {
 
 it('of a message', async () => {
   const blocks: string[] = [];
-  const { events: iterator } = toMessageEvents(chunks(), false);
+  const { events: iterator } = toMessageEvents(chunks(), 100);
   for (let read = await iterator.next(); !read.done; read = await iterator.next()) {
     const event = read.value;
     if (event.type === 'content_block_start')

@@ -40,9 +40,9 @@ export async function createMessage(
   const { chat, paths } = toChat(request);
   const usage = { include_usage: true, continuous_usage_stats: true };
   const asked = request.stream ? { ...chat, stream: true, stream_options: usage } : chat;
-  const { answer, isFull } = await paths.run(() => answerWithin(service, asked, options, true));
-  if (!(Symbol.asyncIterator in answer)) return toMessage(answer, isFull);
-  const { events, idleEvents } = toEvents(answer, isFull);
+  const answer = await paths.run(() => answerWithin(service, asked, options, true));
+  if (!(Symbol.asyncIterator in answer)) return toMessage(answer, request.max_tokens);
+  const { events, idleEvents } = toEvents(answer, request.max_tokens);
   return new MessageStream(events, () => answer.abort(), idleEvents);
 }
 

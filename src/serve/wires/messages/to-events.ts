@@ -2,6 +2,7 @@
 
 import type {
   ChatCompletionChunk,
+  ChunkChoice,
   ChunkDelta,
   MessageBlockDelta,
   MessageResponseBlock,
@@ -15,14 +16,14 @@ import { translate } from '../translate.ts';
 import { countsOf, emptyMessage, endOf, toUsage, UNSIGNED } from './to-message.ts';
 
 /**
- * Returns the events of a stream. `isFull`: its only limit is the end of the context. `idleEvents`: returns events without content for
- * times of silence.
+ * Returns the events of the answer to a request for at most `maxTokens` tokens. `idleEvents`: returns events without content for times of
+ * silence.
  */
 export function toEvents(
   chunks: ChatCompletionStream,
-  isFull: boolean,
+  maxTokens: number,
 ): { readonly events: AsyncIterator<MessageStreamEvent>; readonly idleEvents: () => MessageStreamEvent[] } {
-  const writer = new EventWriter(isFull);
+  const writer = new EventWriter(maxTokens);
   return { events: translate(chunks, writer), idleEvents: () => writer.idle() };
 }
 
@@ -33,18 +34,18 @@ const EMPTY_TEXT: MessageResponseBlock = { type: 'text', text: '', citations: []
 
 /** Opens and closes blocks when the kind of content changes. */
 class EventWriter {
-  readonly #isFull: boolean;
+  readonly #maxTokens: number;
   #hasBegun = false;
   #index = -1; // index of the last block
   #open: 'thinking' | 'text' | number | null = null; // kind of the open block, or the index of its call; null if no block is open
   #hasCalls = false;
-  #end: ReturnType<typeof endOf> | null = null;
+  #last: ChunkChoice | null = null; // the choice with the reason of the end
   #usage: Usage | null = null;
   #pings = 0; // idle events since the last event
   #events: MessageStreamEvent[] = []; // events that were not taken yet
 
-  constructor(isFull: boolean) {
-    this.#isFull = isFull;
+  constructor(maxTokens: number) {
+    this.#maxTokens = maxTokens;
   }
 
   push(chunk: ChatCompletionChunk): MessageStreamEvent[] {
@@ -58,8 +59,7 @@ class EventWriter {
     const [choice] = chunk.choices;
     if (!choice) return this.#take();
     this.#readDelta(choice.delta);
-    if (choice.finish_reason)
-      this.#end = endOf(choice.finish_reason, choice.stop_reason, this.#hasCalls, this.#isFull);
+    if (choice.finish_reason) this.#last = choice;
     return this.#take();
   }
 
@@ -76,7 +76,10 @@ class EventWriter {
 
   finish(): MessageStreamEvent[] {
     this.#close();
-    const end = this.#end ?? { stop_reason: 'end_turn' as const, stop_sequence: null };
+    const { finish_reason = null, stop_reason } = this.#last ?? {};
+    const end = finish_reason
+      ? endOf(finish_reason, stop_reason, this.#hasCalls, this.#usage, this.#maxTokens)
+      : { stop_reason: 'end_turn' as const, stop_sequence: null };
     const delta = { ...end, stop_details: null, container: null };
     this.#events.push(
       { type: 'message_delta', delta, usage: countsOf(this.#usage) },

@@ -14,13 +14,19 @@ import type {
 /** Placeholder for the signature of thoughts, which this library does not sign. */
 export const UNSIGNED = 'unsigned';
 
-/** Translates the whole answer. `isFull`: its only limit is the end of the context. */
-export function toMessage({ id, model, choices, usage }: ChatCompletion, isFull: boolean): MessageResponse {
+/** Translates the whole answer to a request for at most `maxTokens` tokens. */
+export function toMessage({ id, model, choices, usage }: ChatCompletion, maxTokens: number): MessageResponse {
   const choice = choices[0]!;
   return {
     ...emptyMessage(id, model),
     content: toBlocks(choice),
-    ...endOf(choice.finish_reason, choice.stop_reason, choice.message.tool_calls.length > 0, isFull),
+    ...endOf(
+      choice.finish_reason,
+      choice.stop_reason,
+      choice.message.tool_calls.length > 0,
+      usage,
+      maxTokens,
+    ),
     usage: toUsage(usage),
   };
 }
@@ -40,14 +46,18 @@ export function emptyMessage(chatId: string, model: string): Omit<MessageRespons
   };
 }
 
+/** Returns why a message ended. An answer that was cut below its limit filled the context. */
 export function endOf(
   finish: FinishReason,
   stop: number | string | null | undefined,
   hasCalls: boolean,
-  isFull: boolean,
+  usage: Usage | null,
+  maxTokens: number,
 ): { stop_reason: MessageStopReason; stop_sequence: string | null } {
-  if (finish === 'length')
+  if (finish === 'length') {
+    const isFull = usage !== null && usage.completion_tokens < maxTokens;
     return { stop_reason: isFull ? 'model_context_window_exceeded' : 'max_tokens', stop_sequence: null };
+  }
   if (typeof stop === 'string') return { stop_reason: 'stop_sequence', stop_sequence: stop };
   return { stop_reason: hasCalls ? 'tool_use' : 'end_turn', stop_sequence: null };
 }

@@ -82,8 +82,7 @@ async function streamChat(
   request: ChatCompletionRequest,
   options: CallOptions,
 ): Promise<ChatCompletionStream> {
-  const { answer } = await answerWithin(service, { ...request, stream: true }, options);
-  return answer as ChatCompletionStream;
+  return (await answerWithin(service, { ...request, stream: true }, options)) as ChatCompletionStream;
 }
 
 /** Joins all parts of a stream. */

@@ -203,7 +203,7 @@ async function ask(
 ): Promise<ChatCompletion | ChatCompletionStream> {
   for (let dropped = 1, messages = chat.messages; ; dropped *= 2) {
     try {
-      return (await answerWithin(service, { ...chat, messages }, options)).answer;
+      return await answerWithin(service, { ...chat, messages }, options);
     } catch (error) {
       const isTooLong = error instanceof OnpolicyError && error.code === 'CONTEXT_OVERFLOW';
       const shorter = isTooLong && truncation === 'auto' ? withoutOldest(messages, dropped) : messages;

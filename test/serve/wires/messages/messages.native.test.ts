@@ -4,10 +4,17 @@ import Anthropic, { BadRequestError, NotFoundError } from '@anthropic-ai/sdk';
 import { generateObject, generateText, stepCountIs, streamText, tool } from 'ai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import type { MessageResponse, MessageStreamEvent, MessageUsage } from '../../../../src/protocol/index.ts';
+import type {
+  ChatCompletionRequest,
+  MessageResponse,
+  MessageStreamEvent,
+  MessageUsage,
+} from '../../../../src/protocol/index.ts';
+import type { CallOptions } from '../../../../src/protocol/service/index.ts';
 import { record } from '../../../../src/rl/rollout/index.ts';
 import { createRuntime, type Runtime } from '../../../../src/runtime/runtime.ts';
 import { createHandler, serve } from '../../../../src/serve/http/index.ts';
+import { createMessage } from '../../../../src/serve/wires/index.ts';
 
 let runtime: Runtime;
 let client: Anthropic;
@@ -143,6 +150,21 @@ describe("Anthropic's client", () => {
     expect((await client.messages.create(endless)).stop_reason).toBe('model_context_window_exceeded');
     const { stop_reason } = await client.messages.stream({ ...endless, max_tokens: 32_000 }).finalMessage();
     expect(stop_reason).toBe('model_context_window_exceeded');
+  });
+
+  it.each([
+    ['a runtime once', (options?: CallOptions) => options, 1],
+    ['a service without the option again, without a limit', () => undefined, 2],
+  ])('with a limit above the context asks %s', async (_, optionsOf, times) => {
+    let asked = 0;
+    const createCompletion = (request: ChatCompletionRequest, options?: CallOptions) => {
+      asked += 1;
+      return runtime.createCompletion(request, optionsOf(options));
+    };
+    const endless = { ...CAPITAL, max_tokens: 20_000, ignore_eos: true };
+    const message = await createMessage({ createCompletion } as Runtime, endless);
+    expect(message).toMatchObject({ stop_reason: 'model_context_window_exceeded' });
+    expect(asked).toBe(times);
   });
 
   it('goes on with an answer that was begun', async () => {
