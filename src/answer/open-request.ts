@@ -83,7 +83,7 @@ export async function openRequest(
   context: OpenContext,
 ): Promise<OpenedRequest> {
   const { tokenizer } = model;
-  const transfer = readKvTransfer(request);
+  const transfer: KvTransfer = request.kv_transfer_params ? readKvTransfer(request) : { kind: 'none' };
   const opened = context.prompt
     ? { format: PLAIN_TEXT, prompt: fitPrompt(request, context.prompt, model.contextSize) }
     : await openChat(model, request, context.signal);
@@ -92,7 +92,7 @@ export async function openRequest(
   const isInside = reasoning?.startsInside ?? false;
   const { constraint, coversReasoning, unused, format } = planConstraint(request, opened.format, isInside);
   refuseWithMedia(request, prompt);
-  requireTopLogprobsFit(request, prompt.maxTokens, tokenizer.vocabSize);
+  if (request.logprobs) requireTopLogprobsFit(request, prompt.maxTokens, tokenizer.vocabSize);
   if (request.return_routed_experts && !model.loaded.experts)
     throw errorAt('return_routed_experts', 'UNSUPPORTED', 'this model has no experts');
   if (request.return_routed_experts) requireKnownExperts();

@@ -9,13 +9,12 @@ import type { CellOwner } from './cells.ts';
 import { isCheckpointDue, savedLength } from './checkpoint-rules.ts';
 import { Delivery, type Listener } from './delivery.ts';
 import { DraftControl } from './draft-control.ts';
-import { StepCounter } from './engine-stats.ts';
+import { StepCounter, StepTimings } from './engine-stats.ts';
 import type { Plan } from './plan.ts';
 import { Scheduler, type SchedulerOptions } from './scheduler.ts';
 import type { Group, Sequence } from './sequence.ts';
 import { KnownDrafts } from './speculation.ts';
 import { recordExperts, toStep } from './step-layout.ts';
-import { StepTimings } from './timings.ts';
 
 /** A running step is cut short only for at least this many tokens of an aborted sequence. */
 const CUT_STEP_AT_TOKENS = 32;

@@ -29,8 +29,3 @@ export const NO_DRAFTS = new Int32Array(0);
 export function tokensIn({ count, drafts }: Entry): number {
   return count + drafts.length;
 }
-
-/** Returns true if the prompt of a sequence is computed, so that its next tokens are sampled or forced. */
-export function isDecoding({ place, group }: Sequence): boolean {
-  return place.computed >= group.prompt.length;
-}

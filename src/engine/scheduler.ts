@@ -4,7 +4,7 @@
  */
 import type { BackendLimits } from './backend/index.ts';
 import { Cells, type PrefixPolicy, type SlotLimits } from './cells.ts';
-import { isDecoding, type Plan } from './plan.ts';
+import type { Plan } from './plan.ts';
 import { isBackground, Queues, type Scheduling } from './queues.ts';
 import type { Group, Sequence } from './sequence.ts';
 import { Slots } from './slots.ts';
@@ -116,7 +116,7 @@ export class Scheduler {
     let sequences = 0;
     for (const sequence of this.#queues.running) {
       const left = sequence.length - sequence.place.computed;
-      if (!step.isOpenTo(sequence) || !isDecoding(sequence) || left === 0) continue;
+      if (!step.isOpenTo(sequence) || !sequence.isDecoding || left === 0) continue;
       rows += left;
       sequences += 1;
     }
@@ -149,7 +149,7 @@ export class Scheduler {
     for (const sequence of [...this.#queues.running]) {
       if (sequence.place.slot < 0 || !step.isOpenTo(sequence) || this.slots.hasUncomputed(sequence)) continue;
       let wanted = step.chunkOf(sequence);
-      if (isDecoding(sequence)) {
+      if (sequence.isDecoding) {
         const later = Math.min(step.surplus, Math.max(0, wanted - 1));
         wanted -= later;
         step.surplus -= later;
@@ -308,7 +308,7 @@ export class Scheduler {
   /** Preempts paused sequences with a partly computed prompt, so that other sequences do not wait for that prefix. Returns false if there were none. */
   #dropPausedPrompts(step: StepBuilder): boolean {
     const dropped = this.#queues.running.filter(
-      (sequence) => step.isPaused(sequence) && !isDecoding(sequence),
+      (sequence) => step.isPaused(sequence) && !sequence.isDecoding,
     );
     for (const sequence of dropped) this.#preempt(sequence);
     return dropped.length > 0;

@@ -168,6 +168,11 @@ export class Sequence {
     this.place = { slot: -1, computed: 0, checkpoints: [], isAhead: false, cachedTokens };
   }
 
+  /** True if its prompt is computed, so that its next tokens are sampled or forced. */
+  get isDecoding(): boolean {
+    return this.place.computed >= this.group.prompt.length;
+  }
+
   /** True if its last row became candidates. It runs again when its next token is appended. */
   get awaitsToken(): boolean {
     return this.#awaitsToken;

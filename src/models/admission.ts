@@ -3,7 +3,7 @@ import { lease } from '../common/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import type { ModelOptions } from '../protocol/index.ts';
 import type { NamedModels } from './named-models.ts';
-import { limitsOf, type ServingOptions } from './serving-options.ts';
+import type { ServingOptions } from './serving-options.ts';
 
 /** Counts the requests of a runtime by the model that they name. */
 export class Admission {
@@ -22,11 +22,8 @@ export class Admission {
    */
   requireRoom(reference: string | null): void {
     const users = this.#counts.get(this.#names.keyOf(reference)) ?? 0;
-    requireRoom(
-      reference || this.#names.fallbackName,
-      users,
-      limitsOf(this.#names.find(reference), this.#serving),
-    );
+    const name = reference || this.#names.fallbackName;
+    requireRoom(name, users, this.#names.find(reference), this.#serving);
   }
 
   /** Counts a request until its lease ends. */
@@ -45,8 +42,11 @@ export class Admission {
 export function requireRoom(
   name: string,
   users: number,
-  { maxWaiting, maxSequences }: { readonly maxWaiting: number | null; readonly maxSequences: number },
+  own: Pick<ModelOptions, 'maxWaiting' | 'maxSequences'>,
+  serving: Pick<ServingOptions, 'maxWaiting' | 'maxSequences'>,
 ): void {
+  const maxWaiting = own.maxWaiting ?? serving.maxWaiting;
+  const maxSequences = own.maxSequences ?? serving.maxSequences;
   if (maxWaiting === null || users < maxSequences + maxWaiting) return;
   const message = `${users - maxSequences} requests wait for ${name}, and ${maxWaiting} may`;
   throw new OnpolicyError('OVERLOADED', message, { retryAfterMs: 1000 });

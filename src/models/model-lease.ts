@@ -76,7 +76,8 @@ export async function leaseModel(
     else await atField(field, () => model.adapters.keep(keeper, file, isWanted));
   }
   const checkpoint = registered?.adapter ? path.dirname(registered.adapter.path) : null;
-  return scope.handOver({ model, adapter: scope.add(await model.adapters.mix(parts)), checkpoint });
+  const adapter = parts.length > 0 ? scope.add(await model.adapters.mix(parts)) : null;
+  return scope.handOver({ model, adapter, checkpoint });
 }
 
 /** Finds the model and adapters of a request without loading them. They are not deleted before `scope` is disposed of. */

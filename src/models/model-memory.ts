@@ -22,7 +22,6 @@ import { type CacheFileStats, CacheFiles } from './prompt-files/index.ts';
 import type { Resident } from './residency.ts';
 import { ResidentModels } from './resident-models.ts';
 import type { RunningModel } from './running-model.ts';
-import { limitsOf } from './serving-options.ts';
 
 /** A model that is not unloaded before this is disposed of. */
 export type ModelUse = Disposable & { readonly model: RunningModel };
@@ -90,8 +89,7 @@ export class ModelMemory {
       );
     const residentFor = (file: string): Resident<InMemory> => {
       const resident = this.#modelOf(file, options);
-      if (isAnswer && !resident.isLeaving)
-        requireRoom(resident.name, resident.users, limitsOf(options, this.#options));
+      if (isAnswer && !resident.isLeaving) requireRoom(resident.name, resident.users, options, this.#options);
       return resident;
     };
     const use = await this.#residents.use(options.path, 'model', residentFor, { signal, keepMs });

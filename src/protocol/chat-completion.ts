@@ -62,7 +62,8 @@ export function admitChatRequest(
   limits: Partial<ChatRuleOptions>,
 ): ValidChatRequest {
   const settings = { ...NO_LIMITS, ...limits };
-  throwFaults(limitRules.flatMap(({ check }) => check(request, settings) ?? []));
+  if (!keepsRules(limitsOf, request, settings))
+    throwFaults(limitRules.flatMap(({ check }) => check(request, settings) ?? []));
   return normalizeChatRequest(request);
 }
 
@@ -96,7 +97,7 @@ export function withRuleFaults(
   options: ChatRequestOptions,
 ): readonly ErrorDetail[] {
   const settings = { ...NO_LIMITS, ...options };
-  if (own.length === 0 && keepsRules(request, settings)) return own;
+  if (own.length === 0 && keepsRules(rulesOf, request, settings)) return own;
   const faulty = new Set(own.map(({ loc }) => loc[0]));
   let faults = own;
   for (const { reads, check } of chatRules) {
@@ -108,22 +109,28 @@ export function withRuleFaults(
 }
 
 /** Rules by the first field that they read. A rule finds nothing if a request lacks that field. */
-const rulesOf = new Map<string, ChatRule[]>();
-for (const rule of chatRules) rulesOf.set(rule.reads[0], [...(rulesOf.get(rule.reads[0]) ?? []), rule]);
+type RulesByField = ReadonlyMap<string, readonly ChatRule[]>;
+
+function byField(rules: readonly ChatRule[]): RulesByField {
+  const fields = [...new Set(rules.map(({ reads: [first] }) => first))];
+  return new Map(fields.map((field) => [field, rules.filter(({ reads }) => reads[0] === field)]));
+}
+
+/** The rules about what one runtime allows. */
+const limitRules = chatRules.filter(({ isLimit }) => isLimit);
+const rulesOf = byField(chatRules);
+const limitsOf = byField(limitRules);
 
 /** Returns true if no rule finds a fault. Runs only the rules of fields that are present, so that most requests pass quickly. */
-function keepsRules(request: ChatCompletionRequest, settings: ChatRuleOptions): boolean {
+function keepsRules(rules: RulesByField, request: ChatCompletionRequest, settings: ChatRuleOptions): boolean {
   if (Object.getPrototypeOf(request) !== Object.prototype) return false; // keys do not include getters of a class
   for (const field of Object.keys(request))
-    for (const { check } of rulesOf.get(field) ?? []) {
+    for (const { check } of rules.get(field) ?? []) {
       const found = check(request, settings);
       if (found && !(Array.isArray(found) && found.length === 0)) return false;
     }
   return true;
 }
-
-/** The rules about what one runtime allows. */
-const limitRules = chatRules.filter(({ isLimit }) => isLimit);
 
 /** Replaces values that JSON lacks by values that the schema accepts: functions by names, a bigint by a number, bytes by a URI. */
 function withoutInProcessValues(input: unknown): unknown {

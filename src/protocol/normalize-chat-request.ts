@@ -33,7 +33,7 @@ export function normalizeChatRequest(request: ChatCompletionRequest): ValidChatR
     logit_bias: toBias(given.logit_bias),
     seed: toSeed(given.seed),
     stop: typeof given.stop === 'string' ? [given.stop] : [...given.stop],
-    structured_outputs: format ?? toConstraint(given.structured_outputs ?? {}),
+    structured_outputs: format ?? (given.structured_outputs ? toConstraint(given.structured_outputs) : null),
     constraint_field: constraintField(format && given.response_format),
     logits_processors: given.logits_processors.map(toProcessor),
     inference_xargs: given.inference_xargs ?? {},

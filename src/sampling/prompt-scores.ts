@@ -96,14 +96,8 @@ export class PromptScores {
   }
 }
 
-/** Returns the collector of a request's `prompt_logprobs`, or null if it wants none. */
-export function createPromptScores(
-  request: ValidChatRequest,
-  prompt: Int32Array,
-  vocabSize: number,
-): PromptScores | null {
-  const asked = request.prompt_logprobs;
-  if (asked === null) return null;
+/** Returns the collector of a request's `prompt_logprobs`. `asked`: alternatives of each token, -1 for all. */
+export function createPromptScores(asked: number, prompt: Int32Array, vocabSize: number): PromptScores {
   const alternatives = asked === -1 ? vocabSize : asked;
   if (prompt.length * alternatives > ANSWER_ALTERNATIVES)
     throw errorAt(

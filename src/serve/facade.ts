@@ -102,7 +102,7 @@ export abstract class Facade implements Completions {
     const options = given[args.length];
     this.requireOpen();
     if (isQueued) this.requireRoom(readingInput(request, () => model!(given)));
-    checkCallOptions(options);
+    if (options !== undefined) checkCallOptions(options);
     if (!this.has(name)) throw new OnpolicyError('UNSUPPORTED', `this service has no ${what}`);
     if (check && !isChecked) check(request, this.limits);
     const before = args.slice(1).map((_, i) => given[i]);

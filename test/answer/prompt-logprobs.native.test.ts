@@ -1,5 +1,4 @@
 import { afterAll, describe, expect, it } from 'vitest';
-import type { ValidChatRequest } from '../../src/protocol/index.ts';
 import { createPromptScores } from '../../src/sampling/prompt-scores.ts';
 import { logSoftmax } from '../fakes/reference-sampler.ts';
 import { promptLogits, whyNoBareEngine } from '../models/formats/reference/bare-engine.ts';
@@ -115,13 +114,7 @@ describe('prompt_logprobs', () => {
     const answer = await runtime.createCompletion(ask(words, { prompt_logprobs: -1, max_tokens: 1 }));
     expect(answer.prompt_logprobs!.length).toBeGreaterThan(400);
     expect(Object.keys(answer.prompt_logprobs!.at(-1)!)).toHaveLength(1024);
-    expect(() =>
-      createPromptScores(
-        { prompt_logprobs: -1, stream: false } as ValidChatRequest,
-        new Int32Array(4000),
-        150_000,
-      ),
-    ).toThrow(
+    expect(() => createPromptScores(-1, new Int32Array(4000), 150_000)).toThrow(
       expect.objectContaining({
         code: 'INVALID_REQUEST',
         message: expect.stringMatching(/at most 1048 fit/),

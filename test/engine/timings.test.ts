@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { sumHistograms } from '../../src/common/histogram.ts';
 import { Histogram } from '../../src/common/index.ts';
+import { StepTimings, sumTimings } from '../../src/engine/engine-stats.ts';
 import type { Plan } from '../../src/engine/plan.ts';
 import type { Sequence } from '../../src/engine/sequence.ts';
-import { StepTimings, sumTimings } from '../../src/engine/timings.ts';
 import { prompt, sequencesOf } from './plans.ts';
 
 describe('a histogram', () => {

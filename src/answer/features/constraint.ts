@@ -4,8 +4,7 @@ import { errorAt } from '../../errors.ts';
 import type { Feature } from '../feature.ts';
 import type { OpenedRequest } from '../open-request.ts';
 
-export function constraint({ request, matchers, coversReasoning }: OpenedRequest): Feature | null {
-  if (matchers.length === 0) return null;
+export function constraint({ request, matchers, coversReasoning }: OpenedRequest): Feature {
   return {
     part: ({ index, message }) => {
       if (request.use_beam_search && !coversReasoning && message.isReasoning)

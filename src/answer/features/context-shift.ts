@@ -5,9 +5,8 @@ import { tokensToDrop, withoutDropped } from '../context-shift.ts';
 import type { Feature } from '../feature.ts';
 import type { OpenedRequest } from '../open-request.ts';
 
-export function contextShift({ prompt, rules }: OpenedRequest): Feature | null {
-  const { shift } = prompt;
-  if (!shift) return null;
+export function contextShift({ prompt, rules }: OpenedRequest): Feature {
+  const shift = prompt.shift!;
   const { contextSize, keep } = shift;
   return {
     part: () => {

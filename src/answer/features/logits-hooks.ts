@@ -3,7 +3,7 @@ import { createLogitsHooks } from '../../sampling/index.ts';
 import type { Feature } from '../feature.ts';
 import type { OpenedRequest } from '../open-request.ts';
 
-export function logitsHooks({ request, textIds, model }: OpenedRequest): Feature | null {
+export function logitsHooks({ request, textIds, model }: OpenedRequest): Feature {
   const hooks = createLogitsHooks(request, textIds, model.tokenizer.vocabSize);
-  return hooks.length > 0 ? { part: ({ index }) => ({ extras: { hook: hooks[index]! } }) } : null;
+  return { part: ({ index }) => ({ extras: { hook: hooks[index]! } }) };
 }

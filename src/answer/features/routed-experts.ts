@@ -5,8 +5,7 @@ import type { Feature } from '../feature.ts';
 import { requireKnownExperts } from '../known-experts.ts';
 import type { OpenedRequest } from '../open-request.ts';
 
-export function routedExperts({ request, prompt }: OpenedRequest): Feature | null {
-  if (!request.return_routed_experts) return null;
+export function routedExperts({ prompt }: OpenedRequest): Feature {
   let sibling: ExpertRows | null = null;
   return {
     part: ({ tokenIds }) => {

@@ -12,7 +12,6 @@ import type { OpenedRequest } from '../open-request.ts';
 /** Loads the saved prompt of a request before the request is submitted. Fails with `INVALID_REQUEST` if it is from another model. */
 export async function savedPrompt(opened: OpenedRequest): Promise<Feature | null> {
   const { transfer, model, group } = opened;
-  if (transfer.kind === 'none') return null;
   const { kvTransferFolder: folder } = opened.context;
   const ids = portableIds(opened.prompt); // the same in every process
   const owner = await ownerOf(opened);

@@ -1,13 +1,13 @@
 /** `speculation` and `prediction` of a request -> the drafter of each choice. */
 import { atField } from '../../common/index.ts';
 import { Speculation } from '../../engine/index.ts';
-import { type DraftSources, loadAddon } from '../../engine/native/index.ts';
+import { type DraftSources, type Handle, loadAddon } from '../../engine/native/index.ts';
 import { errorAt } from '../../errors.ts';
 import type { LoadedModel } from '../../models/formats/index.ts';
-import { AnswerIndexes } from '../answer-indexes.ts';
 import type { Feature } from '../feature.ts';
 import type { OpenedRequest } from '../open-request.ts';
 
+const NOTHING = new Int32Array(0);
 /** Method used for `auto`. */
 const AUTO = { method: 'suffix', maxTokens: 15, minMatch: 3 } as const;
 /** Assumed acceptance rate of drafts before any was checked. */
@@ -42,9 +42,12 @@ export async function speculation({
       'UNSUPPORTED',
       'mtp needs a model with layers for multi-token prediction, which this one lacks',
     );
-  const prediction = await atField('prediction', () =>
-    tokenizer.encode(request.prediction, { addSpecial: false, parseSpecial: false }),
-  );
+  const prediction =
+    request.prediction === ''
+      ? NOTHING
+      : await atField('prediction', () =>
+          tokenizer.encode(request.prediction, { addSpecial: false, parseSpecial: false }),
+        );
   const usesText = method === 'ngram' || method === 'suffix';
   const usesHead = head !== null && (given === 'auto' || !usesText);
   const index = method === 'suffix' ? answers.get(cacheKey) : null;
@@ -94,4 +97,57 @@ function answersOf(model: LoadedModel, maxBytes: number): AnswerIndexes {
     indexes.set(model, answers);
   }
   return answers;
+}
+
+/** Number of prompt tokens stored before each answer, so that the first tokens of an answer can be found too. */
+const PROMPT_TAIL = 16;
+/** Number of tokens before a draft that must match. The same in every index. */
+const MIN_MATCH = 3;
+
+class AnswerIndexes {
+  readonly #maxBytes: number;
+  readonly #indexes = new Map<string, { readonly handle: Handle; bytes: number }>(); // least recently used first
+  #bytes = 0;
+
+  /** @param maxBytes limit of all indexes together; 0 keeps none */
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Returns the index of a key, created if needed. Returns null if `maxBytes` is 0. */
+  get(key: string): Handle | null {
+    if (this.#maxBytes === 0) return null;
+    const index = this.#indexes.get(key) ?? {
+      handle: loadAddon().createAnswerIndex(MIN_MATCH, this.#maxBytes),
+      bytes: 0,
+    };
+    this.#indexes.delete(key);
+    this.#indexes.set(key, index);
+    return index.handle;
+  }
+
+  /** Adds an answer and the tail of its prompt to the index of a key. Drops the least recently used indexes while all exceed `maxBytes`. */
+  add(key: string, prompt: Int32Array, answer: readonly number[], drafter: Handle): void {
+    if (!this.get(key)) return;
+    const tail = prompt.subarray(-PROMPT_TAIL);
+    const tokens = new Int32Array(tail.length + answer.length);
+    tokens.set(tail);
+    tokens.set(answer, tail.length);
+    const index = this.#indexes.get(key)!;
+    const bytes = loadAddon().addAnswer(index.handle, tokens, {
+      drafter,
+      from: prompt.length - tail.length,
+    });
+    this.#bytes += bytes - index.bytes;
+    index.bytes = bytes;
+    for (const [old, { bytes: freed }] of this.#indexes) {
+      if (this.#bytes <= this.#maxBytes) return;
+      this.#indexes.delete(old);
+      this.#bytes -= freed;
+    }
+  }
 }

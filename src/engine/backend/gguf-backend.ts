@@ -41,6 +41,7 @@ export function ggufBackend(
       return context.threads;
     },
     async step({ rowEdits, ...step }) {
+      if (rowEdits.length === 0) return await context.step(step);
       const result = await context.step({ ...step, ...hookedSamples(rowEdits) });
       return await finishEdits(context, rowEdits, result);
     },
