@@ -5,6 +5,12 @@ import { errorAt, type OnpolicyError } from '../errors.ts';
 /** Numbers per token; `null` or NaN where unknown. */
 export type Column = ArrayLike<number | null>;
 
+/** Returns a column with NaN for unknown entries: the given one if it has that form, which must then not be changed. */
+export function viewColumn(name: string, column: unknown, count?: number): Float64Array {
+  if (column instanceof Float64Array && column.length === (count ?? column.length)) return column;
+  return readColumn(name, column, count);
+}
+
 /** Copies a column, with NaN for unknown entries. `count`: the required number of entries. */
 export function readColumn(name: string, column: unknown, count?: number): Float64Array {
   if (!isList(column)) throw wrong(name, 'a list of numbers', describe(column));

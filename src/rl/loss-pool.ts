@@ -11,7 +11,7 @@ import type { StepTotals } from './step-totals.ts';
 /** Computes policy losses away from the caller's thread. */
 export interface LossPool extends AsyncDisposable {
   /**
-   * Computes one row's loss. The worker gets a copy of its columns.
+   * Computes one row's loss. The worker reads columns in shared memory in place, and copies of others.
    * @param totals totals of the step, if it has several rows
    */
   compute(

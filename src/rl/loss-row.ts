@@ -1,6 +1,6 @@
 /** Columns of a packed row in a caller's form -> checked columns without gaps, and its lengths. */
 import type { PolicyLossInputs } from '../protocol/index.ts';
-import { readColumn, requireKnown } from './columns.ts';
+import { readColumn, requireKnown, viewColumn } from './columns.ts';
 import type { TrainingSettings } from './settings.ts';
 import { divisorOf, EPSILON, type StepTotals } from './step-totals.ts';
 
@@ -36,13 +36,14 @@ export function readRow(
   settings: TrainingSettings,
   totals: StepTotals | null = null,
 ): LossRow {
-  const fresh = readColumn('new_logprobs', inputs.new_logprobs);
+  const fresh = viewColumn('new_logprobs', inputs.new_logprobs);
   const count = fresh.length;
-  const read = (name: keyof PolicyLossInputs): Float64Array => readColumn(name, inputs[name], count);
-  const old = read('old_logprobs');
+  const read = (name: keyof PolicyLossInputs): Float64Array => viewColumn(name, inputs[name], count);
+  const copy = (name: keyof PolicyLossInputs): Float64Array => readColumn(name, inputs[name], count);
+  const old = copy('old_logprobs');
   const isOldKnown = Uint8Array.from(old, (value) => (Number.isNaN(value) ? 0 : 1));
   const mask = Uint8Array.from(read('mask'), (value) => (value > 0 ? 1 : 0));
-  const weights = read('weights');
+  const weights = copy('weights');
   const advantages = read('advantages');
   requireKnown({ weights, advantages }, mask);
   const isReferenceUsed = settings.kl_penalty_coef > 0 || settings.kl_loss_coef > 0;

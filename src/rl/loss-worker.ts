@@ -6,7 +6,7 @@ import { rowPreferenceLoss } from './preference-loss.ts';
 import type { TrainingSettings } from './settings.ts';
 import type { StepTotals } from './step-totals.ts';
 
-/** Input of the worker, sent as a copy. */
+/** Input of the worker. Columns in shared memory are not copied. */
 export type LossTask = {
   readonly inputs: PolicyLossInputs;
   readonly settings: TrainingSettings;

@@ -16,6 +16,7 @@ export type WeightedSequence = TokenSequence & {
 /** A row with the inputs of the loss for each target. */
 export type TrainingRow = {
   readonly row: PackedRow;
+  // These columns are in shared memory.
   readonly oldLogprobs: Float64Array; // (targets) NaN if unknown
   readonly advantages: Float64Array; // (targets)
   readonly weights: Float64Array; // (targets)
@@ -126,50 +127,55 @@ function sharedPrefixLength(members: readonly WeightedSequence[]): number {
   return length;
 }
 
-/** Gathers one row's columns. Group ids within a row: one for each shared prefix and one for each sequence. */
+/** A part of a sequence in a row: its tokens `from` to `to`, placed at `at`. */
+type Span = {
+  readonly sequence: WeightedSequence;
+  readonly from: number;
+  readonly to: number;
+  readonly at: number;
+  readonly id: number;
+  readonly parent: number;
+};
+
+/** A sequence of a row, whose trained tokens are targets. */
+type Member = {
+  readonly sequence: WeightedSequence;
+  readonly sequenceId: number;
+  /** Returns the position in the row of a token. */
+  readonly placeOf: (i: number) => number;
+};
+
+/**
+ * Places sequences in one row, and then fills its columns once, each at its size. Group ids within a row: one for each shared prefix and one
+ * for each sequence.
+ */
 class RowBuilder {
-  readonly #tokens: number[] = [];
-  readonly #positions: number[] = [];
-  readonly #groupIds: number[] = [];
-  readonly #parentIds: number[] = [];
-  readonly #logitRows: number[] = [];
-  readonly #targetTokens: number[] = [];
-  readonly #oldLogprobs: number[] = [];
-  readonly #advantages: number[] = [];
-  readonly #weights: number[] = [];
-  readonly #sequenceIds: number[] = [];
-  readonly #temperatures: number[] = [];
+  readonly #spans: Span[] = [];
+  readonly #members: Member[] = [];
   /** Experts of the tokens from `at` on. */
   readonly #experts: (SequenceExperts & { readonly at: number })[] = [];
   /** Prefixes of this row by group: their id and position. */
   readonly #prefixes = new Map<number, { readonly id: number; readonly start: number }>();
+  #length = 0;
+  #targetCount = 0;
   #nextId = 0;
-  #sequenceCount = 0;
 
   /** Returns the row's length after adding the sequences. */
   sizeWith(group: number, sequences: readonly WeightedSequence[], prefixLength: number): number {
     const known = this.#prefixes.has(group) ? prefixLength : 0;
     const sum = sequences.reduce((length, { tokens }) => length + tokens.length - prefixLength, 0);
-    return this.#tokens.length + sum + prefixLength - known;
+    return this.#length + sum + prefixLength - known;
   }
 
   push(group: number, sequence: WeightedSequence, prefixLength: number): void {
     const prefix = prefixLength > 0 ? this.#prefixOf(group, sequence, prefixLength) : null;
     const id = this.#nextId++;
-    const start = this.#tokens.length - prefixLength; // position of token 0 if the prefix were right before the rest
+    const start = this.#length - prefixLength; // position of token 0 if the prefix were right before the rest
     this.#append(sequence, prefixLength, sequence.tokens.length, id, prefix?.id ?? id);
     const placeOf = (i: number) => (prefix && i < prefixLength ? prefix.start + i : start + i);
-    for (let i = 1; i < sequence.tokens.length; i++) {
-      if (!sequence.isTrained[i]) continue;
-      this.#logitRows.push(placeOf(i - 1));
-      this.#targetTokens.push(sequence.tokens[i]!);
-      this.#oldLogprobs.push(sequence.logprobs[i]!);
-      this.#advantages.push(sequence.advantage);
-      this.#weights.push(sequence.weight);
-      this.#sequenceIds.push(sequence.unit ?? this.#sequenceCount);
-      this.#temperatures.push(sequence.temperatures?.[i] ?? 1);
-    }
-    this.#sequenceCount++;
+    const sequenceId = sequence.unit ?? this.#members.length;
+    this.#members.push({ sequence, sequenceId, placeOf });
+    for (let i = 1; i < sequence.tokens.length; i++) if (sequence.isTrained[i]) this.#targetCount += 1;
   }
 
   #prefixOf(group: number, sequence: WeightedSequence, length: number) {
@@ -178,20 +184,16 @@ class RowBuilder {
       this.#takeExperts(sequence, 0, length, known.start);
       return known;
     }
-    const prefix = { id: this.#nextId++, start: this.#tokens.length };
+    const prefix = { id: this.#nextId++, start: this.#length };
     this.#append(sequence, 0, length, prefix.id, prefix.id);
     this.#prefixes.set(group, prefix);
     return prefix;
   }
 
   #append(sequence: WeightedSequence, from: number, to: number, id: number, parent: number): void {
-    this.#takeExperts(sequence, from, to, this.#tokens.length);
-    for (let i = from; i < to; i++) {
-      this.#tokens.push(sequence.tokens[i]!);
-      this.#positions.push(i);
-      this.#groupIds.push(id);
-      this.#parentIds.push(parent);
-    }
+    this.#takeExperts(sequence, from, to, this.#length);
+    this.#spans.push({ sequence, from, to, at: this.#length, id, parent });
+    this.#length += to - from;
   }
 
   #takeExperts({ experts }: WeightedSequence, from: number, to: number, at: number): void {
@@ -204,30 +206,63 @@ class RowBuilder {
   #routedExperts(): Int32Array | undefined {
     const width = this.#experts[0]?.width;
     if (width === undefined) return undefined;
-    const joined = new Int32Array(this.#tokens.length * width).fill(-1);
+    const joined = new Int32Array(this.#length * width).fill(-1);
     for (const { at, ids } of this.#experts)
       for (const [i, id] of ids.entries()) if (joined[at * width + i] === -1) joined[at * width + i] = id;
     return joined;
   }
 
   build(): TrainingRow {
+    const row = {
+      tokens: new Int32Array(this.#length),
+      positions: new Int32Array(this.#length),
+      groupIds: new Int32Array(this.#length),
+      parentIds: new Int32Array(this.#length),
+      logitRows: new Int32Array(this.#targetCount),
+      targetTokens: new Int32Array(this.#targetCount),
+    };
+    const temperatures = new Float32Array(this.#targetCount);
+    let isTempered = false;
+    const oldLogprobs = sharedNumbers(this.#targetCount);
+    const advantages = sharedNumbers(this.#targetCount);
+    const weights = sharedNumbers(this.#targetCount);
+    const sequenceIds = new Int32Array(new SharedArrayBuffer(4 * this.#targetCount));
+    for (const { sequence, from, to, at, id, parent } of this.#spans) {
+      row.tokens.set(sequence.tokens.subarray(from, to), at);
+      for (let i = from; i < to; i++) row.positions[at + i - from] = i;
+      row.groupIds.fill(id, at, at + to - from);
+      row.parentIds.fill(parent, at, at + to - from);
+    }
+    let target = 0;
+    for (const { sequence, sequenceId, placeOf } of this.#members)
+      for (let i = 1; i < sequence.tokens.length; i++) {
+        if (!sequence.isTrained[i]) continue;
+        row.logitRows[target] = placeOf(i - 1);
+        row.targetTokens[target] = sequence.tokens[i]!;
+        const temperature = sequence.temperatures?.[i] ?? 1;
+        temperatures[target] = temperature;
+        isTempered ||= temperature !== 1;
+        oldLogprobs[target] = sequence.logprobs[i]!;
+        advantages[target] = sequence.advantage;
+        weights[target] = sequence.weight;
+        sequenceIds[target++] = sequenceId;
+      }
     const routedExperts = this.#routedExperts();
-    const isTempered = this.#temperatures.some((temperature) => temperature !== 1);
     return {
       row: {
-        tokens: Int32Array.from(this.#tokens),
-        positions: Int32Array.from(this.#positions),
-        groupIds: Int32Array.from(this.#groupIds),
-        parentIds: Int32Array.from(this.#parentIds),
-        logitRows: Int32Array.from(this.#logitRows),
-        targetTokens: Int32Array.from(this.#targetTokens),
-        ...(isTempered ? { temperatures: Float32Array.from(this.#temperatures) } : {}),
+        ...row,
+        ...(isTempered ? { temperatures } : {}),
         ...(routedExperts ? { routedExperts } : {}),
       },
-      oldLogprobs: Float64Array.from(this.#oldLogprobs),
-      advantages: Float64Array.from(this.#advantages),
-      weights: Float64Array.from(this.#weights),
-      sequenceIds: Int32Array.from(this.#sequenceIds),
+      oldLogprobs,
+      advantages,
+      weights,
+      sequenceIds,
     };
   }
+}
+
+/** Returns zeros in memory that the thread of the loss reads in place. */
+export function sharedNumbers(count: number): Float64Array {
+  return new Float64Array(new SharedArrayBuffer(8 * count));
 }

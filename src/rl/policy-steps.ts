@@ -6,7 +6,7 @@ import type { PackedRow } from '../protocol/index.ts';
 import { makeBatch } from './batch.ts';
 import type { LossPool } from './loss-pool.ts';
 import type { Metrics } from './metrics.ts';
-import type { TrainingRow } from './pack.ts';
+import { sharedNumbers, type TrainingRow } from './pack.ts';
 import { rowGradient } from './row-gradient.ts';
 import { needsReference, type TrainingSettings } from './settings.ts';
 import { needsScores, stepTotals } from './step-totals.ts';
@@ -81,7 +81,9 @@ async function addFixedLogprobs(
     for (const { row } of scored) {
       failIfAborted(signal, 'the training job');
       const { logprobs } = await trainer.forward(row, { gradients: false, adapterOff });
-      scores.push(Float64Array.from(logprobs));
+      const kept = sharedNumbers(logprobs.length);
+      kept.set(logprobs);
+      scores.push(kept);
     }
     return scores;
   };

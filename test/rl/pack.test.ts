@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { defaultRowLength, packRows, type WeightedSequence } from '../../src/rl/pack.ts';
+import { policyLoss } from '../../src/rl/caller-losses.ts';
+import { readRow } from '../../src/rl/loss-row.ts';
+import { defaultRowLength, packRows, type TrainingRow, type WeightedSequence } from '../../src/rl/pack.ts';
+import { resolveSettings } from '../../src/rl/settings.ts';
 
 /** Tokens from `trainedFrom` on are trained; their log-probabilities are minus their index. */
 function sequence(
@@ -25,6 +28,27 @@ const plain = (rows: ReturnType<typeof packRows>['rows']) =>
   );
 
 describe('packRows', () => {
+  it('writes the columns of the loss once, into memory that its thread reads in place', () => {
+    const [{ row: _, ...columns }] = packRows([sequence([1, 2, 3, 4], 2), sequence([5, 6, 7], 1, 1)], 64)
+      .rows as [TrainingRow];
+    for (const [name, column] of Object.entries(columns))
+      expect(column.buffer, name).toBeInstanceOf(SharedArrayBuffer);
+    const inputs = {
+      new_logprobs: Float64Array.of(-1, -2, -3, -4),
+      old_logprobs: columns.oldLogprobs,
+      advantages: columns.advantages,
+      weights: columns.weights,
+      sequence_ids: columns.sequenceIds,
+      mask: Uint8Array.of(1, 1, 0, 1),
+    };
+    const before = structuredClone(Object.values(inputs).map((column) => [...column]));
+    const read = readRow(inputs, resolveSettings(null));
+    expect(read.fresh).toBe(inputs.new_logprobs);
+    expect(read.advantages).toBe(columns.advantages);
+    policyLoss(inputs);
+    expect(Object.values(inputs).map((column) => [...column])).toEqual(before);
+  });
+
   it('keeps the sequences of a unit in one row, and numbers them by it', () => {
     const pair = (group: number) =>
       [1, 2].map((token) => ({ ...sequence([9, token, token], 1, group), unit: group + 5 }));
