@@ -165,6 +165,18 @@ describe('imports in src', () => {
     expect(circles(imports)).toEqual([]);
   });
 
+  it('form no circle of folders and files of a room; the program of an isolated process starts a runtime', () => {
+    const partOf = (file: string) => file.split('/').slice(0, 2).join('/');
+    const within = imports
+      .filter(
+        ({ from, to }) => roomOf(from) === roomOf(to) && from !== 'runtime/isolation/program.ts',
+      )
+      .map(({ from, to }) => ({ from: partOf(from), to: partOf(to) }))
+      .filter(({ from, to }) => from !== to);
+    expect(within.length).toBeGreaterThan(500);
+    expect(circles(within)).toEqual([]);
+  });
+
   it('of the loss worker load no lock, which listens for signals', () => {
     const found = ['rl/loss-worker.ts'];
     for (const file of found) found.push(...valueImports(file).filter((to) => !found.includes(to)));
