@@ -34,3 +34,4 @@ export { isDead, type ProcessIdentity, processWord, runsHere, thisProcess } from
 export { Queue } from './queue.ts';
 export { seedOf, shuffled } from './seeds.ts';
 export { Shared } from './shared-work.ts';
+export { watched } from './watched.ts';

@@ -11,6 +11,7 @@ import { messagesDefinitions } from './messages.ts';
 import { modelDefinitions } from './model.ts';
 import { modelOptionDefinitions } from './model-options.ts';
 import { ollamaDefinitions } from './ollama.ts';
+import { otherServerDefinitions } from './other-servers.ts';
 import { rankDefinitions } from './rank.ts';
 import { responseHistoryDefinitions } from './response-history.ts';
 import { responseToolDefinitions } from './response-tools.ts';
@@ -48,6 +49,7 @@ export const definitions: Definitions = {
   ...modelDefinitions,
   ...tokenizerDefinitions,
   ...textCompletionDefinitions,
+  ...otherServerDefinitions,
   ...messagesDefinitions,
   ...ollamaDefinitions,
   ...responsesDefinitions,

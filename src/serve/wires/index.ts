@@ -1,6 +1,14 @@
 /** Requests of other APIs -> requests of this library, and its answers in the form of those APIs. */
 
 export {
+  samplingParamsOf,
+  toGenerated,
+  toGeneratedChunk,
+  toTextCompletion,
+  toTextRequest,
+} from './generate.ts';
+export { fromInfill, toInfill, toInfillParts } from './infill.ts';
+export {
   type CreateMessage,
   countMessageTokens,
   createMessage,
@@ -10,7 +18,7 @@ export { answerChat, answerPrompt, embedTexts, wholeOf } from './ollama/answer.t
 export { toSeconds } from './ollama/to-request.ts';
 export {
   type OfBody,
-  type ResponseStream,
+  ResponseStream,
   type ResponsesResource,
   responsesOf,
 } from './responses/create-response.ts';

@@ -39,6 +39,11 @@ const PLACES: Readonly<Record<'complete' | 'train', readonly Place[]>> = {
     ['/api/embeddings', ['model'], { prompt: 'x' }],
     ['/api/show', ['model'], {}],
     ['/api/pull', ['model'], {}],
+    ['/v1/chat/completions/batch', ['model', 'adapters.0.model'], { messages: [MESSAGES] }],
+    ['/inference/v1/generate', ['model'], { token_ids: [1] }],
+    ['/v1/completions/render', ['model', 'adapters.0.model'], { prompt: 'x' }],
+    ['/v1/completions/derender', ['model'], { generate_responses: [{ choices: [] }] }],
+    ['/infill', ['model', 'adapters.0.model'], { input_prefix: 'x', input_suffix: 'y' }],
     ['/tokenize', ['model'], { prompt: 'x' }],
     ['/tokenize', ['model', 'speculation.model'], CHAT],
     ['/detokenize', ['model'], { tokens: [1] }],
@@ -51,7 +56,7 @@ const PLACES: Readonly<Record<'complete' | 'train', readonly Place[]>> = {
 
 /** Endpoints whose bodies name no model, or only a registered one by its id. */
 const WITHOUT = [
-  '/v1/chat/completions/control', // of a stream
+  ...['/v1/chat/completions/control', '/v1/responses/{id}/cancel'], // of a stream
   ...['/v1/files', '/v1/batches', '/v1/batches/{id}/cancel'],
   ...['/v1/load_lora_adapter', '/v1/unload_lora_adapter'], // for admin, from its folders
   ...['/v1/preview/models/{id}/log', '/v1/preview/training-jobs', '/v1/preview/sft-training-jobs'],

@@ -54,6 +54,7 @@ it('gives every request with a body its schema, and every path its parameters', 
   expect(bare.map(({ path }) => path)).toEqual([
     '/v1/preview/training-jobs/{id}/cancel',
     '/v1/training/runs/{id}/close',
+    '/v1/responses/{id}/cancel',
     '/v1/batches/{id}/cancel',
   ]);
   const names = (path: string) =>

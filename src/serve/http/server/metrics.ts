@@ -12,6 +12,11 @@ export class RequestMetrics {
   readonly #durations = new Map<string, Histogram>(); // by endpoint
   #active = 0;
 
+  /** Requests that are being answered. */
+  get active(): number {
+    return this.#active;
+  }
+
   begin(): void {
     this.#active += 1;
   }

@@ -1,6 +1,7 @@
 /** Requests of the responses API -> responses, events, and stored responses. */
+import { errorAt } from '../../../errors.ts';
 import { fault, throwFaults } from '../../../protocol/index.ts';
-import { type OfBody, responsesOf } from '../../wires/index.ts';
+import { type OfBody, ResponseStream, responsesOf } from '../../wires/index.ts';
 import { allows } from './auth.ts';
 import { type EndpointHandler, listQuery, type RequestContext } from './context.ts';
 import { readConversation } from './conversation.ts';
@@ -14,7 +15,9 @@ export function askResponses(what: 'answer' | 'countInputTokens' | 'compact'): E
     const { service, call, validation } = context;
     const ask: OfBody<object> = responsesOf(service)[what];
     const answer = await ask(await readConversation(context, 'input'), call, validation, viewerOf(context));
-    return answerResponse(answer, context, responseEvents());
+    const kept =
+      answer instanceof ResponseStream ? context.streams.keepResponse(answer, call.clientKey) : answer;
+    return answerResponse(kept, context, responseEvents());
   };
 }
 
@@ -28,6 +31,19 @@ export async function retrieveResponse(context: RequestContext): Promise<WireRes
     throwFaults([fault(['starting_after'], 'type', 'the number of an event', after)]);
   const events = responsesOf(service).replay(id, after === undefined ? 0 : Number(after) + 1, viewer);
   return answerResponse(events, { ...context, charge: () => {} }, responseEvents());
+}
+
+/** `POST /v1/responses/{id}/cancel`: ends a response that is being streamed to the same client. */
+export async function cancelResponse(context: RequestContext): Promise<WireResponse> {
+  const { service, id, call, streams } = context;
+  const response = streams.cancelResponse(id, call.clientKey);
+  if (response) return json({ ...response, status: 'cancelled' });
+  const { status } = await responsesOf(service).retrieve(id, viewerOf(context));
+  throw errorAt(
+    'id',
+    'INVALID_REQUEST',
+    `expected a response that is being streamed, got one that is ${status}`,
+  );
 }
 
 /** `DELETE /v1/responses/{id}`. */

@@ -4,6 +4,7 @@ import { type ErrorForm, RUN_OPERATIONS, type RunOperation, type Scope } from '.
 import { type MethodName, methods, PREVIEW } from '../../../protocol/service/index.ts';
 import * as adapters from './adapter-endpoints.ts';
 import * as batches from './batch-endpoints.ts';
+import { answerChats } from './chat-batch-endpoint.ts';
 import type { EndpointHandler } from './context.ts';
 import { controlChat } from './control-endpoint.ts';
 import { decide } from './decision-endpoint.ts';
@@ -18,6 +19,7 @@ import * as ollamaModels from './ollama-model-endpoints.ts';
 import { toOpenApi } from './open-api.ts';
 import * as page from './page-endpoints.ts';
 import * as responses from './response-endpoints.ts';
+import * as texts from './text-endpoints.ts';
 import * as tokens from './token-endpoints.ts';
 import * as runs from './training-run-endpoints.ts';
 import { createTranscription } from './transcription-endpoints.ts';
@@ -99,6 +101,10 @@ const AVAILABLE =
 const OLLAMA_MODELS = 'its models';
 const CONTROL =
   '`{ id, action: "reasoning_end" }` ends the reasoning of a stream of the same client, [as llama.cpp](chat-formats.md#ending-reasoning)';
+const CHATS =
+  'several conversations: `messages` is a list of them, and the answer has the choices of all, [as in vLLM](clients.md#endpoints-of-vllm-and-llamacpp)';
+const TOKEN_IDS = '[tokens in, tokens out](clients.md#endpoints-of-vllm-and-llamacpp), as in vLLM';
+const INFILL = '[a text between two others](clients.md#endpoints-of-vllm-and-llamacpp), as in llama.cpp';
 const OTHER_PATHS = 'the same, for clients of other servers';
 const OLLAMA_CLIENTS = "for Ollama's clients";
 const SYSTEM_ONE = "decisions, for [TypeSafe's clients](decisions.md#over-http)";
@@ -113,6 +119,39 @@ const showOpenApi: EndpointHandler = async ({ settings }) => {
 const ROWS: readonly Row[] = [
   ...methods.flatMap(rowsOf),
   ['POST', '/v1/chat/completions/control', ['complete'], controlChat, CONTROL, { schema: 'ChatControlBody' }],
+  [
+    'POST',
+    '/v1/chat/completions/batch',
+    ['complete'],
+    answerChats,
+    CHATS,
+    { schema: 'ChatCompletionRequest', isAnswered: true },
+  ],
+  [
+    'POST',
+    '/inference/v1/generate',
+    ['complete'],
+    texts.generate,
+    TOKEN_IDS,
+    { schema: 'GenerateBody', isAnswered: true },
+  ],
+  [
+    'POST',
+    '/v1/completions/render',
+    ['complete'],
+    texts.renderTexts,
+    TOKEN_IDS,
+    { schema: 'TextCompletionRequest' },
+  ],
+  [
+    'POST',
+    '/v1/completions/derender',
+    ['complete'],
+    texts.derenderTexts,
+    TOKEN_IDS,
+    { schema: 'DerenderBody' },
+  ],
+  ['POST', '/infill', ['complete'], texts.infill, INFILL, { schema: 'InfillBody', isAnswered: true }],
   ['POST', '/v2/rerank', ['complete'], methodEndpoint('rerank'), OTHER_PATHS, { schema: 'RerankRequest' }],
   ['POST', '/rerank', ['complete'], methodEndpoint('rerank'), OTHER_PATHS, { schema: 'RerankRequest' }],
   ['POST', '/score', ['complete'], methodEndpoint('score'), OTHER_PATHS, { schema: 'ScoreRequest' }],
@@ -145,6 +184,13 @@ const ROWS: readonly Row[] = [
   ],
   ['GET', '/v1/responses/{id}', ['complete'], responses.retrieveResponse, STORED],
   ['DELETE', '/v1/responses/{id}', ['complete'], responses.deleteResponse, STORED],
+  [
+    'POST',
+    '/v1/responses/{id}/cancel',
+    ['complete'],
+    responses.cancelResponse,
+    'ends a response that is being streamed to the same client',
+  ],
   ['GET', '/v1/responses/{id}/input_items', ['complete'], responses.listInputItems, STORED],
   [
     'GET',
@@ -221,6 +267,7 @@ const ROWS: readonly Row[] = [
     "for Prometheus: requests, durations, the engine's numbers",
     { type: 'text/plain' },
   ],
+  ['GET', '/load', ['complete', 'read'], texts.showLoad, '`server_load`: requests that are being answered'],
   ['GET', '/openapi.json', null, showOpenApi, 'these endpoints in the form of OpenAPI 3.1'],
   ['GET', '/version', null, async () => json({ version: packageVersion() }), 'the version of the package'],
 ];

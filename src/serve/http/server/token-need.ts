@@ -19,7 +19,8 @@ export function tokenNeed(
 ): number {
   if (typeof body !== 'object' || body === null) return 0;
   const { messages, prompt, input, system, instructions, tools, ...rest } = body as Fields;
-  const { documents, query, text_1, text_2, tokens, questions } = rest;
+  const { documents, query, text_1, text_2, tokens, token_ids, questions } = rest;
+  const { input_prefix, input_suffix } = rest;
   const read = [
     messages,
     prompt,
@@ -32,6 +33,9 @@ export function tokenNeed(
     text_1,
     text_2,
     tokens,
+    token_ids,
+    input_prefix,
+    input_suffix,
   ];
   const ofEach = read.reduce<number>((sum, value) => sum + readTokens(value), 0);
   // The input of a decision is part of the prompt of each question.
@@ -54,11 +58,20 @@ export async function needOf(
 }
 
 function answerTokens(body: Fields, room: number): number {
-  const { prompt, n, best_of, options } = body;
+  const { prompt, messages, best_of, options, sampling_params } = body;
   const { num_predict } = (options ?? {}) as Fields;
+  const params = (sampling_params ?? {}) as Fields;
+  const n = body['n'] ?? params['n'];
   const most =
-    body['max_completion_tokens'] ?? body['max_tokens'] ?? body['max_output_tokens'] ?? num_predict;
-  const prompts = Array.isArray(prompt) && typeof prompt[0] !== 'number' ? prompt.length : 1;
+    body['max_completion_tokens'] ??
+    body['max_tokens'] ??
+    body['max_output_tokens'] ??
+    body['n_predict'] ??
+    params['max_tokens'] ??
+    num_predict;
+  const isMany = Array.isArray(prompt) && typeof prompt[0] !== 'number';
+  const hasChats = Array.isArray(messages) && Array.isArray(messages[0]);
+  const prompts = isMany ? prompt.length : hasChats ? messages.length : 1;
   const choices = Math.max(countOf(n), countOf(best_of));
   const ofOne = typeof most === 'number' && most >= 0 ? Math.min(most, room) : room;
   return Math.max(0, ofOne) * choices * prompts;

@@ -1,0 +1,22 @@
+/** A stream -> the same parts, and its entry in a map while it runs. */
+
+/** Passes the parts of a stream on. `entryOf` names the stream by one of its first parts: it is in the map from there to its end. */
+export async function* watched<Part, Entry>(
+  stream: AsyncIterable<Part>,
+  running: Map<string, Entry>,
+  entryOf: (part: Part) => readonly [id: string, entry: Entry] | null,
+): AsyncGenerator<Part, void, undefined> {
+  let known: string | null = null;
+  try {
+    for await (const part of stream) {
+      if (known === null) {
+        const [id = null, entry] = entryOf(part) ?? [];
+        if (id !== null) running.set(id, entry!);
+        known = id;
+      }
+      yield part;
+    }
+  } finally {
+    if (known !== null) running.delete(known);
+  }
+}
