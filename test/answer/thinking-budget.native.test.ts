@@ -1,7 +1,8 @@
 /** `reasoning.max_tokens`: after so many tokens of reasoning its end comes, whatever the model would write. */
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { ChatCompletion, ChatCompletionChunk, ChatCompletionRequest } from '../../src/protocol/index.ts';
-import { createHandler } from '../../src/serve/http/index.ts';
+import { createRuntime } from '../../src/runtime/runtime.ts';
+import { connect, createHandler, createPool, serve } from '../../src/serve/http/index.ts';
 import { REASONING_FORMATS, reasoningEnd } from '../../src/template/reasoning/index.ts';
 import { openRuntime } from './asking.ts';
 import { forced, PLAIN } from './fields/model.ts';
@@ -196,6 +197,26 @@ describe('reasoning.max_tokens', () => {
       expect(thought.trim()).toBe((await runtime().detokenize(ids.slice(0, at))).trim());
       expect(said.length).toBeGreaterThan(0);
       expect(ids).toHaveLength(60);
+      expect(await stream.endReasoning()).toBe(false);
+    }
+  });
+
+  it('endReasoning ends the reasoning of an answer of another process: isolated, of a server, in a pool', async () => {
+    const server = await serve(runtime(), { port: 0 });
+    onTestFinished(() => server.close());
+    await using isolated = await createRuntime({ threads: 1, isolate: true });
+    const { reasoning: _, ...asked } = asking({ max_tokens: 60 });
+    const remote = connect({ baseUrl: server.url });
+    for (const service of [isolated, remote, createPool([remote])]) {
+      const stream = await service.createCompletion({ ...asked, stream: true });
+      let [said, ended] = ['', false];
+      for await (const { choices } of stream) {
+        const { delta } = choices[0]!;
+        if (!ended && delta.reasoning) ended = await stream.endReasoning();
+        said += delta.content ?? '';
+      }
+      expect(ended).toBe(true);
+      expect(said.length).toBeGreaterThan(0);
       expect(await stream.endReasoning()).toBe(false);
     }
   });

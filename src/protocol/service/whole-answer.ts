@@ -27,6 +27,11 @@ export class WholeAnswer {
   /** The fields of the chunks, without their choices. */
   readonly #fields: Partial<ChatCompletionChunk> = {};
 
+  /** The id in the chunks. Null before the first one. */
+  get id(): string | null {
+    return this.#fields.id ?? null;
+  }
+
   add({ choices, ...fields }: ChatCompletionChunk): void {
     Object.assign(this.#fields, fields);
     for (const choice of choices) this.#grow(choice);

@@ -7,6 +7,7 @@ import { type ModelOptions, readingInput } from '../../protocol/index.ts';
 import {
   type CallArguments,
   type CallOptions,
+  ChatCompletionStream,
   METHODS,
   type Method,
   type MethodName,
@@ -67,7 +68,13 @@ export class Isolation {
     const given = args[0] as NamedAdapter; // the argument of `adapters.load`
     if (name === 'adapters.load') this.#requireFree(given.name, place, host.adapters.list());
     const answer = await send(place, name, args);
-    if (answer instanceof RemoteStream) return new Stream!(answer.parts as AsyncIterator<never>, answer.stop);
+    if (answer instanceof RemoteStream) {
+      const stream = new Stream!(answer.parts as AsyncIterator<never>, answer.stop);
+      if (!(stream instanceof ChatCompletionStream)) return stream;
+      return stream.endReasoningElsewhere(
+        (id) => place.call('endReasoning', [id], 'a stream') as Promise<boolean>,
+      );
+    }
     if (name === 'train' || name === 'sft') return jobOf(answer, args, place, host);
     if (name === 'adapters.load') {
       this.#adapters.set(given.name, answer as NamedAdapter);

@@ -1,6 +1,12 @@
 /** Messages of the host process -> calls of a runtime with isolated models -> messages back. The process ends with its host. */
-import { type Message, Peer } from '../../common/index.ts';
-import { METHODS, type MethodName, type TrainingJob } from '../../protocol/service/index.ts';
+import { type Message, Peer, watched } from '../../common/index.ts';
+import {
+  AnswerStream,
+  ChatCompletionStream,
+  METHODS,
+  type MethodName,
+  type TrainingJob,
+} from '../../protocol/service/index.ts';
 import { Runtime } from '../runtime.ts';
 import type { OpenArguments, RuntimeState } from './index.ts';
 
@@ -48,12 +54,22 @@ async function serve(method: string, args: unknown[], signal: AbortSignal): Prom
   if (method === 'close') return await runtime?.close();
   if (!runtime) throw failure;
   if (method === 'jobEnd') return void (await jobs.get(args[0] as string)?.done);
+  if (method === 'endReasoning') return (await chats.get(args[0] as string)?.endReasoning()) ?? false;
   reports ??= setInterval(report, REPORT_MS);
   const name = method as MethodName;
   const at = METHODS[name].args.length;
   args[at] = { ...(args[at] as object | undefined), signal };
   const answer = await runtime.here(name, args);
+  if (answer instanceof ChatCompletionStream) return keepChat(answer);
   return method === 'train' || method === 'sft' ? keepJob(answer as TrainingJob, args[0]) : answer;
+}
+
+/** Streams of chats by the id in their chunks. */
+const chats = new Map<string, ChatCompletionStream>();
+
+function keepChat(stream: ChatCompletionStream): AnswerStream<unknown> {
+  const chunks = watched(stream, chats, ({ id }) => [id, stream]);
+  return new AnswerStream(chunks, () => stream.abort());
 }
 
 function keepJob(job: TrainingJob, request: unknown): object {

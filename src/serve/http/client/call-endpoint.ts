@@ -4,6 +4,7 @@ import { type ChatCompletionRequest, replaceBytes, toDataUri } from '../../../pr
 import {
   type CallArguments,
   type CallOptions,
+  ChatCompletionStream,
   METHODS,
   type Method,
   type MethodName,
@@ -42,10 +43,31 @@ export async function callEndpoint(
   const type = open.response.header('content-type') ?? '';
   const stop = (why: string) => open.stop(new OnpolicyError('ABORTED', why));
   if (type.startsWith('text/event-stream'))
-    return new Stream!(fromEventStream(open), () => stop('the stream was aborted'));
+    return withControl(
+      new Stream!(fromEventStream(open), () => stop('the stream was aborted')),
+      client,
+      options,
+    );
   stop('not a stream');
   open.end();
   throw new OnpolicyError('NETWORK_FAILED', `expected a stream, the server sent ${type || 'nothing'}`);
+}
+
+/** Lets a stream of a chat end its reasoning at the server. Returns any other stream unchanged. */
+function withControl(stream: object, client: RetryingClient, options: CallOptions): object {
+  if (!(stream instanceof ChatCompletionStream)) return stream;
+  return stream.endReasoningElsewhere(async (id) => {
+    const call: RemoteCall = {
+      method: 'POST',
+      path: '/v1/chat/completions/control',
+      body: JSON.stringify({ id, action: 'reasoning_end' }),
+      headers: headersOf(options),
+      signal: options.signal,
+      isRepeatable: false,
+      isStream: false,
+    };
+    return ((await client.json(call)) as { success?: boolean }).success === true;
+  });
 }
 
 export function headersOf({ traceId, background }: CallOptions): Readonly<Record<string, string>> {

@@ -14,6 +14,7 @@ import {
   type AnswerStream,
   type CallArguments,
   type CallOptions,
+  ChatCompletionStream,
   type CheckpointsResource,
   type Completions,
   METHODS,
@@ -280,7 +281,11 @@ class Pool extends TrainingFacade implements PooledService {
     try {
       const answer = await ask(member.service)!();
       if (startMs > member.failedMs) member.failures = member.readyMs = 0;
-      if (Stream && isStream(answer)) return new Stream(watched(answer, end), stopOf(answer, end)) as Answer;
+      if (Stream && isStream(answer)) {
+        const stream = new Stream(watched(answer, end), stopOf(answer, end));
+        const isChat = answer instanceof ChatCompletionStream && stream instanceof ChatCompletionStream;
+        return (isChat ? stream.endReasoningWith(() => answer.endReasoning()) : stream) as Answer;
+      }
       end();
       return answer;
     } catch (error) {
