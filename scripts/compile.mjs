@@ -1,7 +1,6 @@
-// src/**/*.ts -> dist/**/*.js with source maps, the files of the report page as they are, and the chat page with the packages that it uses.
+// src/**/*.ts -> dist/**/*.js with source maps; the report page with one script, and the chat page with the packages that it uses.
 // Starts from an empty folder, so nothing stale is left to be packed. `npm run check` is what checks types.
 // --types: types too, which users of the package need.
-import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -32,6 +31,7 @@ const CHUNKS = [
     modules: ['index', 'rl/public', 'template/index', 'structured/index', 'serve/http/index'],
   },
   { name: 'command', programs: ['apps/cli/index'] },
+  { name: 'schemas', programs: ['protocol/schemas/index'] }, // which only `GET /openapi.json` loads
 ];
 
 fs.rmSync(dist, { recursive: true, force: true });
@@ -62,27 +62,27 @@ await bundle.close();
 for (const folder of [REPORT, CHAT])
   fs.cpSync(path.join(src, folder), path.join(dist, folder), {
     recursive: true,
-    filter: (file) => !/(\.ts|tsconfig\.json)$/.test(file),
+    filter: (file) => !/(\.ts|\.js|tsconfig\.json)$/.test(file),
   });
-await bundleChatPage();
+await bundlePage(REPORT, { main: path.join(src, REPORT, 'main.js') });
+// `chat.js` is a conversation alone, `main.js` the page around it.
+await bundlePage(CHAT, { chat: fileOf(path.join(CHAT, 'chat')), main: fileOf(path.join(CHAT, 'main')) });
+fs.writeFileSync(path.join(dist, CHAT, 'licences.txt'), IN_PAGE.map(licenceOf).join('\n\n'));
 if (process.argv.includes('--types')) {
-  const compiler = path.join(root, 'node_modules', 'typescript', 'bin', 'tsc');
-  const options = ['-p', 'tsconfig.build.json', '--noCheck'];
-  process.exitCode =
-    spawnSync(process.execPath, [compiler, ...options], { cwd: root, stdio: 'inherit' }).status ?? 1;
+  const { bundleTypes } = await import('./bundle-types.mjs');
+  await bundleTypes(root);
 }
 
-/** The scripts of the chat page, for browsers: `chat.js` is a conversation alone, `main.js` the page around it. */
-async function bundleChatPage() {
+/** Writes the scripts of a page, for browsers. */
+async function bundlePage(folder, input) {
   const page = await rolldown({
-    input: { chat: fileOf(path.join(CHAT, 'chat')), main: fileOf(path.join(CHAT, 'main')) },
+    input,
     platform: 'browser',
     transform: { target: 'es2022' },
     preserveEntrySignatures: 'allow-extension',
   });
-  await page.write({ dir: path.join(dist, CHAT), minify: true, chunkFileNames: '[name]-parts.js' });
+  await page.write({ dir: path.join(dist, folder), minify: true, chunkFileNames: '[name]-parts.js' });
   await page.close();
-  fs.writeFileSync(path.join(dist, CHAT, 'licences.txt'), IN_PAGE.map(licenceOf).join('\n\n'));
 }
 
 function licenceOf(name) {

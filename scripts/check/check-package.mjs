@@ -44,6 +44,7 @@ const COMPILERS = [
   'python',
 ];
 const MAX_INSTALL_MIB = 75;
+const MAX_FILES = 600;
 const EXPECTED = 'The capital of Peru is Lima.\n';
 /** Compiles a grammar and prints which letters may come first, as bits. */
 const CONSTRAINED = `
@@ -95,6 +96,7 @@ function pack() {
   for (const name of NEEDED) expect(names.includes(name), `the tarball holds ${name}`);
   const unwanted = names.filter((name) => UNWANTED.test(name));
   expect(unwanted.length === 0, `the tarball holds nothing that users do not need ${unwanted.join(' ')}`);
+  expect(names.length < MAX_FILES, `the tarball holds fewer than ${MAX_FILES} files: ${names.length}`);
   console.log(`${filename}: ${names.length} files, ${(size / 2 ** 20).toFixed(1)} MiB`);
   return path.join(work, filename);
 }

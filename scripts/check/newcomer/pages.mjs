@@ -1,11 +1,12 @@
 // The blocks of README and docs: as programs that run, and as strict TypeScript.
 
 import { once } from 'node:events';
+import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import { docPrograms, importsOf, localProgram } from '../../docs/doc-programs.mjs';
-import { compilePages } from '../../docs/doc-types.mjs';
-import { asTested } from './project.mjs';
+import { compile, compilePages } from '../../docs/doc-types.mjs';
+import { asTested, ROOT } from './project.mjs';
 
 /** Runs the program of each page. */
 export async function pages(project) {
@@ -20,8 +21,22 @@ export async function pages(project) {
   }
 }
 
-/** Compiles programs and fragments. */
+/** Compiles programs and fragments; and the entries with the oldest TypeScript that docs/packaging.md names. */
 export async function types(project) {
+  const [, least] = /TypeScript (\d+\.\d+) or newer/.exec(
+    fs.readFileSync(path.join(ROOT, 'docs', 'packaging.md'), 'utf8'),
+  );
+  project.install(`least-typescript@npm:typescript@${least}`, ...asTested(['@types/node', 'zod']));
+  const entries = ['onpolicy', 'onpolicy/rl', 'onpolicy/template', 'onpolicy/structured', 'onpolicy/http'];
+  project.write('entries.ts', entries.map((name, i) => `export * as entry${i} from '${name}';\n`).join(''));
+  project.write('readme.ts', docPrograms().get('README.md'));
+  const old = compile(
+    project.folder,
+    ['--module', 'nodenext'],
+    ['entries.ts', 'readme.ts'],
+    'node_modules/least-typescript/bin/tsc',
+  );
+  project.check(`TypeScript ${least} compiles the entries and the README's program`, old === '', old);
   project.install(...asTested(['typescript', '@types/node']));
   const errors = compilePages(project.folder, (names) => project.install(...asTested(names)));
   project.check('blocks of README and docs are strict TypeScript', errors === '', errors);

@@ -9,20 +9,14 @@ import type { Parts } from './report-parts.ts';
 /** Folder of the page's files. When a bundler moves this code, they stay in the package. */
 const PAGE = packageFile('dist/rl/report/page');
 
-/** Scripts of the page, in order of their imports. */
-const SCRIPTS = [
-  'elements.js',
-  'charts.js',
-  'decisions.js',
-  'tables.js',
-  'conversation.js',
-  'trajectories.js',
-  'main.js',
-];
+/** The icon of the chat page, also of this one. */
+const ICON = packageFile('dist/serve/page/icon.svg');
 
 export async function toHtml(data: ReportData, { splits, parts }: Parts): Promise<string> {
-  const [html, style, ...scripts] = await Promise.all(
-    ['page.html', 'style.css', ...SCRIPTS].map((name) => fs.readFile(path.join(PAGE, name), 'utf8')),
+  const [html, style, script, icon] = await Promise.all(
+    [...['page.html', 'style.css', 'main.js'].map((name) => path.join(PAGE, name)), ICON].map((file) =>
+      fs.readFile(file, 'utf8'),
+    ),
   );
   const [charts, chartStyle] = await Promise.all(
     ['uPlot.iife.min.js', 'uPlot.min.css'].map((name) =>
@@ -31,22 +25,18 @@ export async function toHtml(data: ReportData, { splits, parts }: Parts): Promis
   );
   const title = `${data.model.name ?? data.model.id}: training report`;
   const content: Record<string, string> = {
+    icon: `<link rel="icon" href="data:image/svg+xml,${encodeURIComponent(icon!)}">`,
     style: `<style>${chartStyle}\n${style}</style>`,
     charts: `<script>${charts}</script>`,
     data: `<script type="application/json" id="data">${inScript({ ...data, splits })}</script>`,
     parts: parts
       .map((part, i) => `<script type="application/octet-stream" id="part-${i}">${part}</script>`)
       .join('\n'),
-    script: `<script type="module">${scripts.map(asScript).join('\n')}</script>`,
+    script: `<script type="module">${script}</script>`,
   };
   return html!
     .replace(/<title>.*<\/title>/, () => `<title>${escapeHtml(title)}</title>`)
     .replace(/<!-- (\w+) -->/g, (_, name: string) => content[name]!);
-}
-
-/** Joins modules that import only each other into one script. */
-function asScript(module: string): string {
-  return module.replace(/^import [^;]*;\n/gm, '').replace(/^export /gm, '');
 }
 
 /** JSON that cannot end its script element. */

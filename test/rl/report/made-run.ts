@@ -30,7 +30,7 @@ export async function makeRun(store: Store, modelId: string, size: RunSize): Pro
     const metrics = {
       'train/reward': 0.2 + 0.6 * progress + 0.1 * random(),
       'train/reward_std_dev': 0.3 - 0.2 * progress,
-      'train/clip_fraction': 0.05 * random(),
+      'train/clip_fraction': 0,
       'train/probs_corr': 0.999,
       'loss/train': 0.5 - 0.3 * progress + 0.05 * random(),
       'loss/entropy': 2 - progress,

@@ -90,6 +90,24 @@ describe.skipIf(!CHROMIUM)('the report page in Chromium', () => {
     await page.close();
   });
 
+  it('has an axis from 0 to 1 for a curve of zeros', async () => {
+    const { runtime, id } = await madeRun();
+    const page = await show(await runtime.report(id));
+    await page.addInitScript(`
+      globalThis.written = [];
+      CanvasRenderingContext2D.prototype.fillText = function (text) {
+        written.push([this.canvas.closest('figure, .chart, #charts > *')?.textContent ?? '', text]);
+      };
+    `);
+    await page.reload();
+    await page.waitForFunction('written.length > 50');
+    const written = (await page.evaluate('written')) as [string, string][];
+    const axis = written.filter(([chart]) => chart.startsWith('Clip fraction')).map(([, text]) => text);
+    expect(axis).toContain('0.5');
+    expect(axis).not.toContain('100');
+    await page.close();
+  });
+
   it('colours tokens by advantage and by log-probability', async () => {
     const { runtime, id } = await madeRun();
     const page = await show(await runtime.report(id));

@@ -1,6 +1,9 @@
 /** Curves over steps -> charts of uPlot. */
 import { byId, color, make, short } from './elements.js';
 
+/** A script of its own, before this one. */
+const { uPlot } = /** @type {any} */ (globalThis);
+
 const HEIGHT = 190;
 const COLORS = ['--first', '--second', '--third', '--fourth'];
 
@@ -118,14 +121,13 @@ function draw(holder, curves, { title, names, others, spread }) {
     grid: { stroke: color('--line'), width: 1 },
     ticks: { stroke: color('--line'), width: 1 },
   };
-  // @ts-expect-error a script of its own
   const plot = new uPlot(
     {
       width: Math.max(200, box.clientWidth - 20),
       height: HEIGHT,
       series: [{ label: 'step' }, ...series],
       bands,
-      scales: { x: { time: false } },
+      scales: { x: { time: false }, y: { range: rangeOf } },
       axes: [
         { ...axis, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 50000, 100000] },
         {
@@ -149,4 +151,15 @@ function draw(holder, curves, { title, names, others, spread }) {
   new ResizeObserver(() =>
     plot.setSize({ width: Math.max(200, box.clientWidth - 20), height: HEIGHT }),
   ).observe(box);
+}
+
+/**
+ * What the vertical axis shows: the values and a tenth more, as uPlot does by itself, but 0 to 1 where it would end at 100 because all are 0.
+ * @param {any} _
+ * @param {number | null} min
+ * @param {number | null} max
+ */
+function rangeOf(_, min, max) {
+  if (min === null || max === null) return [null, null];
+  return min === 0 && max === 0 ? [0, 1] : uPlot.rangeNum(min, max, 0.1, true);
 }
