@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 
 /** Metadata value types of the format that are used here. */
-const VALUE = { uint32: 4, float32: 6, bool: 7, string: 8, array: 9 };
+const VALUE = { uint32: 4, int32: 5, float32: 6, bool: 7, string: 8, array: 9 };
 /** Sizes of the fixed-size metadata value types, by type number. */
 const VALUE_BYTES = [1, 1, 2, 2, 4, 4, 4, 1, undefined, undefined, 8, 8, 8];
 /** Tensor types: number in the file, elements and bytes of one block. */
@@ -47,8 +47,10 @@ export const meta = {
   float32: (value) => Buffer.concat([uint32(VALUE.float32), float32(value)]),
   bool: (value) => Buffer.concat([uint32(VALUE.bool), Buffer.of(value ? 1 : 0)]),
   string: (value) => Buffer.concat([uint32(VALUE.string), string(value)]),
+  stringArray: (values) => array(VALUE.string, values.map(string)),
   float32Array: (values) => array(VALUE.float32, values.map(float32)),
   uint32Array: (values) => array(VALUE.uint32, values.map(uint32)),
+  int32Array: (values) => array(VALUE.int32, values.map(uint32)), // from 0 up
   boolArray: (values) =>
     array(
       VALUE.bool,

@@ -24,9 +24,12 @@ export function docFragments() {
   );
 }
 
-/** A program of the docs for this machine: a file in place of models of the hub, and another port. */
-export function localProgram(program, { model, port }) {
-  return program.replaceAll(/'hf:[^']+'/g, `'${model}'`).replaceAll('8080', String(port));
+/** A program of the docs for this machine: files in place of models of the hub, `words` for embeddings and rankings, and another port. */
+export function localProgram(program, { model, words, port }) {
+  return program
+    .replaceAll(/'hf:[^']*(?:Embedding|Reranker)[^']*'/g, `'${words}'`)
+    .replaceAll(/'hf:[^']+'/g, `'${model}'`)
+    .replaceAll('8080', String(port));
 }
 
 /** The packages that programs import. */

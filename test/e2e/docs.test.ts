@@ -1,7 +1,7 @@
 /**
  * The programs in the docs run as they stand there. The `js` blocks of a page, one after the other, are a program; a block that
- * imports a name again begins the next one. Copies of the embedded model stand in for the models that it names, and a free port
- * for 8080.
+ * imports a name again begins the next one. Copies of the embedded model stand in for the models that it names, a model that knows
+ * the words of the program for those of embeddings and rankings, and a free port for 8080.
  */
 import fs from 'node:fs';
 import os from 'node:os';
@@ -31,13 +31,18 @@ const PRINTS: Readonly<Record<string, RegExp>> = {
     /^The capital of Peru is Lima\.\n\[ 'One,', 'Red,' \]\nThe capital of Peru is Lima\.\nThe capital of Peru is Lima\. true\ntrue true\n$/,
   'docs/training.md': /^(round \d: reward [\d.]+\n){3}step \d+\nloss -?\d\.\d+\n$/,
   'docs/decisions.md': /^[\d.e-]+ (billing|support) [\d.]+\n$/,
+  'docs/vectors.md': /^0\.\d\d A guide to swimming in Lima\.\n(0\.\d\d A guide to .*\n){2}$/,
   'docs/store.md': /^[\d.]+\n0 checkpoints, a report of \d{5,} characters\n$/,
 };
 
 const SCRIPT = '../../scripts/docs/doc-programs.mjs';
 const { docPrograms, localProgram } = (await import(SCRIPT)) as {
   docPrograms(): Map<string, string>;
-  localProgram(program: string, local: { model: string; port: number }): string;
+  localProgram(program: string, local: { model: string; words: string; port: number }): string;
+};
+const WORDS = '../../examples/lib/word-vectors.mjs';
+const { writeWordVectors } = (await import(WORDS)) as {
+  writeWordVectors(file: string, texts: Iterable<string>): void;
 };
 const programs = docPrograms();
 
@@ -57,7 +62,9 @@ it('every page with a program is listed', () => {
 });
 
 it.each([...programs])('%s', async (page, program) => {
-  const source = localProgram(program, { model: './downloaded.gguf', port: await freePort() });
+  const words = path.join(folder, 'words.gguf');
+  writeWordVectors(words, [program]);
+  const source = localProgram(program, { model: './downloaded.gguf', words, port: await freePort() });
   for (const [, name] of source.matchAll(/'(\.\/[^']+\.gguf)'/g))
     fs.copyFileSync(path.join(ROOT, 'models', 'onpolicy-tiny.gguf'), path.join(folder, name!));
   const file = path.join(folder, `${path.basename(page).replace(/\W/g, '-')}.mjs`);

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
+import { writeWordVectors } from '../../../examples/lib/word-vectors.mjs';
 import { docPrograms, importsOf, localProgram } from '../../docs/doc-programs.mjs';
 import { compile, compilePages } from '../../docs/doc-types.mjs';
 import { asTested, ROOT } from './project.mjs';
@@ -13,7 +14,9 @@ export async function pages(project) {
   const programs = docPrograms();
   project.install(...asTested(importsOf([...programs.values()]).filter((name) => name !== 'onpolicy')));
   for (const [page, program] of programs) {
-    const source = localProgram(program, { model: './downloaded.gguf', port: await freePort() });
+    const words = path.join(project.folder, 'words.gguf');
+    writeWordVectors(words, [program]);
+    const source = localProgram(program, { model: './downloaded.gguf', words, port: await freePort() });
     for (const [, name] of source.matchAll(/'(\.\/[^']+\.gguf)'/g)) project.copyModel(name);
     const file = project.write(`${path.basename(page, '.md')}.mjs`, source);
     const { code, stdout, stderr } = await project.node(file);
