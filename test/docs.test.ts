@@ -193,7 +193,7 @@ it('docs/choosing-a-model.md computes the KV cache right', () => {
 
 it('docs/choosing-a-model.md names files that fit, and what works with them', () => {
   const measured = new Map(
-    [...read('docs/architectures.md').matchAll(/^\| `(.+)` \| (.+) \|$/gm)].map(([, name, cells]) => [
+    [...read('docs/choosing-a-model.md').matchAll(/^\| `([\w.-]+)` \| (.+) \|$/gm)].map(([, name, cells]) => [
       name!,
       cells!.split(' | '), // answers, turns, drafts, kernels, deterministic, trainable
     ]),

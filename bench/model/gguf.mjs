@@ -1,3 +1,4 @@
+// @ts-nocheck examples, whose types are checked, import this file
 // Metadata and tensors -> a GGUF file (version 3), written in one pass; and a file's key-values -> their raw bytes.
 import fs from 'node:fs';
 

@@ -8,7 +8,9 @@ const WIDTH = 128;
 const CONTEXT = 512;
 const SPECIAL = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]'];
 /** Words that say nothing about a text. Their vectors are 0, as those of the special tokens are. */
-const EMPTY = new Set('a an and are as at by for from in is it its of on or that the to was what which who with'.split(' '));
+const EMPTY = new Set(
+  'a an and are as at by for from in is it its of on or that the to was what which who with'.split(' '),
+);
 
 /** Writes the model: a BERT with one layer that passes its input on. @param {string} file @param {Iterable<string>} texts */
 export function writeWordVectors(file, texts) {
@@ -17,8 +19,11 @@ export function writeWordVectors(file, texts) {
   const vectors = Float32Array.from(tokens.flatMap((word) => vectorOf(word.replace('\u2581', ''))));
   /** @type {any[]} */
   const tensors = [];
-  const add = (/** @type {string} */ name, /** @type {number[]} */ dims, /** @type {Float32Array} */ values) =>
-    tensors.push({ name, type: 'f32', dims, chunks: () => [Buffer.from(values.buffer)] });
+  const add = (
+    /** @type {string} */ name,
+    /** @type {number[]} */ dims,
+    /** @type {Float32Array} */ values,
+  ) => tensors.push({ name, type: 'f32', dims, chunks: () => [Buffer.from(values.buffer)] });
   const fill = (/** @type {string} */ name, /** @type {number[]} */ dims, value = 0) =>
     add(name, dims, new Float32Array(dims.reduce((product, size) => product * size, 1)).fill(value));
   const norm = (/** @type {string} */ name) => {

@@ -1,4 +1,4 @@
-// The engine's architectures -> docs/architectures.md: what the library does with a random model of each. --names qwen35,gemma4 measures
+// The engine's architectures -> docs/choosing-a-model.md: what the library does with a random model of each. --names qwen35,gemma4 measures
 // these and keeps the other rows, as those are kept that the installed engine does not know. Exit code 1: answers differ from those of a bare loop.
 import fs from 'node:fs';
 import os from 'node:os';
@@ -12,7 +12,7 @@ import { ARCHITECTURE_NAMES, KNOWN_SINCE } from '../make/architectures/table.mjs
 import { writeArchitecture } from '../make/architectures/write.mjs';
 
 const { values } = parseArgs({ options: { names: { type: 'string' } } });
-const page = fileURLToPath(new URL('../../docs/architectures.md', import.meta.url));
+const page = fileURLToPath(new URL('../../docs/choosing-a-model.md', import.meta.url));
 const text = fs.readFileSync(page, 'utf8');
 const known = rowsIn(text);
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-architectures-'));

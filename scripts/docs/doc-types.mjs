@@ -12,7 +12,7 @@ const STRICT =
     ' ',
   );
 /** Packages that fragments mention, and that are too large to install here, or have no types. */
-const UNTYPED = ['electron', 'express'];
+const UNTYPED = ['electron', 'express', 'fastify'];
 
 /** Writes every block into the project, makes the packages that they import present, and returns the errors. */
 export function compilePages(folder, provide, compiler) {

@@ -3,6 +3,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { Converter } from 'typedoc';
 
+/** Guides come before fields and functions of the same name in the search. */
+const GUIDE_BOOST = 5;
 const root = path.resolve(import.meta.dirname, '../..');
 
 function headingOf(text) {
@@ -33,6 +35,7 @@ export function load(app) {
       throw new Error(`${document.name}: expected a page that begins with "# HEADING"`);
     document.name = heading;
     document.frontmatter.group = groups.get(heading) ?? 'Project';
+    if (groups.has(heading)) document.relevanceBoost = GUIDE_BOOST;
   });
   app.converter.on(Converter.EVENT_RESOLVE_BEGIN, ({ project }) => {
     const [first] = project.readme ?? [];

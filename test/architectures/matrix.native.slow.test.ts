@@ -1,4 +1,4 @@
-/** Models of architectures -> answers as a bare loop of the engine has them, and the rows of docs/architectures.md. ONPOLICY_ARCHITECTURES: their names, or `all`. */
+/** Models of architectures -> answers as a bare loop of the engine has them, and the rows of docs/choosing-a-model.md. ONPOLICY_ARCHITECTURES: their names, or `all`. */
 import fs from 'node:fs';
 import path from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
@@ -28,7 +28,7 @@ if (missing !== null) process.stderr.write(`skipped: architectures beside a bare
 
 const { rowsIn, rowOf } = await scripts('page.mjs');
 const rows = rowsIn(
-  fs.readFileSync(path.resolve(import.meta.dirname, '../../docs/architectures.md'), 'utf8'),
+  fs.readFileSync(path.resolve(import.meta.dirname, '../../docs/choosing-a-model.md'), 'utf8'),
 );
 let files: Record<'f32' | 'q8_0', Record<string, string>>;
 beforeAll(() => {

@@ -19,6 +19,11 @@ const PRINTS: Readonly<Record<string, RegExp>> = {
     /^(?=[\s\S]*model buffer size =)(?=[\s\S]*KV buffer size =)(?=[\s\S]*the cache holds 2048 tokens\n)/,
   'docs/operations.md':
     /^INVALID_REQUEST 400 temprature\n.*temprature.*temperature.*\nThe capital of Peru is Lima\.$/,
+  'docs/getting-started.md':
+    /^The capital of Peru is Lima\.\n[\s\S]{20,}\(stop\)\nOmar is 26\nIt is sunny in Paris\.\n(\w+: The capital of .*\n){3}(step \d+: -?\d+\n){10}$/,
+  'docs/getting-started.md:2': /^(Omar Delhi\nNina Paris|Nina Paris\nOmar Delhi)\n$/,
+  'docs/getting-started.md:3': /^The capital of Peru is Lima\.\n$/,
+  'docs/getting-started.md:4': /^\{\n {2}content: 'It is rainy in Paris\.',\n/,
   'docs/moving.md': /^The capital of Peru is Lima\.\n.*weak.*\n$/,
   'docs/moving.md:2': /^(The capital of Peru is Lima\.\n){3}$/,
   'docs/serving.md:2': /^Your name is Omar\. [1-9]\d*\n$/,
@@ -59,6 +64,18 @@ afterAll(() => fs.rmSync(folder, { recursive: true, force: true }));
 
 it('every page with a program is listed', () => {
   expect([...programs.keys()].sort()).toEqual(Object.keys(PRINTS).sort());
+});
+
+it.each([
+  ['Extraction', 20],
+  ['A chat server', 15],
+  ['An agent', 10],
+])('%s takes at most %i lines', (name, most) => {
+  const page = fs.readFileSync(path.join(ROOT, 'docs', 'getting-started.md'), 'utf8');
+  const [, block] = new RegExp(`^\\*\\*${name}\\*\\*[\\s\\S]*?\`\`\`js\\n([\\s\\S]*?)\`\`\``, 'm').exec(
+    page,
+  )!;
+  expect(block!.trimEnd().split('\n').length).toBeLessThanOrEqual(most);
 });
 
 it.each([...programs])('%s', async (page, program) => {

@@ -1,7 +1,7 @@
-// Measurements of architectures <-> rows of the table in docs/architectures.md.
+// Measurements of architectures <-> rows of the table in docs/choosing-a-model.md.
 
 const COLUMNS = ['answers', 'turns', 'drafts', 'kernels', 'deterministic', 'trainable'];
-const ROW = /^\| `([^`]+)` \|.*\|$/gm;
+const ROW = /^\| `([\w.-]+)`(?: \| [^|]+){6} \|$/gm;
 
 /** One line of the table. */
 export function rowOf(name, { differences, ...result }) {
