@@ -2,6 +2,7 @@
 import http from 'node:http';
 import https from 'node:https';
 import { urlToHttpOptions } from 'node:url';
+import { partsOf } from '../message-parts.ts';
 
 export type HttpRequest = {
   /** Path below the server's base URL, with its query. */
@@ -36,9 +37,6 @@ export type HttpClient = {
   readonly close: () => void;
 };
 
-/** Most unread bytes of a response before its connection is paused. */
-const READ_AHEAD_BYTES = 64 * 1024;
-
 /** Idle connections are closed before the server does it (often after 5 seconds), which could lose a request. */
 const IDLE_MS = 4000;
 
@@ -71,64 +69,18 @@ export function nodeClient(baseUrl: string, { 'content-length': _ours, ...header
           running = message;
           const status = message.statusCode!;
           if (status >= 300 && status < 400) request.destroy(new Error(`the server redirects (${status})`));
-          else resolve({ status, header: (name) => headerOf(message, name), body: partsOf(message) });
+          else
+            resolve({
+              status,
+              header: (name) => headerOf(message, name),
+              body: partsOf(message, () => message.destroy()),
+            });
         });
       });
       request.end(body);
       return { response, stop: (reason) => running.destroy(reason) };
     },
     close: () => agent.destroy(),
-  };
-}
-
-/**
- * Iterates the parts of a response for one reader and joins parts that have arrived together. Several times faster than the stream's own
- * iterator.
- */
-function partsOf(response: http.IncomingMessage): AsyncIterableIterator<Uint8Array> {
-  let ready: Uint8Array[] = [];
-  let readyBytes = 0;
-  let isOver = false;
-  let failure: unknown = null;
-  let wake: (() => void) | null = null;
-  const end = (error: unknown): void => {
-    if (isOver) return;
-    isOver = true;
-    failure = error;
-    wake?.();
-  };
-  response.on('data', (part: Uint8Array) => {
-    ready.push(part);
-    readyBytes += part.length;
-    if (readyBytes > READ_AHEAD_BYTES) response.pause();
-    wake?.();
-  });
-  response.on('end', () => end(null));
-  response.on('error', end);
-  response.on('close', () => end(new Error('the connection was closed')));
-  return {
-    async next() {
-      while (ready.length === 0 && !isOver) {
-        if (response.isPaused()) response.resume();
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-        });
-        wake = null;
-      }
-      if (ready.length === 0 && failure !== null) throw failure;
-      if (ready.length === 0) return { done: true, value: undefined };
-      const value = ready.length === 1 ? ready[0]! : Buffer.concat(ready, readyBytes);
-      ready = [];
-      readyBytes = 0;
-      return { done: false, value };
-    },
-    async return() {
-      response.destroy();
-      return { done: true, value: undefined };
-    },
-    [Symbol.asyncIterator]() {
-      return this;
-    },
   };
 }
 

@@ -3,7 +3,7 @@ import { errorAt, OnpolicyError } from '../../../errors.ts';
 import { checkRequest, PathTranslation } from '../../../protocol/index.ts';
 import { type RequestContext, unsupported } from './context.ts';
 import { requireAdapterFile } from './model-access.ts';
-import { text, type WireResponse } from './wire.ts';
+import { type ServedResponse, text } from './wire.ts';
 
 const PATHS = new PathTranslation({
   name: 'lora_name',
@@ -13,7 +13,7 @@ const PATHS = new PathTranslation({
 });
 
 /** `POST /v1/load_lora_adapter`. */
-export async function loadAdapter(context: RequestContext): Promise<WireResponse> {
+export async function loadAdapter(context: RequestContext): Promise<ServedResponse> {
   const { service, validation, call } = context;
   requireFolders(context);
   const body = checkRequest('AdapterLoadBody', await context.body(), validation);
@@ -28,7 +28,7 @@ export async function loadAdapter(context: RequestContext): Promise<WireResponse
 }
 
 /** `POST /v1/unload_lora_adapter`. */
-export async function unloadAdapter(context: RequestContext): Promise<WireResponse> {
+export async function unloadAdapter(context: RequestContext): Promise<ServedResponse> {
   const { service, validation } = context;
   requireFolders(context);
   const { lora_name: name } = checkRequest('AdapterUnloadBody', await context.body(), validation);

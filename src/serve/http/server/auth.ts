@@ -4,7 +4,7 @@ import { OnpolicyError } from '../../../errors.ts';
 import type { Scope } from '../../../protocol/index.ts';
 import type { HandlerSettings } from './handler-options.ts';
 import { ClientLimits } from './token-limits.ts';
-import type { WireRequest } from './wire.ts';
+import type { ServedRequest } from './wire.ts';
 
 export type Client = {
   readonly scopes: readonly Scope[];
@@ -16,7 +16,7 @@ export type Client = {
 
 export type Authorizer = {
   /** Returns the client of a request. Throws `UNAUTHORIZED` without a known token. */
-  readonly clientOf: (request: WireRequest) => Client;
+  readonly clientOf: (request: ServedRequest, url: URL) => Client;
   /** Returns the limits of the client with this key, or null if it has none or its token is no longer known. */
   readonly limitsOf: (key: string) => ClientLimits | null;
 };
@@ -43,9 +43,9 @@ export function createAuthorizer({ tokens, allowAnonymous, corsOrigins }: Handle
   const limitsOf = (key: string): ClientLimits | null =>
     known.find(({ client }) => client.key === key)?.client.limits ?? null;
   if (known.length > 0) {
-    const clientOf = (request: WireRequest): Client => {
-      const bearer = /^Bearer +(\S.*?) *$/i.exec(request.header('authorization') ?? '')?.[1];
-      const given = bearer ?? request.header('x-api-key') ?? undefined; // Anthropic's client sends `x-api-key`
+    const clientOf = (request: ServedRequest): Client => {
+      const bearer = /^Bearer +(\S.*?) *$/i.exec(request.headers.get('authorization') ?? '')?.[1];
+      const given = bearer ?? request.headers.get('x-api-key') ?? undefined; // Anthropic's client sends `x-api-key`
       if (given === undefined) throw new OnpolicyError('UNAUTHORIZED', 'a Bearer token is required');
       const digest = digestOf(given);
       let client: Client | null = null;
@@ -55,22 +55,22 @@ export function createAuthorizer({ tokens, allowAnonymous, corsOrigins }: Handle
     };
     return { clientOf, limitsOf };
   }
-  const clientOf = (request: WireRequest): Client => {
-    const { url, address } = request;
+  const clientOf = (request: ServedRequest, url: URL): Client => {
+    const { address } = request;
     if (!allowAnonymous && !(isLoopback(url.hostname) && isLoopback(address ?? url.hostname)))
       throw new OnpolicyError(
         'UNAUTHORIZED',
         'without tokens only clients on this machine are served; give the server tokens, or allowAnonymous',
       );
-    refuseForeignPage(request, corsOrigins);
+    refuseForeignPage(request, url, corsOrigins);
     return { scopes: ['admin'], key: `address ${address ?? 'unknown'}`, limits: null };
   };
   return { clientOf, limitsOf };
 }
 
 /** Throws `FORBIDDEN` for a page of another origin. Without tokens, such a page could send requests from the user's own browser. */
-function refuseForeignPage({ header, url }: WireRequest, corsOrigins: readonly string[]): void {
-  const origin = header('origin');
+function refuseForeignPage({ headers }: ServedRequest, url: URL, corsOrigins: readonly string[]): void {
+  const origin = headers.get('origin');
   if (origin === null || origin === url.origin || corsOrigins.includes(origin) || corsOrigins.includes('*'))
     return;
   throw new OnpolicyError('FORBIDDEN', 'pages of other origins are not served; see the option corsOrigins');

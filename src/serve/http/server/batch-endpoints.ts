@@ -9,10 +9,10 @@ import { type EndpointHandler, listQuery, type RequestContext } from './context.
 import { BYTES } from './event-stream.ts';
 import { answerResponse } from './stream-response.ts';
 import { readUpload } from './upload.ts';
-import { json, type WireResponse } from './wire.ts';
+import { json, type ServedResponse } from './wire.ts';
 
 /** `POST /v1/files`. */
-export async function createFile(context: RequestContext): Promise<WireResponse> {
+export async function createFile(context: RequestContext): Promise<ServedResponse> {
   const { request, settings } = context;
   const { files } = await context.openBatches();
   const { fields, filename, kept } = await readUpload(request, settings, {
@@ -42,7 +42,7 @@ export const deleteFile = stored(async (store, { id }, asker) => {
 });
 
 /** `GET /v1/files/{id}/content`. */
-export async function readFileContent(context: RequestContext): Promise<WireResponse> {
+export async function readFileContent(context: RequestContext): Promise<ServedResponse> {
   const { files } = await context.openBatches();
   const bytes = await files.content(context.id, askerOf(context));
   const parts = bytes[Symbol.asyncIterator]();
@@ -51,7 +51,7 @@ export async function readFileContent(context: RequestContext): Promise<WireResp
 }
 
 /** `POST /v1/batches`. */
-export async function createBatch(context: RequestContext): Promise<WireResponse> {
+export async function createBatch(context: RequestContext): Promise<ServedResponse> {
   const { scopes, validation, rowsFor } = context;
   const checked = checkRequest('BatchRequest', await context.body(), validation);
   const { batches } = await context.openBatches();

@@ -7,7 +7,7 @@ import { OnpolicyError } from '../../../errors.ts';
 import { limitTime } from '../time-limits.ts';
 import type { HandlerSettings } from './handler-options.ts';
 import { JsonCost, PIECE_BYTES, parseAtOnce, parseInPieces } from './parse-json.ts';
-import type { WireBody, WireRequest } from './wire.ts';
+import type { ServedRequest } from './wire.ts';
 
 /** Content types of JSON. `fetch` sends `text/plain` if its caller sets no type. */
 const JSON_TYPE = /^(application\/([\w.+-]+\+)?json|text\/plain)\s*(;|$)/i;
@@ -47,12 +47,12 @@ export class Bodies {
    * @throws OnpolicyError `TOO_LARGE`, `TIMEOUT`, `ABORTED`, `OVERLOADED`, and `INVALID_REQUEST` if it is not JSON
    */
   async readJson(
-    { header, body }: Pick<WireRequest, 'header' | 'body'>,
+    { headers, body }: Pick<ServedRequest, 'headers' | 'body'>,
     signal: AbortSignal,
   ): Promise<unknown> {
     const { maxBodyBytes, bodyTimeoutMs } = this.#limits;
-    const decompressor = decompressorOf(header);
-    if (Number(header('content-length')) > maxBodyBytes) throw tooLarge(maxBodyBytes);
+    const decompressor = decompressorOf(headers);
+    if (Number(headers.get('content-length')) > maxBodyBytes) throw tooLarge(maxBodyBytes);
     let held = 0;
     const onBytes = (count: number): void => {
       held += count;
@@ -118,14 +118,14 @@ class PlainText {
 }
 
 /** Throws `INVALID_REQUEST` if the content type is not JSON or the encoding is unknown. Returns null if the body is not compressed. */
-function decompressorOf(header: WireRequest['header']): (() => Transform) | null {
-  const type = header('content-type');
+function decompressorOf(headers: ServedRequest['headers']): (() => Transform) | null {
+  const type = headers.get('content-type');
   if (type && type !== 'application/json' && !JSON_TYPE.test(type))
     throw new OnpolicyError(
       'INVALID_REQUEST',
       `Content-Type: expected application/json, got ${type.slice(0, 100)}`,
     );
-  const encoding = header('content-encoding')?.trim().toLowerCase() || 'identity';
+  const encoding = headers.get('content-encoding')?.trim().toLowerCase() || 'identity';
   const decompressor = ENCODINGS.get(encoding) ?? null;
   if (!decompressor && encoding !== 'identity')
     throw new OnpolicyError(
@@ -135,16 +135,22 @@ function decompressorOf(header: WireRequest['header']): (() => Transform) | null
   return decompressor;
 }
 
+/** The body of a request that has none. */
+export const NO_PARTS: AsyncIterable<Uint8Array> = { async *[Symbol.asyncIterator]() {} };
+
 /** Reads a body. `onBytes` is called with the bytes of each part; an error that it throws ends the reading. */
 async function readBytes(
-  body: WireBody,
+  body: ServedRequest['body'],
   onBytes: (count: number) => void,
   timeoutMs: number,
 ): Promise<Uint8Array> {
   const parts: Uint8Array[] = [];
-  const onPart = (part: Uint8Array): void => {
-    onBytes(part.byteLength);
-    parts.push(part);
+  const iterator = (body ?? NO_PARTS)[Symbol.asyncIterator]();
+  const read = async (): Promise<void> => {
+    for (let part = await iterator.next(); !part.done; part = await iterator.next()) {
+      onBytes(part.value.byteLength);
+      parts.push(part.value);
+    }
   };
   let stopClock = (): void => {};
   try {
@@ -152,10 +158,10 @@ async function readBytes(
       const onLate = (): void =>
         reject(new OnpolicyError('TIMEOUT', `the body did not come within ${timeoutMs} ms`));
       stopClock = limitTime(timeoutMs, onLate);
-      body.read(onPart).then(resolve, reject);
+      read().then(resolve, reject);
     });
   } catch (error) {
-    body.stop();
+    void iterator.return?.().catch(() => {}); // discards the rest
     if (error instanceof OnpolicyError) throw error;
     throw new OnpolicyError('ABORTED', 'the body broke off', { cause: error });
   } finally {

@@ -11,7 +11,7 @@ import { callChecked, hasMethod } from '../../checked-calls.ts';
 import { limit, type RequestContext, unsupported } from './context.ts';
 import { readBody } from './method-endpoints.ts';
 import { answerResponse } from './stream-response.ts';
-import type { WireResponse } from './wire.ts';
+import type { ServedResponse } from './wire.ts';
 
 /** Fields of an answer about one prompt, which an answer to several has no place for. */
 const OF_ONE_PROMPT = [
@@ -20,7 +20,7 @@ const OF_ONE_PROMPT = [
 ];
 
 /** `POST /v1/chat/completions/batch`: `messages` is a list of conversations. They are answered at the same time. */
-export async function answerChats(context: RequestContext): Promise<WireResponse> {
+export async function answerChats(context: RequestContext): Promise<ServedResponse> {
   const { service, call, settings } = context;
   const body = await context.body();
   const conversations = conversationsOf(body);

@@ -7,11 +7,12 @@ import type { Outcome } from './event-stream.ts';
 import type { HandlerSettings, Servable } from './handler-options.ts';
 import type { RequestMetrics } from './metrics.ts';
 import type { RunningStreams } from './running-streams.ts';
-import type { WireRequest, WireResponse } from './wire.ts';
+import type { ServedRequest, ServedResponse } from './wire.ts';
 
 /** The request, its client's rights, and what endpoints call while it runs. */
 export type RequestContext = {
-  readonly request: WireRequest;
+  readonly request: ServedRequest;
+  readonly url: URL;
   /** Reads the body as JSON. Throws `TOO_LARGE`, `TIMEOUT`, `ABORTED`, and `INVALID_REQUEST` if it is not JSON. */
   readonly body: () => Promise<unknown>;
   /** Options of the check of bodies. Unknown fields are deleted in place, because only the endpoint holds the body. */
@@ -51,7 +52,7 @@ export type RequestContext = {
   readonly beginStream: () => (outcome: Outcome) => void;
 };
 
-export type EndpointHandler = (context: RequestContext) => Promise<WireResponse>;
+export type EndpointHandler = (context: RequestContext) => Promise<ServedResponse>;
 
 /** Returns the error of a service that does not support an endpoint. */
 export function unsupported(what: string): OnpolicyError {
@@ -116,8 +117,8 @@ export function listQuery(
 const CURSORS = /^(starting_after|ending_before|before|after_id|before_id|cursor|offset|page|page_token)$/;
 
 /** Returns the query of the URL, its limit as a number. Throws `INVALID_REQUEST` for cursors of other APIs. */
-export function queryOf({ request }: RequestContext): object {
-  const { limit, ...query } = Object.fromEntries(request.url.searchParams);
+export function queryOf({ url }: RequestContext): object {
+  const { limit, ...query } = Object.fromEntries(url.searchParams);
   const cursor = Object.keys(query).find((name) => CURSORS.test(name));
   if (cursor !== undefined)
     throw errorAt(

@@ -1,13 +1,13 @@
 /** A request's origin -> CORS headers. By default no other origin may call. */
-import type { WireRequest, WireResponse } from './wire.ts';
+import type { ServedRequest, ServedResponse } from './wire.ts';
 
 /** Returns the CORS headers of a response. `vary`: the header `Vary` that the response has without them. */
 export function corsHeaders(
-  { header }: WireRequest,
+  { headers }: ServedRequest,
   origins: readonly string[],
   vary?: string,
 ): Record<string, string> {
-  const origin = header('origin');
+  const origin = headers.get('origin');
   if (origin === null || origins.length === 0) return {};
   const varies = { vary: vary === undefined ? 'Origin' : `${vary}, Origin` };
   if (!origins.includes('*') && !origins.includes(origin)) return varies;
@@ -19,15 +19,15 @@ export function corsHeaders(
 }
 
 export function preflight(
-  request: WireRequest,
+  request: ServedRequest,
   methods: readonly string[],
   origins: readonly string[],
-): WireResponse {
+): ServedResponse {
   const allow = methods.join(', ');
   const isAllowed = 'access-control-allow-origin' in corsHeaders(request, origins);
   const headers = {
     'access-control-allow-methods': allow,
-    'access-control-allow-headers': request.header('access-control-request-headers') ?? '*',
+    'access-control-allow-headers': request.headers.get('access-control-request-headers') ?? '*',
     'access-control-max-age': '600',
   };
   return { status: 204, headers: { allow, ...(isAllowed ? headers : {}) }, body: '' };

@@ -7,7 +7,7 @@ import type { ChatCompletionRequest } from '../../../protocol/index.ts';
 import { AnswerStream } from '../../../protocol/service/index.ts';
 import type { RequestContext } from './context.ts';
 import { answerResponse, counterOf } from './stream-response.ts';
-import type { WireResponse } from './wire.ts';
+import type { ServedResponse } from './wire.ts';
 
 /** Fields that all completion requests share. */
 type Streamable = {
@@ -24,7 +24,7 @@ export async function answerCounted<Request extends Streamable>(
   request: Request,
   context: RequestContext,
   ask: (request: Request) => Promise<object>,
-): Promise<WireResponse> {
+): Promise<ServedResponse> {
   if (!context.isLimited || !request.stream) return answerResponse(await ask(request), context);
   const stream_options = { include_usage: true, continuous_usage_stats: true };
   const given = await ask({ ...request, stream_options });

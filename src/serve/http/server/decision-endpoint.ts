@@ -4,11 +4,11 @@ import { limit, type RequestContext } from './context.ts';
 import { methodEndpoint } from './method-endpoints.ts';
 import { requireModelAndAdapters } from './model-access.ts';
 import { answerResponse } from './stream-response.ts';
-import type { WireResponse } from './wire.ts';
+import type { ServedResponse } from './wire.ts';
 
 const ofOpenai = methodEndpoint('decide');
 
-export async function decide(context: RequestContext): Promise<WireResponse> {
+export async function decide(context: RequestContext): Promise<ServedResponse> {
   const { body, service, call, settings, validation } = context;
   const given = await body();
   if (!isSystemOne(given)) return await ofOpenai({ ...context, body: async () => given });

@@ -29,14 +29,14 @@ export type EventStreamHooks = {
   readonly onChunk?: (chunk: unknown) => void;
 };
 
-/** The events of a stream as text or bytes for the wire. */
-export type EventStream = {
-  /** Returns the next part, or null after the last one. Must not be called again before it resolves. */
-  readonly read: () => Promise<string | Uint8Array | null>;
+/**
+ * The events of a stream as text or bytes for the wire, for one reader. `next` must not be called again before it resolves. `return` ends
+ * the request because the reader has disconnected.
+ */
+export type EventStream = AsyncIterableIterator<string | Uint8Array, undefined> & {
+  readonly return: () => Promise<IteratorReturnResult<undefined>>;
   /** Text that is sent during silence and that readers skip. Empty if the format has none. */
   readonly idle: string;
-  /** Ends the request because the reader has disconnected. */
-  readonly leave: () => void;
   /** Registers the function that disconnects a reader who has stopped reading. */
   readonly onCut: (callback: (reason: unknown) => void) => void;
 };
@@ -109,6 +109,8 @@ export const BYTES: EventFormat = {
   end: '',
   failure: null,
 };
+
+const DONE = { done: true, value: undefined } as const;
 
 /** An event, and the outcome of the stream if it was the last one. */
 type Made = { readonly event: string | Uint8Array; readonly outcome: Outcome | null };
@@ -186,11 +188,11 @@ export function toEventStream(
   };
   return {
     idle: format.idle,
-    read() {
-      if (isOver) return Promise.resolve(null);
+    next() {
+      if (isOver) return Promise.resolve(DONE);
       silence.refresh();
       return new Promise((resolve) => {
-        give = resolve;
+        give = (value) => resolve(value === null ? DONE : { done: false, value });
         if (made) {
           const event = made;
           made = null;
@@ -198,10 +200,15 @@ export function toEventStream(
         } else if (!isMaking) make();
       });
     },
-    leave() {
-      if (isOver) return;
-      finish('left');
-      chunks.abort();
+    async return() {
+      if (!isOver) {
+        finish('left');
+        chunks.abort();
+      }
+      return DONE;
+    },
+    [Symbol.asyncIterator]() {
+      return this;
     },
     onCut(callback) {
       cut = callback;

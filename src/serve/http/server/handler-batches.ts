@@ -13,7 +13,7 @@ import { findEndpoints } from './routes.ts';
 import { RunningStreams } from './running-streams.ts';
 import { UNLIMITED } from './token-limits.ts';
 import { needOf } from './token-need.ts';
-import type { WireRequest } from './wire.ts';
+import type { ServedRequest } from './wire.ts';
 
 /** Opens, resumes and closes. */
 export class HandlerBatches {
@@ -96,6 +96,7 @@ export class HandlerBatches {
     const never = new AbortController().signal;
     return {
       request: ROW,
+      url: ROW_URL,
       body: async () => structuredClone(body), // a copy, because the endpoint changes it
       validation: validationOf(this.#settings, onIgnored),
       id: '',
@@ -123,11 +124,11 @@ export class HandlerBatches {
 }
 
 /** A request without headers, query and body, which stands for that of a row. */
-const ROW: WireRequest = {
+const ROW: ServedRequest = {
   method: 'POST',
-  url: new URL('http://localhost'),
-  header: () => null,
-  body: { read: async () => {}, parts: async function* () {}, stop: () => {} },
-  address: undefined,
-  onLeave: () => () => {},
+  url: 'http://localhost',
+  headers: { get: () => null },
+  body: null,
+  signal: new AbortController().signal,
 };
+const ROW_URL = new URL(ROW.url);

@@ -22,8 +22,8 @@ import { findEndpoints, formOf } from './routes.ts';
 import { RunningStreams } from './running-streams.ts';
 import { UNLIMITED } from './token-limits.ts';
 import { needOf } from './token-need.ts';
-import { fromRequest, toResponse } from './web.ts';
-import { errorResponse, type WireRequest, type WireResponse } from './wire.ts';
+import { toResponse } from './web.ts';
+import { errorResponse, type ServedRequest, type ServedResponse } from './wire.ts';
 
 /** Answers a request; never rejects. */
 export type Handler = (request: Request) => Promise<Response>;
@@ -34,7 +34,7 @@ export type Handler = (request: Request) => Promise<Response>;
  */
 export function createHandler(service: Servable, options: HandlerOptions = {}): Handler {
   const handler = new RequestHandler(service, checkHandlerOptions(options));
-  return async (request) => toResponse(await handler.handle(fromRequest(request)), request.method);
+  return async (request) => toResponse(await handler.handle(request), request.method);
 }
 
 /** Answers requests. Can wait for the running ones, or end them. */
@@ -67,13 +67,18 @@ export class RequestHandler {
   }
 
   /** Answers a request; never rejects. */
-  async handle(request: WireRequest): Promise<WireResponse> {
+  async handle(request: ServedRequest): Promise<ServedResponse> {
+    const url = toUrl(request.url);
+    if (!url) {
+      const error = new OnpolicyError('INVALID_REQUEST', 'the request cannot be read');
+      return errorResponse(error, 'completion');
+    }
     const startedMs = performance.now();
     const time = new Date().toISOString();
     const traceId = traceIdOf(request);
     let requestId = traceId;
     const { signal, close } = this.#open(request);
-    const path = withoutBase(withOneSlash(request.url.pathname), this.#settings.basePath);
+    const path = withoutBase(withOneSlash(url.pathname), this.#settings.basePath);
     const { endpoints, id } = findEndpoints(path);
     this.#metrics.begin();
     let onEnd = (): void => {};
@@ -84,7 +89,7 @@ export class RequestHandler {
       const method = isKnown ? request.method : 'other';
       const ms = performance.now() - startedMs;
       this.#metrics.end(method, endpoints[0]?.path ?? 'none', status, ms / 1000);
-      const shown = request.url.pathname.slice(0, MOST_PATH);
+      const shown = url.pathname.slice(0, MOST_PATH);
       this.#log({ time, method: request.method, path: shown, status, ms, requestId });
     };
     const toError = (error: unknown): OnpolicyError => this.#toError(error, signal, requestId);
@@ -97,13 +102,14 @@ export class RequestHandler {
     };
     const response = await this.#answer(endpoints, {
       request,
+      url,
       body: () => this.#bodies.readJson(request, signal),
       validation,
       id,
       setRequestId: (id) => {
         requestId = id;
       },
-      call: { signal, traceId, clientKey: '', background: request.header(BACKGROUND_HEADER) === 'true' },
+      call: { signal, traceId, clientKey: '', background: request.headers.get(BACKGROUND_HEADER) === 'true' },
       isLimited: false,
       charge: () => {},
       reserve: async () => {},
@@ -157,15 +163,15 @@ export class RequestHandler {
   async #answer(
     endpoints: readonly Endpoint[],
     context: Omit<RequestContext, 'scopes'> & { readonly onEnd: (act: () => void) => void },
-  ): Promise<WireResponse> {
-    const { request, settings } = context;
+  ): Promise<ServedResponse> {
+    const { request, url, settings } = context;
     if (endpoints.length === 0) throw new OnpolicyError('NOT_FOUND', 'there is no such endpoint');
     const methods = endpoints.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : method));
     if (request.method === 'OPTIONS') return preflight(request, methods, settings.corsOrigins);
     const endpoint = endpoints.find(({ method }) => method === methodOf(request));
     if (!endpoint) return notAllowed(methods, endpoints[0]!.form);
     if (this.#onIdle) throw closingError();
-    const client = endpoint.scopes === null ? NOBODY : this.#authorizer.clientOf(request);
+    const client = endpoint.scopes === null ? NOBODY : this.#authorizer.clientOf(request, url);
     const { scopes, limits } = client;
     if (endpoint.scopes !== null && !allows(scopes, endpoint.scopes))
       throw new OnpolicyError('FORBIDDEN', `the token needs the scope ${endpoint.scopes.join(' or ')}`);
@@ -194,18 +200,18 @@ export class RequestHandler {
   }
 
   /** Registers a running request until `close` is called. The signal fires when the client leaves, time is up or the server stops. */
-  #open(request: WireRequest): { signal: AbortSignal; close: () => void } {
+  #open({ signal: left }: ServedRequest): { signal: AbortSignal; close: () => void } {
     const controller = new AbortController();
-    const stopListening = request.onLeave(() =>
-      controller.abort(new OnpolicyError('ABORTED', 'the client went away')),
-    );
+    const onLeave = (): void => controller.abort(new OnpolicyError('ABORTED', 'the client went away'));
+    left.addEventListener('abort', onLeave);
+    if (left.aborted) onLeave();
     const ms = this.#settings.requestTimeoutMs;
     const onLate = (): void => controller.abort(new OnpolicyError('TIMEOUT', `it took longer than ${ms} ms`));
     const stopClock = limitTime(ms, onLate);
     this.#running.add(controller);
     const close = (): void => {
       stopClock();
-      stopListening();
+      left.removeEventListener('abort', onLeave);
       this.#running.delete(controller);
       if (this.#running.size === 0) this.#onIdle?.();
     };
@@ -251,14 +257,24 @@ const MOST_PATH = 200;
 const OUTCOME_STATUS = { complete: 200, failed: 500, left: 499 } as const;
 
 /** Returns the method that selects the endpoint. `HEAD` uses that of `GET`. */
-function methodOf({ method }: WireRequest): string {
+function methodOf({ method }: ServedRequest): string {
   return method === 'HEAD' ? 'GET' : method;
 }
 
 /** Returns the client's own id of the request, or a new one. */
-function traceIdOf(request: WireRequest): string {
-  const given = request.header('x-request-id');
+function traceIdOf(request: ServedRequest): string {
+  const given = request.headers.get('x-request-id');
   return isTraceId(given) ? given : randomUUID();
+}
+
+/** Returns null for an invalid URL, and for one with a user name that hides the host. */
+function toUrl(text: string): URL | null {
+  try {
+    const url = new URL(text);
+    return url.username === '' && url.password === '' ? url : null;
+  } catch {
+    return null;
+  }
 }
 
 /** Returns a path with one leading slash. Clients whose base URL ends with a slash send two. */
@@ -271,7 +287,7 @@ function withoutBase(path: string, base: string): string {
   return path.startsWith(`${base}/`) ? path.slice(base.length) : '';
 }
 
-function notAllowed(methods: readonly string[], form: Endpoint['form']): WireResponse {
+function notAllowed(methods: readonly string[], form: Endpoint['form']): ServedResponse {
   const error = new OnpolicyError('UNSUPPORTED', `expected the method ${methods.join(' or ')}`);
   const { headers, body } = errorResponse(error, form);
   return { status: 405, headers: { ...headers, allow: methods.join(', ') }, body };

@@ -16,12 +16,11 @@ const POLL_MS = 1000;
 
 /** `GET /v1/preview/training-jobs/{id}/events`. With `stream=true` it sends past and future events, then `[DONE]`. */
 export const listJobEvents: EndpointHandler = async (context) => {
-  const { id, request, call, service } = context;
+  const { id, url, call, service } = context;
   const jobs = service.trainingJobs as TrainingJobsResource | undefined;
   if (!jobs) throw unsupported(METHODS['trainingJobs.events'].what);
   const { after, limit } = listQuery(context, ['stream']);
-  if (request.url.searchParams.get('stream') !== 'true')
-    return json(await jobs.events(id, { after, limit }, call));
+  if (url.searchParams.get('stream') !== 'true') return json(await jobs.events(id, { after, limit }, call));
   await jobs.events(id, { after, limit: 1 }, call); // so that an unknown job gets an error response
   const stop = new AbortController();
   const signal = AbortSignal.any([call.signal, stop.signal]);

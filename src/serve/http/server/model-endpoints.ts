@@ -17,7 +17,7 @@ export const listLoadedModels: EndpointHandler = async ({ service }) => {
   return json({ object: 'list', data: service.loaded() });
 };
 
-export const showReport: EndpointHandler = async ({ service, id, request }) => {
+export const showReport: EndpointHandler = async ({ service, id, url }) => {
   if (!service.report) throw unsupported('reports');
   const headers = {
     'content-type': 'text/html; charset=utf-8',
@@ -28,7 +28,7 @@ export const showReport: EndpointHandler = async ({ service, id, request }) => {
   return {
     status: 200,
     headers,
-    body: await service.report(id, { compare: request.url.searchParams.get('compare') }),
+    body: await service.report(id, { compare: url.searchParams.get('compare') }),
   };
 };
 

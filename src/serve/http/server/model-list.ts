@@ -5,7 +5,7 @@ import { fault, type Model, throwFaults } from '../../../protocol/index.ts';
 import type { ModelCard } from '../../../protocol/service/index.ts';
 import type { RequestContext } from './context.ts';
 import { namedModels } from './model-access.ts';
-import { json, type WireResponse } from './wire.ts';
+import { json, type ServedResponse } from './wire.ts';
 
 /** A model that completions can name. */
 export type ServedModel = {
@@ -44,21 +44,21 @@ export async function servedModels(context: RequestContext): Promise<ServedModel
 }
 
 /** `GET /v1/models`, in Anthropic's form for its clients. */
-export async function listServedModels(context: RequestContext): Promise<WireResponse> {
+export async function listServedModels(context: RequestContext): Promise<ServedResponse> {
   const models = await servedModels(context);
-  if (isAnthropic(context)) return json(anthropicPage(models, context.request.url.searchParams));
+  if (isAnthropic(context)) return json(anthropicPage(models, context.url.searchParams));
   return json({ object: 'list', data: models.map(asOpenai), models: models.map(asTypesafe) });
 }
 
 /** `GET /v1/models/{id}`. */
-export async function retrieveServedModel(context: RequestContext): Promise<WireResponse> {
+export async function retrieveServedModel(context: RequestContext): Promise<ServedResponse> {
   const found = (await servedModels(context)).find(({ id }) => id === context.id);
   if (!found) throw new OnpolicyError('MODEL_NOT_FOUND', `there is no model ${context.id.slice(0, 200)}`);
   return json(isAnthropic(context) ? asAnthropic(found) : asOpenai(found));
 }
 
 function isAnthropic({ request }: RequestContext): boolean {
-  return request.header('anthropic-version') !== null;
+  return request.headers.get('anthropic-version') !== null;
 }
 
 function asOpenai({ id, created, card, adapter }: ServedModel): object {

@@ -12,10 +12,10 @@ import { limitList, type RequestContext, unsupported } from './context.ts';
 import { jsonLines } from './event-stream.ts';
 import { namedModels, requireModel } from './model-access.ts';
 import { answerResponse } from './stream-response.ts';
-import { json, type WireResponse } from './wire.ts';
+import { json, type ServedResponse } from './wire.ts';
 
 /** `POST /api/chat`. */
-export async function ollamaChat(context: RequestContext): Promise<WireResponse> {
+export async function ollamaChat(context: RequestContext): Promise<ServedResponse> {
   const body = checkRequest('OllamaChatRequest', await readBody(context), context.validation);
   const { messages, model, stream } = body;
   limitList(body, 'messages', context.settings.maxMessages);
@@ -27,7 +27,7 @@ export async function ollamaChat(context: RequestContext): Promise<WireResponse>
 }
 
 /** `POST /api/generate`. */
-export async function ollamaGenerate(context: RequestContext): Promise<WireResponse> {
+export async function ollamaGenerate(context: RequestContext): Promise<ServedResponse> {
   const body = checkRequest('OllamaGenerateRequest', await readBody(context), context.validation);
   const { prompt, images, suffix, model, stream } = body;
   if (!prompt && !suffix && !images?.length) return await loadOnly({ response: '' }, body, context);
@@ -37,7 +37,7 @@ export async function ollamaGenerate(context: RequestContext): Promise<WireRespo
 }
 
 /** `POST /api/embed`. */
-export async function ollamaEmbed(context: RequestContext): Promise<WireResponse> {
+export async function ollamaEmbed(context: RequestContext): Promise<ServedResponse> {
   const body = checkRequest('OllamaEmbedRequest', await readBody(context), context.validation);
   limitList(body, 'input', context.settings.maxInputs);
   const asked = { ...body, model: ownName(body.model, context) };
@@ -47,7 +47,7 @@ export async function ollamaEmbed(context: RequestContext): Promise<WireResponse
 }
 
 /** `POST /api/embeddings`: the former endpoint, for one text. */
-export async function ollamaEmbeddings(context: RequestContext): Promise<WireResponse> {
+export async function ollamaEmbeddings(context: RequestContext): Promise<ServedResponse> {
   const { prompt, ...body } = checkRequest(
     'OllamaEmbeddingsRequest',
     await readBody(context),
@@ -78,7 +78,7 @@ async function toAnswer(
   parts: AnswerStream<OllamaPart>,
   stream: boolean | null | undefined,
   context: RequestContext,
-): Promise<WireResponse> {
+): Promise<ServedResponse> {
   if (stream !== false) return answerResponse(parts, context, jsonLines);
   return answerResponse(await wholeOf(parts as Parameters<typeof wholeOf>[0]), context);
 }
@@ -88,7 +88,7 @@ async function loadOnly(
   empty: object,
   { model, keep_alive, stream }: Pick<OllamaChatRequest, 'model' | 'keep_alive' | 'stream'>,
   context: RequestContext,
-): Promise<WireResponse> {
+): Promise<ServedResponse> {
   const { service } = context;
   const own = ownName(model, context);
   const isLeaving = toSeconds(keep_alive) === 0;

@@ -10,23 +10,23 @@ import { requireModel } from './model-access.ts';
 import { type ServedModel, servedModels } from './model-list.ts';
 import { ownName } from './ollama-endpoints.ts';
 import { answerResponse } from './stream-response.ts';
-import { json, type WireResponse } from './wire.ts';
+import { json, type ServedResponse } from './wire.ts';
 
 /** Version of Ollama whose API this is. Clients refuse versions that are too old. */
 const API_VERSION = '0.12.6';
 
 /** `GET /api/version`. */
-export async function ollamaVersion(): Promise<WireResponse> {
+export async function ollamaVersion(): Promise<ServedResponse> {
   return json({ version: API_VERSION });
 }
 
 /** `GET /api/tags`: the models that requests can name. */
-export async function ollamaTags(context: RequestContext): Promise<WireResponse> {
+export async function ollamaTags(context: RequestContext): Promise<ServedResponse> {
   return json({ models: (await servedModels(context)).map(summary) });
 }
 
 /** `GET /api/ps`: the models of these that are in memory. */
-export async function ollamaLoaded(context: RequestContext): Promise<WireResponse> {
+export async function ollamaLoaded(context: RequestContext): Promise<ServedResponse> {
   const { service } = context;
   if (!service.loaded) throw unsupported('what is loaded');
   const loaded = new Map(service.loaded().map((resident) => [resident.path, resident]));
@@ -41,7 +41,7 @@ export async function ollamaLoaded(context: RequestContext): Promise<WireRespons
 }
 
 /** `POST /api/show`. */
-export async function ollamaShow(context: RequestContext): Promise<WireResponse> {
+export async function ollamaShow(context: RequestContext): Promise<ServedResponse> {
   const { served, asked } = await readModel(context);
   if (!served) throw new OnpolicyError('MODEL_NOT_FOUND', `model '${asked}' not found`);
   const { card } = served;
@@ -61,7 +61,7 @@ export async function ollamaShow(context: RequestContext): Promise<WireResponse>
 }
 
 /** `POST /api/pull`: downloads a model unless its files are on this machine. */
-export async function ollamaPull(context: RequestContext): Promise<WireResponse> {
+export async function ollamaPull(context: RequestContext): Promise<ServedResponse> {
   const { service, call } = context;
   const { served, own, stream } = await readModel(context);
   const isHere = served?.card != null;

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { packageFile } from '../../../common/index.ts';
 import { OnpolicyError } from '../../../errors.ts';
 import type { EndpointHandler, RequestContext } from './context.ts';
-import { text, type WireResponse } from './wire.ts';
+import { type ServedResponse, text } from './wire.ts';
 
 /** Folder of the page's files. When a bundler moves this code, they stay in the package. */
 const FOLDER = packageFile('dist/serve/page');
@@ -48,7 +48,7 @@ let files: Promise<ReadonlyMap<string, PageFile>> | undefined;
 export const showPage: EndpointHandler = async (context) => {
   const { settings, request } = context;
   if (!settings.page) return text('Ollama is running');
-  const isBrowser = request.header('accept')?.includes('text/html') ?? false;
+  const isBrowser = request.headers.get('accept')?.includes('text/html') ?? false;
   const response = isBrowser ? await pageFile('index.html', context) : text('Ollama is running');
   return { ...response, headers: { ...response.headers, vary: 'Accept' } };
 };
@@ -56,12 +56,12 @@ export const showPage: EndpointHandler = async (context) => {
 /** `GET /page/{id}`: a file of the page. */
 export const showPageFile: EndpointHandler = async (context) => await pageFile(context.id, context);
 
-async function pageFile(name: string, { settings, request }: RequestContext): Promise<WireResponse> {
+async function pageFile(name: string, { settings, request }: RequestContext): Promise<ServedResponse> {
   files ??= readFiles();
   const file = settings.page ? (await files).get(name) : undefined;
   if (!file) throw new OnpolicyError('NOT_FOUND', 'there is no such file of the page');
   const headers = { ...HEADERS, etag: file.etag };
-  const known = request.header('if-none-match')?.split(/\s*,\s*/) ?? [];
+  const known = request.headers.get('if-none-match')?.split(/\s*,\s*/) ?? [];
   if (known.includes(file.etag) || known.includes(`W/${file.etag}`))
     return { status: 304, headers, body: '' };
   return { status: 200, headers: { ...headers, 'content-type': file.type }, body: file.body };

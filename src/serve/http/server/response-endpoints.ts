@@ -7,7 +7,7 @@ import { type EndpointHandler, listQuery, type RequestContext } from './context.
 import { readConversation } from './conversation.ts';
 import { responseEvents } from './event-stream.ts';
 import { answerResponse } from './stream-response.ts';
-import { json, type WireResponse } from './wire.ts';
+import { json, type ServedResponse } from './wire.ts';
 
 /** `POST /v1/responses`, and the endpoints below it that take the same body: counting its tokens and compacting it. */
 export function askResponses(what: 'answer' | 'countInputTokens' | 'compact'): EndpointHandler {
@@ -22,10 +22,10 @@ export function askResponses(what: 'answer' | 'countInputTokens' | 'compact'): E
 }
 
 /** `GET /v1/responses/{id}`. With `stream=true` it sends the events of the response, from behind `starting_after`. */
-export async function retrieveResponse(context: RequestContext): Promise<WireResponse> {
-  const { service, id, request } = context;
+export async function retrieveResponse(context: RequestContext): Promise<ServedResponse> {
+  const { service, id, url } = context;
   const viewer = viewerOf(context);
-  const { stream, starting_after: after } = Object.fromEntries(request.url.searchParams);
+  const { stream, starting_after: after } = Object.fromEntries(url.searchParams);
   if (stream !== 'true') return json(await responsesOf(service).retrieve(id, viewer));
   if (after !== undefined && !/^\d{1,9}$/.test(after))
     throwFaults([fault(['starting_after'], 'type', 'the number of an event', after)]);
@@ -34,7 +34,7 @@ export async function retrieveResponse(context: RequestContext): Promise<WireRes
 }
 
 /** `POST /v1/responses/{id}/cancel`: ends a response that is being streamed to the same client. */
-export async function cancelResponse(context: RequestContext): Promise<WireResponse> {
+export async function cancelResponse(context: RequestContext): Promise<ServedResponse> {
   const { service, id, call, streams } = context;
   const response = streams.cancelResponse(id, call.clientKey);
   if (response) return json({ ...response, status: 'cancelled' });
@@ -47,13 +47,13 @@ export async function cancelResponse(context: RequestContext): Promise<WireRespo
 }
 
 /** `DELETE /v1/responses/{id}`. */
-export async function deleteResponse(context: RequestContext): Promise<WireResponse> {
+export async function deleteResponse(context: RequestContext): Promise<ServedResponse> {
   const { service, id } = context;
   return json(await responsesOf(service).delete(id, viewerOf(context)));
 }
 
 /** `GET /v1/responses/{id}/input_items`. */
-export async function listInputItems(context: RequestContext): Promise<WireResponse> {
+export async function listInputItems(context: RequestContext): Promise<ServedResponse> {
   const { service, id } = context;
   return json(await responsesOf(service).inputItems(id, listQuery(context), viewerOf(context)));
 }

@@ -3,7 +3,7 @@ import { EVENT_HEADERS } from '../../../protocol/index.ts';
 import type { AnswerStream } from '../../../protocol/service/index.ts';
 import type { RequestContext } from './context.ts';
 import { chunkEvents, type EventFormat, toEventStream } from './event-stream.ts';
-import { json, type WireResponse } from './wire.ts';
+import { json, type ServedResponse } from './wire.ts';
 
 /** Token counts of answers and chunks, in the fields of every wire format. */
 type Usage = {
@@ -17,7 +17,7 @@ export function answerResponse(
   answer: object | AnswerStream<unknown>,
   context: RequestContext,
   format: EventFormat = chunkEvents,
-): WireResponse {
+): ServedResponse {
   if (Symbol.asyncIterator in answer) return eventStreamResponse(answer, context, format);
   context.charge(tokensOf(answer));
   return json(answer);
@@ -27,7 +27,7 @@ function eventStreamResponse(
   parts: AnswerStream<unknown>,
   { call, toError, beginStream, charge }: RequestContext,
   format: EventFormat,
-): WireResponse {
+): ServedResponse {
   const hooks = { signal: call.signal, toError, onEnd: beginStream(), onChunk: counterOf(charge) };
   return {
     status: 200,

@@ -27,7 +27,7 @@ import { chunkEvents, type EventFormat } from './event-stream.ts';
 import { readBody } from './method-endpoints.ts';
 import { requireModel } from './model-access.ts';
 import { answerResponse } from './stream-response.ts';
-import { json, type WireResponse } from './wire.ts';
+import { json, type ServedResponse } from './wire.ts';
 
 /** `POST /inference/v1/generate`. */
 export const generate: EndpointHandler = async (context) => {
@@ -138,6 +138,6 @@ async function readText(
 }
 
 /** `GET /load`: how many other requests are being answered. */
-export async function showLoad({ metrics }: RequestContext): Promise<WireResponse> {
+export async function showLoad({ metrics }: RequestContext): Promise<ServedResponse> {
   return json({ server_load: metrics.active - 1 });
 }

@@ -10,20 +10,20 @@ import { callChecked, hasMethod } from '../../checked-calls.ts';
 import { type RequestContext, unsupported } from './context.ts';
 import { readBody } from './method-endpoints.ts';
 import { requireModel } from './model-access.ts';
-import { json, type WireResponse } from './wire.ts';
+import { json, type ServedResponse } from './wire.ts';
 
 const TOKENIZE_PATHS = new PathTranslation({ text: 'prompt', addSpecialTokens: 'add_special_tokens' });
 const DETOKENIZE_PATHS = new PathTranslation({ ids: 'tokens' });
 
 /** `POST /tokenize`: of a text, or of the messages of a chat. */
-export async function tokenize(context: RequestContext): Promise<WireResponse> {
+export async function tokenize(context: RequestContext): Promise<ServedResponse> {
   const body = await context.body();
   const isChat = typeof body === 'object' && body !== null && 'messages' in body;
   return json(isChat ? await tokenizeChat(body, context) : await tokenizeText(body, context));
 }
 
 /** `POST /detokenize`. */
-export async function detokenize(context: RequestContext): Promise<WireResponse> {
+export async function detokenize(context: RequestContext): Promise<ServedResponse> {
   const { service, validation } = context;
   const { tokens, model } = checkRequest('DetokenizeBody', await context.body(), validation);
   await requireModel(context, { model });

@@ -14,7 +14,7 @@ export const listTrainingRuns: EndpointHandler = async (context) =>
 
 /** `GET /v1/training/requests/{id}`: the result of a step that was pending. */
 export const retrieveTrainingResult: EndpointHandler = async (context) => {
-  const given = context.request.url.searchParams.get('wait_ms');
+  const given = context.url.searchParams.get('wait_ms');
   const wait_ms = given === null ? WAIT_MS : Number(given);
   if (!Number.isInteger(wait_ms) || wait_ms < 0)
     throw errorAt('wait_ms', 'INVALID_REQUEST', `expected an integer >= 0, got ${given}`);
@@ -27,7 +27,7 @@ export function trainingStep(operation: RunOperation): EndpointHandler {
     const body = await context.body();
     limitList(body, 'data', context.settings.maxTrajectories);
     const request = checkRequest(RUN_OPERATIONS[operation], body, context.validation) as RunRequest;
-    const key = request.idempotency_key ?? context.request.header('idempotency-key') ?? null;
+    const key = request.idempotency_key ?? context.request.headers.get('idempotency-key') ?? null;
     const given = { ...request, idempotency_key: key, wait_ms: request.wait_ms ?? WAIT_MS };
     const reply = await runsOf(context).call(context.id, operation, given, context.call);
     return json(reply, reply.status === 'pending' ? 202 : 200);

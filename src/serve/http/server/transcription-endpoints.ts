@@ -9,7 +9,7 @@ import type { RequestContext } from './context.ts';
 import { requireModelAndAdapters } from './model-access.ts';
 import { answerResponse } from './stream-response.ts';
 import { readUpload } from './upload.ts';
-import { text, type WireResponse } from './wire.ts';
+import { type ServedResponse, text } from './wire.ts';
 
 /** Form fields whose text is parsed as JSON. A text that is not JSON is kept, and the check of the request reports it. */
 const JSON_FIELDS = [
@@ -19,7 +19,7 @@ const JSON_FIELDS = [
 const LISTS = ['include', 'timestamp_granularities'];
 
 /** `POST /v1/audio/transcriptions`. */
-export async function createTranscription(context: RequestContext): Promise<WireResponse> {
+export async function createTranscription(context: RequestContext): Promise<ServedResponse> {
   const { request, settings, service, call, validation } = context;
   const { fields, kept } = await readUpload(request, settings, {
     keep: (bytes) => read(bytes, settings.maxBodyBytes),

@@ -3,8 +3,9 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { errorAt, messageOf, OnpolicyError } from '../../../errors.ts';
 import { limitTime } from '../time-limits.ts';
+import { NO_PARTS } from './body.ts';
 import type { HandlerSettings } from './handler-options.ts';
-import type { WireRequest } from './wire.ts';
+import type { ServedRequest } from './wire.ts';
 
 /** Limits of a form, above the needs of all supported APIs. */
 const LIMITS = { files: 1, fields: 32, fieldSize: 64 * 1024, headerPairs: 32 };
@@ -30,11 +31,11 @@ export type Keeper<Kept> = {
  * @throws OnpolicyError `INVALID_REQUEST` for another body, `TIMEOUT`, `ABORTED`
  */
 export async function readUpload<Kept>(
-  { header, body }: Pick<WireRequest, 'header' | 'body'>,
+  { headers, body }: Pick<ServedRequest, 'headers' | 'body'>,
   { bodyTimeoutMs }: Pick<HandlerSettings, 'bodyTimeoutMs'>,
   { keep, discard }: Keeper<Kept>,
 ): Promise<UploadForm<Kept>> {
-  const type = header('content-type') ?? '';
+  const type = headers.get('content-type') ?? '';
   if (!/^multipart\/form-data\s*;/i.test(type))
     throw invalid(
       `Content-Type: expected multipart/form-data with a boundary, got ${type.slice(0, 100) || 'nothing'}`,
@@ -42,6 +43,7 @@ export async function readUpload<Kept>(
   const { Busboy } = await import('@fastify/busboy'); // needed by few programs
   const fields = new Map<string, string>();
   const stop = new AbortController();
+  const parts = (body ?? NO_PARTS)[Symbol.asyncIterator]();
   type File = { readonly filename: string; readonly bytes: Readable; readonly kept: Promise<Kept> };
   const files: File[] = []; // at most one
   try {
@@ -60,10 +62,9 @@ export async function readUpload<Kept>(
       kept.catch((error: unknown) => stop.abort(broken ? noForm(broken) : error));
       files.push({ filename, bytes, kept });
     });
-    const parts = Readable.from(inTime(body.parts(), bodyTimeoutMs));
-    await pipeline(parts, form, { signal: stop.signal });
+    await pipeline(Readable.from(inTime(parts, bodyTimeoutMs)), form, { signal: stop.signal });
   } catch (error) {
-    body.stop();
+    void parts.return?.().catch(() => {}); // discards the rest
     const ofForm = error instanceof OnpolicyError ? error : noForm(error);
     const reason: unknown = stop.signal.aborted ? stop.signal.reason : ofForm; // read before destroying the file aborts `stop`
     for (const { bytes, kept } of files) {

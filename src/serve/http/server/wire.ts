@@ -1,42 +1,35 @@
-/** A request and its response as the endpoints see them, independent of the server. */
+/** The shapes of the standard `Request` and `Response`, which any server can give and take without the cost of their classes. */
 
 import type { ErrorCode, OnpolicyError } from '../../../errors.ts';
 import { CODE_HEADER, type ErrorForm, toErrorBody } from '../../../protocol/index.ts';
 import type { EventStream } from './event-stream.ts';
 
-export type WireRequest = {
-  readonly method: string;
-  readonly url: URL;
-  /** Returns a header by its name in lower case, or null if it is missing. */
-  readonly header: (name: string) => string | null;
-  readonly body: WireBody;
-  /** IP address of the client. Undefined if the server does not know it. */
-  readonly address: string | undefined;
-  /** Calls back when the client disconnects before the response is complete. Returns a function that unsubscribes. */
-  readonly onLeave: (callback: () => void) => () => void;
+/** A request as endpoints read it, by the names of the standard `Request`, which is one. */
+export type ServedRequest = Pick<Request, 'method' | 'url'> & {
+  readonly headers: Pick<Headers, 'get'>;
+  /** Parts in order, each as it arrives. Null if the request has no body. Iterating throws if it breaks off. */
+  readonly body: AsyncIterable<Uint8Array> | null;
+  /** Fires when the client disconnects before the response is complete. Takes one listener at a time. */
+  readonly signal: {
+    readonly aborted: boolean;
+    addEventListener(type: 'abort', listener: () => void): void;
+    removeEventListener(type: 'abort', listener: () => void): void;
+  };
+  /** IP address of the client. Absent if the server does not know it. */
+  readonly address?: string | undefined;
 };
 
-export type WireBody = {
-  /** Passes each part to `onPart` as it arrives. Rejects if the body breaks off, or with the error that `onPart` throws. */
-  readonly read: (onPart: (part: Uint8Array) => void) => Promise<void>;
-  /** Returns an iterator over the parts. Must not be used together with `read`. */
-  readonly parts: () => AsyncIterator<Uint8Array>;
-  /** Discards the rest of the body. */
-  readonly stop: () => void;
-};
-
-export type WireResponse = {
-  readonly status: number;
-  /** Headers, with names in lower case. */
+/** A response as endpoints return it, by the names of the standard `Response`. Names of headers are in lower case. */
+export type ServedResponse = Pick<Response, 'status'> & {
   readonly headers: Record<string, string>;
   readonly body: string | EventStream;
 };
 
-export function json(body: unknown, status = 200, headers: Record<string, string> = {}): WireResponse {
+export function json(body: unknown, status = 200, headers: Record<string, string> = {}): ServedResponse {
   return { status, headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) };
 }
 
-export function text(body: string): WireResponse {
+export function text(body: string): ServedResponse {
   return { status: 200, headers: { 'content-type': 'text/plain; charset=utf-8' }, body };
 }
 
@@ -52,7 +45,7 @@ const PASSING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'TIMEOUT',
 ]);
 
-export function errorResponse(error: OnpolicyError, form: ErrorForm): WireResponse {
+export function errorResponse(error: OnpolicyError, form: ErrorForm): ServedResponse {
   const { status, body } = toErrorBody(error, form);
   const headers: Record<string, string> = { [CODE_HEADER]: error.code };
   if (status === 401) headers['www-authenticate'] = 'Bearer';
