@@ -154,7 +154,7 @@ function draw(holder, curves, { title, names, others, spread }) {
 }
 
 /**
- * What the vertical axis shows: the values and a tenth more, as uPlot does by itself, but 0 to 1 where it would end at 100 because all are 0.
+ * Returns the range of the vertical axis: the values and a tenth more, as uPlot does by itself, but 0 to 1 if all values are 0.
  * @param {any} _
  * @param {number | null} min
  * @param {number | null} max

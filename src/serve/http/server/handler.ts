@@ -15,6 +15,7 @@ import { Bodies } from './body.ts';
 import type { RequestContext } from './context.ts';
 import { corsHeaders, preflight } from './cors.ts';
 import type { Endpoint } from './endpoint.ts';
+import type { EventStream } from './event-stream.ts';
 import { HandlerBatches } from './handler-batches.ts';
 import { checkHandlerOptions, type HandlerSettings, type Servable, validationOf } from './handler-options.ts';
 import { RequestMetrics } from './metrics.ts';
@@ -22,7 +23,6 @@ import { findEndpoints, formOf } from './routes.ts';
 import { RunningStreams } from './running-streams.ts';
 import { UNLIMITED } from './token-limits.ts';
 import { needOf } from './token-need.ts';
-import { toResponse } from './web.ts';
 import { errorResponse, type ServedRequest, type ServedResponse } from './wire.ts';
 
 /** Answers a request; never rejects. */
@@ -295,4 +295,28 @@ function notAllowed(methods: readonly string[], form: Endpoint['form']): ServedR
 
 function closingError(): OnpolicyError {
   return new OnpolicyError('CLOSED', 'the server is closing');
+}
+
+/** Returns an answer as a standard response, without its body for `HEAD`. */
+function toResponse({ status, headers, body }: ServedResponse, method: string): Response {
+  if (method === 'HEAD') return new Response(null, { status, headers });
+  const content = typeof body === 'string' ? body || null : toStream(body);
+  return new Response(content, { status, headers });
+}
+
+/** Returns a stream that reads an event only when its reader asks for it. */
+function toStream(events: EventStream): ReadableStream<Uint8Array> {
+  const encoder = new TextEncoder();
+  return new ReadableStream(
+    {
+      start: (controller) => events.onCut((reason) => controller.error(reason)),
+      pull: async (controller) => {
+        const { done, value } = await events.next();
+        if (done) controller.close();
+        else controller.enqueue(typeof value === 'string' ? encoder.encode(value) : value);
+      },
+      cancel: async () => void (await events.return()),
+    },
+    { highWaterMark: 0 },
+  );
 }
