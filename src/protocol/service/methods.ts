@@ -45,6 +45,9 @@ const LIST = { args: ['query'], ...checked('ListQuery', checkListQuery) } as con
 const TRAINED = 'models that are trained';
 const STEPS = 'training runs';
 
+/** Path at which a client ends the reasoning of a stream that a server sends it. */
+export const CONTROL_PATH = '/v1/chat/completions/control';
+
 /** The methods by name. Those of resources are named like `models.create`. All other methods of services call these. */
 export const METHODS = {
   createCompletion: {

@@ -5,6 +5,7 @@ import {
   type CallArguments,
   type CallOptions,
   ChatCompletionStream,
+  CONTROL_PATH,
   METHODS,
   type Method,
   type MethodName,
@@ -59,7 +60,7 @@ function withControl(stream: object, client: RetryingClient, options: CallOption
   return stream.endReasoningElsewhere(async (id) => {
     const call: RemoteCall = {
       method: 'POST',
-      path: '/v1/chat/completions/control',
+      path: CONTROL_PATH,
       body: JSON.stringify({ id, action: 'reasoning_end' }),
       headers: headersOf(options),
       signal: options.signal,

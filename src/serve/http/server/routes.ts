@@ -1,7 +1,7 @@
 /** Path -> its endpoints, one per method, and their handlers. The table of methods comes first, then other APIs. */
 import { packageVersion } from '../../../common/index.ts';
 import { type ErrorForm, RUN_OPERATIONS, type RunOperation, type Scope } from '../../../protocol/index.ts';
-import { type MethodName, methods, PREVIEW } from '../../../protocol/service/index.ts';
+import { CONTROL_PATH, type MethodName, methods, PREVIEW } from '../../../protocol/service/index.ts';
 import * as adapters from './adapter-endpoints.ts';
 import * as batches from './batch-endpoints.ts';
 import { answerChats } from './chat-batch-endpoint.ts';
@@ -118,7 +118,7 @@ const showOpenApi: EndpointHandler = async ({ settings }) => {
 
 const ROWS: readonly Row[] = [
   ...methods.flatMap(rowsOf),
-  ['POST', '/v1/chat/completions/control', ['complete'], controlChat, CONTROL, { schema: 'ChatControlBody' }],
+  ['POST', CONTROL_PATH, ['complete'], controlChat, CONTROL, { schema: 'ChatControlBody' }],
   [
     'POST',
     '/v1/chat/completions/batch',
