@@ -51,7 +51,9 @@ std::shared_ptr<Context> Context::Create(std::shared_ptr<Model> model, const Con
   if (!created->context_)
     throw Failure("OUT_OF_MEMORY",
                   "a context of " + std::to_string(options.kv_tokens) + " tokens could not be made: " + log.Text());
-  if (options.cache_bytes > 0) cache_log.Compare(options.cache_bytes);
+  // The bytes are those of attention as it was asked for: without fusion, rows of all layers are as long as the longest.
+  const bool is_as_asked = (params.flash_attn_type != LLAMA_FLASH_ATTN_TYPE_DISABLED) == options.fused_attention;
+  if (options.cache_bytes > 0 && is_as_asked) cache_log.Compare(options.cache_bytes);
   created->adapters_.Attach(created->context_, params, created->pool_.get(), options.is_deterministic);
   created->params_ = params;
   if (options.has_draft_head) created->SetHead(DraftHead::CreateOwn(created->AsTarget()));

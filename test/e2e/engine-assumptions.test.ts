@@ -49,7 +49,7 @@ describe.skipIf(!canBreak)(name, () => {
     await writeTinyModel(vectors, { architecture: 'qwen3', type: 'f32', pooling: 3 });
     const golden = (file: string): string => path.join(ROOT, 'test/golden/media/qwen2vl', file);
     files = {
-      ...architectureFiles(['qwen3', 'qwen35', 'qwen3moe', 'qwen35-mtp']),
+      ...architectureFiles(['qwen3', 'qwen35', 'qwen3moe', 'qwen35-mtp', 'gemma4-moe']),
       vectors,
       seeing: golden('text.gguf'),
       eyes: golden('mmproj.gguf'),
@@ -104,9 +104,10 @@ describe.skipIf(!canBreak)(name, () => {
       { kind: 'answer', model: 'qwen3' },
       { kind: 'answer', model: 'qwen35' },
       { kind: 'train', model: 'qwen3' },
+      { kind: 'answer', model: 'gemma4-moe', options: { model: { kernels: 'plain', cacheType: 'f32' } } },
     ]);
     expect(warnings).toEqual([]);
-    expect(results.map(({ off }) => off)).toEqual([[], [], []]);
+    expect(results.map(({ off }) => off)).toEqual([[], [], [], []]);
     const opening = [
       'defaults',
       'trainingFunctions',
