@@ -1,4 +1,5 @@
 /** A turn of the model -> its reasoning, text, calls of tools and times, shown while they come. */
+import type { PromptProgress } from '../../protocol/index.ts';
 import { CallView } from './call-view.ts';
 import { copyButton, iconButton, make } from './elements.ts';
 import { Markdown } from './markdown.ts';
@@ -26,7 +27,9 @@ export class AnswerView {
     this.#summary,
     this.#reasoning,
   );
-  readonly #waiting = make('div', { className: 'chat-waiting', hidden: true });
+  readonly #waitingText = make('span');
+  readonly #bar = make('progress', { ariaLabel: 'The part of the prompt that is read', hidden: true });
+  readonly #waiting = make('div', { className: 'chat-waiting', hidden: true }, this.#waitingText, this.#bar);
   readonly #text = new Markdown();
   readonly #calls = make('div', { className: 'chat-calls' });
   readonly #note = make('p', { className: 'chat-note', hidden: true });
@@ -47,12 +50,13 @@ export class AnswerView {
   }
 
   /** Shows the turn as it is now. `ms` is the time since the request, or null once the answer has ended. */
-  show(ms: number | null): void {
+  show(ms: number | null, progress: PromptProgress | null = null): void {
     const { text, reasoning } = this.#turn;
     this.element.ariaBusy = String(ms !== null);
     this.#showReasoning(ms);
     this.#showWaiting(
       ms !== null && text === '' && reasoning === '' && this.#turn.calls.length === 0 ? ms : null,
+      progress,
     );
     this.#text.show(text);
     this.#turn.calls.forEach((call, i) => {
@@ -83,9 +87,13 @@ export class AnswerView {
     if (this.#reasoning.textContent !== reasoning) this.#reasoning.textContent = reasoning;
   }
 
-  #showWaiting(ms: number | null): void {
+  #showWaiting(ms: number | null, progress: PromptProgress | null): void {
     this.#waiting.hidden = ms === null;
-    if (ms !== null) this.#waiting.textContent = ms < 1000 ? 'Reading' : `Reading, ${seconds(ms)}`;
+    if (ms === null) return;
+    const tokens = progress ? ` ${count(progress.processed)} of ${count(progress.total)} tokens` : '';
+    this.#waitingText.textContent = `Reading${tokens}${ms < 1000 ? '' : `, ${seconds(ms)}`}`;
+    this.#bar.hidden = progress === null;
+    if (progress) Object.assign(this.#bar, { max: progress.total, value: progress.processed });
   }
 
   #showFooter(): void {
@@ -114,10 +122,11 @@ function noteOf({ finish, problem, text, reasoning, calls }: AssistantTurn): str
 /** Returns the facts about an answer in a line. */
 function timingsOf({ model, timings }: AssistantTurn): string {
   if (!timings) return model ?? '';
-  const { firstMs, totalMs, promptTokens, cachedTokens, tokens } = timings;
+  const { firstMs, totalMs, promptTokens, cachedTokens, tokens, tokensPerSecond } = timings;
   const cached = cachedTokens ? `, ${count(cachedTokens)} of them cached` : '';
-  const rate =
+  const seen =
     tokens !== null && firstMs !== null && tokens > 1 ? ((tokens - 1) * 1000) / (totalMs - firstMs) : 0;
+  const rate = tokensPerSecond ?? seen;
   return [
     model,
     promptTokens === null ? null : `prompt ${count(promptTokens)} tokens${cached}`,

@@ -1,11 +1,13 @@
 /** Chunks of a stream -> the turn that they add up to, with the times at which they came. */
-import type { ChatCompletionChunk, ChunkDelta } from '../../protocol/index.ts';
+import type { ChatCompletionChunk, ChunkDelta, PromptProgress } from '../../protocol/index.ts';
 import type { AssistantTurn } from './turns.ts';
 
 /** Adds the chunks of one answer to its turn. */
 export class AnswerReader {
   readonly #turn: AssistantTurn;
   readonly #startMs = performance.now();
+  /** How much of the prompt is computed. Null before the first report. */
+  progress: PromptProgress | null = null;
 
   constructor(turn: AssistantTurn) {
     this.#turn = turn;
@@ -17,7 +19,7 @@ export class AnswerReader {
     return performance.now() - this.#startMs;
   }
 
-  add({ model, choices, usage }: ChatCompletionChunk): void {
+  add({ model, choices, usage, timings: measured, prompt_progress: progress }: ChatCompletionChunk): void {
     const turn = this.#turn;
     turn.model = model;
     const timings = turn.timings!;
@@ -26,6 +28,8 @@ export class AnswerReader {
       timings.cachedTokens = usage.prompt_tokens_details?.cached_tokens ?? null;
       timings.tokens = usage.completion_tokens;
     }
+    if (measured) timings.tokensPerSecond = measured.predicted_per_second;
+    this.progress = progress ?? this.progress;
     const [choice] = choices;
     if (!choice) return;
     if (isText(choice.delta)) timings.firstMs ??= this.ms;

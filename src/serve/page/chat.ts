@@ -186,7 +186,7 @@ export class Chat {
     this.#add(turn);
     const view = this.#views.at(-1) as AnswerView;
     const reader = new AnswerReader(turn);
-    const stopDrawing = this.#draw(() => view.show(reader.ms));
+    const stopDrawing = this.#draw(() => view.show(reader.ms, reader.progress));
     try {
       for await (const chunk of this.#options.answer(asked, signal)) reader.add(chunk);
     } catch (error) {

@@ -6,6 +6,8 @@ import { PageServer } from './server.ts';
 import { readSettings, requestFields, type Settings, toolsOf, writeSettings } from './settings.ts';
 import type { Turn } from './turns.ts';
 
+/** Fields that ask the server for usage, progress and times. */
+const REPORTS = { stream_options: { include_usage: true }, return_progress: true, return_timings: true };
 const TURNS = 'onpolicy.turns';
 const TOKEN = 'onpolicy.token';
 const MODEL = 'onpolicy.model';
@@ -28,7 +30,7 @@ const chat = new Chat(byId('chat', HTMLElement), {
       messages: toMessages(turns, settings.system),
       ...requestFields(settings),
     };
-    yield* server.answer({ ...request, stream_options: { include_usage: true } }, signal);
+    yield* server.answer({ ...request, ...REPORTS }, signal);
   },
   changed: keep,
   tools: () => (settings.clock ? [CLOCK] : []),

@@ -28,6 +28,8 @@ export type AnswerTimings = {
   promptTokens: number | null;
   cachedTokens: number | null;
   tokens: number | null;
+  /** As the server measured it. Absent in conversations that were kept from before. */
+  tokensPerSecond?: number;
 };
 
 /** A turn of the model, which may still grow. */

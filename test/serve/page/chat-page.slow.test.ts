@@ -48,6 +48,27 @@ describe.skipIf(!CHROMIUM)('the chat page', () => {
     });
   });
 
+  it('shows how much of the prompt is read, and the speed that the server measured', async () => {
+    chat.scripted.script([
+      { read: 512, of: 2048 },
+      'wait',
+      { read: 2048, of: 2048 },
+      { content: 'Yes.' },
+      { finish: 'stop' },
+      { perSecond: 42 },
+    ]);
+    await chat.send('A long question');
+    await chat.page.getByText(/^Reading 512 of 2,048 tokens/).waitFor();
+    const bar = chat.page.locator('.chat-waiting progress');
+    expect([await bar.getAttribute('value'), await bar.getAttribute('max')]).toEqual(['512', '2048']);
+    await chat.shot('progress');
+    chat.scripted.goOn();
+    await chat.page.locator('.chat-timings').waitFor();
+    expect(await chat.page.locator('.chat-waiting').isVisible()).toBe(false);
+    expect(await chat.page.locator('.chat-timings').innerText()).toMatch(/ · 42 tokens\/s$/);
+    expect(chat.scripted.requests[0]).toMatchObject({ return_progress: true, return_timings: true });
+  });
+
   it('stops an answer with Esc, keeps what came, and answers again', async () => {
     chat.scripted.script([{ content: 'Half' }, 'wait'], [{ content: 'Whole' }, { finish: 'stop' }]);
     const before = chat.scripted.aborted();

@@ -9,8 +9,17 @@ import type {
 import { ChatCompletionStream } from '../../../src/protocol/service/index.ts';
 import type { Servable } from '../../../src/serve/http/index.ts';
 
-/** A part of an answer: a delta, the reason of its end, an error, or a wait until the test goes on or the request is aborted. */
-export type Part = ChunkDelta | { readonly finish: FinishReason } | { readonly error: string } | 'wait';
+/**
+ * A part of an answer: a delta, the reason of its end, an error, tokens of the prompt that are read, tokens a second, or a wait until the
+ * test goes on or the request is aborted.
+ */
+export type Part =
+  | ChunkDelta
+  | { readonly read: number; readonly of: number }
+  | { readonly perSecond: number }
+  | { readonly finish: FinishReason }
+  | { readonly error: string }
+  | 'wait';
 
 /** A service for tests of the page. */
 export type Scripted = {
@@ -43,6 +52,14 @@ export function createScripted(capabilities: readonly string[] = ['completion', 
         throw new OnpolicyError('ABORTED', 'the client went away');
       }
       if ('error' in part) throw new OnpolicyError('BACKEND_FAILED', part.error);
+      if ('read' in part || 'perSecond' in part) {
+        const report =
+          'read' in part
+            ? { prompt_progress: { total: part.of, cache: 0, processed: part.read, time_ms: 1 } }
+            : { timings: { predicted_per_second: part.perSecond } };
+        yield { ...head, choices: [], ...report } as ChatCompletionChunk;
+        continue;
+      }
       count += 1;
       const [delta, finish_reason] = 'finish' in part ? [{}, part.finish] : [part, null];
       yield { ...head, choices: [{ index: 0, delta, logprobs: null, finish_reason }] };
