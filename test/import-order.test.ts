@@ -168,9 +168,7 @@ describe('imports in src', () => {
   it('form no circle of folders and files of a room; the program of an isolated process starts a runtime', () => {
     const partOf = (file: string) => file.split('/').slice(0, 2).join('/');
     const within = imports
-      .filter(
-        ({ from, to }) => roomOf(from) === roomOf(to) && from !== 'runtime/isolation/program.ts',
-      )
+      .filter(({ from, to }) => roomOf(from) === roomOf(to) && from !== 'runtime/isolation/program.ts')
       .map(({ from, to }) => ({ from: partOf(from), to: partOf(to) }))
       .filter(({ from, to }) => from !== to);
     expect(within.length).toBeGreaterThan(500);
