@@ -77,8 +77,8 @@ export default defineConfig({
         test: {
           name: 'gpu-software',
           include: ['test/**/*.gpu.test.ts'],
-          testTimeout: 180_000,
-          hookTimeout: 180_000,
+          testTimeout: 600_000, // a device in software compiles its shaders on the processor
+          hookTimeout: 600_000,
           pool: 'forks',
           env: { GGML_VK_VISIBLE_DEVICES: '0' }, // without it a device in software is not listed
         },

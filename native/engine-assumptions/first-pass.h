@@ -6,7 +6,7 @@ namespace onpolicy {
 
 class FirstPass {
  public:
-  // Returns true if the nodes of the next pass should be counted. `has_adapter`: an adapter is in use.
+  // Returns true if the nodes of the next pass should be counted. `has_adapter`: an adapter is in use on the processor.
   bool IsWanted(bool has_adapter) const { return !is_done_ || (has_adapter && !has_seen_adapter_); }
 
   // Records the nodes of a pass. `positions`: those of the pool that it wrote; null if the cache is none.
