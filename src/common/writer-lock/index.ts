@@ -8,6 +8,7 @@ import { mkdir, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { callbackify } from 'node:util';
 // Imported at the start: it adds signal listeners, and a late import would end a program whose `process.once` listeners were added before.
+import { lock } from 'proper-lockfile';
 import { OnpolicyError } from '../../errors.ts';
 import {
   ifMissing,
@@ -51,7 +52,6 @@ export type WriterLock = {
  */
 export async function lockForWriting(what: string, folder: string, session: string): Promise<WriterLock> {
   await makeFolder(path.join(folder, 'trash'));
-  const { lock } = await import('proper-lockfile'); // programs without a store do not load it
   const main = lockFolder(folder);
   // Detecting a dead writer and replacing it must be atomic: two processes must not both replace it.
   const releaseOuter = await lock(folder, {
