@@ -126,7 +126,9 @@ const works = {
   },
   async merging() {
     const to = `${control}.gguf`;
-    await addon.mergeModel({ model, files: [], scales: new Float32Array(), types: 'wide', threads: 3, to });
+    const entries = { textKeys: [], texts: [], numberKeys: [], numbers: new Float32Array() };
+    const scales = new Float32Array();
+    await addon.mergeModel({ model, files: [], scales, types: 'wide', ...entries, threads: 3, to });
     return [fs.statSync(to).size];
   },
 };
