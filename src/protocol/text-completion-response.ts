@@ -1,5 +1,12 @@
 /** Answers to text completion requests: one response, or a stream of chunks. The OpenAI client's types accept them. */
-import type { DroppedTokens, PromptLogprobs, Usage } from './chat-completion-response.ts';
+import type {
+  CompletionMetrics,
+  CompletionTimings,
+  DroppedTokens,
+  PromptLogprobs,
+  PromptProgress,
+  Usage,
+} from './chat-completion-response.ts';
 
 /** The answer to a request that does not stream. */
 export interface TextCompletion {
@@ -20,6 +27,10 @@ export interface TextCompletion {
   usage: Usage;
   /** The handle of a prefilled prompt; null unless one was asked for. */
   kv_transfer_params: Record<string, unknown> | null;
+  /** Only with `return_timings` or `timings_per_token`. */
+  metrics?: CompletionMetrics;
+  /** Only with `return_timings` or `timings_per_token`. */
+  timings?: CompletionTimings;
   /** Keywords of the request's schema that are not enforced. Absent if all are. */
   warnings?: string[];
 }
@@ -69,6 +80,12 @@ export interface TextCompletionChunk {
   choices: TextCompletionChunkChoice[];
   /** In the last chunk with `include_usage`, in every chunk with `continuous_usage_stats`. */
   usage?: Usage;
+  /** Only in the last chunk, with `return_timings` or `timings_per_token`. */
+  metrics?: CompletionMetrics;
+  /** In the last chunk with `return_timings`, in every chunk with `timings_per_token`. */
+  timings?: CompletionTimings;
+  /** Only with `return_progress`, in chunks without choices, before the first token. */
+  prompt_progress?: PromptProgress;
 }
 
 /** New content of one choice. */

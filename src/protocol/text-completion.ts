@@ -100,6 +100,9 @@ function kindOf(item: unknown): string {
   return typeof item === 'string' ? 'a text' : Array.isArray(item) ? 'a list of ids' : 'a token id';
 }
 
+/** Fields about the times of one prompt and its answer. */
+const ONE_PROMPT = ['return_timings', 'timings_per_token', 'return_progress'] as const;
+
 function ruleFaults(request: TextCompletionRequest): ErrorDetail[] {
   const { prompt, suffix, echo, n, best_of, stream, use_beam_search, min_tokens, max_tokens, logprobs } =
     request;
@@ -118,6 +121,11 @@ function ruleFaults(request: TextCompletionRequest): ErrorDetail[] {
     refuse('best_of', `n with ${stream ? 'stream' : 'use_beam_search'}: true`, best_of);
   if (echo && use_beam_search && (logprobs ?? null) !== null)
     refuse('echo', 'false with logprobs and use_beam_search: true', echo);
+  const isMany = typeof prompt !== 'string' && typeof prompt[0] !== 'number' && prompt.length > 1;
+  for (const field of ONE_PROMPT) {
+    if (request[field] && isMany) refuse(field, 'false with several prompts', request[field]);
+    else if (request[field] && max_tokens === 0) refuse(field, 'false with max_tokens: 0', request[field]);
+  }
   if (max_tokens === 0 && (min_tokens ?? 0) > 0) refuse('min_tokens', '0 with max_tokens: 0', min_tokens);
   if (max_tokens === 0 && isGiven(logprob_token_ids))
     refuse('logprob_token_ids', 'no value with max_tokens: 0, which generates no token', logprob_token_ids);

@@ -80,6 +80,14 @@ describe('the fields', () => {
     [{ prompt: 'a', max_tokens: -1 }, 'max_tokens: expected an integer >= 0 or null, got -1'],
     [{ prompt: 'a', n: 3, best_of: 2 }, 'best_of: expected at least the 3 of n, got 2'],
     [{ prompt: 'a', best_of: 2, stream: true }, 'best_of: expected n with stream: true, got 2'],
+    [
+      { prompt: ['a', 'b'], return_timings: true },
+      'return_timings: expected false with several prompts, got true',
+    ],
+    [
+      { prompt: 'a', max_tokens: 0, timings_per_token: true },
+      'timings_per_token: expected false with max_tokens: 0, got true',
+    ],
     [{ prompt: 'a', suffix: 'b', echo: true }, 'echo: expected false with suffix, got true'],
     [{ prompt: [1], suffix: 'b' }, 'suffix: expected no value with prompts of token ids, got "b"'],
     [

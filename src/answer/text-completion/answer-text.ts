@@ -4,6 +4,7 @@ import type { ModelLease } from '../../models/index.ts';
 import type {
   ChatCompletion,
   ChatCompletionChoice,
+  ChatCompletionChunk,
   TextCompletion,
   TextCompletionChoice,
   TextCompletionChunk,
@@ -16,7 +17,7 @@ import { answerAll } from '../answer-prompts.ts';
 import { TextOffsets } from './logprobs.ts';
 import { merge } from './merge.ts';
 import { encodePrompt } from './prompts.ts';
-import { streamText } from './stream-text.ts';
+import { streamText, type Times, timesOf } from './stream-text.ts';
 import { TextParts } from './text-parts.ts';
 
 type Leased = Pick<ModelLease, 'model' | 'adapter'>;
@@ -61,17 +62,22 @@ export async function answerText(
         request,
       ),
       kv_transfer_params: whole[0]!.kv_transfer_params,
+      ...timesOf(whole[0]!),
       ...(whole[0]!.warnings ? { warnings: whole[0]!.warnings } : {}),
     };
   }
   const streams = answers as ChatCompletionStream[];
   const usages: Usage[] = [];
-  const onUsage = (usage: Usage): void => void usages.push(usage);
+  let times: Times = {};
+  const onEnd = ({ usage, ...rest }: ChatCompletionChunk): void => {
+    if (usage) usages.push(usage);
+    times = timesOf(rest);
+  };
   const sources = streams.map((stream, at) =>
-    streamText(stream, { ...contexts[at]!, header, onUsage, firstIndex: at * request.n }),
+    streamText(stream, { ...contexts[at]!, header, onEnd, firstIndex: at * request.n }),
   );
   const last = (): TextCompletionChunk[] =>
-    usages.length === 0 ? [] : [{ ...header, choices: [], usage: sumUsage(usages, request) }];
+    usages.length === 0 ? [] : [{ ...header, choices: [], usage: sumUsage(usages, request), ...times }];
   return new TextCompletionStream(merge(sources, last), () => {
     for (const stream of streams) stream.abort();
   });

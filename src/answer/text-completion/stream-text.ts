@@ -2,11 +2,11 @@
 
 import type { Tokenizer } from '../../engine/tokenizer/index.ts';
 import type {
+  ChatCompletionChunk,
   ChunkChoice,
   GivenPrompt,
   TextCompletionChunk,
   TextCompletionChunkChoice,
-  Usage,
   ValidTextCompletionRequest,
 } from '../../protocol/index.ts';
 import type { ChatCompletionStream } from '../../protocol/service/index.ts';
@@ -25,9 +25,17 @@ export type PromptStream = {
   /** Index of the first choice in the response. */
   readonly firstIndex: number;
   readonly header: Pick<TextCompletionChunk, 'id' | 'object' | 'created' | 'model'>;
-  /** Called with the usage of the prompt, if the request asks for it. */
-  readonly onUsage: (usage: Usage) => void;
+  /** Called with the last chunk, which has the usage, if the request asks for it. */
+  readonly onEnd: (last: ChatCompletionChunk) => void;
 };
+
+/** How long a prompt and its answer took. */
+export type Times = Pick<TextCompletionChunk, 'metrics' | 'timings'>;
+
+/** Returns the times in an answer or a chunk; none if the request does not ask for them. */
+export function timesOf({ metrics, timings }: Times): Times {
+  return { ...(metrics ? { metrics } : {}), ...(timings ? { timings } : {}) };
+}
 
 /**
  * Translates chunks. If the log-probabilities of the prompt come first (`echo` with `logprobs`), chunks are held back until the prompt is
@@ -37,14 +45,14 @@ export function streamText(
   stream: ChatCompletionStream,
   options: PromptStream,
 ): MergedStream<TextCompletionChunk> {
-  const { request, header, firstIndex, onUsage } = options;
+  const { request, header, firstIndex, onEnd } = options;
   const chunks = stream[Symbol.asyncIterator]();
   const choices = new Map<number, ChoiceText>();
   let held: ScoredChunk[] | null = request.echo && request.logprobs !== null ? [] : null;
   let promptIds: readonly number[] = [];
   let scores: ScoredChunk['prompt_logprobs'] = [];
   let parts: TextParts | null = null; // made when the prompt's tokens and scores are known
-  const translate = ({ choices: [choice], usage }: ScoredChunk): TextCompletionChunk => {
+  const translate = ({ choices: [choice], usage, ...rest }: ScoredChunk): TextCompletionChunk => {
     const index = choice!.index;
     let text = choices.get(index);
     if (!text) {
@@ -52,7 +60,7 @@ export function streamText(
       choices.set(index, text);
     }
     parts ??= new TextParts(options, promptIds, scores ?? []);
-    const more = usage ? { usage } : {};
+    const more = { ...(usage ? { usage } : {}), ...timesOf(rest) };
     return { ...header, choices: [toChoice(parts, choice!, text, firstIndex)], ...more };
   };
   return {
@@ -63,7 +71,9 @@ export function streamText(
       promptIds = chunk.prompt_token_ids ?? promptIds;
       const [choice] = chunk.choices;
       if (!choice) {
-        if (chunk.usage) onUsage(chunk.usage);
+        const { prompt_progress } = chunk;
+        if (prompt_progress) return [{ ...header, choices: [], prompt_progress }];
+        onEnd(chunk);
         return [];
       }
       if (choice.delta.role !== undefined) return []; // this chunk has only the role

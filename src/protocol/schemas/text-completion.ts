@@ -10,7 +10,6 @@ const CHAT_ONLY = new Set([
   ...['reasoning_effort', 'reasoning', 'thinking_token_budget', 'include_reasoning'],
   'reasoning_budget_message',
   ...['add_generation_prompt', 'continue_final_message', 'add_special_tokens', 'echo'],
-  ...['return_timings', 'timings_per_token', 'return_progress'],
   ...['max_completion_tokens', 'max_tokens', 'logprobs', 'top_logprobs', 'return_routed_experts'],
   ...Object.keys(FIELD_GROUPS['Tools']!),
   ...IGNORED_FIELDS,

@@ -1,6 +1,6 @@
 /** Fields about how long a request took, and how far its prompt is. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ChatCompletionChunk } from '../../../src/protocol/index.ts';
+import type { ChatCompletionChunk, TextCompletionChunk } from '../../../src/protocol/index.ts';
 import { createRuntime, type Runtime } from '../../../src/runtime/runtime.ts';
 import { ask, chunksOf } from './model.ts';
 
@@ -15,7 +15,10 @@ const user = (content: string) => [{ role: 'user' as const, content }];
 const FIELDS = { max_tokens: 20, ignore_eos: true, temperature: 0 } as const;
 
 /** The times of an answer within the time of its caller. */
-function checkTimes({ metrics, timings }: ChatCompletionChunk, wallMs: number): void {
+function checkTimes(
+  { metrics, timings }: Pick<ChatCompletionChunk, 'metrics' | 'timings'>,
+  wallMs: number,
+): void {
   const { queue_time_ms, time_to_first_token_ms, generation_time_ms } = metrics!;
   const parts = [queue_time_ms, time_to_first_token_ms, generation_time_ms];
   for (const ms of parts) expect(ms).toBeGreaterThanOrEqual(0);
@@ -58,6 +61,45 @@ describe('timings', () => {
       expect(chunks.filter(({ metrics }) => metrics)).toEqual([chunks.at(-1)]);
       checkTimes(chunks.at(-1)!, performance.now() - startMs);
     }
+  });
+
+  it('text completions have the same, in the last chunk or with each token, and the progress of their prompt', async () => {
+    const asked = { prompt: LONG, ...FIELDS, return_timings: true, cache_salt: 'text' };
+    const startMs = performance.now();
+    const whole = await runtime.createTextCompletion({ ...asked, stream: false });
+    checkTimes(whole, performance.now() - startMs);
+    for (const stream_options of [undefined, { include_usage: true }]) {
+      const chunks: TextCompletionChunk[] = [];
+      const streamMs = performance.now();
+      const streamed = {
+        ...asked,
+        cache_salt: `${stream_options}`,
+        return_progress: true,
+        stream: true as const,
+      };
+      for await (const chunk of await runtime.createTextCompletion({
+        ...streamed,
+        ...(stream_options ? { stream_options } : {}),
+      }))
+        chunks.push(chunk);
+      expect(chunks.filter(({ metrics }) => metrics)).toEqual([chunks.at(-1)]);
+      checkTimes(chunks.at(-1)!, performance.now() - streamMs);
+      const progress = chunks.flatMap(({ prompt_progress }) => prompt_progress ?? []);
+      expect(progress.at(-1)!.total).toBe(progress[0]!.total);
+      expect(progress.map(({ processed }) => processed)).toEqual(
+        progress.map(({ processed }) => processed).toSorted((a, b) => a - b),
+      );
+      expect(chunks.flatMap(({ choices }) => choices.map(({ text }) => text)).join('')).toBe(
+        whole.choices[0]!.text,
+      );
+    }
+    const each = { ...asked, timings_per_token: true, return_token_ids: true, stream: true as const };
+    let tokens = 0;
+    for await (const { choices, timings } of await runtime.createTextCompletion(each)) {
+      tokens += choices[0]?.token_ids?.length ?? 0;
+      if (choices[0]?.token_ids?.length) expect(timings!.predicted_n).toBe(tokens);
+    }
+    expect(tokens).toBe(20);
   });
 
   it('timings of several choices count all their tokens', async () => {
