@@ -23,7 +23,8 @@ import type { TypedFormat } from './standard-schema.ts';
 import type { TextCompletion } from './text-completion-response.ts';
 
 /**
- * Rows of a batch: the path of a file of JSON lines, a stream of such a file's bytes, or rows one by one, as lines of JSON or as objects.
+ * Rows of a batch: the path of a file of JSON lines, a stream of such a file's bytes, or rows one by one, as objects or as lines
+ * of JSON. With `toRequest`, rows that are given one by one reach it as they are, also texts.
  * A row is a request, or a line of OpenAI's batch format: `{ custom_id, method, url, body }`.
  */
 export type BatchSource<Row = unknown> =

@@ -47,7 +47,7 @@ export async function toRow(item: SourceItem, settings: RowSettings): Promise<Ro
   };
   try {
     if (item.problem !== null) throw invalid(item.problem);
-    if (typeof given === 'string') given = parse(given);
+    if (item.isJson) given = parse(given as string);
     // The index of a row, not its line: blank lines count in a file only.
     if (settings.toRequest) given = await settings.toRequest(given as never, line - 1);
     if (!isObject(given)) throwFaults([fault(['row'], 'type', 'an object', given)]);

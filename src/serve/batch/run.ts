@@ -98,7 +98,7 @@ export function createRun(input: RunInput): Run {
     const { signal, onProgress } = options;
     using _stopping = onAbort(signal, () => end(abortedBy(signal)));
     try {
-      await runOver(await openSource(input.source));
+      await runOver(await openSource(input.source, options.toRequest !== null));
       return totals.summary();
     } catch (error) {
       throw stop.signal.aborted ? stop.signal.reason : fromNative(error);

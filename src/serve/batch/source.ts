@@ -17,8 +17,9 @@ export type SourceItem = {
   readonly line: number;
   /** Number of bytes that the item takes in the input, with its newline. */
   readonly bytes: number;
-  /** JSON text, or a value. */
   readonly value: unknown;
+  /** True if the value is text that must be parsed as JSON. */
+  readonly isJson: boolean;
   /** Reason why the item cannot be read. Null if it can be read. */
   readonly problem: string | null;
 };
@@ -31,10 +32,10 @@ export type RowSource = {
 };
 
 /**
- * Opens the rows of a batch.
+ * Opens the rows of a batch. `hasTexts`: a text among rows that are given one by one is a row. Otherwise it is read as a line of a file.
  * @throws OnpolicyError `INVALID_REQUEST` if the source has no rows, `STORE_FAILED` for a file that cannot be read
  */
-export async function openSource(source: BatchSource): Promise<RowSource> {
+export async function openSource(source: BatchSource, hasTexts = false): Promise<RowSource> {
   if (typeof source === 'string') {
     const found = await fs.stat(source).catch((cause: unknown) => {
       throw storeFailed(`cannot read the input ${source}`, cause);
@@ -48,21 +49,24 @@ export async function openSource(source: BatchSource): Promise<RowSource> {
   const given = (source ?? {}) as Partial<Iterable<unknown> & AsyncIterable<unknown>>;
   if (!given[Symbol.asyncIterator] && !given[Symbol.iterator])
     throwFaults([fault(['source'], 'type', 'a path, a stream or rows', source)]);
-  return { bytes: null, items: rowsOf(given as AsyncIterable<unknown>) };
+  return { bytes: null, items: rowsOf(given as AsyncIterable<unknown>, hasTexts) };
 }
 
 function isByteStream(source: Exclude<BatchSource, string>): boolean {
   return source instanceof Readable ? !source.readableObjectMode : source instanceof ReadableStream;
 }
 
-/** Yields the items of an iterable. A text is read as a line of a file, any other value as a row. */
-async function* rowsOf(rows: AsyncIterable<unknown>): AsyncGenerator<readonly SourceItem[]> {
+/** Yields the items of an iterable. */
+async function* rowsOf(
+  rows: AsyncIterable<unknown>,
+  hasTexts: boolean,
+): AsyncGenerator<readonly SourceItem[]> {
   let line = 0;
   for await (const value of rows) {
     line += 1;
-    const isBlank = typeof value === 'string' && value.trim() === '';
+    const isJson = typeof value === 'string' && !hasTexts;
     const bytes = typeof value === 'string' ? value.length : 0;
-    if (!isBlank) yield [{ line, bytes, value, problem: null }];
+    if (!isJson || value.trim() !== '') yield [{ line, bytes, value, isJson, problem: null }];
   }
 }
 
@@ -105,7 +109,7 @@ async function* linesOf(stream: AsyncIterable<unknown>, what: string): AsyncGene
 
 /** `parts`: the bytes of a line without its newline. Returns null if the line is blank. */
 function toItem(line: number, parts: Uint8Array[], length: number, newline: number): SourceItem | null {
-  const item = { line, bytes: length + newline };
+  const item = { line, bytes: length + newline, isJson: true };
   if (length > MOST_LINE_BYTES) {
     const problem = `expected a line of at most ${MOST_LINE_BYTES} bytes, got ${item.bytes}`;
     return { ...item, value: '', problem };

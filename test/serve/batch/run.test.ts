@@ -105,6 +105,18 @@ describe('rows come from', () => {
     expect(rows.map((row) => row.custom_id).toSorted()).toEqual(['0:ann', '1:bob']);
   });
 
+  it('a function that makes requests of texts, also of empty ones and of JSON', async () => {
+    const given = ['Peru', '', '{"name":"Chile"}'];
+    const seen: [string, number][] = [];
+    const toRequest = (text: string, index: number) => {
+      seen.push([text, index]);
+      return { messages: [{ role: 'user', content: `About ${text}` }] };
+    };
+    const rows = await readAll(batchOf(echo, given, { toRequest }));
+    expect(seen).toEqual(given.map((text, i) => [text, i]));
+    expect(textsOf(rows).toSorted()).toEqual(given.map((text) => `ABOUT ${text.toUpperCase()}`).toSorted());
+  });
+
   it('nothing else', async () => {
     for (const source of [5, null, undefined, {}])
       await expect(batchOf(echo, source as never).done).rejects.toMatchObject({ code: 'INVALID_REQUEST' });
