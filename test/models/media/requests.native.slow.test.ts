@@ -21,6 +21,7 @@ afterAll(async () => {
   fs.rmSync(folder, { recursive: true });
 });
 
+const READING = { media_io_kwargs: { video: { num_frames: 4 } } };
 const picture = (url: unknown = uriOf('wide.png')) => ({ type: 'image_url', image_url: { url } }) as never;
 const about = (...parts: unknown[]): ChatCompletionRequest['messages'] =>
   [{ role: 'user', content: [...parts, { type: 'text', text: 'what is here?' }] }] as never;
@@ -325,13 +326,7 @@ describe('a request is refused by the path of its part', () => {
       'UNSUPPORTED',
       'mm_processor_kwargs.max_pixels',
     ],
-    [
-      'settings for reading media',
-      picture(),
-      { media_io_kwargs: { video: { num_frames: 4 } } },
-      'UNSUPPORTED',
-      'media_io_kwargs.video',
-    ],
+    ['ways to read it', picture(), READING, 'UNSUPPORTED', 'media_io_kwargs.video'],
     ['scores of the prompt', picture(), { prompt_logprobs: 1 }, 'UNSUPPORTED', 'prompt_logprobs'],
   ])('%s', async (_, part, fields, code, message) => {
     await expect(ask(fields, about(part))).rejects.toMatchObject({

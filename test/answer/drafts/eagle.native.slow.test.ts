@@ -3,12 +3,12 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Speculation } from '../../src/protocol/index.ts';
-import { CHECKPOINT_FILES, openTrainer } from '../../src/rl/index.ts';
-import { createRuntime } from '../../src/runtime/runtime.ts';
-import { architectureFiles } from '../architectures/files.ts';
-import { randomAdapter } from '../rl/random-adapter.ts';
-import { normals } from '../rl/tiny-model.ts';
+import type { Speculation } from '../../../src/protocol/index.ts';
+import { CHECKPOINT_FILES, openTrainer } from '../../../src/rl/index.ts';
+import { createRuntime } from '../../../src/runtime/runtime.ts';
+import { architectureFiles } from '../../architectures/files.ts';
+import { randomAdapter } from '../../rl/random-adapter.ts';
+import { normals } from '../../rl/tiny-model.ts';
 import { answers, asked, rewritten } from './drafted.ts';
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-eagle-'));
@@ -152,7 +152,7 @@ describe('a file that cannot draft', () => {
     ['qwen3', 'deep', 'INVALID_REQUEST', /target_layers below 4, got .* with 9/],
     ['qwen3', 'listed', 'MODEL_INVALID', /d2t: expected ids of the \d+ tokens, got 99999/],
   ])('for %s: %s is refused by name', { timeout: 60_000 }, async (name, file, code, message) => {
-    const { decode, encode } = await import('../engine/gguf/files.ts');
+    const { decode, encode } = await import('../../engine/gguf/files.ts');
     const parts = decode(fs.readFileSync(files['eagle3']!));
     const set = (key: string, at: number, value: number): void => {
       const found = parts.keys.find((one) => one.name === `eagle3.${key}`)!;

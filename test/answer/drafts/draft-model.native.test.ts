@@ -1,10 +1,10 @@
 /** A smaller model that drafts: it changes no token, its cache follows the sequences, and its memory is counted. */
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import type { ChatCompletion } from '../../src/protocol/index.ts';
-import { createRuntime, type Runtime } from '../../src/runtime/runtime.ts';
-import { measureNoSteps } from '../fakes/step-costs.ts';
-import { EXACT_MODEL, type Fields, OTHER_MODEL } from './fields/model.ts';
+import type { ChatCompletion } from '../../../src/protocol/index.ts';
+import { createRuntime, type Runtime } from '../../../src/runtime/runtime.ts';
+import { measureNoSteps } from '../../fakes/step-costs.ts';
+import { EXACT_MODEL, type Fields, OTHER_MODEL } from '../fields/model.ts';
 
 const EMBEDDED = path.resolve('models/onpolicy-tiny.gguf');
 const ITSELF = { method: 'draft', model: EXACT_MODEL, maxTokens: 6 } as const;

@@ -1,10 +1,10 @@
 /** A model and a source of drafts -> the tokens of its answers to some requests, and how often the drafts were right. */
 import fs from 'node:fs';
 import { vi } from 'vitest';
-import { readHeader } from '../../src/engine/gguf/index.ts';
-import { StepCosts } from '../../src/engine/step-costs.ts';
-import type { ChatCompletionRequest, Speculation } from '../../src/protocol/index.ts';
-import { createRuntime } from '../../src/runtime/runtime.ts';
+import { readHeader } from '../../../src/engine/gguf/index.ts';
+import { StepCosts } from '../../../src/engine/step-costs.ts';
+import type { ChatCompletionRequest, Speculation } from '../../../src/protocol/index.ts';
+import { createRuntime } from '../../../src/runtime/runtime.ts';
 
 /** Drafts are checked whatever a busy machine does: nothing is measured. */
 vi.spyOn(StepCosts.prototype, 'record').mockImplementation(() => {});

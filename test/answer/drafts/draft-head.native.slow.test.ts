@@ -3,8 +3,8 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createRuntime } from '../../src/runtime/runtime.ts';
-import { architectureFiles } from '../architectures/files.ts';
+import { createRuntime } from '../../../src/runtime/runtime.ts';
+import { architectureFiles } from '../../architectures/files.ts';
 import { answers, asked, rewritten } from './drafted.ts';
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-heads-'));

@@ -1,9 +1,9 @@
 /** Drafts in answers of the embedded model: what they save, and what keeps them away. */
 import { describe, expect, it } from 'vitest';
-import type { ChatCompletion } from '../../src/protocol/index.ts';
-import { createRuntime } from '../../src/runtime/runtime.ts';
-import { measureNoSteps } from '../fakes/step-costs.ts';
-import { type Fields, openRuntime, PARIS, PARIS_ANSWER, request, STORY } from './asking.ts';
+import type { ChatCompletion } from '../../../src/protocol/index.ts';
+import { createRuntime } from '../../../src/runtime/runtime.ts';
+import { measureNoSteps } from '../../fakes/step-costs.ts';
+import { type Fields, openRuntime, PARIS, PARIS_ANSWER, request, STORY } from '../asking.ts';
 
 measureNoSteps();
 const { ask, runtime, stream } = openRuntime();
