@@ -158,16 +158,25 @@ it.each(names)(
       const differing = answers.flatMap((choices, i) =>
         choices.flatMap((choice, index) => {
           const wanted = alone[i]![index]!;
+          const at = wanted.ids.findIndex((id, place) => id !== choice.ids[place]);
           const error = Math.max(
-            ...wanted.logprobs.map((value, at) => Math.abs(value - choice.logprobs[at]!)),
+            ...wanted.logprobs
+              .slice(0, at < 0 ? undefined : at)
+              .map((value, k) => Math.abs(value - choice.logprobs[k]!)),
           );
-          const isSame =
-            JSON.stringify(choice.ids) === JSON.stringify(wanted.ids) &&
-            (hasBits(name) ? error === 0 : error < TOLERANCE);
-          return isSame ? [] : [{ request: i, index, error }];
+          const isSame = at < 0 && (hasBits(name) ? error === 0 : error < TOLERANCE);
+          return isSame ? [] : [{ request: i, index, at, error, isDrawn: requests[i]!.temperature !== 0 }];
         }),
       );
-      expect(differing, `${atOnce} at once`).toEqual([]);
+      // Without equal bits, rounding may move a random number over the boundary between two tokens: rarely, and behind equal ones.
+      const isBoundary = ({ at, error, isDrawn }: (typeof differing)[number]): boolean =>
+        !hasBits(name) && isDrawn && at >= 0 && error < TOLERANCE;
+      const boundaries = differing.filter(isBoundary);
+      expect(boundaries.length).toBeLessThanOrEqual(Math.ceil(COUNT / 150));
+      expect(
+        differing.filter((one) => !isBoundary(one)),
+        `${atOnce} at once`,
+      ).toEqual([]);
       if (!DRAFTING.includes(name)) continue;
       const { draftedTokens, acceptedTokens } = runtime.stats();
       expect(acceptedTokens).toBeGreaterThan(COUNT / 2);

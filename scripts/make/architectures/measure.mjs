@@ -107,11 +107,11 @@ async function preempted(runtime, checks) {
 
 /**
  * Texts of what differs from the loop by more than rounding: the loop itself, with a prompt as one batch and with each token alone, says
- * of some answers how much that may be.
+ * how much that may be.
  */
 async function compare(file, checks) {
   const whole = await loop(file, checks, false);
-  const single = await loop(file, checks.slice(0, 8), true);
+  const single = await loop(file, checks, true);
   const pairs = single.flatMap((row, i) => row.map((numbers, at) => [numbers, whole[i][at]]));
   const rounding = Math.max(...pairs.map(([a, b]) => Math.abs(a[2] - b[2])));
   const tolerance = Math.max(TOLERANCE, 2 * rounding);

@@ -41,3 +41,21 @@ export type Method = {
   /** True if the method runs in the process that writes to the home folder, because it writes there or uses that process's state. */
   readonly atHome?: true;
 };
+
+/** Prefix of the paths of models and training. Errors on these paths have a different form. */
+export const PREVIEW = '/v1/preview/';
+
+/** Reads the first argument of a call. */
+export const first = ([given]: CallArguments): unknown => given;
+/** Reads a field of an argument. */
+export const field =
+  (index: number, name: string) =>
+  (args: CallArguments): unknown =>
+    (args[index] as Record<string, unknown> | null | undefined)?.[name];
+export const always = (): boolean => true;
+
+/** Returns the schema and the check of a request. */
+export const checked = <const Name extends RequestName, Check>(schema: Name, check: Check) => ({
+  schema,
+  check,
+});

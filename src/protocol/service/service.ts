@@ -29,7 +29,7 @@ import type {
   TypedBatchOptions,
   TypedBatchRow,
 } from '../index.ts';
-import type { Completions } from './completions.ts';
+import type { Completions } from './methods.ts';
 import type { TranscriptionStream } from './streams.ts';
 import type { TrainingRun, TrainingRunsResource } from './training-run.ts';
 
