@@ -9,14 +9,18 @@ const formats = TOOL_FORMATS.filter((format) => format !== 'none');
 let runtime: Runtime;
 beforeAll(async () => {
   const model = { path: EXACT_MODEL, chatTemplate: PLAIN, contextSize: 1024, threads: 1 };
-  /** Templates whose answers have channels: the framing is read by the parser of reasoning, too. */
-  const harmony = `${PLAIN}{# #}{% if false %}<|channel|><|message|>{% endif %}`;
+  /** Templates whose answers have channels or recipients: the framing is read by the parser of reasoning, too, so that its budget holds. */
+  const shown = (marks: string): string => `${PLAIN}{# #}{% if false %}${marks}{% endif %}`;
+  const framed: Partial<Record<ToolFormat, string>> = {
+    harmony: shown('<|channel|><|message|>'),
+    muse_glimmer: shown('to=self<|message|><atem:function_calls><|eom|>'),
+  };
   runtime = await createRuntime({
     model,
     models: Object.fromEntries(
       formats.map((toolFormat) => [
         toolFormat,
-        { ...model, toolFormat, ...(toolFormat === 'harmony' ? { chatTemplate: harmony } : {}) },
+        { ...model, toolFormat, chatTemplate: framed[toolFormat] ?? PLAIN },
       ]),
     ),
   });
