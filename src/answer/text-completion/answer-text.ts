@@ -17,7 +17,7 @@ import { answerAll } from '../answer-prompts.ts';
 import { TextOffsets } from './logprobs.ts';
 import { merge } from './merge.ts';
 import { encodePrompt } from './prompts.ts';
-import { streamText, type Times, timesOf } from './stream-text.ts';
+import { type ReportedTimes, streamText, timesOf } from './stream-text.ts';
 import { TextParts } from './text-parts.ts';
 
 type Leased = Pick<ModelLease, 'model' | 'adapter'>;
@@ -68,7 +68,7 @@ export async function answerText(
   }
   const streams = answers as ChatCompletionStream[];
   const usages: Usage[] = [];
-  let times: Times = {};
+  let times: ReportedTimes = {};
   const onEnd = ({ usage, ...rest }: ChatCompletionChunk): void => {
     if (usage) usages.push(usage);
     times = timesOf(rest);

@@ -30,10 +30,10 @@ export type PromptStream = {
 };
 
 /** How long a prompt and its answer took. */
-export type Times = Pick<TextCompletionChunk, 'metrics' | 'timings'>;
+export type ReportedTimes = Pick<TextCompletionChunk, 'metrics' | 'timings'>;
 
 /** Returns the times in an answer or a chunk; none if the request does not ask for them. */
-export function timesOf({ metrics, timings }: Times): Times {
+export function timesOf({ metrics, timings }: ReportedTimes): ReportedTimes {
   return { ...(metrics ? { metrics } : {}), ...(timings ? { timings } : {}) };
 }
 
