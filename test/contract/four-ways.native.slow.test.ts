@@ -27,6 +27,7 @@ beforeAll(async () => {
     model: { ...model, toolFormat: 'hermes' },
     models: Object.fromEntries(TOOL_FORMATS.map((toolFormat) => [toolFormat, { ...model, toolFormat }])),
     prefixCache: false, // what it saves is part of the usage
+    memory: { idleMs: 5000 }, // dozens of models in two processes took 20 GB
   } as const;
   runtime = await createRuntime(options);
   isolated = await createRuntime({ ...options, isolate: true });
