@@ -104,7 +104,7 @@ describe.skipIf(!fs.existsSync(path.join(ROOT, 'native/build/Makefile')))('all t
   });
   afterAll(() => fs.rmSync(tree, { recursive: true, force: true }));
 
-  it('compile and run', { timeout: 600_000 }, async () => {
+  it('compile and run', { timeout: 1_500_000 }, async () => {
     const typescript = async (): Promise<void> => {
       await command(process.execPath, 'scripts/build-validators.mjs');
       await command(process.execPath, 'node_modules/typescript/bin/tsc', '-p', 'tsconfig.toys.json');
