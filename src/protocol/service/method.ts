@@ -42,9 +42,6 @@ export type Method = {
   readonly atHome?: true;
 };
 
-/** Prefix of the paths of models and training. Errors on these paths have a different form. */
-export const PREVIEW = '/v1/preview/';
-
 /** Reads the first argument of a call. */
 export const first = ([given]: CallArguments): unknown => given;
 /** Reads a field of an argument. */

@@ -29,7 +29,7 @@ import {
   type TextCompletionRequest,
   withJsonSchemas,
 } from '../index.ts';
-import { always, checked, field, first, type Method, PREVIEW } from './method.ts';
+import { always, checked, field, first, type Method } from './method.ts';
 import {
   type Answer,
   ChatCompletionStream,
@@ -105,6 +105,8 @@ export interface Completions {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+/** Prefix of the paths of models and training. Errors on these paths have a different form. */
+export const PREVIEW = '/v1/preview/';
 const MODELS = `${PREVIEW}models` as const;
 const JOBS = `${PREVIEW}training-jobs` as const;
 const RUNS = '/v1/training/runs';
