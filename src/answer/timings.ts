@@ -1,4 +1,4 @@
-/** When the sequences of a request ran -> its timings, in the names of vLLM's server and of llama.cpp's. */
+/** The times at which sequences of a request ran -> its timings, in the names of vLLM's server and of llama.cpp's. */
 import type { Sequence } from '../engine/index.ts';
 import type { CompletionMetrics, CompletionTimings } from '../protocol/index.ts';
 

@@ -72,7 +72,7 @@ export type Enter<Value> = (need: MemoryNeed, beside?: Beside<Value>) => Promise
 
 type Beside<Value> = {
   readonly model: Resident<Value>;
-  /** True: no model is unloaded for it. False: unused models are. */
+  /** True if no model is unloaded for it; otherwise unused models are. */
   readonly onlyIfFree: boolean;
   /** Field that errors name. */
   readonly field: string;

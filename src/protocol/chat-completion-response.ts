@@ -168,13 +168,13 @@ export interface Usage {
   };
 }
 
-/** How long the parts of a request took, in milliseconds over all its choices: the names of vLLM's server. */
+/** The times of the parts of a request, in milliseconds over all its choices, with the names of vLLM's server. */
 export interface CompletionMetrics {
-  /** From the request to the first step over it. */
+  /** The time from the request to the first step over it. */
   queue_time_ms: number;
-  /** From that step to the first token. */
+  /** The time from that step to the first token. */
   time_to_first_token_ms: number;
-  /** From the first token to the last one. */
+  /** The time from the first token to the last one. */
   generation_time_ms: number;
   /** Mean time between two tokens of a choice. */
   mean_itl_ms: number;
@@ -188,13 +188,13 @@ export interface CompletionTimings {
   cache_n: number;
   /** Tokens of the prompt that were computed. */
   prompt_n: number;
-  /** From the first step over the request to its first token. */
+  /** The time from the first step over the request to its first token. */
   prompt_ms: number;
   prompt_per_token_ms: number;
   prompt_per_second: number;
   /** Tokens of all choices. */
   predicted_n: number;
-  /** From the first token to the last one. */
+  /** The time from the first token to the last one. */
   predicted_ms: number;
   predicted_per_token_ms: number;
   /** As `tokens_per_second` of {@link CompletionMetrics}. */
@@ -204,7 +204,7 @@ export interface CompletionTimings {
   draft_n_accepted?: number;
 }
 
-/** How much of a prompt is computed. */
+/** The progress of a prompt: how many of its tokens are computed. */
 export interface PromptProgress {
   /** Tokens of the prompt. */
   total: number;
@@ -231,7 +231,7 @@ export interface ChatCompletionChunk {
   usage?: Usage;
   /** Only in the last chunk, with `return_timings` or `timings_per_token`. */
   metrics?: CompletionMetrics;
-  /** In the last chunk with `return_timings`, in every chunk with `timings_per_token`. */
+  /** Present in the last chunk with `return_timings`, in every chunk with `timings_per_token`. */
   timings?: CompletionTimings;
   /** Only with `return_progress`, in chunks without choices, before the first token. */
   prompt_progress?: PromptProgress;

@@ -40,7 +40,7 @@ export type ChoiceAnswer<Value extends string | boolean = string | boolean> = An
   readonly choice: Value;
   /** (p - 1/n) / (1 - 1/n) of the largest of n probabilities: 0 if all are equal, 1 if one is certain. */
   readonly confidence: number;
-  /** In the order of the choices. */
+  /** The probabilities in the order of the choices. */
   readonly probabilities: readonly { readonly value: Value; readonly probability: number }[];
 };
 
@@ -51,7 +51,7 @@ export type ScoreAnswer = AnsweredQuestion & {
   readonly score: number;
   /** 1 - E|level - mode| / U, at least 0, where U is the mean distance of n equally probable levels from their middle. */
   readonly confidence: number;
-  /** In the order of the levels. `value` is the level's number. */
+  /** The probabilities in the order of the levels. `value` is the level's number. */
   readonly probabilities: readonly {
     readonly value: number;
     readonly label: string;

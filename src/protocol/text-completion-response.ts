@@ -82,7 +82,7 @@ export interface TextCompletionChunk {
   usage?: Usage;
   /** Only in the last chunk, with `return_timings` or `timings_per_token`. */
   metrics?: CompletionMetrics;
-  /** In the last chunk with `return_timings`, in every chunk with `timings_per_token`. */
+  /** Present in the last chunk with `return_timings`, in every chunk with `timings_per_token`. */
   timings?: CompletionTimings;
   /** Only with `return_progress`, in chunks without choices, before the first token. */
   prompt_progress?: PromptProgress;

@@ -68,7 +68,7 @@ export type ValidAdapter = Complete['Adapter'];
 /** How tokens are drafted. False means that they are not. */
 export type ValidSpeculation = false | 'auto' | Complete['SpeculationSettings'];
 
-/** When an answer counts as a loop. A pattern has at least one token and is there at least twice. */
+/** The condition under which an answer counts as a loop. A pattern has at least one token and is there at least twice. */
 export type ValidRepetition = Complete['RepetitionDetection'];
 
 /** A message in the normalized form that templates read. */

@@ -52,7 +52,7 @@ export type ModelInspection = {
     readonly checkpoints: number;
     readonly total: number;
   };
-  /** How the memory compares to that which this machine has free now. */
+  /** Compares the memory with that which this machine has free now. */
   readonly fit: Fit;
   readonly placement: Placement;
   /** True if an adapter of the model can be trained; `reason` says why not. */

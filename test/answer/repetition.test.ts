@@ -1,4 +1,4 @@
-/** When the last tokens count as a repetition: against a search of every size at every token. */
+/** Compares the detection of repetitions with a search of every size at every token. */
 import { describe, expect, it } from 'vitest';
 import { RepetitionDetector } from '../../src/answer/repetition.ts';
 import { bytes } from '../fakes/byte-tokenizer.ts';

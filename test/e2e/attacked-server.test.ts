@@ -11,7 +11,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ROOT } from './program.ts';
 
 const TOKEN = 'a-token-of-the-tests';
-/** How long another client may wait for its answer. 2 seconds are promised; a busy machine with few cores may take longer. */
+/** The longest time that another client may wait for its answer. 2 seconds are promised; a busy machine with few cores may take longer. */
 const PATIENCE_MS = 10_000;
 const ATTACK_MS = 8000;
 

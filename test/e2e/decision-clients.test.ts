@@ -16,7 +16,7 @@ const PACKAGES = [
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-decision-clients-'));
 afterAll(() => fs.rmSync(folder, { recursive: true, force: true }));
 
-/** Why the packages cannot be had here, or null. */
+/** The reason why the packages cannot be installed here, or null. */
 function install(): string | null {
   try {
     fs.writeFileSync(path.join(folder, 'package.json'), '{"allowScripts":{"node":true}}');

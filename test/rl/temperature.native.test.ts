@@ -34,7 +34,7 @@ const whole: PackedRow = {
   targetTokens: Int32Array.from({ length: targets * VOCABULARY }, (_, i) => i % VOCABULARY),
 };
 
-/** In float64, from the distributions at temperature 1. */
+/** The value in float64, from the distributions at temperature 1. */
 async function expected(trainer: Trainer) {
   const { logprobs } = await trainer.forward(whole, { gradients: false });
   const scores = { logprobs: [] as number[], entropies: [] as number[] };

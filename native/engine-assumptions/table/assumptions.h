@@ -7,7 +7,7 @@
 
 namespace onpolicy {
 
-// When an assumption is checked.
+// The moment at which an assumption is checked.
 enum class Checked {
   kOpening,    // when the libraries are opened
   kFirstPass,  // when a model is loaded, or first computes

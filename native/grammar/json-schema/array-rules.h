@@ -47,7 +47,7 @@ class ArrayRules {
   bool CanFinish(const ArrayState& state);
   bool CanMeet(const ArraySpec& spec, const Atom& demand, uint64_t from, uint64_t owed);
   bool CanDiffer(const ArrayState& state);
-  // For arrays whose items must differ.
+  // Rules of arrays whose items must differ.
   Symbol UniqueRest(const ArrayState& state);
   Symbol AfterUniqueComma(const ArrayState& state);
   Symbol AfterComparedItem(const ArrayState& state);

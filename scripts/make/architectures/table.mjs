@@ -574,7 +574,7 @@ const FURTHER = {
     optional: () => ['ffn_gate.weight', 'ffn_down.weight', 'ffn_up.weight'],
   })),
   eagle3: ({ plain, width }) => eagle3(plain, width),
-  /** With a separate output matrix, for a model that has one, too. */
+  /** The drafter with a separate output matrix, for a model that has one, too. */
   'eagle3-output': ({ plain, width }) => ({ ...eagle3(plain, width), global: ['output.weight'] }),
   'qwen3-output': (sizes) => ({
     ...ARCHITECTURES.qwen3(sizes),

@@ -10,7 +10,7 @@ import { rotation } from './numbers.ts';
 import { withoutControls } from './plain-text.ts';
 import { LETTERS, PAIRS } from './question-text.ts';
 
-/** How a type of decision files differs from the others. Names and rules are llama.cpp's. */
+/** The differences between a type of decision files and the others. Names and rules are llama.cpp's. */
 type Traits = {
   /** `letters`: A to Z and a to z. `codes`: A to Z and AA to ZZ. `groups`: labels with several forms, of which the likeliest counts. */
   readonly labels: 'letters' | 'codes' | 'groups';

@@ -29,7 +29,7 @@ export type PromptStream = {
   readonly onEnd: (last: ChatCompletionChunk) => void;
 };
 
-/** How long a prompt and its answer took. */
+/** The times of a prompt and of its answer. */
 export type ReportedTimes = Pick<TextCompletionChunk, 'metrics' | 'timings'>;
 
 /** Returns the times in an answer or a chunk; none if the request does not ask for them. */

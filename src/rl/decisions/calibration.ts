@@ -22,7 +22,7 @@ export type ReliabilityBin = {
   readonly accuracy: number;
 };
 
-/** How good the probabilities of the answers to several questions are. */
+/** Measures of the probabilities of the answers to several questions. */
 export type DecisionMeasures = {
   readonly count: number;
   /** Fraction of questions whose most probable option is right. */

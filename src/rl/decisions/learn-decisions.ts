@@ -30,7 +30,7 @@ import {
 /** An epoch of `learnDecisions`. */
 export type LearnDecisionsEvent = {
   readonly type: 'epoch';
-  /** From 0, which is the model before it learns. */
+  /** The number of the epoch. 0 is the model before it learns. */
   readonly epoch: number;
   /** Cross-entropy of the labels on the part `train` while it learned. Null for epoch 0. */
   readonly trainLoss: number | null;

@@ -6,7 +6,7 @@ import type { AssistantTurn } from './turns.ts';
 export class AnswerReader {
   readonly #turn: AssistantTurn;
   readonly #startMs = performance.now();
-  /** How much of the prompt is computed. Null before the first report. */
+  /** The progress of the prompt. Null before the first report. */
   progress: PromptProgress | null = null;
 
   constructor(turn: AssistantTurn) {

@@ -43,7 +43,7 @@ export type AssistantTurn = {
   model: string | null;
   /** Null while it comes, or if it was stopped or failed. */
   finish: FinishReason | null;
-  /** Why it ended early. Null if it did not. */
+  /** The reason why it ended early. Null if it did not. */
   problem: string | null;
   timings: AnswerTimings | null;
 };

@@ -72,7 +72,7 @@ export type ToolLoopEvent =
 export type ToolLoopResult = {
   /** The text of the last answer. */
   readonly content: string;
-  /** Why the last answer ended, or `max_steps` if it made calls and no further one was allowed. */
+  /** The reason why the last answer ended, or `max_steps` if it made calls and no further one was allowed. */
   readonly finish: FinishReason | 'max_steps';
   /** The conversation: the messages of the request, then all answers and results. A later request can go on from there. */
   readonly messages: readonly Message[];

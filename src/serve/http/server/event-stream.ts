@@ -14,7 +14,7 @@ import {
 } from '../../../protocol/index.ts';
 import type { AnswerStream } from '../../../protocol/service/index.ts';
 
-/** How a stream ended. `left`: its reader disconnected. */
+/** The end of a stream. `left`: its reader disconnected. */
 export type Outcome = 'complete' | 'failed' | 'left';
 
 /** Callbacks and signal of the request that an event stream belongs to. */
