@@ -5,14 +5,14 @@ import { ifMissing } from '../../common/index.ts';
 import { OnpolicyError } from '../../errors.ts';
 import type { Checkpoint } from '../../protocol/index.ts';
 import { checkFiles, FACTS_FILE, factsIn, listSteps, stepFolder } from '../index.ts';
+import { FolderContents } from './folder-contents.ts';
 import type { Home } from './home.ts';
-import { Unchanged } from './unchanged.ts';
 
 /** Reads checkpoint folders. */
 export class Checkpoints {
   readonly #home: Home;
   readonly #checked = new Set<string>();
-  readonly #steps = new Map<string, Unchanged<readonly number[]>>(); // by model
+  readonly #steps = new Map<string, FolderContents<readonly number[]>>(); // by model
 
   constructor(home: Home) {
     this.#home = home;
@@ -24,10 +24,9 @@ export class Checkpoints {
 
   /** The steps with a checkpoint, in order. Requests ask for them, so an unchanged folder is not read. */
   async steps(modelId: string): Promise<readonly number[]> {
-    const folder = this.folder(modelId);
-    const known = this.#steps.get(modelId) ?? new Unchanged(() => listSteps(folder));
+    const known = this.#steps.get(modelId) ?? new FolderContents(this.folder(modelId), listSteps);
     this.#steps.set(modelId, known);
-    const steps = await known.get(folder);
+    const steps = await known.get();
     if (steps === null) this.#steps.delete(modelId);
     return steps ?? [];
   }

@@ -3,10 +3,10 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import { ifMissing, writeFlushed } from '../../common/index.ts';
 import { OnpolicyError } from '../../errors.ts';
+import { FolderContents } from './folder-contents.ts';
 import { FORMAT, type Home, readRecord } from './home.ts';
 import { isId, placedId, placeOf } from './ids.ts';
 import { newRunRecord } from './run-record.ts';
-import { Unchanged } from './unchanged.ts';
 
 /** Scope of the ids of models. */
 export const MODELS = 'models';
@@ -24,11 +24,12 @@ export type ModelRecord = {
 /** Reads and writes `models/<id>/model.json`. Other processes may write: the folder is read again when it has changed. */
 export class ModelRecords {
   readonly #home: Home;
-  readonly #named = new Unchanged(() => this.#byName());
+  readonly #named: FolderContents<ReadonlyMap<string, ModelRecord>>;
   readonly #known = new Map<string, ModelRecord>();
 
   constructor(home: Home) {
     this.#home = home;
+    this.#named = new FolderContents(home.path('models'), () => this.#byName());
   }
 
   folder(id: string): string {
@@ -48,7 +49,7 @@ export class ModelRecords {
 
   /** The oldest model of this name; null if there is none. Requests ask for it, so an unchanged folder is not read. */
   async named(name: string): Promise<ModelRecord | null> {
-    return (await this.#named.get(this.#home.path('models')))?.get(name) ?? null;
+    return (await this.#named.get())?.get(name) ?? null;
   }
 
   async #byName(): Promise<ReadonlyMap<string, ModelRecord>> {
