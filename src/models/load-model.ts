@@ -73,7 +73,7 @@ export async function loadModel(
     if (!fewer) throw error;
     serving.log?.(
       'warn',
-      `${load.name}: ${placement.gpuLayers} layers do not fit on GPUs, ${Math.floor(placement.gpuLayers / 2)} are tried: ${error.message}`,
+      `${load.name}: ${placement.gpuLayers} layers do not fit on GPUs, ${fewer.placement.gpuLayers} are tried: ${error.message}`,
     );
     return await loadModel({ ...plan, ...fewer }, serving, load);
   }
