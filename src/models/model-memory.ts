@@ -26,6 +26,7 @@ import type { RunningModel } from './running-model.ts';
 /** A model that is not unloaded before this is disposed of. */
 export type ModelUse = Disposable & { readonly model: RunningModel };
 
+/** The models of one runtime that are loaded and unloaded, and the statistics of their engines. */
 export class ModelMemory {
   readonly #options: FormatOptions;
   readonly #names: NamedModels;

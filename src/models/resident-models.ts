@@ -10,6 +10,7 @@ import type { InMemory, LoadInMemory, ModelUseOptions } from './model-use.ts';
 import type { NamedModels } from './named-models.ts';
 import { Residency, type Resident } from './residency.ts';
 
+/** The files and the models in memory of one runtime, of every kind: those that answer, make vectors or draft. */
 export class ResidentModels {
   readonly #options: FormatOptions;
   readonly #names: NamedModels;

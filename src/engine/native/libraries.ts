@@ -52,8 +52,9 @@ let opened: Promise<string> | undefined;
 let version = ACCEPTED[RELEASE.release]!;
 
 /**
- * Opens the engine's libraries. The first call of a process decides which build runs; a later call that asks for
- * another GPU kind fails with `NATIVE_UNAVAILABLE`, and so does one after another release of the engine was opened. Every build also computes on the CPU, so `gpu: false` always works.
+ * Opens the engine's libraries. The first call of a process decides which build runs; a later call that asks for another GPU kind fails
+ * with `NATIVE_UNAVAILABLE`, and so does one after another release of the engine was opened. Every build also computes on the CPU, so
+ * `gpu: false` needs no GPU.
  */
 export async function openLibraries(gpu: Gpu): Promise<void> {
   opened ??= openLibrariesOf(loadAddon(), gpu).catch((error: unknown) => {

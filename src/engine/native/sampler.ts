@@ -62,8 +62,7 @@ export type SamplerAddon = {
     offsets: Uint32Array, // (tokens + 1)
   ) => TokenTextsHandle;
   readonly SamplerPlan: new (options: SamplerPlanOptions) => SamplerPlanHandle;
-  /** @param seed its lowest 64 bits count. */
-  /** Or a copy of a sampler in its current state. */
+  /** Makes a copy of a sampler in its current state, or a sampler of a plan and the lowest 64 bits of a seed. */
   readonly Sampler: (new (
     sampler: SamplerHandle,
   ) => SamplerHandle) &

@@ -111,7 +111,6 @@ export type NativeTrainerOptions = {
   readonly isWide: boolean;
 };
 
-/** The trainer's part of the addon. */
 /** Entries of a GGUF file's header: keys with texts, and keys with numbers. */
 export type HeaderEntries = {
   readonly textKeys: readonly string[];
@@ -120,6 +119,7 @@ export type HeaderEntries = {
   readonly numbers: Float32Array;
 };
 
+/** The trainer's part of the addon. */
 export type TrainerAddon = {
   openFullTrainer(
     options: Pick<NativeTrainerOptions, 'model' | 'threads' | 'contextSize'> & { readonly isNarrow: boolean },

@@ -1,5 +1,4 @@
 /** Trajectories and metrics <-> files of a model's run. `committed.json` states how many bytes of each file are complete. */
-
 import { createHash } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
@@ -222,6 +221,7 @@ async function openFile(file: string, bytes: number): Promise<LineWriter> {
   return writer;
 }
 
+/** Length of the longest name of a folder; a hash replaces the rest. */
 const LONGEST = 150;
 /** Names of devices on Windows. */
 const RESERVED = /^(con|prn|aux|nul|com\d|lpt\d)$/;
