@@ -15,7 +15,7 @@ import lockfile from 'proper-lockfile';
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
 const native = path.join(root, 'native');
 const include = path.join(native, 'include');
-/** Which release the headers are of. */
+/** The file that names the release of the headers. */
 const headersOrigin = path.join(include, 'origin.json');
 const builtFile = (addon) => path.join(native, 'build', 'Release', `${addon}.node`);
 /** Says of which sources an addon is. The grammar engine is opened only if it is of those of the main addon. */

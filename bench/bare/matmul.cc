@@ -166,7 +166,7 @@ class Matmuls {
   double flop_, bytes_;
 };
 
-// How often a second all threads together do `work`, counted once all of them have begun.
+// Returns how often per second all threads together do `work`, counted once all of them have begun.
 double RateOnThreads(int threads, const std::function<void(int)>& work) {
   constexpr double kLeastSeconds = 0.05;
   std::atomic<int> begun{0};

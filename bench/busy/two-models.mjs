@@ -18,7 +18,7 @@ const open = () =>
   });
 const [first, second] = [await open(), await open()];
 
-/** When the tokens of a stream come, until `signal`. */
+/** Adds the times at which the tokens of a stream come, until `signal`. */
 async function stream(runtime, seed, signal, times) {
   const request = {
     messages: [{ role: 'user', content: wordPrompt(32, seed) }],
@@ -37,7 +37,7 @@ async function stream(runtime, seed, signal, times) {
 }
 
 let prompts = 0;
-/** Prompts one after the other, until `signal`; when each was computed. */
+/** Computes prompts one after the other, until `signal`, and adds the time at which each was computed. */
 async function readPrompts(runtime, signal, ends) {
   while (!signal.aborted) {
     const content = wordPrompt(PROMPT_TOKENS, 100 + prompts++);

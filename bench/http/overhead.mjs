@@ -27,7 +27,7 @@ const request = {
 const recorded = []; // chunks of the answer
 for await (const chunk of await runtime.createCompletion(request)) recorded.push(chunk);
 
-/** When the runtime accepted the last request, and when it gave the first token. */
+/** The times at which the runtime accepted the last request and gave its first token. */
 const record = { begunMs: 0, tokenMs: 0, isRecorded: false };
 
 /** The runtime, timed; or its recorded answers. */

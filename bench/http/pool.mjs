@@ -29,7 +29,7 @@ async function startServer(core) {
 
 let prompts = 0;
 
-/** How many rollouts of new prompts a second. */
+/** Returns the number of rollouts of new prompts per second. */
 async function rate(service) {
   const tasks = Array.from({ length: groups }, () => wordPrompt(promptTokens, 9000 + prompts++));
   const startMs = performance.now();

@@ -39,7 +39,7 @@ export class TokenClock {
     if (this.#silent === 0) this.#onSteady();
   }
 
-  /** How many tokens of this sequence came. */
+  /** Returns the number of tokens of this sequence that came. */
   count(sequence) {
     return this.timesMs[sequence].length;
   }

@@ -20,9 +20,9 @@ const COMPARED = 12;
 const FIRST_SLOW_PAIR = 28;
 /** Pairs that a distance is read from. */
 const FAST_PAIRS = 11;
-/** How sharply the heads of both layers choose: the weight of their norms of queries and keys. */
+/** Sharpness with which the heads of both layers choose: the weight of their norms of queries and keys. */
 const SHARPNESS = { 0: 6, 1: 3.2 };
-/** How much more a copied token counts than the last one. */
+/** Weight by which a copied token counts more than the last one. */
 const COPIED = 6;
 
 /** Deterministic numbers of a normal distribution with deviation 1. */
@@ -125,7 +125,7 @@ function findingRows(shape) {
   const pairs = headSize / 2;
   const perGroup = heads / kvHeads;
   const slow = pairs - FIRST_SLOW_PAIR;
-  /** Which number of the comparison stands at place `i` of a head; -1: none. */
+  /** Returns the number of the comparison at place `i` of a head. Returns -1 if there is none. */
   const compared = (i) => {
     const pair = (i % pairs) - FIRST_SLOW_PAIR;
     const at = pair + (i < pairs ? 0 : slow);

@@ -1,4 +1,4 @@
-// How the Electron template learns a taste: 200 simulated ratings of stories -> the share of liked answers to held-out questions.
+// Taste that the Electron template learns: 200 simulated ratings of stories -> the share of liked answers to held-out questions.
 // The taste: stories in which the thing is given away. Usage: node scripts/check/try-ratings.mjs [seeds]
 import fs from 'node:fs';
 import os from 'node:os';

@@ -15,7 +15,7 @@ const native = path.join(root, 'native');
 const host = `${process.platform}-${process.arch}`;
 const HOST_FUNCTIONS = path.join(root, 'scripts', 'prebuild', 'host-functions.cc');
 
-/** How each platform's addons are compiled, and which package has the compiler. */
+/** The compiler of each platform's addons, and the package that has it. */
 const TARGETS = {
   'linux-x64': gcc('x86_64-linux-gnu-g++', 'g++'),
   'linux-arm64': gcc('aarch64-linux-gnu-g++', 'g++-aarch64-linux-gnu'),

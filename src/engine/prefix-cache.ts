@@ -13,7 +13,7 @@ type Node = {
 /** The longest known beginning of some tokens, and every slot that holds it. */
 export type PrefixMatch = { readonly slots: ReadonlySet<number>; readonly length: number };
 
-/** Which slot's cache holds which tokens. */
+/** The tokens that each slot's cache holds. */
 export class PrefixCache {
   readonly #roots = new Map<string, Node>();
   readonly #ends = new Map<number, { readonly key: string; readonly node: Node; readonly length: number }>();
@@ -128,7 +128,7 @@ function createNode(edge: Int32Array, parent: Node | null): Node {
   return { edge, parent, children: new Map(), slots: new Set() };
 }
 
-/** How many tokens of `edge` equal `tokens` from `at` on. */
+/** Returns the number of first tokens of `edge` that equal those of `tokens` from `at` on. */
 function commonLength(edge: Int32Array, tokens: Int32Array, at: number): number {
   const limit = Math.min(edge.length, tokens.length - at);
   let length = 0;

@@ -79,7 +79,7 @@ export class Speculation {
   /** Drafts that had a row, and those of them that were sampled. */
   drafted = 0;
   accepted = 0;
-  /** How often drafts are right, by what became of the last one. Text that repeats comes in runs. */
+  /** The share of drafts that are right, by the outcome of the last one. Text that repeats comes in runs. */
   readonly #shares: readonly [Share, Share, Share];
   #last: 0 | 1 | 2 = LAST_DRAFT.NONE;
   #proposed: Int32Array = NOTHING;
@@ -104,7 +104,7 @@ export class Speculation {
       usesModel && !usesText ? [all, all, all] : [all, new Share(behindWrong * trust), new Share(trust)];
   }
 
-  /** How likely a draft is right, by {@link LAST_DRAFT}. */
+  /** The probability that a draft is right, by {@link LAST_DRAFT}. */
   get rates(): readonly [number, number, number] {
     const [right, wrong, none] = this.#shares;
     return [right.value, wrong.value, none.value];

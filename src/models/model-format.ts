@@ -12,7 +12,7 @@ import type { ServingOptions } from './serving-options.ts';
 /** Serving options, and the formats of model files. The first format that owns a file reads it. */
 export type FormatOptions = ServingOptions & { readonly formats: readonly ModelFormat[] };
 
-/** How to download a model. */
+/** Options for downloading a model. */
 export type FetchOptions = FindOptions & { readonly onProgress: (progress: Progress) => void };
 
 /** Facts of a model's files for its card. */

@@ -23,10 +23,10 @@ export interface LossPool extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** How often a row is tried before its worker's death fails the job. */
+/** Number of times that a row is tried before its worker's death fails the job. */
 const ATTEMPTS = 3;
 
-/** How rows are computed. */
+/** Options of a pool. */
 export type LossPoolOptions = {
   /**
    * Highest number of worker threads. Default 1, for a trainer: the loss of a row takes little time beside its forward pass, and the next

@@ -48,7 +48,7 @@ export const ALGORITHMS = Object.fromEntries(
 
 export const AGES = [0, 1, 4, 8];
 
-/** How trajectories of older steps are weighed. */
+/** Settings that weigh trajectories of older steps, by name. */
 export const CORRECTIONS = {
   none: { precalculate_logprobs: true, truncated_importance_sampling: null },
   ratios: { precalculate_logprobs: false, truncated_importance_sampling: null },

@@ -150,7 +150,7 @@ export type ContextLimits = {
   readonly wholeRows?: number;
 };
 
-/** How a context is made. */
+/** Options for making a context. */
 export type ContextOptions = Omit<ContextLimits, 'slotCount'> & {
   readonly maxSequences: number;
   readonly fusedAttention: boolean;

@@ -37,11 +37,11 @@ export type GrammarAddon = {
     cancelled?: Int32Array, // (1) set to 1, it ends the compilation with ABORTED
     work?: number, // at most; a million take about 10 ms
   ): Promise<{ constraint: Handle; warnings: string[]; relaxed: string[] } | null>; // null: the work was not enough
-  /** Computes the masks that texts meet first, until one is asked for; gives how many. */
+  /** Computes the masks that texts meet first, until one is asked for. Returns their number. */
   warmUp(constraint: Handle): Promise<number>;
   createMatcher(constraint: Handle): Handle;
   fillMask(matcher: Handle, mask: Int32Array): boolean | undefined; // undefined: the mask is too short
-  /** How many masks of this process lack tokens because their work was spent. */
+  /** Returns the number of masks of this process that lack tokens because their work was spent. */
   cutMasks(): number;
   accept(matcher: Handle, tokenId: number): boolean;
   isComplete(matcher: Handle): boolean;

@@ -98,7 +98,7 @@ export type NativeFullTrainer = {
   close(): void;
 };
 
-/** How a trainer is opened. */
+/** Options for opening a trainer. */
 export type NativeTrainerOptions = {
   readonly model: string;
   readonly device: string;

@@ -28,7 +28,7 @@ function concat(a: Uint8Array, b: Uint8Array): Uint8Array {
   return joined;
 }
 
-/** How many bytes at the end begin a character that they do not complete. */
+/** Returns the number of bytes at the end that begin a character and do not complete it. */
 function openBytes(bytes: Uint8Array): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back]!;

@@ -34,7 +34,7 @@ const SINGLE_THREAD_PARAMETERS = 10_000_000;
 /** Share of the free memory that packed weights may take; the rest is left for caches and other programs. */
 const PACKED_SHARE = 0.75;
 
-/** How to load a GGUF file. */
+/** Options for loading a GGUF file. */
 export type GgufOptions = {
   readonly path: string;
   readonly gpu: Gpu;

@@ -54,7 +54,7 @@ export type ModelShape = {
   readonly experts: ExpertFacts | null;
   /** True if a weight has a quantized type. */
   readonly isQuantized: boolean;
-  /** How the states of a sequence's tokens become one vector. Null if the file does not say, as for models that embed nothing. */
+  /** The way in which the states of a sequence's tokens become one vector. Null if the file does not say, as for models that embed nothing. */
   readonly pooling: Pooling | null;
   /** True if a token sees only the tokens before it. */
   readonly isCausal: boolean;

@@ -40,7 +40,7 @@ export type ScoreHead = {
   readonly after: readonly number[];
 };
 
-/** How to open a model's encoder of pictures and sounds. */
+/** Options for opening a model's encoder of pictures and sounds. */
 export type VisionOptions = {
   /** Path of the projector file. Null if there is none. */
   readonly projector: string | null;

@@ -20,7 +20,7 @@ const MOST_PENDING = 2 ** 28;
 const MEMORY_SHARE = 0.25;
 /** Highest number of prompts that wait to be saved. Older ones are dropped. */
 const MOST_QUEUED = 64;
-/** How long unloading a model waits for prompts that are not saved yet. */
+/** Milliseconds that unloading a model waits for prompts that are not saved yet. */
 const CLOSE_MS = 10_000;
 
 /** Errors that are not reported: the engine or this cache is closed, or the engine has no room. */

@@ -6,7 +6,7 @@ import type { TrainingJob } from '../../protocol/service/index.ts';
 import type { JobEvent } from '../index.ts';
 import type { OpenJob } from '../store/index.ts';
 
-/** How a job has ended. */
+/** The end of a job, with its result or error. */
 type JobEnd =
   | { readonly status: 'completed'; readonly result: TrainingResult }
   | { readonly status: 'failed' | 'cancelled'; readonly error: OnpolicyError };

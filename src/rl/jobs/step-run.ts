@@ -57,7 +57,7 @@ type Entry = { readonly sequence: number; readonly done: Promise<TrainingRunResu
 const KEPT_RESULTS = 128;
 /** Highest number of waiting steps. */
 const MOST_QUEUED = 64;
-/** How long a step waits for missing steps before it. */
+/** Milliseconds that a step waits for missing steps before it. */
 const GAP_MS = 30_000;
 /** Name of the state that is saved when a run is closed. */
 const LAST_STATE = 'last';

@@ -18,7 +18,7 @@ import { cursorPlace, isId, placedId } from './ids.ts';
 import { readLines } from './jsonl.ts';
 import type { ModelRecords } from './model-records.ts';
 
-/** How a job ended. */
+/** The end of a job, as its record has it. */
 export type JobOutcome =
   | { readonly status: 'completed'; readonly step: number; readonly metrics: MetricValues }
   | { readonly status: 'failed'; readonly error: { readonly code: string; readonly message: string } }
