@@ -68,7 +68,7 @@ class OrderedKeys final : public KeyAutomaton {
  public:
   explicit OrderedKeys(std::vector<Key> keys);
   // Returns the state at the beginning of the keys of ranks `from` to `to`, both included, or kDead if there are none.
-  uint32_t Start(uint32_t from, uint32_t to) { return KeyAutomaton::Start(from, to); }
+  using KeyAutomaton::Start;
 
  private:
   bool HasKey(uint32_t begin, uint32_t end, uint32_t from, uint32_t to) const override;

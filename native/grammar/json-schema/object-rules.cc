@@ -249,14 +249,14 @@ bool ObjectRules::FindRanks(const ObjectState& state, size_t group, uint32_t* fr
 }
 
 bool ObjectRules::CanTakeLoose(const ObjectState& state, bool required) {
-  const ObjectSpec& spec = specs_[state.spec];
+  if (!specs_[state.spec].count_matters) return true;
   ObjectSpec::RankCount left = CountOpen(state);
   if (left.owed == 0 && required) return false;
   left.open--;
   left.owed -= required;
   ObjectState next = state;
-  if (spec.count_matters) next.count++;
-  return !spec.count_matters || CanFinish(next, left);
+  next.count++;
+  return CanFinish(next, left);
 }
 
 std::vector<SequenceId> ObjectRules::Productions(const ObjectState& state, bool is_member) {

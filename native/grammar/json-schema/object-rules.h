@@ -57,7 +57,7 @@ class ObjectRules {
   void ForEachNext(const ObjectState& state, Visit visit) const;
   // Finds the ranks, both included, of the keys of a group that may come next if there are many. Returns false if there are none.
   bool FindRanks(const ObjectState& state, size_t group, uint32_t* from, uint32_t* to);
-  // Returns true if one of many keys without a group may come next.
+  // Returns true if one of many keys without a group may come next, provided that one of them is left.
   bool CanTakeLoose(const ObjectState& state, bool required);
 
   RuleContext& context_;
