@@ -12,7 +12,7 @@
 
 namespace onpolicy::grammar {
 
-// From this many keys in one order on, an automaton is used instead of an expression for each key in each state.
+// From this many keys of an object on, automata are used instead of an expression for each key in each state.
 static constexpr size_t kManyKeys = 128;
 // Work counted for each of these keys.
 static constexpr uint64_t kManyKeysWork = 60;
