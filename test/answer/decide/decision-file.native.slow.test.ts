@@ -6,6 +6,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import type { DecisionAnswer, DecisionQuestion, DecisionRequest } from '../../../src/protocol/index.ts';
 import { createRuntime } from '../../../src/runtime/runtime.ts';
 import { createFetch } from '../../../src/serve/http/index.ts';
+import { softmax } from '../../fakes/reference-sampler.ts';
 import { lastLogits, whyNoBareEngine } from '../../models/formats/reference/bare-engine.ts';
 import { writeTinyModel } from '../../rl/tiny-model.ts';
 import { CODES, choices, numbersOf } from './questions.ts';
@@ -72,10 +73,8 @@ async function expectAnswers(type: string, request: DecisionRequest, expected: r
         const ids = await Promise.all(group.map((text) => runtime.tokenize(text)));
         most.push(Math.max(...ids.map(([id, ...others]) => (others.length > 0 ? -Infinity : row[id!]!))));
       }
-      const powers = most.map((logit) => Math.exp((logit - Math.max(...most)) / one.temperature));
-      const sum = powers.reduce((all, power) => all + power, 0);
-      for (const [k, power] of powers.entries())
-        means[k] = (means[k] ?? 0) + power / sum / one.prompts.length;
+      for (const [k, p] of softmax(most.map((logit) => logit / one.temperature)).entries())
+        means[k] = (means[k] ?? 0) + p / one.prompts.length;
     }
     const rated = means.reduce((sum, p, rating) => sum + (p * rating) / 8, 0);
     const found = numbersOf(answer);

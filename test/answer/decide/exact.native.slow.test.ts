@@ -4,7 +4,8 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { DecisionAnswer, DecisionQuestion, ModelOptions } from '../../../src/protocol/index.ts';
-import { createRuntime } from '../../../src/runtime/runtime.ts';
+import { createRuntime, type Runtime } from '../../../src/runtime/runtime.ts';
+import { softmax } from '../../fakes/reference-sampler.ts';
 import {
   lastLogits,
   promptLogits,
@@ -29,11 +30,21 @@ async function randomModel() {
   return file;
 }
 
-function probabilities(row: Float32Array): number[] {
-  const most = Math.max(...row);
-  const weights = Array.from(row, (logit) => Math.exp(logit - most));
-  const sum = weights.reduce((all, one) => all + one, 0);
-  return weights.map((one) => one / sum);
+/** Returns the probability of each text and an end behind a prompt: the product of those of its tokens. */
+async function productsOf(
+  runtime: Runtime,
+  file: string,
+  prompt: readonly number[],
+  texts: readonly string[],
+) {
+  const end = await runtime.tokenize('</s>', { parseSpecial: true });
+  return await Promise.all(
+    texts.map(async (text) => {
+      const tokens = [...(await runtime.tokenize(text)), ...end];
+      const rows = promptLogits(file, [...prompt, ...tokens], 'f32').slice(prompt.length - 1);
+      return tokens.reduce((product, id, i) => product * softmax(rows[i]!)[id]!, 1);
+    }),
+  );
 }
 
 /** Compares an answer with the probabilities of its options at temperature 1. */
@@ -60,7 +71,7 @@ async function expectBare(
     const request = { input: TICKET, questions, temperature, return_token_ids: true };
     const answers = (await exact.decide(request)).answers as readonly DecisionAnswer[];
     const prompts = answers.map(({ prompt_token_ids }) => prompt_token_ids!);
-    rows ??= lastLogits(file, prompts, { f32: true }).map(probabilities);
+    rows ??= lastLogits(file, prompts, { f32: true }).map(softmax);
     for (const [i, answer] of answers.entries()) {
       const row = rows[i]!;
       const options = answer.label_token_ids!.map((ids) => ids.reduce((sum, id) => sum + row[id]!, 0));
@@ -107,21 +118,10 @@ describe.skipIf(whyNoBareEngine())('the numbers of decisions', () => {
       (_, i) => `${'AB'[Math.floor(i / 26)]}${String.fromCharCode(65 + (i % 26))}`,
     );
     const { answers } = await exact.decide({ input: 'Hi.', questions, return_token_ids: true });
-    const [end] = await exact.tokenize('</s>', { parseSpecial: true });
     for (const [i, labels] of [['yes', 'no'], codes].entries()) {
-      const { prompt_token_ids, label_token_ids } = (answers as readonly DecisionAnswer[])[i]!;
-      expect(label_token_ids).toBeUndefined();
-      const options = await Promise.all(
-        labels.map(async (label) => {
-          const tokens = [...(await exact.tokenize(label)), end!];
-          const rows = promptLogits(file, [...prompt_token_ids!, ...tokens], 'f32').map(probabilities);
-          return tokens.reduce(
-            (product, id, at) => product * rows[prompt_token_ids!.length - 1 + at]![id]!,
-            1,
-          );
-        }),
-      );
-      expectOptions((answers as readonly DecisionAnswer[])[i]!, options, 1);
+      const answer = answers[i] as DecisionAnswer;
+      expect(answer.label_token_ids).toBeUndefined();
+      expectOptions(answer, await productsOf(exact, file, answer.prompt_token_ids!, labels), 1);
     }
   }, 180_000);
 
@@ -135,18 +135,10 @@ describe.skipIf(whyNoBareEngine())('the numbers of decisions', () => {
       choices: texts.map((value) => ({ value })),
     };
     const request = { input: TICKET, questions: [question], read: 'text', return_token_ids: true } as const;
-    const [end] = await exact.tokenize('</s>', { parseSpecial: true });
+    let options: number[] | null = null; // the prompt is the same at each temperature
     for (const temperature of [0.1, 1, 7]) {
-      const { answers } = await exact.decide({ ...request, temperature });
-      const answer = answers[0] as DecisionAnswer;
-      const prompt = answer.prompt_token_ids!;
-      const options = await Promise.all(
-        texts.map(async (text) => {
-          const tokens = [...(await exact.tokenize(text)), end!];
-          const rows = promptLogits(file, [...prompt, ...tokens], 'f32').map(probabilities);
-          return tokens.reduce((product, id, i) => product * rows[prompt.length - 1 + i]![id]!, 1);
-        }),
-      );
+      const answer = (await exact.decide({ ...request, temperature })).answers[0] as DecisionAnswer;
+      options ??= await productsOf(exact, file, answer.prompt_token_ids!, texts);
       expectOptions(answer, options, temperature);
     }
   }, 180_000);

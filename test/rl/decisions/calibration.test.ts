@@ -7,6 +7,7 @@ import {
   measure,
   type ScoredQuestion,
 } from '../../../src/rl/decisions/calibration.ts';
+import { softmax } from '../../fakes/reference-sampler.ts';
 import { normals } from '../tiny-model.ts';
 
 const question = (logits: readonly number[], target: readonly number[]): ScoredQuestion => ({
@@ -15,11 +16,6 @@ const question = (logits: readonly number[], target: readonly number[]): ScoredQ
   logits,
   target,
 });
-const softmax = (logits: readonly number[]) => {
-  const weights = logits.map((one) => Math.exp(one - Math.max(...logits)));
-  const sum = weights.reduce((all, one) => all + one, 0);
-  return weights.map((one) => one / sum);
-};
 
 describe('a fitted temperature', () => {
   const normal = normals(3);
