@@ -10,9 +10,9 @@ export async function* watched<Part, Entry>(
   try {
     for await (const part of stream) {
       if (known === null) {
-        const [id = null, entry] = entryOf(part) ?? [];
-        if (id !== null) running.set(id, entry!);
-        known = id;
+        const found = entryOf(part);
+        if (found) running.set(...found);
+        known = found?.[0] ?? null;
       }
       yield part;
     }
