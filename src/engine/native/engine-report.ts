@@ -54,14 +54,11 @@ export function joinEngineReports(all: readonly (EngineReport | null)[]): Engine
   const [first] = reports;
   if (!first) return null;
   const off = reports.flatMap((one) => one.off);
-  const isFirst = (name: string, i: number, names: readonly string[]): boolean => names.indexOf(name) === i;
   const isOff = (name: string): boolean => off.some(({ assumption }) => assumption === name);
-  const holds = reports
-    .flatMap((one) => one.holds)
-    .filter((name, i, names) => isFirst(name, i, names) && !isOff(name));
+  const holds = [...new Set(reports.flatMap((one) => one.holds))].filter((name) => !isOff(name));
   return {
     ...first,
-    decoder: first.decoder ?? reports.find(({ decoder }) => decoder !== null)?.decoder ?? null,
+    decoder: reports.find(({ decoder }) => decoder !== null)?.decoder ?? null,
     holds,
     unchecked: first.unchecked.filter((name) => !isOff(name) && !holds.includes(name)),
     off: off.filter(({ assumption }, i) => off.findIndex((one) => one.assumption === assumption) === i),
