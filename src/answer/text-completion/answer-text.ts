@@ -69,9 +69,9 @@ export async function answerText(
   const streams = answers as ChatCompletionStream[];
   const usages: Usage[] = [];
   let times: ReportedTimes = {};
-  const onEnd = ({ usage, ...rest }: ChatCompletionChunk): void => {
-    if (usage) usages.push(usage);
-    times = timesOf(rest);
+  const onEnd = (chunk: ChatCompletionChunk): void => {
+    if (chunk.usage) usages.push(chunk.usage);
+    times = timesOf(chunk);
   };
   const sources = streams.map((stream, at) =>
     streamText(stream, { ...contexts[at]!, header, onEnd, firstIndex: at * request.n }),

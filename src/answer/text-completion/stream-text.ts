@@ -52,16 +52,17 @@ export function streamText(
   let promptIds: readonly number[] = [];
   let scores: ScoredChunk['prompt_logprobs'] = [];
   let parts: TextParts | null = null; // made when the prompt's tokens and scores are known
-  const translate = ({ choices: [choice], usage, ...rest }: ScoredChunk): TextCompletionChunk => {
-    const index = choice!.index;
-    let text = choices.get(index);
+  const translate = (chunk: ScoredChunk): TextCompletionChunk => {
+    const { usage } = chunk;
+    const choice = chunk.choices[0]!;
+    let text = choices.get(choice.index);
     if (!text) {
       text = { offsets: new TextOffsets(), previous: -1 };
-      choices.set(index, text);
+      choices.set(choice.index, text);
     }
     parts ??= new TextParts(options, promptIds, scores ?? []);
-    const more = { ...(usage ? { usage } : {}), ...timesOf(rest) };
-    return { ...header, choices: [toChoice(parts, choice!, text, firstIndex)], ...more };
+    const more = { ...(usage ? { usage } : {}), ...timesOf(chunk) };
+    return { ...header, choices: [toChoice(parts, choice, text, firstIndex)], ...more };
   };
   return {
     async next() {
