@@ -88,6 +88,8 @@ export class DecisionFile {
   readonly #temperatures = new Map<string, number>();
   readonly #state: unknown;
   readonly #questions: readonly ValidQuestion[];
+  readonly #ids = new Map<string, Promise<number | null>>(); // of texts that were encoded before
+  #all: Promise<{ readonly questions: readonly object[] }> | null = null;
 
   /** Returns null for other models. Fails with `UNSUPPORTED` for a type that is not known, `MODEL_INVALID` for a file that lacks something. */
   static of(model: RunningModel, request: ValidDecisionRequest): DecisionFile | null {
@@ -130,7 +132,7 @@ export class DecisionFile {
     this.#type = type;
     this.#template = compileChatTemplate(source);
     this.#tokenizer = tokenizer;
-    this.#state = state;
+    this.#state = this.#plain(state);
     this.#questions = questions;
   }
 
@@ -144,11 +146,13 @@ export class DecisionFile {
     const options = optionsOf(question);
     const isRated = question.type === 'predicate' && this.#traits.isRating === true;
     const ratings = isRated ? await this.#codes(RATINGS, question.path) : null;
-    const all = this.#traits.showsAll ? await this.#all() : null;
+    if (this.#traits.showsAll) this.#all ??= this.#describeAll();
+    const all = await this.#all;
     const prompts: FileQuestion['prompts'][number][] = [];
     for (const order of this.#ordersOf(question, options.length, orders)) {
       const { shown, ids } = await this.#show(question, order);
-      const text = this.#render({ ...this.#describe(question, shown), state: this.#state, ...all });
+      const kwargs = { ...this.#describe(question, shown), state: this.#state, images: [], ...all };
+      const text = this.#template.render({ messages: [], kwargs });
       prompts.push({
         text,
         ...(ratings ? { ids: ratings.ids, order: [...ratings.ids.keys()] } : { ids, order }),
@@ -178,7 +182,8 @@ export class DecisionFile {
     return { shown, ids };
   }
 
-  async #all(): Promise<{ readonly questions: readonly object[] }> {
+  /** Describes all questions, as each prompt shows them. */
+  async #describeAll(): Promise<{ readonly questions: readonly object[] }> {
     const questions: object[] = [];
     for (const one of this.#questions) {
       const [order] = this.#ordersOf(one, optionsOf(one).length, 1);
@@ -189,17 +194,16 @@ export class DecisionFile {
 
   #describe(question: ValidQuestion, options: readonly object[]): object {
     const { type, name, path, instructions, asks } = question;
-    return {
+    return this.#plain({
       id: name ?? path.slice(path.lastIndexOf('.') + 1),
       type: KINDS[type],
       instructions: dataOf(instructions) ?? contentText({ content: asks }),
       options,
-    };
+    });
   }
 
-  #render(input: object): string {
-    const plain = plainData({ ...input, images: [] }, this.#tokenizer, this.#traits.sortsKeys ?? false);
-    return this.#template.render({ messages: [], kwargs: plain as Record<string, unknown> });
+  #plain<Data>(data: Data): Data {
+    return plainData(data, this.#tokenizer, this.#traits.sortsKeys ?? false) as Data;
   }
 
   async #labelsOf(question: ValidQuestion, options: readonly Option[]): Promise<PlacedLabels> {
@@ -259,8 +263,14 @@ export class DecisionFile {
     return ids.filter((id) => id !== null);
   }
 
-  /** Returns the one token of a text. Null: it has several. */
-  async #idOf(text: string): Promise<number | null> {
+  /** Returns the one token of a text. Null: it has several. Each text is encoded once. */
+  #idOf(text: string): Promise<number | null> {
+    const id = this.#ids.get(text) ?? this.#encode(text);
+    this.#ids.set(text, id);
+    return id;
+  }
+
+  async #encode(text: string): Promise<number | null> {
     const ids = await this.#tokenizer.encode(text, { addSpecial: false, parseSpecial: false });
     return ids.length === 1 ? ids[0]! : null;
   }
