@@ -1,7 +1,7 @@
 /** Limits of a token per minute. */
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { ChatCompletionChunk, ChatCompletionRequest } from '../../../src/protocol/index.ts';
-import { ChatCompletionStream } from '../../../src/protocol/service/index.ts';
+import { AnswerStream, ChatCompletionStream } from '../../../src/protocol/service/index.ts';
 import { createRuntime } from '../../../src/runtime/runtime.ts';
 import { createHandler } from '../../../src/serve/http/index.ts';
 import { ClientLimits } from '../../../src/serve/http/server/token-limits.ts';
@@ -100,5 +100,42 @@ describe('the tokens of a stream', () => {
     expect(parts.pop()).toBe('data: [DONE]');
     const sent = parts.map((part) => JSON.parse(part.slice('data: '.length)) as ChatCompletionChunk);
     expect(sent.map(({ usage }) => usage?.total_tokens ?? null)).toEqual(totals);
+  });
+});
+
+describe('the tokens between two texts', () => {
+  const usage = { prompt_tokens: 10, completion_tokens: 6, total_tokens: 16 };
+  const header = { id: 'x', object: 'text_completion' as const, created: 0, model: 'm' };
+  const choice = {
+    index: 0,
+    text: 'abc',
+    logprobs: null,
+    finish_reason: 'stop' as const,
+    token_ids: [1, 2, 3],
+  };
+  const createTextCompletion = async ({ stream }: { stream?: boolean | null }) => {
+    const chunks = async function* () {
+      yield { ...header, choices: [choice] };
+      yield { ...header, choices: [], usage };
+    };
+    return stream ? new AnswerStream(chunks(), () => {}) : { ...header, choices: [choice], usage };
+  };
+
+  it.each([[false], [true]])('are counted with those of both texts, streamed: %s', async (stream) => {
+    vi.useFakeTimers({ toFake: ['performance'] }); // nothing refills
+    onTestFinished(() => void vi.useRealTimers());
+    const service = Object.assign(Object.create(createMemoryService()), { createTextCompletion });
+    const nextAfter = async (tokensPerMinute: number) => {
+      const handler = createHandler(service, { tokens: [{ token: 'a', tokensPerMinute }] });
+      const headers = { authorization: 'Bearer a', 'content-type': 'application/json' };
+      const send = (text: string, n_predict: number) => {
+        const body = JSON.stringify({ input_prefix: text, input_suffix: text, n_predict, stream });
+        return handler(new Request('http://localhost/infill', { method: 'POST', body, headers }));
+      };
+      expect(await (await send('a', 6)).text()).toContain('"tokens_predicted":6');
+      return (await send('', 1)).status;
+    };
+    expect(await nextAfter(17)).toBe(200);
+    expect(await nextAfter(16)).toBe(429);
   });
 });

@@ -53,16 +53,21 @@ function tokensOf(part: unknown): number {
 
 /**
  * Returns the usage in a part. It is nested in the first event of the messages API and the last one of the responses API; the last line of
- * Ollama has the counts as fields.
+ * Ollama and the last part of llama.cpp have the counts as fields.
  */
 function usageOf(part: unknown): Usage | null | undefined {
-  const { usage, response, message, prompt_eval_count, eval_count } = part as {
-    usage?: Usage | null;
-    response?: { usage?: Usage | null };
-    message?: { usage?: Usage | null };
-    prompt_eval_count?: number;
-    eval_count?: number;
-  };
+  const { usage, response, message, prompt_eval_count, eval_count, tokens_evaluated, tokens_predicted } =
+    part as {
+      usage?: Usage | null;
+      response?: { usage?: Usage | null };
+      message?: { usage?: Usage | null };
+      prompt_eval_count?: number;
+      eval_count?: number;
+      tokens_evaluated?: number;
+      tokens_predicted?: number;
+    };
   if (eval_count !== undefined) return { input_tokens: prompt_eval_count ?? 0, output_tokens: eval_count };
+  if (tokens_predicted !== undefined)
+    return { input_tokens: tokens_evaluated ?? 0, output_tokens: tokens_predicted };
   return usage ?? response?.usage ?? message?.usage;
 }

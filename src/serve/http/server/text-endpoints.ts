@@ -96,18 +96,9 @@ export const infill: EndpointHandler = async (context) => {
   const { ask, request, paths } = await readText(fromInfill(body), context);
   const asked = request.stream ? { ...request, stream_options: { include_usage: true } } : request;
   const answer = await paths.run(() => ask(asked));
-  if (!isStream(answer)) {
-    context.charge(answer.usage.total_tokens);
-    return json(toInfill(answer));
-  }
-  const counted = (async function* () {
-    for await (const chunk of answer) {
-      if (chunk.usage) context.charge(chunk.usage.total_tokens);
-      yield chunk;
-    }
-  })();
-  const parts = new AnswerStream(toInfillParts(counted), () => answer.abort());
-  return answerResponse(parts, { ...context, charge: () => {} }, INFILL_EVENTS);
+  if (!isStream(answer)) return answerResponse(toInfill(answer), context);
+  const parts = new AnswerStream(toInfillParts(answer), () => answer.abort());
+  return answerResponse(parts, context, INFILL_EVENTS);
 };
 
 type TextAnswer = TextCompletion | AnswerStream<TextCompletionChunk>;
