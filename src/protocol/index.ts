@@ -67,6 +67,7 @@ export {
   admitTextCompletionRequest,
   checkTextCompletionRequest,
   type GivenPrompt,
+  toPrompts,
   type ValidTextCompletionRequest,
 } from './text-completion.ts';
 export { RUN_OPERATIONS, type RunOperation, type RunRequest } from './training-run.ts';

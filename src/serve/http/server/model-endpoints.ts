@@ -12,6 +12,9 @@ export const metrics: EndpointHandler = async ({ service, metrics }) => ({
   body: metrics.toText(service.stats?.() ?? null),
 });
 
+/** `GET /load`: the number of other requests that are being answered. */
+export const showLoad: EndpointHandler = async ({ metrics }) => json({ server_load: metrics.active - 1 });
+
 export const listLoadedModels: EndpointHandler = async ({ service }) => {
   if (!service.loaded) throw unsupported('what is loaded');
   return json({ object: 'list', data: service.loaded() });

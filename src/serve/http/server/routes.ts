@@ -267,7 +267,7 @@ const ROWS: readonly Row[] = [
     "for Prometheus: requests, durations, the engine's numbers",
     { type: 'text/plain' },
   ],
-  ['GET', '/load', ['complete', 'read'], texts.showLoad, '`server_load`: requests that are being answered'],
+  ['GET', '/load', ['complete', 'read'], models.showLoad, '`server_load`: requests that are being answered'],
   ['GET', '/openapi.json', null, showOpenApi, 'these endpoints in the form of OpenAPI 3.1'],
   ['GET', '/version', null, async () => json({ version: packageVersion() }), 'the version of the package'],
 ];

@@ -8,6 +8,7 @@ import {
   type TextCompletionChunk,
   type TextCompletionRequest,
   throwFaults,
+  toPrompts,
 } from '../../../protocol/index.ts';
 import { AnswerStream } from '../../../protocol/service/index.ts';
 import { callChecked, hasMethod } from '../../checked-calls.ts';
@@ -27,7 +28,7 @@ import { chunkEvents, type EventFormat } from './event-stream.ts';
 import { readBody } from './method-endpoints.ts';
 import { requireModel } from './model-access.ts';
 import { answerResponse } from './stream-response.ts';
-import { json, type ServedResponse } from './wire.ts';
+import { json } from './wire.ts';
 
 /** `POST /inference/v1/generate`. */
 export const generate: EndpointHandler = async (context) => {
@@ -56,12 +57,12 @@ export const renderTexts: EndpointHandler = async (context) => {
   if (!service.tokenize) throw unsupported('tokens');
   const sampling_params = samplingParamsOf(request);
   const { prompt, model, add_special_tokens, request_id = randomUUID() } = request;
-  const prompts = typeof prompt === 'string' || typeof prompt[0] === 'number' ? [prompt] : prompt;
   const settings = { addSpecialTokens: add_special_tokens ?? true, parseSpecial: true };
   const own = model ? { model } : {};
   const bodies: object[] = [];
-  for (const [i, one] of (prompts as readonly (string | readonly number[])[]).entries()) {
-    const token_ids = typeof one === 'string' ? await service.tokenize(one, { ...own, ...settings }) : one;
+  for (const [i, { content }] of toPrompts('prompt', prompt).entries()) {
+    const token_ids =
+      typeof content === 'string' ? await service.tokenize(content, { ...own, ...settings }) : content;
     bodies.push({ request_id: `${request_id}-${i}`, ...own, token_ids, sampling_params });
   }
   return json(bodies);
@@ -126,9 +127,4 @@ async function readText(
   const ask = (asked: TextCompletionRequest) =>
     callChecked(service, 'createTextCompletion', asked, call) as Promise<TextAnswer>;
   return { request: checked, paths, ask };
-}
-
-/** `GET /load`: how many other requests are being answered. */
-export async function showLoad({ metrics }: RequestContext): Promise<ServedResponse> {
-  return json({ server_load: metrics.active - 1 });
 }
