@@ -205,7 +205,8 @@ describe('reasoning.max_tokens', () => {
     const server = await serve(runtime(), { port: 0 });
     onTestFinished(() => server.close());
     await using isolated = await createRuntime({ threads: 1, isolate: true });
-    const { reasoning: _, ...asked } = asking({ max_tokens: 60 });
+    // The other process must not be done with the answer before the word to end its reasoning arrives.
+    const { reasoning: _, ...asked } = asking({ max_tokens: 300 });
     const remote = connect({ baseUrl: server.url });
     for (const service of [isolated, remote, createPool([remote])]) {
       const stream = await service.createCompletion({ ...asked, stream: true });
