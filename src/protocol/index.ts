@@ -63,6 +63,7 @@ export { MOST_CHOICES } from './schemas/decision.ts';
 export { SAME_OPTIONS } from './schemas/ollama.ts';
 export { LARGEST_LOGPROB } from './schemas/trajectory.ts';
 export { readerOfRequest, schema, withJsonSchemas } from './standard-schema.ts';
+export { sumUsage } from './sum-usage.ts';
 export {
   admitTextCompletionRequest,
   checkTextCompletionRequest,

@@ -1,15 +1,16 @@
 /** A valid text completion request on a loaded model -> its answer. Each prompt is a request of the one engine. */
 import { randomUUID } from 'node:crypto';
 import type { ModelLease } from '../../models/index.ts';
-import type {
-  ChatCompletion,
-  ChatCompletionChoice,
-  ChatCompletionChunk,
-  TextCompletion,
-  TextCompletionChoice,
-  TextCompletionChunk,
-  Usage,
-  ValidTextCompletionRequest,
+import {
+  type ChatCompletion,
+  type ChatCompletionChoice,
+  type ChatCompletionChunk,
+  sumUsage,
+  type TextCompletion,
+  type TextCompletionChoice,
+  type TextCompletionChunk,
+  type Usage,
+  type ValidTextCompletionRequest,
 } from '../../protocol/index.ts';
 import { type ChatCompletionStream, TextCompletionStream } from '../../protocol/service/index.ts';
 import type { AnswerContext } from '../answer.ts';
@@ -57,7 +58,7 @@ export async function answerText(
       choices: choices.map((choice, index) => ({ ...choice, index })),
       system_fingerprint: whole[0]!.system_fingerprint,
       seed: whole.length === 1 ? whole[0]!.seed : null,
-      usage: sumUsage(
+      usage: usageOf(
         whole.map(({ usage }) => usage),
         request,
       ),
@@ -77,7 +78,7 @@ export async function answerText(
     streamText(stream, { ...contexts[at]!, header, onEnd, firstIndex: at * request.n }),
   );
   const last = (): TextCompletionChunk[] =>
-    usages.length === 0 ? [] : [{ ...header, choices: [], usage: sumUsage(usages, request), ...times }];
+    usages.length === 0 ? [] : [{ ...header, choices: [], usage: usageOf(usages, request), ...times }];
   return new TextCompletionStream(merge(sources, last), () => {
     for (const stream of streams) stream.abort();
   });
@@ -118,19 +119,7 @@ function toChoice(parts: TextParts, choice: ChatCompletionChoice): Omit<TextComp
 }
 
 /** Returns the sum of the prompts' token counts. Completion tokens count 0 if the request wants no text. */
-function sumUsage(usages: readonly Usage[], { isEmpty }: ValidTextCompletionRequest): Usage {
-  const sum = (of: (usage: Usage) => number | undefined): number =>
-    usages.reduce((total, usage) => total + (of(usage) ?? 0), 0);
-  const prompt_tokens = sum((usage) => usage.prompt_tokens);
-  const completion_tokens = isEmpty ? 0 : sum((usage) => usage.completion_tokens);
-  return {
-    prompt_tokens,
-    total_tokens: prompt_tokens + completion_tokens,
-    completion_tokens,
-    prompt_tokens_details: { cached_tokens: sum((usage) => usage.prompt_tokens_details?.cached_tokens) },
-    completion_tokens_details: {
-      accepted_prediction_tokens: sum((u) => u.completion_tokens_details?.accepted_prediction_tokens),
-      rejected_prediction_tokens: sum((u) => u.completion_tokens_details?.rejected_prediction_tokens),
-    },
-  };
+function usageOf(usages: readonly Usage[], { isEmpty }: ValidTextCompletionRequest): Usage {
+  const usage = sumUsage(usages);
+  return isEmpty ? { ...usage, total_tokens: usage.prompt_tokens, completion_tokens: 0 } : usage;
 }

@@ -4,8 +4,8 @@ import {
   type ChatCompletion,
   fault,
   PathTranslation,
+  sumUsage,
   throwFaults,
-  type Usage,
 } from '../../../protocol/index.ts';
 import { callChecked, hasMethod } from '../../checked-calls.ts';
 import { limit, type RequestContext, unsupported } from './context.ts';
@@ -78,30 +78,7 @@ function joined(answers: readonly ChatCompletion[]): ChatCompletion {
     choices: choices.map((choice, index) => ({ ...choice, index })),
     seed: null,
     prompt_token_ids: null,
-    usage: answers.map(({ usage }) => usage).reduce(added),
+    usage: sumUsage(answers.map(({ usage }) => usage)),
     ...(warnings.length > 0 ? { warnings: [...new Set(warnings)] } : {}),
   };
-}
-
-function added(one: Usage, other: Usage): Usage {
-  const sum = <Name extends string>(
-    a: Partial<Record<Name, number>> = {},
-    b: Partial<Record<Name, number>> = {},
-  ) => {
-    const names = [...new Set([...Object.keys(a), ...Object.keys(b)])] as Name[];
-    return Object.fromEntries(names.map((name) => [name, (a[name] ?? 0) + (b[name] ?? 0)]));
-  };
-  return {
-    prompt_tokens: one.prompt_tokens + other.prompt_tokens,
-    total_tokens: one.total_tokens + other.total_tokens,
-    completion_tokens: one.completion_tokens + other.completion_tokens,
-    prompt_tokens_details: {
-      cached_tokens: 0,
-      ...sum(one.prompt_tokens_details, other.prompt_tokens_details),
-    },
-    completion_tokens_details: sum(
-      one.completion_tokens_details,
-      other.completion_tokens_details,
-    ) as Usage['completion_tokens_details'],
-  } as Usage;
 }
