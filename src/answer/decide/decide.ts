@@ -59,7 +59,7 @@ type PlannedQuestion = {
   readonly turns: readonly Turn[];
   /** The tokens of each option, or of each rating. Null if labels have several tokens. */
   readonly ids: readonly (readonly number[])[] | null;
-  /** That of the decision file. */
+  /** The temperature in the header of a decision file. Absent for other models. */
   readonly temperature?: number;
   /** True if a predicate is answered by ratings, from certainly not to certainly. */
   readonly isRated?: boolean;

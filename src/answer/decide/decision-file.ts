@@ -136,7 +136,7 @@ export class DecisionFile {
     this.#questions = questions;
   }
 
-  /** Makes one value of the log-probabilities of the forms of an option. Undefined: they are added up. */
+  /** Makes one value of the log-probabilities of the forms of an option. If it is undefined, they are added up. */
   get join(): ((...values: number[]) => number) | undefined {
     return this.#traits.labels === 'groups' ? Math.max : undefined;
   }

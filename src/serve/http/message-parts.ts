@@ -5,9 +5,8 @@ import type { IncomingMessage } from 'node:http';
 const READ_AHEAD_BYTES = 64 * 1024;
 
 /**
- * Iterates the parts of a body for one reader and joins parts that have arrived together. Several times faster than the stream's own
- * iterator. It ends with the last byte that the header announces, before the message does. `onReturn`: what becomes of the rest if the reader
- * leaves.
+ * Iterates the parts of a body for one reader and joins parts that have arrived together. It is several times faster than the stream's own
+ * iterator, and ends with the last byte that the header announces, before the message does. `onReturn` is called if the reader leaves.
  */
 export function partsOf(message: IncomingMessage, onReturn: () => void): AsyncIterableIterator<Uint8Array> {
   let ready: Uint8Array[] = [];

@@ -22,13 +22,13 @@ export type ShownCall = {
 
 /** Tokens and times of an answer. Milliseconds count from the request. */
 export type AnswerTimings = {
-  /** Until its first text. Null if there was none. */
+  /** The time until its first text. Null if there was none. */
   firstMs: number | null;
   totalMs: number;
   promptTokens: number | null;
   cachedTokens: number | null;
   tokens: number | null;
-  /** As the server measured it. Absent in conversations that were kept from before. */
+  /** The rate that the server measured. Absent in conversations that were kept from before. */
   tokensPerSecond?: number;
 };
 

@@ -78,7 +78,7 @@ function fromIncoming(incoming: IncomingMessage, outgoing: ServerResponse): Serv
   };
 }
 
-/** Fires when a connection closes before its response is complete. A fraction of the cost of an `AbortSignal`. */
+/** Fires when a connection closes before its response is complete. It costs a fraction of an `AbortSignal`. */
 class LeaveSignal {
   readonly #outgoing: ServerResponse;
   #onClose: (() => void) | null = null;
