@@ -9,4 +9,4 @@ export * from './reports.ts';
 export * from './service.ts';
 export * from './streams.ts';
 export * from './training-run.ts';
-export type { StreamedCompletion } from './whole-answer.ts';
+export { type StreamedCompletion, WholeAnswer } from './whole-answer.ts';

@@ -76,7 +76,7 @@ export class ChatCompletionStream<Parsed = undefined> extends AnswerStream<ChatC
   async final(): Promise<WithParsed<StreamedCompletion, Parsed>> {
     const rest = this[Symbol.asyncIterator]();
     while (!(await rest.next()).done);
-    const whole = this.whole();
+    const whole = this.#answer.whole();
     return (this.#read ? await readAnswer(whole, this.#read) : whole) as WithParsed<
       StreamedCompletion,
       Parsed
@@ -120,11 +120,6 @@ export class ChatCompletionStream<Parsed = undefined> extends AnswerStream<ChatC
       const { id } = this.#answer;
       return id === null ? false : end(id);
     });
-  }
-
-  /** @internal Returns the answer of a stream that was read to its end, without reading a value from it. */
-  whole(): StreamedCompletion {
-    return this.#answer.whole();
   }
 
   /** @internal Sets what reads the whole answer. */

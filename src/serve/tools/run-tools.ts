@@ -13,7 +13,7 @@ import {
   type Tool,
   withDefaults,
 } from '../../protocol/index.ts';
-import type { ChatCompletionStream, Completions } from '../../protocol/service/index.ts';
+import { type ChatCompletionStream, type Completions, WholeAnswer } from '../../protocol/service/index.ts';
 import { deadline } from './deadline.ts';
 import { checkSchema, readArguments } from './fitting-arguments.ts';
 
@@ -186,8 +186,12 @@ async function* loop(
         stream_options: { include_usage: true },
       };
       const stream: ChatCompletionStream = await service.createCompletion(asked, { signal: running });
-      for await (const chunk of stream) yield { type: 'chunk', step, chunk };
-      const { choices, usage: used } = stream.whole();
+      const whole = new WholeAnswer();
+      for await (const chunk of stream) {
+        whole.add(chunk);
+        yield { type: 'chunk', step, chunk };
+      }
+      const { choices, usage: used } = whole.whole();
       const { message, finish_reason: finish } = choices[0]!;
       const calls = message.tool_calls.filter((call) => call.type === 'function');
       const content = message.content ?? '';
