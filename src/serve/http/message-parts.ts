@@ -33,6 +33,7 @@ export function partsOf(message: IncomingMessage, onReturn: () => void): AsyncIt
   message.on('end', () => end(null));
   message.on('error', end);
   message.on('close', () => end(message.complete ? null : new Error('the connection was closed')));
+  if (message.destroyed) end(message.errored ?? new Error('the connection was closed')); // its events have passed
   return {
     async next() {
       while (ready.length === 0 && !isOver) {

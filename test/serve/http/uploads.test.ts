@@ -1,10 +1,13 @@
 /** Uploads that break off, at any byte and in any way -> no file and no descriptor is left. */
 import fs from 'node:fs';
 import http from 'node:http';
+import type { AddressInfo } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, expect, it } from 'vitest';
+import { pending } from '../../../src/common/index.ts';
 import { serve } from '../../../src/serve/http/index.ts';
+import { partsOf } from '../../../src/serve/http/message-parts.ts';
 import { createMemoryService } from '../../fakes/memory-service.ts';
 import { openHandler } from './exchange.ts';
 
@@ -87,4 +90,23 @@ it('connections of a server that are cut', async () => {
   await expect.poll(() => filesIn(batchFolder)).toEqual([]);
   await expect.poll(() => filesOpen(batchFolder)).toEqual([]);
   await server.close();
+});
+
+it('a connection that is closed before its body is read', async () => {
+  const read = pending<void>();
+  const server = http.createServer((message) => {
+    message.on('error', () => {});
+    message.once('close', () =>
+      partsOf(message, () => {})
+        .next()
+        .then(() => read.resolve(), read.reject),
+    );
+  });
+  await new Promise<void>((resolve) => server.listen(0, resolve));
+  const { port } = server.address() as AddressInfo;
+  const request = http.request({ port, method: 'POST', headers: { 'content-length': 10 } });
+  request.on('error', () => {});
+  request.write('half', () => setTimeout(() => request.destroy(), 20));
+  await expect(read.promise).rejects.toThrow('aborted');
+  await new Promise((resolve) => server.close(resolve));
 });
