@@ -70,6 +70,9 @@ const SPECS: Record<string, (n: number) => StructuredOutputs> = {
     },
   }),
   'values of an enum': (n) => ({ json: { enum: names(n) } }),
+  'texts of anyOf': (n) => ({ json: { anyOf: names(n).map((name) => ({ const: name })) } }),
+  'texts of oneOf': (n) => ({ json: { oneOf: names(n).map((name) => ({ const: name, title: name })) } }),
+  'numbers of anyOf': (n) => ({ json: { anyOf: names(n).map((_, i) => ({ const: i * 37 })) } }),
   'numbers of an enum': (n) => ({ json: { enum: names(n).map((_, i) => i * 37) } }),
   'unique values of an enum': (n) => ({
     json: { type: 'array', items: { enum: names(n) }, uniqueItems: true, maxItems: 3 },

@@ -1,4 +1,7 @@
 // allOf, anyOf, oneOf, not, if.
+#include <string_view>
+#include <unordered_set>
+
 #include "base/scoped-value.h"
 #include "grammar/json-schema/compile.h"
 #include "grammar/json-schema/keywords.h"
@@ -27,8 +30,22 @@ void ReadAnyOf(SchemaSite& site) {
   ReadList(site, "anyOf", [&](std::vector<FormulaId> parts) { return site.formulas().Or(std::move(parts)); });
 }
 
+// Returns true if each branch allows one text at most, and no two the same: then no value satisfies two of them.
+bool AreDifferentTexts(SchemaSite& site, const JsonValue& branches) {
+  std::unordered_set<std::string_view> texts;
+  for (const JsonValue& branch : branches.items) {
+    const bool reads_const = branch.IsObject() && site.draft() != kDraft4 && !branch.Find("$ref");  // old drafts ignore what is beside $ref
+    const JsonValue* text = reads_const ? branch.Find("const") : nullptr;
+    if (!text || !text->IsString() || !texts.insert(text->text).second) return false;
+  }
+  return true;
+}
+
 void ReadOneOf(SchemaSite& site) {
-  ReadList(site, "oneOf", [&](std::vector<FormulaId> parts) { return site.formulas().OneOf(parts); });
+  const bool are_disjoint = AreDifferentTexts(site, *site.Find("oneOf"));
+  ReadList(site, "oneOf", [&](std::vector<FormulaId> parts) {
+    return are_disjoint ? site.formulas().Or(std::move(parts)) : site.formulas().OneOf(parts);
+  });
 }
 
 void ReadNot(SchemaSite& site) {

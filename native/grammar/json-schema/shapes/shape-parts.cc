@@ -39,6 +39,7 @@ FormulaId ShapeParts::MemberFormula(const Shape& shape, const std::string& key) 
   for (uint32_t index : shape.members) {
     const Atom& atom = formulas_.atom(index);
     pool_.budget().Spend(kPartWork + atom.patterns.size());
+    if (pool_.budget().IsSpent(Phase::kShapes)) throw UnenforceableSchema("#");
     AddValues(atom, atom.Property(key), [&](NodeId node) { return pool_.Matches(node, encoded); }, &parts);
   }
   return formulas_.And(std::move(parts));

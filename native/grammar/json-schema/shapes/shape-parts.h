@@ -2,17 +2,25 @@
 #pragma once
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/spec-error.h"
 #include "grammar/json-schema/values.h"
 
 namespace onpolicy::grammar {
+
+// Thrown if a schema has too many combinations. SchemaOptions::reads_any_of may reduce them.
+struct UnenforceableSchema : SpecError {
+  explicit UnenforceableSchema(std::string where)
+      : SpecError("UNSUPPORTED", std::move(where), "the schema's combinations are too many to enforce") {}
+};
 
 class ShapeParts {
  public:
   explicit ShapeParts(ValueFormulas& values) : values_(values), formulas_(values.formulas()), pool_(values.pool()) {}
 
-  // Returns the formula that the value of a key must satisfy.
+  // Returns the formula that the value of a key must satisfy. Throws UnenforceableSchema if a compilation has spent its work.
   FormulaId MemberFormula(const Shape& shape, const std::string& key);
   // Returns the same for keys that no `properties` names, by the patterns that they match.
   FormulaId FurtherFormula(const Shape& shape, const std::vector<NodeId>& matched);

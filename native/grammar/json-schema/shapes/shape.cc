@@ -2,6 +2,7 @@
 #include "grammar/json-schema/shapes/shape.h"
 
 #include <algorithm>
+#include <map>
 
 #include "base/limits.h"
 
@@ -326,29 +327,31 @@ bool ShapeTable::IsPossible(const Shape& shape) {
 
 // Unites scalar shapes of a type, and drops shapes that others cover.
 std::vector<Shape> ShapeTable::Tidy(std::vector<Shape> shapes) {
+  // Texts of numbers and strings are united at once at the end: each union sorts all of its options.
+  std::map<unsigned, std::vector<NodeId>> texts;
   // Widens `other` by the shape. Returns false if they cannot be united.
   const auto unite = [&](Shape* other, const Shape& shape) {
     if (other->type != shape.type) return false;
-    if (shape.type == kNullType || shape == *other) return true;
     if (shape.type == kBoolType) {
       other->bools |= shape.bools;
-    } else if (shape.type == kNumberType || shape.type == kStringType) {
-      other->text = pool_.Alternate({other->text, shape.text});
-    } else {
+    } else if (shape.type == kArrayType || shape.type == kObjectType) {
       // The shapes may differ in what counts as evaluated.
-      return !evaluating_ && Covers(*other, shape);
+      return shape == *other || (!evaluating_ && Covers(*other, shape));
     }
     return true;
   };
   std::vector<Shape> result;
   for (Shape& shape : shapes) {
     if (!IsPossible(shape)) continue;
+    if (shape.type == kNumberType || shape.type == kStringType) texts[shape.type].push_back(shape.text);
     if (std::any_of(result.begin(), result.end(), [&](Shape& other) { return unite(&other, shape); })) continue;
     if (!evaluating_ && (shape.type == kArrayType || shape.type == kObjectType))
       std::erase_if(result, [&](const Shape& other) { return Covers(shape, other); });
     result.push_back(std::move(shape));
     if (result.size() > limits::kShapes) throw TooManyCombinations();
   }
+  for (Shape& shape : result)
+    if (const auto found = texts.find(shape.type); found != texts.end()) shape.text = pool_.Alternate(std::move(found->second));
   return result;
 }
 

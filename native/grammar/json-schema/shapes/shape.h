@@ -9,7 +9,6 @@
 
 #include "base/limits.h"
 #include "base/scoped-value.h"
-#include "base/spec-error.h"
 #include "grammar/json-schema/compile.h"
 #include "grammar/json-schema/shapes/shape-parts.h"
 
@@ -92,12 +91,6 @@ class ValueCount {
   std::unordered_map<FormulaId, uint64_t> counts_, sure_counts_;
   bool is_sure_ = false;  // values that cannot be counted count as none
   int depth_ = 0;
-};
-
-// Thrown if a schema has too many combinations. SchemaOptions::reads_any_of may reduce them.
-struct UnenforceableSchema : SpecError {
-  explicit UnenforceableSchema(std::string where)
-      : SpecError("UNSUPPORTED", std::move(where), "the schema's combinations are too many to enforce") {}
 };
 
 class ShapeTable {
