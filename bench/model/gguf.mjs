@@ -98,7 +98,7 @@ export function headOf(keyValues, tensors) {
  */
 export function writeGguf(file, keyValues, tensors, onProgress = () => {}) {
   const { head, totalBytes } = headOf(keyValues, tensors);
-  const partial = `${file}.partial`;
+  const partial = `${file}.${process.pid}.partial`; // another process may write the same file
   const descriptor = fs.openSync(partial, 'w');
   try {
     let writtenBytes = 0;

@@ -21,8 +21,9 @@ export function extractVocabulary(name, folder) {
     const git = (...words) => execFileSync('git', words, { stdio: ['ignore', 'ignore', 'inherit'] });
     git('clone', '--quiet', '--no-checkout', bundle, clone);
     git('-C', clone, 'checkout', '--quiet', 'HEAD', '--', `models/ggml-vocab-${name}.gguf`);
-    fs.copyFileSync(path.join(clone, 'models', `ggml-vocab-${name}.gguf`), `${file}.partial`);
-    fs.renameSync(`${file}.partial`, file);
+    const partial = `${file}.${process.pid}.partial`; // another process may write the same file
+    fs.copyFileSync(path.join(clone, 'models', `ggml-vocab-${name}.gguf`), partial);
+    fs.renameSync(partial, file);
   } finally {
     fs.rmSync(clone, { recursive: true, force: true });
   }
