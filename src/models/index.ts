@@ -2,6 +2,13 @@
 export { adaptersResource } from './adapters-resource.ts';
 export { DECISIONS_FILE, readDecisions } from './checkpoint-decisions.ts';
 export { chooseFitting } from './choose-fitting.ts';
+export {
+  DECISION_TEMPLATE,
+  type DecisionHeader,
+  decisionHeader,
+  isLabelType,
+  type LabelType,
+} from './decision-header.ts';
 export type { DraftModel } from './draft-model.ts';
 export {
   type EmbeddingModel,

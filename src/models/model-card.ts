@@ -5,6 +5,7 @@ import type { ModelCard } from '../protocol/service/index.ts';
 import { detectReasoning } from '../template/reasoning/index.ts';
 import { detectToolFormat } from '../template/tool-calls/index.ts';
 import { contextSizeOf } from './context-limits.ts';
+import { decisionHeader, isLabelType } from './decision-header.ts';
 import { findProjector, resolveFile } from './model-files.ts';
 import { type FormatOptions, formatOf } from './model-format.ts';
 import { loadKey, type NamedModels } from './named-models.ts';
@@ -55,11 +56,13 @@ async function readCard(file: string, options: ModelOptions, serving: FormatOpti
     chatTemplate,
     capabilities: vectors
       ? [vectors.hasHead ? 'rerank' : 'embedding']
-      : [
-          'completion',
-          ...(detectToolFormat(chatTemplate) === 'none' ? [] : (['tools'] as const)),
-          ...(detectReasoning(chatTemplate) ? (['thinking'] as const) : []),
-          ...(projector === null ? [] : (['vision'] as const)),
-        ],
+      : isLabelType(decisionHeader(card.metadata).type ?? '')
+        ? ['decision']
+        : [
+            'completion',
+            ...(detectToolFormat(chatTemplate) === 'none' ? [] : (['tools'] as const)),
+            ...(detectReasoning(chatTemplate) ? (['thinking'] as const) : []),
+            ...(projector === null ? [] : (['vision'] as const)),
+          ],
   };
 }

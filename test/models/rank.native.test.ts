@@ -266,6 +266,17 @@ it('a model says what it is for', async () => {
     Object.keys(tiny.files).map(async (model) => (await runtime.modelCard(model))!.capabilities),
   );
   expect(found).toEqual([['rerank'], ['rerank'], ['rerank'], ['completion'], ['embedding']]);
+  const listed = await runtime.fetch('http://in.process/v1/models');
+  type Entry = { id: string; architecture: { output_modalities: string[] } };
+  const { data } = (await listed.json()) as { data: Entry[] };
+  const outputs = new Map(data.map(({ id, architecture }) => [id, architecture.output_modalities]));
+  expect(Object.keys(tiny.files).map((model) => outputs.get(model))).toEqual([
+    ['rerank'],
+    ['rerank'],
+    ['rerank'],
+    ['text'],
+    ['embeddings'],
+  ]);
 });
 
 describe('every service', () => {

@@ -1,13 +1,20 @@
 /** A chat model -> the header entries of a decision file whose prompts and labels are those of `decide`. */
 import type { HeaderEntries } from '../../engine/native/index.ts';
 import { errorAt } from '../../errors.ts';
-import { type ModelLease, readDecisions, requireGguf } from '../../models/index.ts';
+import {
+  DECISION_TEMPLATE,
+  decisionHeader,
+  type LabelType,
+  type ModelLease,
+  readDecisions,
+  requireGguf,
+} from '../../models/index.ts';
 import { admitDecisionRequest, type ChatRequestOptions, checkDecisionRequest } from '../../protocol/index.ts';
 import { KINDS } from './decision-file.ts';
 import { frameOf, type PromptFrame, plainMessages } from './prompts.ts';
 
 /** Type of decision files that has the same labels: yes and no, letters, digits. Of several forms it takes the likeliest. */
-const TYPE = 'lfm2-d1';
+const TYPE: LabelType = 'lfm2-d1';
 /** A request for its prompt only. */
 const EMPTY = { input: '', questions: [{ type: 'predicate', instructions: '-' }] };
 
@@ -18,8 +25,8 @@ export async function decisionEntries(
   signal: AbortSignal | undefined,
 ): Promise<HeaderEntries> {
   const { metadata } = requireGguf(model, 'model');
-  const prefix = `${metadata['general.architecture']}.decision.`;
-  if (`${prefix}type` in metadata)
+  const { prefix, type } = decisionHeader(metadata);
+  if (type !== null)
     throw errorAt(
       'decisions',
       'UNSUPPORTED',
@@ -32,7 +39,7 @@ export async function decisionEntries(
   const { temperatures = {} } = (checkpoint === null ? null : await readDecisions(checkpoint)) ?? {};
   const fitted = Object.entries(temperatures) as [keyof typeof KINDS, number][];
   return {
-    textKeys: [`${prefix}type`, 'tokenizer.chat_template.systemone'],
+    textKeys: [`${prefix}type`, DECISION_TEMPLATE],
     texts: [TYPE, promptTemplate(frame)],
     numberKeys: fitted.map(([kind]) => `${prefix}temperature.${KINDS[kind]}`),
     numbers: Float32Array.from(fitted, ([, temperature]) => temperature),

@@ -1,7 +1,14 @@
 /** The header of a decision file -> its own prompts of questions, and the tokens and temperatures that they are answered with. */
 import type { Tokenizer } from '../../engine/tokenizer/index.ts';
 import { errorAt } from '../../errors.ts';
-import type { RunningModel } from '../../models/index.ts';
+import {
+  DECISION_TEMPLATE,
+  type DecisionHeader,
+  decisionHeader,
+  isLabelType,
+  type LabelType,
+  type RunningModel,
+} from '../../models/index.ts';
 import { dataOf, type ValidDecisionRequest, type ValidQuestion } from '../../protocol/index.ts';
 import { type ChatTemplate, compileChatTemplate } from '../../template/index.ts';
 import { contentText } from '../template-message.ts';
@@ -10,7 +17,7 @@ import { rotation } from './numbers.ts';
 import { withoutControls } from './plain-text.ts';
 import { LETTERS, PAIRS } from './question-text.ts';
 
-/** The differences between a type of decision files and the others. Names and rules are llama.cpp's. */
+/** The differences between a type of decision files and the others. */
 type Traits = {
   /** `letters`: A to Z and a to z. `codes`: A to Z and AA to ZZ. `groups`: labels with several forms, of which the likeliest counts. */
   readonly labels: 'letters' | 'codes' | 'groups';
@@ -25,7 +32,7 @@ type Traits = {
   readonly showsAll?: boolean;
 };
 
-const TYPES: Readonly<Record<string, Traits>> = {
+const TYPES: Readonly<Record<LabelType, Traits>> = {
   openjev: { labels: 'letters', isTrueFirst: true },
   lev: { labels: 'codes', isRating: true, reverses: true, sortsKeys: true },
   nimble: { labels: 'codes', showsAll: true },
@@ -93,33 +100,25 @@ export class DecisionFile {
 
   /** Returns null for other models. Fails with `UNSUPPORTED` for a type that is not known, `MODEL_INVALID` for a file that lacks something. */
   static of(model: RunningModel, request: ValidDecisionRequest): DecisionFile | null {
-    const { metadata = {} } = model.loaded;
-    const prefix = `${metadata['general.architecture']}.decision.`;
-    const type = metadata[`${prefix}type`];
-    return type === undefined ? null : new DecisionFile(model, request, { type, prefix, metadata });
+    const header = decisionHeader(model.loaded.metadata ?? {});
+    return header.type === null ? null : new DecisionFile(model, request, header, header.type);
   }
 
   private constructor(
-    { tokenizer }: RunningModel,
+    { tokenizer, loaded: { metadata = {} } }: RunningModel,
     { state, questions }: ValidDecisionRequest,
-    header: {
-      readonly type: string;
-      readonly prefix: string;
-      readonly metadata: Readonly<Record<string, string>>;
-    },
+    { prefix }: DecisionHeader,
+    type: string,
   ) {
-    const { type, prefix, metadata } = header;
-    const traits = TYPES[type];
-    if (!traits) {
+    if (!isLabelType(type)) {
       const isKnown = TYPES_WITH_HEADS.includes(type);
       const why = isKnown
         ? 'answers by heads on its hidden states, which the engine does not compute'
         : 'is not known here';
       throw errorAt('model', 'UNSUPPORTED', `a decision file of the type ${type} ${why}`);
     }
-    const source = metadata['tokenizer.chat_template.systemone'];
-    if (!source)
-      throw errorAt('model', 'MODEL_INVALID', 'this decision file has no tokenizer.chat_template.systemone');
+    const source = metadata[DECISION_TEMPLATE];
+    if (!source) throw errorAt('model', 'MODEL_INVALID', `this decision file has no ${DECISION_TEMPLATE}`);
     const start = `${prefix}temperature.`;
     for (const [key, text] of Object.entries(metadata)) {
       if (!key.startsWith(start)) continue;
@@ -128,7 +127,7 @@ export class DecisionFile {
         throw errorAt('model', 'MODEL_INVALID', `${key}: expected a number above 0, got ${text}`);
       this.#temperatures.set(key.slice(start.length), value);
     }
-    this.#traits = traits;
+    this.#traits = TYPES[type];
     this.#type = type;
     this.#template = compileChatTemplate(source);
     this.#tokenizer = tokenizer;

@@ -84,7 +84,16 @@ export type ModelCard = {
   readonly contextSize: number;
   /** Jinja source. Empty if the model has no template. */
   readonly chatTemplate: string;
-  readonly capabilities: readonly ('completion' | 'tools' | 'thinking' | 'vision' | 'embedding' | 'rerank')[];
+  /** `decision` is that of files that were trained for decisions, and then the only one, although every chat model decides. */
+  readonly capabilities: readonly (
+    | 'completion'
+    | 'tools'
+    | 'thinking'
+    | 'vision'
+    | 'embedding'
+    | 'rerank'
+    | 'decision'
+  )[];
   /** Numbers and texts of a GGUF header, by key. */
   readonly metadata: Readonly<Record<string, string | number>>;
 };

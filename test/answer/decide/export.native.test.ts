@@ -58,6 +58,29 @@ describe('a decision file made of a model', () => {
     }
   });
 
+  it('is listed as clients look for it, and chat models as those of text', async () => {
+    const models = { decider: { path: to }, chat: 'onpolicy-tiny' };
+    await using serving = await createRuntime({ gpu: false, threads: 1, models });
+    const read = async (path: string, body?: object) =>
+      await (
+        await serving.fetch(
+          `http://in.process${path}`,
+          body && { method: 'POST', body: JSON.stringify(body) },
+        )
+      ).json();
+    type Entry = { id: string; architecture: object };
+    const { data } = (await read('/v1/models')) as { data: Entry[] };
+    expect(Object.fromEntries(data.map(({ id, architecture }) => [id, architecture]))).toMatchObject({
+      decider: { input_modalities: ['text'], output_modalities: ['decisions'] },
+      chat: { input_modalities: ['text'], output_modalities: ['text'] },
+    });
+    expect(await read('/api/show', { model: 'decider' })).toMatchObject({ capabilities: ['decision'] });
+    const tags = (await read('/api/tags')) as { models: { name: string; capabilities: string[] }[] };
+    expect(
+      Object.fromEntries(tags.models.map(({ name, capabilities }) => [name, capabilities])),
+    ).toMatchObject({ decider: ['decision'], chat: ['completion', 'tools'] });
+  });
+
   it('is not made of another format, nor of a decision file', async () => {
     const peft = runtime.models.export({
       model: 'tickets',

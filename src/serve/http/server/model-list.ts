@@ -63,7 +63,19 @@ function isAnthropic({ request }: RequestContext): boolean {
 
 function asOpenai({ id, created, card, adapter }: ServedModel): object {
   const max_model_len = card?.contextSize ?? null;
-  return { id, object: 'model', created, owned_by: 'onpolicy', max_model_len, ...adapter };
+  const architecture = card ? { architecture: modalitiesOf(card) } : {};
+  return { id, object: 'model', created, owned_by: 'onpolicy', max_model_len, ...adapter, ...architecture };
+}
+
+/** Names of capabilities in `output_modalities`. */
+const OUTPUTS = { completion: 'text', embedding: 'embeddings', rerank: 'rerank', decision: 'decisions' };
+
+/** Returns what a model takes and gives, in the words of llama.cpp and OpenRouter. Clients find decision models by them. */
+function modalitiesOf({ capabilities }: ModelCard): object {
+  return {
+    input_modalities: ['text', ...(capabilities.includes('vision') ? ['image'] : [])],
+    output_modalities: capabilities.flatMap((name) => OUTPUTS[name as keyof typeof OUTPUTS] ?? []),
+  };
 }
 
 /** Returns an entry in the form of TypeSafe's clients, which read the field `models` of the same response. */

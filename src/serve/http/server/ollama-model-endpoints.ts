@@ -22,7 +22,10 @@ export async function ollamaVersion(): Promise<ServedResponse> {
 
 /** `GET /api/tags`: the models that requests can name. */
 export async function ollamaTags(context: RequestContext): Promise<ServedResponse> {
-  return json({ models: (await servedModels(context)).map(summary) });
+  const models = await servedModels(context);
+  return json({
+    models: models.map((model) => ({ ...summary(model), capabilities: capabilitiesOf(model) })),
+  });
 }
 
 /** `GET /api/ps`: the models of these that are in memory. */
@@ -55,7 +58,7 @@ export async function ollamaShow(context: RequestContext): Promise<ServedRespons
     system: '',
     details,
     model_info: { ...metadata, 'general.parameter_count': card?.parameters ?? null },
-    capabilities: card?.capabilities ?? ['completion'],
+    capabilities: capabilitiesOf(served),
     modified_at,
   });
 }
@@ -109,6 +112,10 @@ async function readModel(context: RequestContext): Promise<Named> {
   await requireModel(context, { model: own });
   const served = (await servedModels(context)).find(({ id }) => id === own);
   return { asked, own, served, stream };
+}
+
+function capabilitiesOf({ card }: ServedModel): readonly string[] {
+  return card?.capabilities ?? ['completion'];
 }
 
 /** Returns the entry of a model in lists. */
