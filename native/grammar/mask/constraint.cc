@@ -11,7 +11,8 @@ static std::atomic<uint32_t> last_serial{0};
 Constraint::Constraint(std::shared_ptr<const Vocabulary> vocabulary, std::shared_ptr<Grammar> grammar, Symbol start,
                        std::vector<Warning> warnings)
     : vocabulary_(std::move(vocabulary)), grammar_(std::move(grammar)), warnings_(std::move(warnings)),
-      states_(*grammar_), masks_(*vocabulary_, *grammar_, states_), serial_(++last_serial) {
+      states_(*grammar_), limits_(*grammar_),
+      has_token_limits_(grammar_->has_token_limits()), masks_(*vocabulary_, *grammar_, states_), serial_(++last_serial) {
   std::vector<Config> none, first = grammar_->Start(start);
   ended_ = states_.Intern(&none);
   start_ = states_.Intern(&first);
@@ -30,9 +31,28 @@ bool Constraint::IsComplete(StateId state) {
   return MayEnd(states_.Configs(state));
 }
 
+Constraint::TokenStart Constraint::StartOf(StateId state) {
+  if (!has_token_limits_) return {state, state};
+  {
+    std::shared_lock lock(mutex_);
+    if (const auto known = starts_.find(state); known != starts_.end()) return known->second;
+  }
+  std::lock_guard lock(mutex_);
+  return MakeStart(state);
+}
+
+Constraint::TokenStart Constraint::MakeStart(StateId state) {
+  if (!has_token_limits_) return {state, state};
+  if (const auto known = starts_.find(state); known != starts_.end()) return known->second;
+  std::vector<Config> spent = limits_.Spend(std::vector<Config>(states_.Configs(state)));
+  std::vector<Config> unlimited = limits_.Lift(spent);
+  return starts_[state] = {states_.Intern(&spent), states_.Intern(&unlimited)};
+}
+
 bool Constraint::IsFinal(StateId state) {
+  const StateId start = StartOf(state).unlimited;
   std::shared_lock lock(mutex_);
-  const std::vector<Config>& configs = states_.Configs(state);
+  const std::vector<Config>& configs = states_.Configs(start);
   return configs.size() == 1 && configs[0].node == kEpsilon;
 }
 
@@ -54,7 +74,7 @@ bool Constraint::Accept(StateId state, uint32_t token, MatchedText& text, StateI
   std::lock_guard lock(mutex_);
   const uint64_t reads = grammar_->text_reads();
   const size_t base = text.size();
-  std::vector<Config> result = ConfigsAfter(state, token, text);
+  std::vector<Config> result = ConfigsAfter(MakeStart(state).spent, token, text);
   if (result.empty()) {
     text.Shorten(base);
     return false;
@@ -92,6 +112,7 @@ std::string Constraint::ForcedBytes(StateId state, MatchedText& text, size_t lim
     *ends = forced.ends && forced.bytes.size() <= limit;
     return forced.bytes.substr(0, limit);
   };
+  state = StartOf(state).unlimited;
   {
     std::shared_lock lock(mutex_);
     if (const auto known = forced_.find(state); known != forced_.end()) return take(known->second);
@@ -113,7 +134,10 @@ Constraint::Forced Constraint::ForcedFrom(StateId state, MatchedText& text, size
   Forced forced;
   while (text.size() - base < limit && !current.empty()) {
     forced.ends = current.size() == 1 && current[0].node == kEpsilon;
-    const auto is_text = [](const Config& config) { return !(config.node & kTokenSetBit) && config.node != kEpsilon; };
+    // A text that is limited in tokens may end before the next byte, at the end of a token.
+    const auto is_text = [&](const Config& config) {
+      return !(config.node & kTokenSetBit) && config.node != kEpsilon && !(has_token_limits_ && limits_.IsLimited(config));
+    };
     if (!std::all_of(current.begin(), current.end(), is_text)) break;
     ByteSet first;
     for (const Config& config : current) first = first | regex.FirstBytes(config.node);
@@ -160,17 +184,18 @@ bool Constraint::AllowNamedTokens(StateId state, uint32_t* mask) const {
 
 bool Constraint::FillMask(StateId state, MatchedText& text, uint32_t* mask, bool* is_cut) {
   is_asked_ = true;
+  const StateId start = StartOf(state).unlimited;
   {
     std::shared_lock lock(mutex_);
-    if (masks_.WriteKnown(state, mask)) {
+    if (masks_.WriteKnown(start, mask)) {
       *is_cut = false;
-      return Complete(state, mask);
+      return Complete(start, mask);
     }
   }
   std::lock_guard lock(mutex_);
-  *is_cut = !masks_.Write(state, text, mask);
+  *is_cut = !masks_.Write(start, text, mask);
   cut_masks += *is_cut;
-  return Complete(state, mask);
+  return Complete(start, mask);
 }
 
 bool Constraint::Complete(StateId state, uint32_t* mask) const {

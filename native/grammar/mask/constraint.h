@@ -11,6 +11,7 @@
 #include "base/warning.h"
 #include "grammar/mask/mask-cache.h"
 #include "grammar/pushdown/grammar.h"
+#include "grammar/pushdown/token-limits.h"
 
 namespace onpolicy::grammar {
 
@@ -59,9 +60,18 @@ class Constraint {
     std::string bytes;
     bool ends = false;
   };
+  // A state before the next token.
+  struct TokenStart {
+    StateId spent;      // limits in tokens have one token less
+    StateId unlimited;  // the same without the limits: its mask is that of the state
+  };
   static constexpr size_t kKnownMoves = 1u << 18;   // tokens by state that are cached
   static constexpr size_t kKnownForced = 1u << 12;  // forced texts that are cached
 
+  // Must be called without the lock.
+  TokenStart StartOf(StateId state);
+  // Must be called with the lock held.
+  TokenStart MakeStart(StateId state);
   std::vector<Config> ConfigsAfter(StateId state, uint32_t token, MatchedText& text);
   Forced ForcedFrom(StateId state, MatchedText& text, size_t limit);
   // Adds the end and the tokens that a format names. Returns true if every token is allowed.
@@ -75,7 +85,10 @@ class Constraint {
   mutable std::shared_mutex mutex_;
   std::atomic<bool> is_asked_{false};  // true once a matcher has asked for a mask
   StateTable states_;
+  TokenLimits limits_;
+  const bool has_token_limits_;
   MaskCache masks_;
+  std::unordered_map<StateId, TokenStart> starts_;  // by state, if the grammar has limits in tokens
   HashIndex moves_;                              // state and token -> the next state, if it does not depend on the text
   std::unordered_map<StateId, Forced> forced_;  // by state, if it does not depend on the text
   StateId start_ = 0;

@@ -31,7 +31,7 @@ size_t Constraint::WarmUp() {
     if (end == 0) end = budget.EndOf(limits::kWarmWork);
     if (budget.spent() > end || masks == limits::kWarmMasks) break;
     if (place.text.empty() || kMilestones.find(place.text.back()) != std::string_view::npos) {
-      masks_.Write(place.state, place.text, mask.data());
+      masks_.Write(MakeStart(place.state).unlimited, place.text, mask.data());
       masks++;
     }
     ByteSet next;

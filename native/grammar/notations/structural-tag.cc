@@ -193,9 +193,17 @@ class TagReader {
       CharEncoder plain(pool_, TextForm::kPlain);
       text = pool_.And({text, pool_.Repeat(plain.Any(), 0, limit->Count())});
     }
-    if (const std::optional<TagPlace> limit = format.Given("max_tokens"))
-      limit->Unsupported("a limit in tokens is not supported here; use max_chars");
-    return RuleExpr::Text(text);
+    const std::optional<TagPlace> limit = format.Given("max_tokens");
+    return limit ? LimitedText(text, limit->Count()) : RuleExpr::Text(text);
+  }
+
+  // Whole characters of a text, in at most `tokens` tokens that begin in it.
+  RuleExpr LimitedText(NodeId text, uint32_t tokens) {
+    const NodeId some = pool_.And({text, CharEncoder(pool_, TextForm::kPlain).AnyText(), pool_.Not(kEpsilon)});
+    if (tokens == 0 || !pool_.IsLive(some)) return RuleExpr::Text(kEpsilon);
+    const std::vector<Symbol> symbols{front_.grammar.SharedTerminal(some), front_.grammar.TokensLeft(tokens)};
+    return RuleExpr::Of(front_.grammar.Rule(
+        [symbols](Grammar& grammar) { return std::vector<SequenceId>{grammar.Sequence({}), grammar.Sequence(symbols)}; }));
   }
 
   // sequence and or. Free text before the last element is limited by the element that follows it.

@@ -57,10 +57,10 @@ class TagPlace {
   }
   uint32_t Count() const {
     Decimal decimal;
-    if (!value_->IsNumber() || !ParseDecimal(value_->text, &decimal) || !decimal.IsInteger() || decimal.negative ||
-        decimal.IntegerDigits().size() > 8)
-      Fail("must be a non-negative integer");
-    return static_cast<uint32_t>(std::stoul(decimal.IntegerDigits()));
+    if (value_->IsNumber() && ParseDecimal(value_->text, &decimal) && decimal.IsInteger() && !decimal.negative &&
+        decimal.IntegerDigits().size() <= 10)
+      if (const uint64_t count = std::stoull(decimal.IntegerDigits()); count <= kLastCount) return static_cast<uint32_t>(count);
+    Fail("must be an integer from 0 to " + std::to_string(kLastCount));
   }
   bool Flag(const std::string& key, bool otherwise = false) const {
     const std::optional<TagPlace> flag = Given(key);
@@ -90,6 +90,8 @@ class TagPlace {
   }
 
  private:
+  static constexpr uint64_t kLastCount = 0x7FFFFFFF;
+
   const JsonValue* value_;
   std::string pointer_;
 };

@@ -37,6 +37,17 @@ Symbol SymbolTable::ByTag(TagResolver resolver) {
   return MakeSymbol(SymbolKind::kDeferred, static_cast<uint32_t>(resolvers_.size() - 1));
 }
 
+Symbol SymbolTable::TokensLeft(uint32_t left) {
+  if (const auto known = tokens_left_.find(left); known != tokens_left_.end()) return known->second;
+  const Symbol symbol = ByTag([](Grammar& grammar, uint32_t) { return grammar.Terminal(kEpsilon); });
+  resolvers_.back().tokens_left = left;
+  return tokens_left_[left] = symbol;
+}
+
+std::optional<uint32_t> SymbolTable::TokensLeftOf(SequenceId id) const {
+  return BeginsDeferred(id) ? resolvers_[IndexOf(sequences_[id].head)].tokens_left : std::nullopt;
+}
+
 Symbol SymbolTable::Tokens(TokenSet set) {
   token_sets_.push_back(std::move(set));
   return MakeSymbol(SymbolKind::kTokenSet, static_cast<uint32_t>(token_sets_.size() - 1));

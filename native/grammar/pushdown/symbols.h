@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/hash-index.h"
@@ -51,6 +53,12 @@ class SymbolTable {
   Symbol Deferred(Resolver resolver);
   // A deferred symbol that only follows a terminal with its own tags.
   Symbol ByTag(TagResolver resolver);
+  // A symbol of the empty text behind a text that is limited in tokens: says in how many more tokens that text may continue. It only follows
+  // a shared terminal, because a merged one would have the limits of all its alternatives.
+  Symbol TokensLeft(uint32_t left);
+  // Returns the number if a list begins with such a symbol.
+  std::optional<uint32_t> TokensLeftOf(SequenceId id) const;
+  bool has_token_limits() const { return !tokens_left_.empty(); }
   Symbol Tokens(TokenSet set);
   const TokenSet& TokensOf(uint32_t index) const { return token_sets_[index]; }
   const Resolver& ResolverOf(Symbol deferred) const { return resolvers_[IndexOf(deferred)].by_text; }
@@ -103,9 +111,11 @@ class SymbolTable {
   struct Resolvers {
     Resolver by_text;
     TagResolver by_tag;
+    std::optional<uint32_t> tokens_left = {};
   };
   std::deque<Resolvers> resolvers_;  // a deque, because a resolver may add others
   std::vector<TokenSet> token_sets_;
+  std::unordered_map<uint32_t, Symbol> tokens_left_;  // by number
   std::vector<Symbol> shared_;
   std::vector<SequenceNode> sequences_;
   HashIndex sequence_index_;
