@@ -59,6 +59,7 @@ export type {
   ModelsResource,
   NamedAdapter,
   PooledService,
+  PrefixCacheReset,
   ResidentModel,
   ResidentState,
   RunLoss,

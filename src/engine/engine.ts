@@ -107,6 +107,11 @@ export class Engine {
     });
   }
 
+  /** Empties the prefix cache between two steps, see {@link Scheduler.resetCache}. */
+  resetCache(preempt: boolean): Promise<boolean> {
+    return this.#betweenSteps(async () => this.#scheduler.resetCache(preempt));
+  }
+
   /** True if caches are saved and loaded in pieces, at any time. Otherwise they are saved whole, at the places of {@link Group.keeper}. */
   get movesPieces(): boolean {
     return this.#scheduler.cells.spare >= 0;

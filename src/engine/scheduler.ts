@@ -70,6 +70,18 @@ export class Scheduler {
     if (this.#queues.leave(sequence) && sequence.place.slot >= 0) this.slots.end(sequence, { keep });
   }
 
+  /**
+   * Frees all cached cells. Returns false, and frees none, while sequences hold cells. With `preempt` these give them up, and are computed
+   * again.
+   */
+  resetCache(preempt: boolean): boolean {
+    const { running } = this.#queues;
+    if (running.length > 0 && !preempt) return false;
+    while (running.length > 0) this.#preempt(running.at(-1)!);
+    while (this.cells.evict());
+    return true;
+  }
+
   /** Picks the tokens of the next step, or null when nothing can run. */
   next(): Plan | null {
     const { running, hasForeground } = this.#queues;

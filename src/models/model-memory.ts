@@ -138,6 +138,12 @@ export class ModelMemory {
     return resident !== undefined;
   }
 
+  /** Empties the prefix caches of all loaded models. Returns false if one is kept, because its requests use it and are not to be computed again. */
+  async resetCaches(preempt: boolean): Promise<boolean> {
+    const resets = await Promise.all(Array.from(this.loaded(), ({ engine }) => engine.resetCache(preempt)));
+    return resets.every(Boolean);
+  }
+
   /** Returns statistics of the engines of all models, including unloaded ones. */
   stats(): EngineStats & { readonly cutMasks: number } {
     return { ...this.#counts.engines(this.loaded()), cutMasks: cutMasks() };

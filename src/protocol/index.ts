@@ -39,6 +39,7 @@ export {
 export { toKeepAlive, toSpeculation } from './normalize-chat-request.ts';
 export { CUSTOM_INPUT, givenTools } from './normalize-tools.ts';
 export { PathTranslation } from './path-translation.ts';
+export { checkPrefixCacheQuery } from './prefix-cache.ts';
 export type * from './public.ts';
 export {
   checkScoreRequest,

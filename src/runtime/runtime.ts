@@ -13,6 +13,7 @@ import {
   fault,
   type MessageCountRequest,
   type MessageTokensCount,
+  type PrefixCacheQuery,
   type RecorderOptions,
   type ReportOptions,
   type RuntimeOptions,
@@ -25,6 +26,7 @@ import type {
   CallOptions,
   MethodName,
   ModelCard,
+  PrefixCacheReset,
   ResidentModel,
   TrainingJob,
   TrainingJobsResource,
@@ -171,6 +173,9 @@ export class Runtime extends TrainingFacade {
       train: this.#training.train.bind(this.#training),
       sft: this.#training.sft.bind(this.#training),
       unload: (model: string) => this.#models.memory.unload(model),
+      resetPrefixCache: async ({ reset_running_requests }: PrefixCacheQuery): Promise<PrefixCacheReset> => ({
+        success: await this.#models.memory.resetCaches(reset_running_requests ?? false),
+      }),
       soundWindows: async (file: string | Uint8Array) => {
         await openLibraries(options.gpu);
         return await soundWindows(file, options.media);

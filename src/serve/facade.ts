@@ -9,6 +9,7 @@ import {
   type ChatRequestOptions,
   type ChatUrl,
   checkCallOptions,
+  type PrefixCacheQuery,
   readingInput,
   type TrainingJobRequest,
   type TrainingRunRequest,
@@ -26,6 +27,7 @@ import {
   type MethodName,
   methods,
   methodsOf,
+  type PrefixCacheReset,
   type Service,
   type TrainingJob,
   TrainingRun,
@@ -155,6 +157,10 @@ export abstract class TrainingFacade extends Facade implements Service {
     return new TrainingRun(runs, info);
   }
 
+  resetPrefixCache(query: PrefixCacheQuery = {}, options?: CallOptions): Promise<PrefixCacheReset> {
+    return this.call('resetPrefixCache', [query, options]) as Promise<PrefixCacheReset>;
+  }
+
   /**
    * Starts a training job on a registered model: reinforcement learning on groups of scored trajectories. Resolves when it is queued; jobs
    * on one model file run one after the other, and completions continue meanwhile.
@@ -165,3 +171,4 @@ export abstract class TrainingFacade extends Facade implements Service {
   }
 }
 taker(TrainingFacade.prototype.train as AnyMethod);
+taker(TrainingFacade.prototype.resetPrefixCache as AnyMethod);

@@ -80,7 +80,12 @@ describe('Engine', () => {
               prefixCache,
             });
             await Promise.all([engine.loadAdapter('one'), engine.loadAdapter('two')]);
+            const resets = Array.from({ length: dice.next().value! }, async () => {
+              await turns(3 * dice.next().value!);
+              expect(await engine.resetCache(true)).toBe(true);
+            });
             const answers = await Promise.all(requests.map((each, arrival) => run(engine, each, arrival)));
+            await Promise.all(resets);
             for (const [i, answer] of answers.entries()) {
               const given = requests[i]!;
               if (given.beams && answer[0]) expect(answer).toEqual(expectedBeams(given, backend.vocabSize));
@@ -130,6 +135,30 @@ describe('Engine', () => {
     expect(await computed(simple({ prompt, outputTokens: 1 }), 2)).toBe(1); // the last token is always computed
     expect(await computed(simple({ prompt, outputTokens: 1, salt: 's' }), 3)).toBe(40);
     expect(await computed(simple({ prompt, outputTokens: 1, salt: 's' }), 4)).toBe(1);
+    await engine.close();
+  });
+
+  it.each([
+    ['with its running sequences', true],
+    ['unless sequences run', false],
+  ])('empties the prefix cache: %s', async (_, preempt) => {
+    const backend = new CheckingBackend({ ...OPTIONS, kvTokens: 400 });
+    const engine = new Engine(backend, { maxRunning: 8, scheduling: 'fcfs', prefixCache: true });
+    const prompt = Array.from({ length: 40 }, (_, i) => i);
+    const first = simple({ prompt, outputTokens: 1 });
+    await run(engine, first, 0);
+    expect(engine.stats().kvTokensCached).toBeGreaterThan(0);
+    const other = simple({ prompt: [5, 6, 7], outputTokens: 9 });
+    const running = run(engine, other, 1);
+    await turns(2);
+    expect(engine.stats().running).toBe(1);
+    expect(await engine.resetCache(preempt)).toBe(preempt);
+    expect(await running).toEqual([expected(other, VOCAB_SIZE)]);
+    const before = backend.computedTokens;
+    await run(engine, first, 2);
+    expect(backend.computedTokens - before).toBe(preempt ? 40 : 1);
+    expect(await engine.resetCache(false)).toBe(true);
+    expect(engine.stats()).toMatchObject({ kvTokensCached: 0, kvTokensInUse: 0 });
     await engine.close();
   });
 

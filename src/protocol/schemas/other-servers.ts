@@ -8,6 +8,16 @@ const logprob = {
 } as const satisfies Readonly<Record<string, s.Schema>>;
 
 export const otherServerDefinitions: s.Definitions = {
+  PrefixCacheQuery: s.object('Which prefix caches are emptied, as in vLLM.', [], {
+    reset_running_requests: s.flagOrNull(
+      false,
+      'Takes the cells of running requests, too: their tokens are computed again, and their answers stay the same.',
+    ),
+    reset_external: s.flagOrNull(
+      false,
+      'Of vLLM; true is refused: saved prompts are files, which their owner deletes.',
+    ),
+  }),
   GenerateBody: s.object('Tokens to continue, as in vLLM.', ['token_ids'], {
     token_ids: s.list('The prompt.', { type: 'integer', minimum: 0 }, { minItems: 1 }),
     sampling_params: s.jsonObject(

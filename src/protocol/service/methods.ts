@@ -12,6 +12,7 @@ import {
   checkLogRequest,
   checkModelCreateRequest,
   checkOf,
+  checkPrefixCacheQuery,
   checkScoreRequest,
   checkSftRequest,
   checkTextCompletionRequest,
@@ -120,7 +121,9 @@ const PROMPT = { args: ['request'], repeats: always, model: field(0, 'model') } 
 const ANSWER = { ...PROMPT, isQueued: true } as const;
 const LIST = { args: ['query'], ...checked('ListQuery', checkListQuery) } as const;
 const TRAINED = 'models that are trained';
-const STEPS = 'training runs';
+/** Properties of methods that write to the home folder. */
+const HOME = { what: TRAINED, atHome: true } as const;
+const RUN = { what: 'training runs', atHome: true } as const;
 
 /** Path at which a client ends the reasoning of a stream that a server sends it. */
 export const CONTROL_PATH = '/v1/chat/completions/control';
@@ -222,6 +225,14 @@ export const METHODS = {
     http: ['GET', `${PREVIEW}loaded-models`, 'read'],
     docs: 'models in memory, as in `runtime.loaded()`',
   },
+  resetPrefixCache: {
+    args: ['query'],
+    what: 'prefix caches',
+    ...checked('PrefixCacheQuery', checkPrefixCacheQuery),
+    http: ['POST', '/reset_prefix_cache', 'admin'],
+    docs: '[empties the prefix caches](clients.md#endpoints-of-vllm-and-llamacpp), as in vLLM: `{ success }`',
+    repeats: always,
+  },
   'adapters.load': { args: ['request'], what: 'adapters', model: field(0, 'base') },
   'adapters.unload': { args: ['id'], what: 'adapters', model: first },
   loadAdapter: {
@@ -240,12 +251,11 @@ export const METHODS = {
   },
   'models.create': {
     args: ['request'],
-    what: TRAINED,
+    ...HOME,
     ...checked('ModelCreateRequest', checkModelCreateRequest),
     http: ['POST', MODELS, 'train'],
     docs: 'registers a model for training',
     repeats: ({ return_existing }) => return_existing === true,
-    atHome: true,
   },
   'models.list': { ...LIST, what: TRAINED, http: ['GET', MODELS, 'read'], docs: 'registered models' },
   'models.retrieve': {
@@ -256,18 +266,16 @@ export const METHODS = {
   },
   'models.delete': {
     args: ['id'],
-    what: TRAINED,
+    ...HOME,
     http: ['DELETE', `${MODELS}/{id}`, 'admin'],
     docs: 'with its checkpoints, trajectories and run',
-    atHome: true,
   },
   'models.log': {
     args: ['id', 'request'],
-    what: TRAINED,
+    ...HOME,
     ...checked('LogRequest', checkLogRequest),
     http: ['POST', `${MODELS}/{id}/log`, 'train'],
     docs: 'stores trajectories and returns their metrics',
-    atHome: true,
   },
   'models.export': { args: ['request'], what: TRAINED, model: field(0, 'model') },
   'checkpoints.list': {
@@ -279,11 +287,10 @@ export const METHODS = {
   },
   'checkpoints.delete': {
     args: ['id', 'request'],
-    what: TRAINED,
+    ...HOME,
     ...checkedBy('CheckpointDeleteRequest'),
     http: ['DELETE', `${MODELS}/{id}/checkpoints`, 'admin'],
     docs: 'deletes the checkpoints of `{ steps }`',
-    atHome: true,
   },
   'checkpoints.prune': { args: ['id', 'request'], what: TRAINED, atHome: true },
   report: {
@@ -336,57 +343,50 @@ export const METHODS = {
   },
   'trainingJobs.cancel': {
     args: ['id'],
-    what: TRAINED,
+    ...HOME,
     http: ['POST', `${JOBS}/{id}/cancel`, 'train'],
     docs: 'stops a job',
     repeats: always,
-    atHome: true,
   },
   'trainingRuns.create': {
     args: ['request'],
-    what: STEPS,
+    ...RUN,
     ...checkedBy('TrainingRunRequest'),
     http: ['POST', RUNS, 'train'],
     docs: 'opens a [training run](training.md#steps-of-your-own), `{ model, rank, alpha, seed }`',
-    atHome: true,
   },
-  'trainingRuns.list': { args: [], what: STEPS, http: ['GET', RUNS, 'read'], docs: 'training runs' },
+  'trainingRuns.list': { args: [], what: RUN.what, http: ['GET', RUNS, 'read'], docs: 'training runs' },
   'trainingRuns.retrieve': {
     args: ['id'],
-    what: STEPS,
+    ...RUN,
     http: ['GET', `${RUNS}/{id}`, 'read'],
     docs: 'training runs',
-    atHome: true,
   },
   'trainingRuns.call': {
     args: ['id', 'operation', 'request'],
-    what: STEPS,
+    ...RUN,
     http: ['POST', `${RUNS}/{id}/{operation}`, 'train'],
     docs: 'steps of a run: `{ request_id, sequence, status, result }`; 202 and `pending` after 20 s or `wait_ms`',
     repeats: ({ idempotency_key }) => idempotency_key != null,
-    atHome: true,
   },
   'trainingRuns.result': {
     args: ['id', 'query'],
-    what: STEPS,
+    ...RUN,
     http: ['GET', '/v1/training/requests/{id}', 'train'],
     docs: 'the result of a pending step, awaited for `?wait_ms=`',
-    atHome: true,
   },
   'trainingRuns.close': {
     args: ['id'],
-    what: STEPS,
+    ...RUN,
     http: ['POST', `${RUNS}/{id}/close`, 'train'],
     docs: 'frees the memory of a run; deletes it',
     repeats: always,
-    atHome: true,
   },
   'trainingRuns.delete': {
     args: ['id'],
-    what: STEPS,
+    ...RUN,
     http: ['DELETE', `${RUNS}/{id}`, 'train'],
     docs: 'frees the memory of a run; deletes it',
-    atHome: true,
   },
 } as const satisfies Readonly<Record<string, Method>>;
 

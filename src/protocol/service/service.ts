@@ -17,6 +17,7 @@ import type {
   ModelCreateRequest,
   ModelDeletion,
   Page,
+  PrefixCacheQuery,
   SftRequest,
   TrainingJobEvent,
   TrainingJobInfo,
@@ -34,6 +35,12 @@ import type { TranscriptionStream } from './streams.ts';
 import type { TrainingRun, TrainingRunsResource } from './training-run.ts';
 
 export type { CallOptions, TrainingRunsResource };
+
+/** The answer to a reset of prefix caches. */
+export type PrefixCacheReset = {
+  /** False if a cache was kept, because requests were running. */
+  readonly success: boolean;
+};
 
 /** A training job started by this process. */
 export interface TrainingJob {
@@ -171,6 +178,13 @@ export interface Service extends Completions {
    * @throws OnpolicyError `INVALID_REQUEST` for bad fields, before anything runs
    */
   train(request: TrainingJobRequest, options?: CallOptions): Promise<TrainingJob>;
+  /**
+   * Empties the prefix caches of all loaded models, so that the next prompts are computed from their first token on. `success` is false,
+   * and the cache of a model is kept, while requests run on it; with `reset_running_requests` they are computed again. Absent if the
+   * service does not support it.
+   * @throws OnpolicyError `INVALID_REQUEST` for bad fields, `UNSUPPORTED` for `reset_external`
+   */
+  resetPrefixCache?(query?: PrefixCacheQuery, options?: CallOptions): Promise<PrefixCacheReset>;
   readonly models: ModelsResource;
   readonly checkpoints: CheckpointsResource;
   readonly trainingJobs: TrainingJobsResource;

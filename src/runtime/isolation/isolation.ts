@@ -12,6 +12,7 @@ import {
   type Method,
   type MethodName,
   type NamedAdapter,
+  type PrefixCacheReset,
   RemoteJob,
   type Service,
 } from '../../protocol/service/index.ts';
@@ -61,6 +62,7 @@ export class Isolation {
 
   /** Answers a call in the process that its method and model belong to. `here`: answers it in this process. */
   async ask(name: MethodName, args: CallArguments, here: () => unknown, host: Host): Promise<unknown> {
+    if (name === 'resetPrefixCache') return await this.#resetCaches(args, here);
     const { Stream }: Method = METHODS[name];
     const place = await this.#find(name, args);
     if (!place) return await here();
@@ -116,6 +118,17 @@ export class Isolation {
     if (adapter) return adapter;
     const registered = await this.#store!.store.findModel(given.replace(/@\d+$/, ''));
     return this.#of(registered?.base_model ?? given);
+  }
+
+  /** Empties the prefix caches of all processes that run. */
+  async #resetCaches(args: CallArguments, here: () => unknown): Promise<PrefixCacheReset> {
+    const places = this.#processes.filter(({ isRunning }) => isRunning);
+    const resets = [
+      ...(this.#whole ? [] : [here()]),
+      ...places.map((place) => send(place, 'resetPrefixCache', args)),
+    ];
+    const answers = (await Promise.all(resets)) as PrefixCacheReset[];
+    return { success: answers.every(({ success }) => success) };
   }
 
   #of(name: string | null): EngineProcess | null {

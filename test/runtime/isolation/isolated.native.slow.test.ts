@@ -61,6 +61,7 @@ describe('an isolated runtime', () => {
     expect(runtime.loaded()).toEqual([]);
     expect(runtime.servedModels()).toEqual(['onpolicy-tiny']);
     expect(await runtime.unload('onpolicy-tiny')).toBe(false);
+    expect(await runtime.resetPrefixCache()).toEqual({ success: true });
     const ids = await runtime.tokenize('The capital');
     expect(await runtime.detokenize(ids)).toBe('The capital');
     expect(await runtime.contextSize()).toBe(1024);

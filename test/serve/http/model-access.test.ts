@@ -57,6 +57,7 @@ const PLACES: Readonly<Record<'complete' | 'train', readonly Place[]>> = {
 /** Endpoints whose bodies name no model, or only a registered one by its id. */
 const WITHOUT = [
   ...['/v1/chat/completions/control', '/v1/responses/{id}/cancel'], // of a stream
+  '/reset_prefix_cache', // of all models
   ...['/v1/files', '/v1/batches', '/v1/batches/{id}/cancel'],
   ...['/v1/load_lora_adapter', '/v1/unload_lora_adapter'], // for admin, from its folders
   ...['/v1/preview/models/{id}/log', '/v1/preview/training-jobs', '/v1/preview/sft-training-jobs'],

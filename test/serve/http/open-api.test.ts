@@ -52,6 +52,7 @@ it('gives every request with a body its schema, and every path its parameters', 
     ({ method, path }) => method === 'POST' && !document.paths[path]!['post']!.requestBody,
   );
   expect(bare.map(({ path }) => path)).toEqual([
+    '/reset_prefix_cache', // its settings are in the URL
     '/v1/preview/training-jobs/{id}/cancel',
     '/v1/training/runs/{id}/close',
     '/v1/responses/{id}/cancel',

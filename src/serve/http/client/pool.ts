@@ -22,6 +22,7 @@ import {
   type MethodName,
   type ModelsResource,
   type PooledService,
+  type PrefixCacheReset,
   type Service,
   type TrainingJobsResource,
   type TrainingRunsResource,
@@ -112,6 +113,7 @@ class Pool extends TrainingFacade implements PooledService {
       if (!hasMethod(this.#trainer, name)) throw cannotTrain();
       return await callChecked(this.#trainer, name, ...args);
     }
+    if (name === 'resetPrefixCache') return await this.#resetCaches(args);
     const { what, Stream }: Method = METHODS[name];
     const [request, options] = args as [object, CallOptions];
     const own = ownCopy(request);
@@ -168,6 +170,17 @@ class Pool extends TrainingFacade implements PooledService {
     const isMissing = (error: unknown) => error instanceof OnpolicyError && error.code === 'NOT_FOUND';
     const refused = failures.filter((error) => !isUnreachable(error) && !isMissing(error));
     if (refused.length > 0 || failures.length === ends.length) throw refused[0] ?? failures[0];
+  }
+
+  /** Empties the prefix caches of all members that have some. */
+  async #resetCaches(args: CallArguments): Promise<PrefixCacheReset> {
+    const members = this.#members.filter(({ service }) => hasMethod(service, 'resetPrefixCache'));
+    if (members.length === 0)
+      throw new OnpolicyError('UNSUPPORTED', 'no member of the pool has prefix caches');
+    const answers = (await Promise.all(
+      members.map(({ service }) => callChecked(service, 'resetPrefixCache', ...args)),
+    )) as PrefixCacheReset[];
+    return { success: answers.every(({ success }) => success) };
   }
 
   protected requireOpen(): void {

@@ -12,7 +12,7 @@ export type Endpoint = {
   readonly form: ErrorForm;
   /** Description in the list of endpoints in docs/serving.md. */
   readonly docs: string;
-  /** Schema of the body, or of the query of a `GET`. Null if it has none of its own. */
+  /** Schema of the body, or of the query of a `GET` and of `POST /reset_prefix_cache`. Null if it has none of its own. */
   readonly schema: RequestName | null;
   /** Fields of its form, if its body is a form. */
   readonly upload: readonly string[] | null;

@@ -1,7 +1,8 @@
 /** Requests about models, checkpoints, training jobs and the server itself -> the responses of its service. */
 
-import type { SftRequest } from '../../../protocol/index.ts';
+import { checkPrefixCacheQuery, type SftRequest } from '../../../protocol/index.ts';
 import type { TrainingJob } from '../../../protocol/service/index.ts';
+import { callChecked, hasMethod } from '../../checked-calls.ts';
 import { type EndpointHandler, limitConversations, limitList, unsupported } from './context.ts';
 import { checkAndCall } from './method-endpoints.ts';
 import { json } from './wire.ts';
@@ -14,6 +15,17 @@ export const metrics: EndpointHandler = async ({ service, metrics }) => ({
 
 /** `GET /load`: the number of other requests that are being answered. */
 export const showLoad: EndpointHandler = async ({ metrics }) => json({ server_load: metrics.active - 1 });
+
+/** Values of flags in the query of a URL. */
+const FLAGS: Readonly<Record<string, boolean>> = { true: true, 1: true, false: false, 0: false };
+
+/** `POST /reset_prefix_cache`. As in vLLM, its settings are in the URL. */
+export const resetPrefixCache: EndpointHandler = async ({ service, url, validation, call }) => {
+  const given = [...url.searchParams].map(([name, value]) => [name, FLAGS[value] ?? value]);
+  const query = checkPrefixCacheQuery(Object.fromEntries(given), validation);
+  if (!hasMethod(service, 'resetPrefixCache')) throw unsupported('prefix caches');
+  return json(await callChecked(service, 'resetPrefixCache', query, call));
+};
 
 export const listLoadedModels: EndpointHandler = async ({ service }) => {
   if (!service.loaded) throw unsupported('what is loaded');

@@ -46,7 +46,7 @@ export function toOpenApi(
       tokens.length > 0,
     );
   }
-  const named = endpoints.flatMap(({ method, schema }) => (schema && method !== 'GET' ? [schema] : []));
+  const named = endpoints.flatMap((one) => (one.schema && !hasQuery(one) ? [one.schema] : []));
   return {
     openapi: '3.1.0',
     info: { title: 'onpolicy', version: packageVersion(), description: ABOUT },
@@ -70,7 +70,7 @@ export function toOpenApi(
 
 function toOperation(endpoint: Endpoint, definitions: Definitions, hasTokens: boolean): object {
   const { method, path, scopes, docs, schema, name, form } = endpoint;
-  const query = method === 'GET' && schema ? toQuery(definitions[schema]!) : [];
+  const query = schema && hasQuery(endpoint) ? toQuery(definitions[schema]!) : [];
   const id = path.includes('{id}') ? [{ name: 'id', in: 'path', required: true, schema: text }] : [];
   const parameters = [...id, ...query];
   const security = (scopes ?? []).flatMap((scope) => [{ bearer: [scope] }, { key: [scope] }]);
@@ -78,10 +78,15 @@ function toOperation(endpoint: Endpoint, definitions: Definitions, hasTokens: bo
     operationId: name ?? `${method}${path}`.toLowerCase().replace(/\W+/g, '_').replace(/_$/, ''),
     description: docs.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1'), // links lead to files of the docs
     ...(parameters.length === 0 ? {} : { parameters }),
-    ...(method === 'GET' ? {} : toBody(endpoint)),
+    ...(hasQuery(endpoint) ? {} : toBody(endpoint)),
     responses: { '2XX': toAnswer(endpoint), default: { $ref: `#/components/responses/${form}Error` } },
     security: hasTokens ? security : [],
   };
+}
+
+/** Returns true if the fields of an endpoint's schema are in the URL. */
+function hasQuery({ method, schema }: Endpoint): boolean {
+  return method === 'GET' || schema === 'PrefixCacheQuery';
 }
 
 function toBody({ upload, schema }: Endpoint): object {

@@ -49,6 +49,7 @@ const OWN: { readonly [Name in MethodName]?: EndpointHandler } = {
   loadAdapter: adapters.loadAdapter,
   unloadAdapter: adapters.unloadAdapter,
   report: models.showReport,
+  resetPrefixCache: models.resetPrefixCache,
   servedModels: models.listBaseModels,
   train: models.createTrainingJob,
   sft: models.createSftJob,
