@@ -1,6 +1,7 @@
 // The types of `dist` as a user's project meets them: every entry, in strict TypeScript without skipLibCheck, over three ways to resolve
 // modules; the programs and fragments of the docs; and what the compiler says about a mistake.
 // Words: paths of `tsc` of other releases of TypeScript, in place of the one here.
+import { execFileSync, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -58,8 +59,20 @@ try {
     }
   }
   expect('', compilePages(app, provide, compilers[0]));
+  for (const template of ['script', 'server', 'electron']) expect('', compileTemplate(template));
 } finally {
   fs.rmSync(app, { recursive: true, force: true });
+}
+
+/** Returns what TypeScript says about a project that `onpolicy init` has made. Electron's own types are not here. */
+function compileTemplate(template) {
+  const command = path.join(root, 'dist', 'apps', 'cli', 'index.js');
+  const folder = path.join(app, template);
+  execFileSync(process.execPath, [command, 'init', folder, '--template', template]);
+  if (template === 'electron')
+    fs.writeFileSync(path.join(folder, 'src', 'electron.d.cts'), "declare module 'electron';\n");
+  const words = [compilers[0], '--noEmit', '-p', folder];
+  return spawnSync(process.execPath, words, { encoding: 'utf8' }).stdout;
 }
 
 /** Makes packages of this checkout packages of the project. */

@@ -34,7 +34,7 @@ async function run() {
     },
   });
   for (const method of Assistant.METHODS)
-    ipcMain.handle(method, async (_, /** @type {never[]} */ ...args) => {
+    ipcMain.handle(method, async (_, /** @type {any[]} */ ...args) => {
       const result = await /** @type {Function} */ (assistant[method]).apply(assistant, args);
       if (method === 'report') await shell.openPath(result);
       return result;

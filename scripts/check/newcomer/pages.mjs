@@ -1,13 +1,11 @@
 // The blocks of README and docs: as programs that run, and as strict TypeScript.
 
-import { once } from 'node:events';
 import fs from 'node:fs';
-import net from 'node:net';
 import path from 'node:path';
 import { writeWordVectors } from '../../../examples/lib/word-vectors.mjs';
 import { docPrograms, importsOf, localProgram } from '../../docs/doc-programs.mjs';
 import { compile, compilePages } from '../../docs/doc-types.mjs';
-import { asTested, ROOT } from './project.mjs';
+import { asTested, freePort, ROOT } from './project.mjs';
 
 /** Runs the program of each page. */
 export async function pages(project) {
@@ -43,12 +41,4 @@ export async function types(project) {
   project.install(...asTested(['typescript', '@types/node']));
   const errors = compilePages(project.folder, (names) => project.install(...asTested(names)));
   project.check('blocks of README and docs are strict TypeScript', errors === '', errors);
-}
-
-async function freePort() {
-  const server = net.createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address();
-  server.close();
-  return port;
 }

@@ -1,6 +1,8 @@
 // A tarball of the library -> an empty project that has it installed, with what is run and found there.
 import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import fs from 'node:fs';
+import net from 'node:net';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -131,4 +133,13 @@ class Project {
 export function asTested(names) {
   const { devDependencies } = JSON.parse(fs.readFileSync(path.join(ROOT, 'package.json'), 'utf8'));
   return names.map((name) => (devDependencies[name] ? `${name}@${devDependencies[name]}` : name));
+}
+
+/** A port of this machine on which nothing listens. */
+export async function freePort() {
+  const server = net.createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address();
+  server.close();
+  return port;
 }

@@ -11,6 +11,7 @@ import { complete } from './complete.ts';
 import { decide } from './decide.ts';
 import { downloads, pull } from './downloads.ts';
 import { exportModel } from './export.ts';
+import { init } from './init.ts';
 import { inspect } from './inspect.ts';
 import { ps } from './loaded.ts';
 import { checkpoints, models } from './models.ts';
@@ -21,6 +22,7 @@ import type { Terminal } from './terminal.ts';
 import { transcribe } from './transcribe.ts';
 
 const COMMANDS: Readonly<Record<string, CliCommand>> = {
+  init,
   chat,
   complete,
   transcribe,
@@ -42,8 +44,7 @@ const COMMANDS: Readonly<Record<string, CliCommand>> = {
   bench,
 };
 
-const AFTER = `
-"onpolicy help COMMAND": its options; "--version". Exits with 0, with 2 for wrong arguments, else with 1.`;
+const AFTER = `"onpolicy help COMMAND": its options; "--version". Exits with 0, with 2 for wrong arguments, else with 1.`;
 
 /** Runs a command and returns the exit code. Errors are written to the error stream. */
 export async function run(words: readonly string[], terminal: Terminal): Promise<number> {
