@@ -39,7 +39,7 @@ const ENTRIES = [
 
 /** Chromium loads no modules from files. */
 const server = http.createServer((request, response) => {
-  const file = path.join(source, 'page', path.basename(request.url ?? ''));
+  const file = path.join(folder, request.url ?? '');
   if (!fs.existsSync(file)) return void response.writeHead(204).end(); // the icon that a browser asks for
   response.setHeader('content-type', TYPES[path.extname(file)] ?? 'text/plain');
   fs.createReadStream(file).pipe(response);
@@ -87,7 +87,7 @@ describe.skipIf(!CHROMIUM)('the window', () => {
         },
       };
     }, methods);
-    await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/index.html`);
+    await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/src/page/index.html`);
   }, 120_000);
   afterAll(async () => {
     await browser.close();
@@ -99,29 +99,55 @@ describe.skipIf(!CHROMIUM)('the window', () => {
 
   type Told = { told: (event: string, value: unknown) => void };
 
+  const turns = () => page.locator('.chat-turn');
   const ask = async (question: string) => {
-    await page.fill('#question', question);
-    await page.press('#question', 'Enter');
-    await page.waitForSelector('#send:not([hidden])');
-    return await page.locator('#messages li').last().innerText();
+    await page.fill('.chat-composer textarea', question);
+    await page.press('.chat-composer textarea', 'Enter');
+    await page.waitForSelector('.chat-composer button[title=Send]:not([hidden])');
+    return await turns().last().locator('.chat-markdown').innerText();
   };
 
-  it('shows answers, and conversations with their titles', async () => {
+  it('shows answers with their facts, and conversations with their titles', async () => {
     // answers are sampled: the right one comes nearly always
     const answers: string[] = [await ask('What is the capital of Peru?')];
     for (let tries = 0; tries < 4 && !answers.at(-1)!.includes('Lima'); tries++)
       answers.push(await ask('What is the capital of Peru?'));
     expect(answers.at(-1)).toContain('The capital of Peru is Lima.');
-    const shown = await page.locator('#messages li').count();
+    expect(await turns().last().locator('.chat-timings').innerText()).toMatch(/^Demo · prompt \d+ tokens/);
+    const shown = await turns().count();
     await page.click('#create');
-    expect(await page.locator('#messages li').count()).toBe(0);
+    expect(await turns().count()).toBe(0);
     await ask('What is the capital of Japan?');
     expect(await page.locator('#conversations li').allInnerTexts()).toEqual([
       expect.stringContaining('What is the capital of Japan?'),
       expect.stringContaining('What is the capital of Peru?'),
     ]);
     await page.locator('#conversations li').nth(1).locator('button').first().click();
-    await expect.poll(() => page.locator('#messages li').count(), POLL).toBe(shown);
+    await expect.poll(() => turns().count(), POLL).toBe(shown);
+  });
+
+  it('leaves out the oldest turns of a conversation that does not fit, and says so', async () => {
+    await page.click('#create');
+    const text = 'The capital of Peru is Lima. '.repeat(30);
+    for (let asked = 0; asked < 12 && (await page.innerText('#notice')) === ''; asked++) await ask(text);
+    expect(await page.innerText('#notice')).toMatch(
+      /^The \d+ oldest messages were left out of this question/,
+    );
+    await page.locator('#conversations li').last().locator('button').first().click();
+    await expect.poll(() => page.innerText('#notice'), POLL).toBe('');
+  });
+
+  it('keeps what has come of an answer when another conversation is opened', async () => {
+    await page.click('#create');
+    await page.fill('.chat-composer textarea', 'Tell me a story.');
+    await page.press('.chat-composer textarea', 'Enter');
+    const coming = page.locator('.chat-answer .chat-markdown');
+    await expect.poll(() => coming.innerText(), { ...POLL, interval: 5 }).toMatch(/^Once upon/);
+    await page.click('#create');
+    await expect.poll(() => turns().count(), POLL).toBe(0);
+    await page.locator('#conversations li').first().locator('button').first().click();
+    await expect.poll(() => turns().count(), POLL).toBe(2);
+    expect(await turns().last().innerText()).toMatch(/^Once upon/);
   });
 
   it('marks which models fit', async () => {
@@ -135,14 +161,13 @@ describe.skipIf(!CHROMIUM)('the window', () => {
     await page.click('#create');
     for (let i = 0; i < 4; i++) {
       await ask('Tell me a story.');
-      const rating = page
-        .locator('#messages li')
+      const rating = turns()
         .last()
-        .locator('.rating button')
+        .locator('button.rating')
         .nth(i % 2);
       await rating.click();
       await page.waitForFunction(
-        `document.querySelectorAll(".rating [aria-pressed='true']").length === ${i + 1}`,
+        `document.querySelectorAll(".rating[aria-pressed='true']").length === ${i + 1}`,
       );
     }
     expect(await page.innerText('#learning')).toContain('4 of 10 ratings');

@@ -1,9 +1,8 @@
 // @ts-check
 /** The methods of the window, without Electron: conversations, models, ratings. Each method takes and returns plain data. */
-import { randomUUID } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
-import { createRuntime } from 'onpolicy';
+import { createRuntime, fitMessages } from 'onpolicy';
 import { Conversations } from './conversations.mjs';
 import { readJson, writeJson } from './files.mjs';
 import { Learning } from './learning.mjs';
@@ -12,19 +11,26 @@ import { TOPICS, Topics } from './topics.mjs';
 
 /**
  * @typedef {import('./conversations.mjs').Conversation} Conversation
- * `event` is `state` (everything that is shown beside a conversation) or `text` (more of an answer).
- * @typedef {(event: 'state' | 'text', value: unknown) => void} Notify
+ * A part of the answer that was asked for with `key`: a chunk, or its end. `dropped` is the number of messages that did not fit.
+ * @typedef {{ key: string, chunk: import('onpolicy').ChatCompletionChunk } | { key: string, end: { error: string | null, dropped: number } }} AnswerPart
+ * `event` is `state` (everything that is shown beside a conversation) or `answer` (an {@link AnswerPart}).
+ * @typedef {(event: 'state' | 'answer', value: unknown) => void} Notify
  */
 
 const LOOK_MS = 2000;
-/** At most so much of the context is kept for an answer. */
+/** The share of the context that is kept for an answer. */
 const ANSWER_SHARE = 0.5;
-const ANSWER_TOKENS = 1024;
+/** Fields that ask for usage, progress and times, which the window shows. */
+const REPORTS = /** @type {const} */ ({
+  stream_options: { include_usage: true },
+  return_progress: true,
+  return_timings: true,
+});
 
 export class Assistant {
   /** Names of the methods that a window may call. */
   static METHODS = /** @type {const} */ ([
-    ...['state', 'open', 'create', 'remove', 'ask', 'stop', 'rate', 'file'],
+    ...['state', 'open', 'create', 'remove', 'save', 'ask', 'stop', 'rate', 'file'],
     ...['choose', 'download', 'pause', 'removeModel', 'learn', 'undo', 'report'],
   ]);
 
@@ -116,64 +122,64 @@ export class Assistant {
     this.#changed();
   }
 
+  /** Keeps the turns of a conversation. @param {string} id @param {import('./conversations.mjs').Turn[]} turns */
+  save(id, turns) {
+    this.#conversations.save({ ...this.#conversations.read(id), turns });
+    this.#changed();
+  }
+
   /**
-   * Asks, and returns the conversation with the answer, or with as much of it as came. Its text is told while it comes.
-   * @param {string} id @param {string} content
-   * @returns {Promise<{ conversation: Conversation, error: string | null }>}
+   * Answers messages of a conversation. Chunks of the answer, and its end, are told as `answer`. The oldest turns are left out when the
+   * context is full.
+   * @param {string} key names the answer
+   * @param {string} id the conversation, which gets a topic
+   * @param {import('onpolicy').Message[]} messages
    */
-  async ask(id, content) {
+  async ask(key, id, messages) {
     this.#learning?.stop(); // somebody is here
     this.#topics?.stop();
     this.#asking?.abort();
     const controller = new AbortController();
+    const { signal } = controller;
     this.#asking = controller;
-    const conversation = this.#conversations.read(id);
-    conversation.messages.push({ role: 'user', content });
-    this.#conversations.save(conversation);
-    this.#changed();
-    let answer = '';
+    let dropped = 0;
     let error = null;
     try {
-      const messages = conversation.messages.map(({ role, content }) => ({ role, content }));
-      for await (const { text, read } of this.#stream(messages, controller.signal)) {
-        answer += text;
-        this.#notify('text', { id, answer, read });
-      }
+      const { name } = this.#models.entry(this.#settings.model);
+      const model = nameOf(this.#settings.model);
+      const max_tokens = Math.floor(ANSWER_SHARE * (await this.#runtime.contextSize(model)));
+      const request = { model, max_tokens, messages };
+      const fitted = await fitMessages(this.#runtime, request, { signal });
+      dropped = fitted.dropped.length;
+      const streamed = {
+        ...request,
+        ...REPORTS,
+        messages: fitted.messages,
+        stream: /** @type {const} */ (true),
+      };
+      for await (const chunk of await this.#runtime.createCompletion(streamed, { signal }))
+        this.#notify('answer', { key, chunk: { ...chunk, model: name } });
     } catch (cause) {
-      if (!controller.signal.aborted) error = said(cause);
+      if (!signal.aborted) error = said(cause);
     }
     if (this.#asking === controller) this.#asking = null;
-    if (answer !== '') {
-      const { name } = this.#models.entry(this.#settings.model);
-      conversation.messages.push({ role: 'assistant', content: answer, id: randomUUID(), model: name });
-      conversation.topic ??= await this.#topics?.of(textOf(conversation)).catch(() => undefined);
-      this.#conversations.save(conversation);
-    }
-    this.#changed();
-    return { conversation, error };
+    this.#notify('answer', { key, end: { error, dropped } });
+    if (error === null) await this.#findTopic(id);
   }
 
   stop() {
     this.#asking?.abort();
   }
 
-  /** Likes (1) or dislikes (-1) an answer, or takes that back (0). @param {string} id @param {string} answerId @param {number} rating */
-  rate(id, answerId, rating) {
-    const conversation = this.#conversations.read(id);
-    const at = conversation.messages.findIndex((message) => message.id === answerId);
-    const answer = conversation.messages[at];
-    if (!answer) return conversation;
-    answer.rating = rating;
-    this.#conversations.save(conversation);
-    const messages = conversation.messages.slice(0, at).map(({ role, content }) => ({ role, content }));
-    this.#learning?.rate({ id: answerId, messages, answer: answer.content, rating });
-    return conversation;
+  /** Likes (1) or dislikes (-1) an answer, or takes that back (0). @param {import('./learning.mjs').Rating} rating */
+  rate({ id, messages, answer, rating }) {
+    this.#learning?.rate({ id, messages, answer, rating });
   }
 
   /** Files a conversation under another topic, from which topics of others are learned. @param {string} id @param {string} topic */
   file(id, topic) {
     const conversation = this.#conversations.read(id);
-    if (!TOPICS.includes(topic) || conversation.messages.length === 0) return;
+    if (!TOPICS.includes(topic) || conversation.turns.length === 0) return;
     this.#conversations.save({ ...conversation, topic });
     this.#topics?.correct(textOf(conversation), topic);
     this.#changed();
@@ -265,38 +271,14 @@ export class Assistant {
     this.#changed();
   }
 
-  /**
-   * Yields the pieces of an answer; before them, the share of the prompt that is read. The oldest turns are left out when the context is full.
-   * @param {{ role: 'user' | 'assistant', content: string }[]} messages @param {AbortSignal} signal
-   */
-  async *#stream(messages, signal) {
-    const model = nameOf(this.#settings.model);
-    const room = Math.floor(ANSWER_SHARE * (await this.#runtime.contextSize(model)));
-    const request = {
-      model,
-      max_tokens: Math.min(ANSWER_TOKENS, room),
-      stream: /** @type {const} */ (true),
-      return_progress: true,
-    };
-    for (let from = 0; ; from += 2) {
-      try {
-        const left = { ...request, messages: messages.slice(from) };
-        for await (const { choices, prompt_progress: progress } of await this.#runtime.createCompletion(
-          left,
-          {
-            signal,
-          },
-        ))
-          yield {
-            text: choices[0]?.delta.content ?? '',
-            read: progress ? progress.processed / progress.total : null,
-          };
-        return;
-      } catch (error) {
-        const { code } = /** @type {import('onpolicy').OnpolicyError} */ (error);
-        if (code !== 'CONTEXT_OVERFLOW' || from + 2 >= messages.length) throw error;
-      }
-    }
+  /** Decides the topic of a conversation that has none. @param {string} id */
+  async #findTopic(id) {
+    const isOpen = () => this.#conversations.read(id).turns.length > 0 && !this.#conversations.read(id).topic;
+    if (!isOpen()) return;
+    const topic = await this.#topics?.of(textOf(this.#conversations.read(id))).catch(() => undefined);
+    if (!isOpen()) return; // deleted, or corrected meanwhile
+    this.#conversations.save({ ...this.#conversations.read(id), topic });
+    this.#changed();
   }
 
   #changed() {
@@ -304,9 +286,9 @@ export class Assistant {
   }
 }
 
-/** Returns the first message of the user. @param {Conversation} conversation */
-function textOf({ messages }) {
-  return messages[0]?.content ?? '';
+/** Returns the first question of a conversation. @param {Conversation} conversation */
+function textOf({ turns }) {
+  return turns[0]?.text ?? '';
 }
 
 /** The name under which a model of the list learns. @param {string} id */

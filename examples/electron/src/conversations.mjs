@@ -1,14 +1,14 @@
 // @ts-check
-/** Conversations, one file each: a title and its messages, in the form of requests. */
+/** Conversations, one file each: a title and its turns, as the window shows them. */
 import { randomUUID } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { readJson, writeJson } from './files.mjs';
 
 /**
- * `id` names an answer for its rating; `rating` is 1, -1 or absent.
- * @typedef {{ role: 'user' | 'assistant', content: string, id?: string, rating?: number, model?: string }} Message
- * @typedef {{ id: string, title: string, changed: number, messages: Message[], topic?: string | undefined }} Conversation
+ * Further fields are those of the window.
+ * @typedef {{ role: 'user' | 'assistant', text: string }} Turn
+ * @typedef {{ id: string, title: string, changed: number, turns: Turn[], topic?: string | undefined }} Conversation
  */
 
 const TITLE_LENGTH = 40;
@@ -34,7 +34,7 @@ export class Conversations {
 
   /** @returns {Conversation} */
   create() {
-    return { id: randomUUID(), title: 'New conversation', changed: Date.now(), messages: [] };
+    return { id: randomUUID(), title: 'New conversation', changed: Date.now(), turns: [] };
   }
 
   /** A conversation; a new one if there is none of this id. @param {string} id @returns {Conversation} */
@@ -44,7 +44,7 @@ export class Conversations {
 
   /** @param {Conversation} conversation */
   save(conversation) {
-    const first = conversation.messages[0]?.content ?? conversation.title;
+    const first = conversation.turns[0]?.text ?? conversation.title;
     const title = first.length > TITLE_LENGTH ? `${first.slice(0, TITLE_LENGTH)}…` : first;
     writeJson(this.#file(conversation.id), { ...conversation, title, changed: Date.now() });
   }

@@ -3,7 +3,7 @@
 const { contextBridge, ipcRenderer } = require('electron');
 
 const METHODS = [
-  ...['state', 'open', 'create', 'remove', 'ask', 'stop', 'rate', 'file'],
+  ...['state', 'open', 'create', 'remove', 'save', 'ask', 'stop', 'rate', 'file'],
   ...['choose', 'download', 'pause', 'removeModel', 'learn', 'undo', 'report'],
 ];
 
@@ -14,7 +14,7 @@ contextBridge.exposeInMainWorld('assistant', {
       (/** @type {unknown[]} */ ...args) => ipcRenderer.invoke(method, ...args),
     ]),
   ),
-  on: (/** @type {'state' | 'text'} */ event, /** @type {(value: unknown) => void} */ listener) => {
-    if (event === 'state' || event === 'text') ipcRenderer.on(event, (_, value) => listener(value));
+  on: (/** @type {'state' | 'answer'} */ event, /** @type {(value: unknown) => void} */ listener) => {
+    if (event === 'state' || event === 'answer') ipcRenderer.on(event, (_, value) => listener(value));
   },
 });

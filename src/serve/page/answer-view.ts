@@ -13,6 +13,8 @@ export type AnswerActions = {
   readonly answerCall: (call: ShownCall, result: string) => void;
   /** Returns further buttons below the answer. */
   readonly buttons: (turn: AssistantTurn) => readonly Node[];
+  /** Says what the user can do about an answer that reached its limit of tokens. May be empty. */
+  readonly limitHelp: string;
 };
 
 export class AnswerView {
@@ -63,7 +65,7 @@ export class AnswerView {
       this.#callViews[i] ??= this.#addCall(call);
       this.#callViews[i].show(ms === null);
     });
-    const note = ms === null ? noteOf(this.#turn) : null;
+    const note = ms === null ? noteOf(this.#turn, this.#actions.limitHelp) : null;
     this.#note.hidden = note === null;
     this.#note.textContent = note;
     this.#footer.hidden = ms !== null;
@@ -108,14 +110,17 @@ export class AnswerView {
 }
 
 /** Returns what is to be said about the end of an answer, or null. */
-function noteOf({ finish, problem, text, reasoning, calls }: AssistantTurn): string | null {
+function noteOf(
+  { finish, problem, text, reasoning, calls }: AssistantTurn,
+  limitHelp: string,
+): string | null {
   if (problem !== null) return problem;
   if (finish !== 'length')
     return finish !== null && text === '' && reasoning === '' && calls.length === 0
       ? 'The answer is empty.'
       : null;
   return text === '' && reasoning !== ''
-    ? 'The answer ended while thinking: it reached the limit of tokens. Raise “Most tokens” in the settings.'
+    ? `The answer ended while thinking: it reached the limit of tokens. ${limitHelp}`.trimEnd()
     : 'The answer was cut off at the limit of tokens.';
 }
 

@@ -29,6 +29,8 @@ export type ChatOptions = {
   readonly tools?: () => readonly PageTool[];
   /** Returns further buttons below an answer. */
   readonly buttons?: (turn: AssistantTurn) => readonly Node[];
+  /** Says what the user can do about an answer that reached its limit of tokens. */
+  readonly limitHelp?: string;
   /** The text of an empty conversation. */
   readonly greeting?: string;
 };
@@ -128,6 +130,7 @@ export class Chat {
       retry: () => this.#retry(turn),
       answerCall: (call, result) => this.#answerCall(turn, call, result),
       buttons: (shown) => this.#options.buttons?.(shown) ?? [],
+      limitHelp: this.#options.limitHelp ?? '',
     });
     view.show(null);
     return view;

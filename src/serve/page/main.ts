@@ -24,6 +24,7 @@ let settings = readSettings();
 const server = new PageServer(sessionStorage.getItem(TOKEN), askToken);
 const chat = new Chat(byId('chat', HTMLElement), {
   greeting: 'What would you like to know?',
+  limitHelp: 'Raise “Most tokens” in the settings.',
   async *answer(turns, signal) {
     const request = {
       model: models.value,

@@ -1,11 +1,16 @@
 // Stands in for the page: a question, an answer that is stopped, one while the model's process is killed, another question, ratings, a
 // step of training, and one back. Prints what the page would show.
 import { execFileSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 
 const { assistant, app } = globalThis;
 const shown = {};
 let coming = '';
-assistant.on('text', ({ answer }) => (coming = answer));
+let ending = null;
+assistant.on('answer', ({ chunk, end }) => {
+  coming += chunk?.choices[0]?.delta.content ?? '';
+  ending = end ?? null;
+});
 let { learning } = await assistant.state();
 assistant.on('state', (state) => (learning = state.learning));
 
@@ -18,8 +23,12 @@ void (async () => {
   if (problem) return end({ problem });
   const { id } = await assistant.create();
   const ask = async (text, of = id) => {
-    const { conversation, error } = await assistant.ask(of, text);
-    return error ?? conversation.messages.at(-1).content;
+    const turns = [...(await assistant.open(of)).turns, { role: 'user', text }];
+    await assistant.save(of, turns);
+    coming = '';
+    await assistant.ask(randomUUID(), of, messagesOf(turns));
+    await assistant.save(of, [...turns, { role: 'assistant', text: coming }]);
+    return ending.error ?? coming;
   };
   /** Answers are sampled: the right one comes nearly always. */
   const capital = async () => {
@@ -33,14 +42,12 @@ void (async () => {
   };
   shown.answer = await capital();
 
-  coming = '';
   const stopped = ask('Tell me a story.');
   await until(() => coming.length > 10);
   await assistant.stop();
   shown.stopped = await stopped;
 
   const pids = engines();
-  coming = '';
   const killed = ask('Tell me a story.');
   await until(() => coming.length > 10);
   for (const pid of pids) process.kill(pid, 'SIGKILL');
@@ -48,8 +55,9 @@ void (async () => {
   shown.again = await capital();
 
   for (let i = 0; i < 4; i++) {
-    const { conversation } = await assistant.ask(id, 'Tell me a story.');
-    await assistant.rate(id, conversation.messages.at(-1).id, i % 2 ? 1 : -1);
+    const answer = await ask('Tell me a story.');
+    const messages = messagesOf((await assistant.open(id)).turns.slice(0, -1));
+    await assistant.rate({ id: randomUUID(), messages, answer, rating: i % 2 ? 1 : -1 });
   }
   await assistant.learn();
   shown.learned = learning;
@@ -61,6 +69,10 @@ void (async () => {
   shown.titles = (await assistant.state()).conversations.map(({ title }) => title);
   end(shown);
 })();
+
+function messagesOf(turns) {
+  return turns.filter(({ text }) => text !== '').map(({ role, text }) => ({ role, content: text }));
+}
 
 function end(result) {
   process.stdout.write(JSON.stringify(result));

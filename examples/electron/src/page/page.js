@@ -1,4 +1,6 @@
-/** The window: conversations, the answer as it comes, ratings, models, and what was learned. */
+/** The window: the chat page of the library, and beside it conversations, ratings, models, and what was learned. */
+import { Chat, toMessages } from '../../node_modules/onpolicy/dist/serve/page/chat.js';
+
 const { assistant } = window;
 const byId = (id) => document.getElementById(id);
 /** An element with its text or children, and with properties. */
@@ -12,89 +14,79 @@ const button = (text, onclick, properties = {}) =>
 const percent = (fraction) => `${Math.round(fraction * 100)} %`;
 
 let conversation = await assistant.create();
-let isAsking = false;
+/** Streams of answers that come, by key. */
+const coming = new Map();
 
+const chat = new Chat(byId('chat'), {
+  greeting: 'What would you like to know?',
+  answer,
+  changed: keep,
+  buttons: ratingOf,
+});
 assistant.on('state', show);
-/** Returns the answer as far as it came; before its first text, a bar for the share of the conversation that is read. */
-const comingOf = (answer, read) =>
-  answer === '' && read !== null
-    ? [make('progress', '', { value: read }), ` ${percent(read)} read`]
-    : [answer || '…'];
-assistant.on('text', ({ id, answer, read }) => {
-  if (id === conversation.id) byId('coming')?.replaceChildren(...comingOf(answer, read));
-  scroll();
+assistant.on('answer', ({ key, chunk, end }) => {
+  const stream = coming.get(key);
+  if (chunk) return stream.enqueue(chunk);
+  coming.delete(key);
+  if (end.error !== null) return stream.error(new Error(end.error));
+  stream.close();
+  const left = end.dropped === 1 ? 'The oldest message was' : `The ${end.dropped} oldest messages were`;
+  byId('notice').textContent =
+    end.dropped > 0 ? `${left} left out of this question: the context is full.` : '';
 });
 show(await assistant.state());
-showMessages();
+chat.focus();
 
 byId('create').onclick = async () => open(await assistant.create());
-byId('stop').onclick = () => assistant.stop();
 byId('learn').onclick = () => assistant.learn();
 byId('undo').onclick = () => assistant.undo();
 byId('report').onclick = () => assistant.report();
-byId('question').onkeydown = (event) => {
-  if (event.key !== 'Enter' || event.shiftKey) return;
-  event.preventDefault();
-  byId('form').requestSubmit();
-};
 
-byId('form').onsubmit = async (event) => {
-  event.preventDefault();
-  const text = byId('question').value.trim();
-  if (text === '' || isAsking) return;
-  byId('question').value = '';
-  setAsking(true);
-  const { id } = conversation;
-  conversation.messages.push({ role: 'user', content: text });
-  showMessages(make('li', '…', { id: 'coming' }));
-  const { conversation: now, error } = await assistant.ask(id, text);
-  setAsking(false);
-  if (id !== conversation.id) return;
-  open(now);
-  if (error) byId('messages').append(make('li', [`${error} `, button('Try again', () => again(text))]));
-  scroll();
-};
-
-function again(text) {
-  byId('question').value = text;
-  byId('form').requestSubmit();
+/** Returns the chunks of an answer to the turns. */
+function answer(turns, signal) {
+  const key = crypto.randomUUID();
+  const chunks = new ReadableStream({
+    start(stream) {
+      coming.set(key, stream);
+    },
+  });
+  signal.addEventListener('abort', () => assistant.stop());
+  void assistant.ask(key, conversation.id, toMessages(turns));
+  return chunks;
 }
 
-function setAsking(asks) {
-  isAsking = asks;
-  byId('send').hidden = asks;
-  byId('stop').hidden = !asks;
+function keep(turns) {
+  conversation.turns = turns;
+  if (turns.length > 0) void assistant.save(conversation.id, turns);
 }
 
-function open(now) {
-  conversation = now;
-  showMessages();
+/** Shows another conversation. What has come of a running answer stays in the one that is left. */
+function open(next) {
+  if (chat.isBusy) keep(conversation.turns);
+  conversation = next;
+  byId('notice').textContent = '';
+  chat.setTurns(next.turns);
+  chat.focus();
 }
 
-function showMessages(...more) {
-  byId('messages').replaceChildren(...conversation.messages.map(messageOf), ...more);
-  scroll();
-}
-
-function messageOf({ role, content, id, rating }) {
-  const item = make('li', content, { className: role });
-  if (id === undefined) return item;
+/** Returns the buttons that rate an answer, which the model learns from. */
+function ratingOf(turn) {
+  if (turn.text === '') return [];
   const rate = (text, value, title) => {
-    const onclick = async () => open(await assistant.rate(conversation.id, id, rating === value ? 0 : value));
-    const element = button(text, onclick, { title });
-    element.setAttribute('aria-pressed', rating === value);
+    const onclick = () => {
+      turn.id ??= crypto.randomUUID();
+      turn.rating = turn.rating === value ? 0 : value;
+      keep(conversation.turns);
+      const before = conversation.turns.slice(0, conversation.turns.indexOf(turn));
+      const messages = toMessages(before).map(({ role, content }) => ({ role, content }));
+      void assistant.rate({ id: turn.id, messages, answer: turn.text, rating: turn.rating });
+      chat.refresh();
+    };
+    const element = button(text, onclick, { title, className: 'rating' });
+    element.setAttribute('aria-pressed', turn.rating === value);
     return element;
   };
-  item.append(
-    make('div', [rate('Good', 1, 'More like this'), rate('Bad', -1, 'Less like this')], {
-      className: 'rating',
-    }),
-  );
-  return item;
-}
-
-function scroll() {
-  byId('messages').lastElementChild?.scrollIntoView({ block: 'end' });
+  return [rate('Good', 1, 'More like this'), rate('Bad', -1, 'Less like this')];
 }
 
 function show({ conversations, models, model, topics, learning, problem }) {
