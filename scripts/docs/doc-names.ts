@@ -8,7 +8,12 @@ declare global {
   const createPool: typeof import('onpolicy').createPool;
   const createRuntime: typeof import('onpolicy').createRuntime;
   const serve: typeof import('onpolicy').serve;
+  const AgentBaselines: typeof import('onpolicy/rl').AgentBaselines;
+  const algorithms: typeof import('onpolicy/rl').algorithms;
+  const attempts: readonly import('onpolicy/rl').AgentTrajectory[];
+  const episodes: readonly (readonly import('onpolicy/rl').AgentTrajectory[])[];
   const environmentRollout: typeof import('onpolicy/rl').environmentRollout;
+  const hierarchicalGroups: typeof import('onpolicy/rl').hierarchicalGroups;
   const learnDecisions: typeof import('onpolicy/rl').learnDecisions;
   const examples: readonly import('onpolicy/rl').DecisionExample[];
   const gatherTrajectoryGroups: typeof import('onpolicy/rl').gatherTrajectoryGroups;

@@ -86,6 +86,7 @@ function centeredGroups(
   if (estimator === 'batch') {
     return inGroups(centered(rewards.flat(), scaleRewards), groups);
   }
+  if (estimator === 'none') return rewards;
   if (estimator === 'maxrl') return rewards.map(inUnitsOfMean);
   return rewards.map((group) => {
     const advantages = centered(group, scaleRewards);

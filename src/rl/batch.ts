@@ -100,7 +100,8 @@ function keptGroups(
   { advantage_estimator, reward_weights, overlong_length, preference_loss }: TrainingSettings,
 ): boolean[] {
   const needsAll =
-    advantage_estimator === 'batch' || [reward_weights, overlong_length, preference_loss].some(Boolean);
+    ['batch', 'none'].includes(advantage_estimator) ||
+    [reward_weights, overlong_length, preference_loss].some(Boolean);
   return groups.map(({ trajectories }) => needsAll || isTrainable(trajectories.map(({ reward }) => reward)));
 }
 

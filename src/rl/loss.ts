@@ -89,7 +89,7 @@ export function rowLoss(
       loss,
       lossCount: settings.loss_length === null ? row.trainedCount : row.sequenceCount * settings.loss_length,
       clipped: clippedCount(row, ratios.values, settings),
-      referenceGap: settings.kl_penalty_coef > 0 ? referenceGap(row) : null,
+      referenceGap: settings.kl_penalty_coef > 0 ? referenceGap(row, settings) : null,
       divergence: row.reference ? k3(row) : null,
       entropy: row.entropies ? maskedSum(row, (i) => row.entropies![i]!) : null,
       preferences: null,
@@ -146,7 +146,7 @@ function surrogate(row: LossRow, ratios: Float64Array, settings: TrainingSetting
   const cap = largestRatio(settings);
   const tau = settings.variant_k2_tau ?? 0;
   const { objective, kl_penalty_coef: penalty, kl_loss_coef: divergence } = settings;
-  const meanGap = penalty > 0 ? (row.totals?.referenceGap ?? referenceGap(row) / row.divisor) : 0;
+  const meanGap = penalty > 0 ? (row.totals?.referenceGap ?? referenceGap(row, settings) / row.divisor) : 0;
   const scales = tokenScales(row, settings);
   const gradRatio = new Float64Array(row.count);
   const gradDirect = new Float64Array(row.count);
@@ -155,7 +155,7 @@ function surrogate(row: LossRow, ratios: Float64Array, settings: TrainingSetting
     if (!row.mask[i]) continue;
     let advantage = row.advantages[i]!;
     if (tau > 0) advantage -= tau * (row.fresh[i]! - row.old[i]!);
-    if (penalty > 0) advantage += penalty * (meanGap - (row.fresh[i]! - row.reference![i]!));
+    if (penalty > 0) advantage += penalty * (meanGap - gapAt(row, i, settings));
     advantage += entropyBonus(row, i, settings);
     const most = advantage < 0 ? Math.min(cap, settings.dual_clip ?? Number.POSITIVE_INFINITY) : cap;
     let ratio = Math.min(ratios[i]!, most);
@@ -259,8 +259,13 @@ function probabilities(row: LossRow): Moments {
   return momentsOf(sampled!, trained!);
 }
 
-function referenceGap(row: LossRow): number {
-  return maskedSum(row, (i) => row.fresh[i]! - row.reference![i]!);
+function referenceGap(row: LossRow, settings: TrainingSettings): number {
+  return maskedSum(row, (i) => gapAt(row, i, settings));
+}
+
+/** Returns the log-ratio of the penalized policy to the reference at a token. */
+function gapAt(row: LossRow, i: number, { kl_penalty_source }: TrainingSettings): number {
+  return (kl_penalty_source === 'sample' ? row.old : row.fresh)[i]! - row.reference![i]!;
 }
 
 function k3(row: LossRow): number {

@@ -9,7 +9,7 @@ import type { Metrics } from './metrics.ts';
 import { sharedNumbers, type TrainingRow } from './pack.ts';
 import { rowGradient } from './row-gradient.ts';
 import { needsReference, type TrainingSettings } from './settings.ts';
-import { needsScores, stepTotals } from './step-totals.ts';
+import { countSequences, needsScores, stepTotals } from './step-totals.ts';
 import { type ForwardScores, type PlannedStep, type StepTools, takeSteps } from './steps.ts';
 import type { TrajectoryGroup } from './trajectory.ts';
 
@@ -143,6 +143,7 @@ function* planSteps(
   lossPool: LossPool,
 ): Generator<PlannedStep> {
   const perStep = settings.gradient_accumulation_steps;
+  const power = settings.num_trajectories_learning_rate_multiplier_power;
   for (let start = 0; start < rows.length; start += perStep) {
     const members = rows.slice(start, start + perStep);
     const ids = members.map(({ sequenceIds }) => sequenceIds);
@@ -169,7 +170,7 @@ function* planSteps(
         );
       },
       lossOf: (scores, i) => rowGradient(columnsOf(members[i]!, scores), settings, totals, lossPool),
-      options: { learningRate: settings.learning_rate },
+      options: { learningRate: settings.learning_rate * countSequences(ids) ** power },
     };
   }
 }

@@ -7,6 +7,8 @@
 export type { AdapterWeights, LoraFactors, ModelFacts } from '../engine/native/index.ts';
 export type {
   AdvantageOptions,
+  AgentBaselineOptions,
+  AgentTrajectory,
   ForwardOptions,
   FullTrainerOptions,
   PackedRow,
@@ -17,6 +19,7 @@ export type {
   TrainerOptions,
 } from '../protocol/index.ts';
 export { computeAdvantages, type TrajectoryAdvantage } from './advantages.ts';
+export { AgentBaselines, hierarchicalGroups } from './agents.ts';
 export { algorithms } from './algorithms.ts';
 export { policyLoss, policyLosses, preferenceLoss } from './caller-losses.ts';
 export type { Column } from './columns.ts';

@@ -41,7 +41,7 @@ export function resolveSettings(config: ExperimentalConfig | null = null): Train
 /** Fills in the defaults of checked settings. */
 export function completeSettings(config: ExperimentalConfig | null = null): TrainingSettings {
   const settings = withDefaults('ExperimentalConfig', config);
-  const objective = settings.objective ?? (settings.ppo ? 'ppo' : 'cispo');
+  const objective = settings.objective ?? settings.loss_fn ?? (settings.ppo ? 'ppo' : 'cispo');
   const isClipped = objective === 'ppo';
   const isTokenMask = settings.sampler_correction === 'token_mask';
   const epsilon = settings.epsilon ?? (isClipped ? 0.2 : 1);

@@ -19,6 +19,7 @@ export type StepTotals = {
 /** Columns of a row whose targets are all trained. */
 export type ScoredRow = {
   readonly new_logprobs: ArrayLike<number>;
+  readonly old_logprobs: ArrayLike<number | null>;
   readonly entropies: ArrayLike<number>;
   readonly ref_logprobs: ArrayLike<number | null> | null;
 };
@@ -41,10 +42,10 @@ export function stepTotals(
   scored: readonly ScoredRow[] = [],
 ): StepTotals {
   const tokens = rows.reduce((sum, ids) => sum + ids.length, 0);
-  const sequences = rows.reduce((sum, ids) => sum + new Set(Array.from(ids)).size, 0);
+  const sequences = countSequences(rows);
   const { preference_loss, top_entropy_quantile: share } = settings;
   const needsGap = settings.kl_penalty_coef > 0 || preference_loss === 'kto';
-  const gap = scored.length > 0 && needsGap ? gapSum(scored) : null;
+  const gap = scored.length > 0 && needsGap ? gapSum(scored, settings) : null;
   const isEntropyUsed = scored.length > 0 && share < 1;
   return {
     divisor: divisorOf(tokens, sequences, settings),
@@ -57,6 +58,11 @@ export function stepTotals(
       : null,
     center: gap === null ? null : Math.max(0, gap / Math.max(1, sequences)),
   };
+}
+
+/** Returns the number of sequences with trained tokens in some rows. `rows`: sequence ids of each row's targets. */
+export function countSequences(rows: readonly ArrayLike<number>[]): number {
+  return rows.reduce((sum, ids) => sum + new Set(Array.from(ids)).size, 0);
 }
 
 /** Returns the divisor of a loss over this many trained tokens and sequences (pairs or answers of a preference loss). */
@@ -76,9 +82,16 @@ export function upperQuantile(values: ArrayLike<number>, share: number): number 
 }
 
 /** Returns the sum over tokens of the log-ratio to the reference. */
-function gapSum(rows: readonly ScoredRow[]): number {
+function gapSum(
+  rows: readonly ScoredRow[],
+  { preference_loss, kl_penalty_source }: TrainingSettings,
+): number {
+  const isSample = preference_loss === null && kl_penalty_source === 'sample';
   let sum = 0;
-  for (const { new_logprobs, ref_logprobs } of rows)
-    for (let i = 0; i < new_logprobs.length; i++) sum += new_logprobs[i]! - (ref_logprobs?.[i] ?? Number.NaN);
+  for (const { new_logprobs, old_logprobs, ref_logprobs } of rows)
+    for (let i = 0; i < new_logprobs.length; i++) {
+      const known = isSample ? (old_logprobs[i] ?? Number.NaN) : Number.NaN;
+      sum += (Number.isNaN(known) ? new_logprobs[i]! : known) - (ref_logprobs?.[i] ?? Number.NaN);
+    }
   return sum;
 }

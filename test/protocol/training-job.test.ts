@@ -173,7 +173,14 @@ describe('a training job', () => {
     ['variant_k2_tau', [0, 1], [-1]],
     ['kl_penalty_coef', [0, 0.1], [-1]],
     ['kl_penalty_reference_step', [0, 3, null], [-1, 0.5]],
-    ['advantage_estimator', ['group', 'leave_one_out', 'batch', 'maxrl', null], ['best']],
+    ['advantage_estimator', ['group', 'leave_one_out', 'batch', 'maxrl', 'none', null], ['best']],
+    ['loss_fn', ['cispo', 'ppo', null], ['dro', true]],
+    ['kl_penalty_source', ['current_learner', 'sample', null], ['reference', 1]],
+    ['kl_penalty_step_lag', [1, 5, null], [0, -1, '1']],
+    ['kl_ref_adapter_path', [null], ['/tmp/adapter', 1]],
+    ['num_trajectories_learning_rate_multiplier_power', [0, 0.5, -1, null], ['1', true]],
+    ['scale_learning_rate_by_reward_std_dev', [false, null], [true, 0]],
+    ['logprob_calculation_chunk_size', [512, null], [0, 'x']],
     ['reward_weights', [{ right: 1, form: -0.5 }, null], [1, { right: 'x' }, { right: null }]],
     ['objective', ['cispo', 'ppo', 'sapo', 'importance_sampling', 'dro', null], ['grpo', true]],
     ['sapo_temperature_pos', [1, 0.1], [0, -1]],
@@ -207,6 +214,13 @@ describe('a training job', () => {
 
   it.each<[object, string]>([
     [{ ppo: true, objective: 'sapo' }, 'objective: expected "ppo" or no value with ppo: true, got "sapo"'],
+    [{ loss_fn: 'cispo', objective: 'sapo' }, 'loss_fn: expected the same as objective, got "cispo"'],
+    [{ loss_fn: 'cispo', ppo: true }, 'loss_fn: expected "ppo" or no value with ppo: true, got "cispo"'],
+    [{ loss_fn: 'ppo', ppo: false }, 'loss_fn: expected no "ppo" with ppo: false, got "ppo"'],
+    [
+      { kl_penalty_step_lag: 2, kl_penalty_reference_step: 0 },
+      'kl_penalty_step_lag: expected no value with kl_penalty_reference_step, got 2',
+    ],
     [{ reward_weights: {} }, 'reward_weights: expected the name of a metric and its weight, got an object'],
     [
       { sampler_correction: 'token_mask' },
@@ -232,6 +246,8 @@ describe('a training job', () => {
 
   it.each<object>([
     { ppo: true, objective: 'ppo' },
+    { ppo: true, objective: 'ppo', loss_fn: 'ppo' },
+    { ppo: false, loss_fn: 'cispo' },
     { precalculate_logprobs: true, sampler_correction: 'sequence_mask', sampler_correction_min: 0.2 },
   ])('takes %j', (experimental_config) => {
     expect(messages(checkTrainingJobRequest, { ...job, experimental_config })).toEqual([]);

@@ -48,6 +48,20 @@ type Case = readonly [name: string, config: (draw: number) => ExperimentalConfig
 
 const CASES: readonly Case[] = [
   [
+    'the distance of the sampler from the reference (ART)',
+    (draw) => ({
+      ppo: true,
+      dual_clip: 3,
+      kl_penalty_coef: pick([0.1, 2], draw),
+      kl_penalty_source: 'sample',
+    }),
+    (token, draw) => {
+      const gaps = token.row().map(({ old, ref }) => old - ref);
+      const away = total(gaps) / (gaps.length + 1e-6) - (token.old - token.ref);
+      return dualClipped(token, token.advantage + pick([0.1, 2], draw) * away).times(-1);
+    },
+  ],
+  [
     'sapo (2511.20347)',
     () => algorithms.sapo,
     (token) => {

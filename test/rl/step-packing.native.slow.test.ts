@@ -142,6 +142,7 @@ const CASES: Readonly<Record<string, ExperimentalConfig>> = {
   ...algorithms,
   dr_grpo: { ...algorithms.dr_grpo, loss_length: 20 },
   gdpo: { ...algorithms.gdpo, reward_weights: { right: 1, brief: 0.5 } },
+  kl_penalty_source: { kl_penalty_coef: 0.3, kl_penalty_source: 'sample' },
   'kl_penalty_coef, kl_loss_coef': { kl_penalty_coef: 0.3, kl_loss_coef: 0.2 },
   top_entropy_quantile: { ...algorithms.dapo, top_entropy_quantile: 0.4 },
   dpo: { preference_loss: 'dpo' },

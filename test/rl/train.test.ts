@@ -176,6 +176,29 @@ describe('train', () => {
     expect(together.trainer.gradients_seen[0]![0]).toBeCloseTo(apart.trainer.gradients_seen[0]![0]! / 2, 6);
   });
 
+  it('multiplies the rate by a power of the number of sequences of its step', async () => {
+    const { events, tools } = setUp();
+    const experimental_config = { learning_rate: 0.1, num_trajectories_learning_rate_multiplier_power: 0.5 };
+    const trajectory_groups = [group([2, 1], [4, 0], [3, 0.5]), group([2, 1], [4, 0])];
+    await train({ trajectory_groups, experimental_config }, tools);
+    const rates = events.flatMap((event) =>
+      event.type === 'gradient_step' ? event.metrics['loss/learning_rate']! : [],
+    );
+    // The attempt in the middle of its group has no advantage. ART multiplies by (trajectories of the packed row) ** power.
+    expect(rates).toEqual([expect.closeTo(0.1 * Math.sqrt(4), 9)]);
+  });
+
+  it('takes rewards as advantages where nothing is compared', async () => {
+    const { trainer, tools } = setUp();
+    const config = { ppo: true, normalize_advantages: false, normalize_by_length: false } as const;
+    const experimental_config = { ...config, advantage_estimator: 'none', learning_rate: 0 } as const;
+    await train({ trajectory_groups: [group([2, 0.75]), group([1, -3])], experimental_config }, tools);
+    const gradient = trainer.gradients_seen.flat();
+    // Minus the advantage over the three tokens of the step: equal rewards, and groups of one, have a gradient.
+    const expected = [0.75, 0.75, -3].map((advantage) => -advantage / 3);
+    expect(gradient).toEqual(expected.map((value) => expect.closeTo(value, 5)));
+  });
+
   it('recomputes old log-probabilities, and penalises the distance from the reference', async () => {
     const { trainer, events, tools } = setUp();
     trainer.fresh = 0.25;

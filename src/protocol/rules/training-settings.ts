@@ -9,12 +9,18 @@ export function settingFaults(
   config: NonNullable<ExperimentalConfig>,
 ): readonly ErrorDetail[] {
   const { ppo, objective, reward_weights, sampler_correction, truncated_importance_sampling } = config;
+  const { loss_fn, kl_penalty_step_lag, kl_penalty_reference_step } = config;
   const { sampler_correction_min: least, sampler_correction_max: most } = config;
   const at = (field: keyof typeof config, expected: string): ErrorDetail =>
     fault([...loc, field], 'conflict', expected, config[field]);
   const faults: ErrorDetail[] = [];
   if (ppo && objective && objective !== 'ppo')
     faults.push(at('objective', '"ppo" or no value with ppo: true'));
+  if (loss_fn && objective && objective !== loss_fn) faults.push(at('loss_fn', 'the same as objective'));
+  if (loss_fn && ppo != null && ppo !== (loss_fn === 'ppo'))
+    faults.push(at('loss_fn', ppo ? '"ppo" or no value with ppo: true' : 'no "ppo" with ppo: false'));
+  if (kl_penalty_step_lag != null && kl_penalty_reference_step != null)
+    faults.push(at('kl_penalty_step_lag', 'no value with kl_penalty_reference_step'));
   if (reward_weights && Object.keys(reward_weights).length === 0)
     faults.push(at('reward_weights', 'the name of a metric and its weight'));
   if (sampler_correction && truncated_importance_sampling)

@@ -85,12 +85,43 @@ export const rlDefinitions: s.Definitions = {
     estimator: {
       ...settings['advantage_estimator'],
       description:
-        'What a reward is compared with: the mean of its group, the mean of the others of its group (RLOO, arXiv:2402.14740), the mean of the batch (REINFORCE++, arXiv:2501.03262), or the mean of its group, in units of that mean (MaxRL, arXiv:2602.02710).',
+        'What a reward is compared with: the mean of its group, the mean of the others of its group (RLOO, arXiv:2402.14740), the mean of the batch (REINFORCE++, arXiv:2501.03262), the mean of its group, in units of that mean (MaxRL, arXiv:2602.02710), or nothing: it is the advantage, undivided.',
     },
     rewardWeights: settings['reward_weights']!,
     scaleRewards: settings['scale_rewards']!,
     advantageBalance: settings['advantage_balance']!,
     normalize: settings['normalize_advantages']!,
+  }),
+  AgentTrajectory: s.shape('An attempt of one of several agents.', ['agent', 'reward'], {
+    agent: s.string('Name of the agent.', { minLength: 1 }),
+    reward: s.number('Its reward.'),
+  }),
+  AgentBaselineOptions: s.options('Settings of `AgentBaselines`.', [], {
+    decay: s.number('What a baseline keeps of itself with each reward.', {
+      default: 0.95,
+      minimum: 0,
+      maximum: 1,
+    }),
+    baselines: {
+      description:
+        'Baselines to begin with, by agent, as `values()` of an earlier run returned them. Default: 0.',
+      type: 'object',
+      additionalProperties: { type: 'number' },
+      tsType: 'Readonly<Record<string, number>>',
+    },
+  }),
+  AgentBaselineArguments: s.shape('Arguments of `AgentBaselines`.', ['trajectories'], {
+    trajectories: s.list('In the order of their ends.', s.ref('AgentTrajectory')),
+  }),
+  HierarchyArguments: s.shape('Arguments of `hierarchicalGroups`.', ['episodes', 'episodeAgents'], {
+    episodes: s.list('(episodes)(trajectories of the episode)', {
+      type: 'array',
+      items: s.ref('AgentTrajectory'),
+    }),
+    episodeAgents: s.list('Agents that are compared within an episode only.', {
+      type: 'string',
+      minLength: 1,
+    }),
   }),
   AdvantageArguments: s.shape('Arguments of `computeAdvantages`.', ['groups'], {
     groups: s.list('(groups)(trajectories of the group)', {

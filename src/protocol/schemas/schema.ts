@@ -230,9 +230,13 @@ export function acceptedFrom(client: 'Anthropic' | 'Ollama' | 'OpenAI' | 'llama.
   return { description: `Accepted from ${client} clients; no effect.` };
 }
 
-/** Returns the schema of a field of vLLM that is refused by its name. */
-export function refused(reason: string): Schema {
-  return { description: `Of vLLM; refused: ${reason}.`, type: ['null'], expected: `no value: ${reason}` };
+/** Returns the schema of a field of another library that is refused by its name. */
+export function refused(reason: string, library: 'ART' | 'vLLM' = 'vLLM'): Schema {
+  return {
+    description: `Of ${library}; refused: ${reason}.`,
+    type: ['null'],
+    expected: `no value: ${reason}`,
+  };
 }
 
 /** Returns {@link acceptedFrom} for several names. */

@@ -90,8 +90,8 @@ export const trainingJobDefinitions: s.Definitions = {
         { default: 0, minimum: -1, maximum: 1 },
       ),
       advantage_estimator: s.oneOf(
-        'What a reward is compared with: the mean of its group, the mean of the others of its group, the mean of the batch, or the mean of its group, in units of that mean (for rewards from 0).',
-        ['group', 'leave_one_out', 'batch', 'maxrl', null],
+        'What a reward is compared with: the mean of its group, the mean of the others of its group, the mean of the batch, the mean of its group, in units of that mean (for rewards from 0), or nothing: it is the advantage, undivided.',
+        ['group', 'leave_one_out', 'batch', 'maxrl', 'none', null],
         { default: 'group' },
       ),
       scale_rewards: s.flagOrNull(
@@ -146,6 +146,7 @@ export const trainingJobDefinitions: s.Definitions = {
         'What is minimized for a token: clipped importance weights, the clipped objective of PPO, a soft gate on the ratio, the plain ratio, or log-probabilities with a quadratic pull to the sampler. Default `cispo`, with `ppo` `ppo`.',
         ['cispo', 'ppo', 'sapo', 'importance_sampling', 'dro', null],
       ),
+      loss_fn: s.oneOf('Of ART: `objective`, by the name that it has there.', ['cispo', 'ppo', null]),
       sapo_temperature_pos: s.numberOrNull('With `sapo`: how steep the gate is for advantages above 0.', {
         default: 1,
         exclusiveMinimum: 0,
@@ -240,6 +241,19 @@ export const trainingJobDefinitions: s.Definitions = {
         default: 0,
         minimum: 0,
       }),
+      kl_penalty_source: s.oneOf(
+        'Whose distance from the reference policy `kl_penalty_coef` penalizes: that of the weights being trained, or of those that sampled.',
+        ['current_learner', 'sample', null],
+        { default: 'current_learner' },
+      ),
+      kl_penalty_step_lag: s.integerOrNull(
+        'The reference is the checkpoint this many steps before the newest one when the job is submitted, or the model without an adapter. Default: `kl_penalty_reference_step`.',
+        { minimum: 1 },
+      ),
+      kl_ref_adapter_path: s.refused(
+        'a reference is a checkpoint of the model, by its step: `kl_penalty_reference_step`',
+        'ART',
+      ),
       kl_loss_coef: s.numberOrNull('Adds the divergence from the reference policy to the loss.', {
         default: 0,
         minimum: 0,
@@ -271,6 +285,20 @@ export const trainingJobDefinitions: s.Definitions = {
           maximum: FLOAT_MAX,
         },
       ),
+      num_trajectories_learning_rate_multiplier_power: s.numberOrNull(
+        'Multiplies the learning rate of an optimizer step by the number of its sequences to this power.',
+        { default: 0, minimum: -FLOAT_MAX, maximum: FLOAT_MAX },
+      ),
+      scale_learning_rate_by_reward_std_dev: {
+        description:
+          'Of ART; true is refused: the rate would follow rewards of earlier steps, which a job does not have. Set `learning_rate`.',
+        enum: [false, null],
+        tsType: 'false | null',
+        expected: 'false or no value: a job has no rewards of earlier steps; set learning_rate',
+      },
+      logprob_calculation_chunk_size: s.integerOrNull('Accepted from ART clients; no effect.', {
+        minimum: 1,
+      }),
       packed_sequence_length,
       gradient_accumulation_steps: s.integerOrNull('Packed rows of one optimizer step.', {
         default: 1,

@@ -66,6 +66,7 @@ export async function adapterOf(
 export async function requireReference(
   { rank, alpha, rslora, modules }: AdapterShape,
   { step, folder }: UsedCheckpoint,
+  field: 'kl_penalty_reference_step' | 'kl_penalty_step_lag',
 ): Promise<void> {
   if (folder === null) return; // the base model
   const other = withScale(await readAdapterShape(folder), { alpha, rslora });
@@ -75,7 +76,7 @@ export async function requireReference(
   if (other.rank === rank && isScaled && unknown.length === 0) return;
   throwFaults([
     fault(
-      ['experimental_config', 'kl_penalty_reference_step'],
+      ['experimental_config', field],
       'conflict',
       `a step whose adapter has the rank, scale and modules of the newest one; step ${step} has rank ${other.rank} and alpha ${other.alpha}, the newest ${rank} and ${alpha}${unknown.length > 0 ? `; ${listOf('it also has', unknown)}` : ''}`,
       step,

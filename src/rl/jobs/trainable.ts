@@ -30,7 +30,7 @@ export function requireTrainable(
   settings: TrainingSettings,
   { vocabSize, experts, sampling, steps }: TrainableModel,
 ): void {
-  const { kl_penalty_reference_step: reference } = settings;
+  const { kl_penalty_reference_step: reference, kl_penalty_step_lag: lag } = settings;
   const allowed = acceptsTexts(settings);
   const faults: ErrorDetail[] = [];
   const isReplayed = settings.routing === 'replay';
@@ -52,6 +52,16 @@ export function requireTrainable(
           ? '0 or null: the model has no checkpoint'
           : `0, null or a step of the model: ${steps.slice(-20).join(', ')}`,
         reference,
+      ),
+    );
+  const lagging = Math.max(0, (steps.at(-1) ?? 0) - (lag ?? Number.POSITIVE_INFINITY));
+  if (lagging > 0 && !steps.includes(lagging))
+    faults.push(
+      fault(
+        ['experimental_config', 'kl_penalty_step_lag'],
+        'value',
+        `the distance of the newest step, ${steps.at(-1)}, to a step of the model: ${steps.slice(-20).join(', ')}`,
+        lag,
       ),
     );
   for (const [g, { trajectories }] of groups.entries())

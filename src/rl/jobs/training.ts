@@ -43,15 +43,16 @@ export type TrainingContext = Omit<TrainingRunsContext, 'settings' | 'trainers' 
 
 /** Settings of a job, and the requirements on its model. */
 type JobPlan = {
-  /** An additional step whose weights the job needs. Null or 0 if there is none. */
-  readonly reference: number | null;
+  /** Returns the additional step whose weights the job needs, from the newest step. Null or 0 if there is none. */
+  readonly reference: (newest: number) => number | null;
   /** Trajectory groups that are stored in the run. */
   readonly groups?: Checked<TrainingJobRequest>['trajectory_groups'];
   readonly settings: Readonly<Record<string, unknown>>;
   readonly require: (model: TrainableModel) => void;
 };
 
-type Work = (tools: TrainTools) => Promise<TrainResult>;
+/** `reference`: the step whose weights the job needs in addition. */
+type Work = (tools: TrainTools, reference: number | null) => Promise<TrainResult>;
 
 /** The training jobs of one runtime. */
 export class Training {
@@ -79,10 +80,11 @@ export class Training {
   ): Promise<TrainingJob> {
     const settings = completeSettings(experimental_config);
     const require = (model: TrainableModel): void => requireTrainable(trajectory_groups, settings, model);
-    const reference = settings.kl_penalty_reference_step;
+    const { kl_penalty_reference_step: step, kl_penalty_step_lag: lag } = settings;
+    const reference = (newest: number) => (lag === null ? step : Math.max(0, newest - lag));
     const plan = { groups: trajectory_groups, settings, reference, require };
-    return await this.#submit(model_id, plan, options, (tools) =>
-      train({ groups: trajectory_groups, settings }, tools),
+    return await this.#submit(model_id, plan, options, (tools, kl_penalty_reference_step) =>
+      train({ groups: trajectory_groups, settings: { ...settings, kl_penalty_reference_step } }, tools),
     );
   }
 
@@ -90,7 +92,7 @@ export class Training {
   async sft({ model_id, data, config }: SftRequest, options: CallOptions): Promise<TrainingJob> {
     const settings = withDefaults('SftConfig', config);
     const require = (): void => {}; // its tokens are made here
-    return await this.#submit(model_id, { settings, reference: null, require }, options, (tools) =>
+    return await this.#submit(model_id, { settings, reference: () => null, require }, options, (tools) =>
       sft({ data, settings }, tools),
     );
   }
@@ -117,7 +119,7 @@ export class Training {
 
   async #submit(
     modelId: string,
-    { groups, settings, reference, require }: JobPlan,
+    { groups, settings, reference: referenceOf, require }: JobPlan,
     { signal }: CallOptions,
     work: Work,
   ): Promise<TrainingJob> {
@@ -136,7 +138,13 @@ export class Training {
     });
     using newest = await store.useCheckpoint(model.id);
     const adapter = await this.#adapterOf(base, newest);
-    if (reference) await requireReference(adapter, scope.add(await store.useCheckpoint(model.id, reference)));
+    const reference = referenceOf(newest.step);
+    if (reference) {
+      const checkpoint = scope.add(await store.useCheckpoint(model.id, reference));
+      const field =
+        settings['kl_penalty_step_lag'] == null ? 'kl_penalty_reference_step' : 'kl_penalty_step_lag';
+      await requireReference(adapter, checkpoint, field);
+    }
     const stop = new AbortController();
     const { trajectoryBytes } = withDefaults('TrainingOptions', this.#context.settings);
     const record = await store.createJob(model.id, {
@@ -150,7 +158,9 @@ export class Training {
     held.add(scope.handOver({}));
     held.add(onAbort(signal, () => job.stop(abortedBy(signal, 'the training job'))));
     void this.#queue
-      .run(base.path, () => job.run(() => this.#work(model, base, job, work, held)))
+      .run(base.path, () =>
+        job.run(() => this.#work(model, base, job, (tools) => work(tools, reference), held)),
+      )
       .finally(() => {
         this.#running.delete(job.id);
         held[Symbol.dispose]();
@@ -163,7 +173,7 @@ export class Training {
     model: Model,
     base: RunningModel,
     job: RunningJob,
-    work: Work,
+    work: (tools: TrainTools) => Promise<TrainResult>,
     held: LeaseScope,
   ): Promise<TrainingResult> {
     const { onCheckpoint } = this.#context;

@@ -171,7 +171,9 @@ export async function trainLoop<Task>(options: TrainLoopOptions<Task>): Promise<
       service.checkpoints.list(model, { order: 'desc', limit: 100, after });
     for await (const { step } of allOf(list)) steps.push(step);
     const kept = [best()?.step, config?.kl_penalty_reference_step];
-    const old = steps.slice(keepCheckpoints).filter((step) => !kept.includes(step) && !policy.isUsed(step));
+    const lagging = (steps[0] ?? 0) - (config?.kl_penalty_step_lag ?? 0);
+    const isKept = (step: number) => kept.includes(step) || policy.isUsed(step) || step >= lagging;
+    const old = steps.slice(keepCheckpoints).filter((step) => !isKept(step));
     if (old.length > 0) await service.checkpoints.delete(model, { steps: old });
   }
 

@@ -211,7 +211,8 @@ describe('a job', () => {
     for (let step = 1; step <= 2; step++) await (await teach({})).done;
     for (const [used, config] of [
       [1, { kl_penalty_coef: 0.1, kl_penalty_reference_step: 1 }],
-      [3, {}],
+      [2, { kl_penalty_coef: 0.1, kl_penalty_step_lag: 1 }],
+      [4, {}],
     ] as const) {
       const job = await teach(config);
       for await (const { type } of job.events()) if (type === 'training_started') break;
@@ -225,7 +226,10 @@ describe('a job', () => {
       expect(order).toEqual(['trained', 'deleted']);
     }
     const { data } = await runtime.checkpoints.list(model.id);
-    expect(data.map(({ step }) => step)).toEqual([4, 2]);
+    expect(data.map(({ step }) => step)).toEqual([5, 3]);
+    await expect(teach({ kl_penalty_coef: 0.1, kl_penalty_step_lag: 1 })).rejects.toMatchObject({
+      param: 'experimental_config.kl_penalty_step_lag', // step 4 is deleted
+    });
   });
 
   it('is refused when it cannot be run', async () => {

@@ -213,6 +213,13 @@ describe('checkpoints that are kept', () => {
     await loopOn(trainer, { config, keepCheckpoints: 1, until: { steps: 6 } }).run();
     expect(trainer.steps).toEqual([1, 6]);
   });
+
+  it('are those that a lag reaches, too', async () => {
+    const trainer = new MemoryTrainer();
+    const config = { kl_penalty_coef: 0.1, kl_penalty_step_lag: 2 };
+    await loopOn(trainer, { config, keepCheckpoints: 1, until: { steps: 6 } }).run();
+    expect(trainer.steps).toEqual([4, 5, 6]);
+  });
 });
 
 const held = (reward: (step: number) => number) => ({

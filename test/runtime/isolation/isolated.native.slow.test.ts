@@ -79,6 +79,9 @@ describe('an isolated runtime', () => {
     const { generatedTokens, kernels } = runtime.stats();
     expect(generatedTokens).toBe(100);
     expect(kernels).toHaveLength(1);
+    expect(await runtime.resetPrefixCache()).toEqual({ success: true });
+    const again = await runtime.createTextCompletion({ prompt: 'The capital', max_tokens: 1 });
+    expect(again.usage!.prompt_tokens_details!.cached_tokens).toBe(0);
     expect(runtime.mediaStats()).toEqual({ encodes: 0, running: 0, cachedBytes: 0 });
     const message = await runtime.createMessage({
       model: '',
