@@ -31,6 +31,9 @@ const MODELS: Record<string, boolean> = {
   nemotron_h: false,
   nemotron_h_moe: false,
   'kimi-linear': false,
+  bailingmoe3: false,
+  'kimi-k3': false,
+  'minimax-01': false,
   jamba: false,
   mamba: false,
   rwkv6: false,
@@ -39,7 +42,16 @@ const MODELS: Record<string, boolean> = {
 const asked = process.env['ONPOLICY_ARCHITECTURES'];
 const names = asked === undefined || asked === 'all' ? Object.keys(MODELS) : asked.split(',');
 /** Models that the engine can take back by some tokens, so that drafts are checked. */
-const DRAFTING = ['qwen35', 'qwen35moe', 'lfm2', 'lfm2moe', 'nemotron_h', 'nemotron_h_moe'];
+const DRAFTING = [
+  'qwen35',
+  'qwen35moe',
+  'lfm2',
+  'lfm2moe',
+  'nemotron_h',
+  'nemotron_h_moe',
+  'bailingmoe3',
+  'kimi-k3',
+];
 
 const hasBits = (name: string): boolean => hasKernels && MODELS[name] !== false;
 /** Rounding moves log-probabilities of 32-bit weights so little that no token changes. */

@@ -13,7 +13,7 @@ beforeAll(async () => {
   files = architectureFiles(NAMES);
   await describeGguf({ path: files['llama']!, gpu: false });
   stopLog = loadAddon().setLog((_level, text) => void lines.push(text));
-}, 120_000);
+}, 240_000);
 afterAll(() => stopLog());
 
 /** Bytes that the log says of buffers of these kinds, in the last context that was made. */
@@ -94,6 +94,15 @@ describe('caches of windows alone', () => {
     'plamo3',
     'afmoe',
     'llama4',
+    'granite_swa',
+    'muse-glimmer',
+    'mellum',
+    'exaone-moe',
+    'cohere2moe',
+    'step35',
+    'mimo2',
+    'laguna',
+    'dots3note',
   ])('%s', async (name) => {
     const path = files[name]!;
     const shape = await describeGguf({ path, gpu: false });

@@ -8,7 +8,8 @@ import { createRuntime } from '../../src/runtime/runtime.ts';
 import { decode, encode, setKey, words } from '../engine/gguf/files.ts';
 import { architectureFiles } from './files.ts';
 
-const NAMES = ['qwen3', 'qwen2', 'lfm2', 'kimi-linear', 'eagle3', 'rwkv7', 'qwen35-mtp'];
+const DIFFUSION = ['dream', 'llada', 'llada-moe', 'rnd1'];
+const NAMES = ['qwen3', 'qwen2', 'lfm2', 'kimi-linear', 'eagle3', 'rwkv7', 'qwen35-mtp', ...DIFFUSION];
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-refused-'));
 let files: Record<string, string>;
 beforeAll(() => {
@@ -45,6 +46,16 @@ it('a part of another model is none by itself', async () => {
     code: 'UNSUPPORTED',
     message: expect.stringContaining('got one of eagle3'),
   });
+});
+
+it.each(DIFFUSION)('%s, which fills in a text in rounds, is refused', async (name) => {
+  const error = {
+    code: 'UNSUPPORTED',
+    message: expect.stringContaining(`got one of ${name}, which fills in a text in rounds`),
+  };
+  await expect(inspectModel(files[name]!, { gpu: false })).rejects.toMatchObject(error);
+  await using runtime = await createRuntime({ ...LIMITS, model: files[name]! });
+  await expect(runtime.createCompletion(ask)).rejects.toMatchObject(error);
 });
 
 it('heads that the kernels of the engine write behind are refused', async () => {

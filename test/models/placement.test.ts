@@ -12,12 +12,13 @@ const gpu = (name: string, freeMib: number): Device => ({
   freeBytes: freeMib * MIB,
   totalBytes: freeMib * MIB,
 });
-const LAYER: LayerMemory = { keys: 512, values: 512, isWindow: false, stateBytes: 0 };
+const LAYER: LayerMemory = { keys: 512, values: 512, index: 0, isWindow: false, stateBytes: 0 };
 const SHAPE: ModelShape = {
   vocabSize: 32_000,
   contextLength: 4096,
   embeddingSize: 1024,
   numbersPerRow: 14_000,
+  numbersPerPair: 0,
   heads: 16,
   keySize: 64,
   valueSize: 64,

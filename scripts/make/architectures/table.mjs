@@ -33,12 +33,32 @@ const SIGMOID = 2;
 /** Biases of the projections of attention. */
 const BIASES = ['attn_q.bias', 'attn_k.bias', 'attn_v.bias'];
 
+/** Matrices of the feed-forward part without experts, of the experts, and of the expert that every token has. */
+const DENSE = ['ffn_gate.weight', 'ffn_down.weight', 'ffn_up.weight'];
+const ROUTED = ['ffn_gate_inp.weight', 'ffn_gate_exps.weight', 'ffn_down_exps.weight', 'ffn_up_exps.weight'];
+const SHARED = ['ffn_gate_shexp.weight', 'ffn_down_shexp.weight', 'ffn_up_shexp.weight'];
+
 /** Far from 1, so that one at a wrong place shows. */
 const multipliers = (head) => ({
   embedding_scale: float(3),
   residual_scale: float(0.4),
   'attention.scale': float(1.5 / head),
   logit_scale: float(2),
+});
+
+/** Latent attention to a few tokens, which heads of an indexer select. */
+const sparse = ({ latent, moe, shared, hidden, head }) => ({
+  ...latent,
+  ...rms,
+  ...moe,
+  ...shared,
+  'attention.q_lora_rank': head,
+  'attention.indexer.head_count': 16, // with few, many tokens have no score, and which of these are selected depends on their order
+  'attention.indexer.key_length': 2 * head,
+  'attention.indexer.top_k': 48,
+  feed_forward_length: hidden,
+  leading_dense_block_count: 1,
+  expert_gating_func: SIGMOID,
 });
 
 /** Keys that several architectures share, by sizes. */
@@ -65,6 +85,8 @@ function groups(sizes) {
     attention,
     dense,
     window,
+    /** Parts of a head that are rotated by places in time, height and width. */
+    sections: { 'rope.dimension_sections': [head / 4, head / 8, head / 8, 0] },
     plain: { ...attention, ...rms, ...dense },
     normed: { ...attention, ...mean, ...dense },
     /** Attention in some layers only. */
@@ -108,13 +130,15 @@ function groups(sizes) {
 
 /**
  * By name: `keys` below it; `optional`, names of a layer's tensors that the engine takes where they are; `global`, such names outside of
- * layers; `layers` where it needs another number; `vocabulary`, `spm` where it is no byte-level one.
+ * layers; `sized`, the sizes of a layer's tensors that the engine does not tell; `layers` where it needs another number; `vocabulary`,
+ * `spm` where it is no byte-level one.
  */
 const ARCHITECTURES = {
   // Plain transformers.
   llama: ({ plain }) => ({ keys: plain, global: ['output.weight'], vocabulary: 'spm' }),
   qwen2: ({ plain }) => ({ keys: plain, global: ['output.weight'], optional: () => BIASES }),
   qwen3: ({ plain }) => ({ keys: plain }),
+  qwen3vl: ({ plain, sections }) => ({ keys: { ...plain, ...sections, n_deepstack_layers: 3 } }),
   mistral3: ({ plain }) => ({ keys: plain, global: ['output.weight'], vocabulary: 'spm' }),
   smollm3: ({ plain }) => ({ keys: plain }),
   phi3: ({ plain }) => ({ keys: plain, optional: () => ['attn_qkv.weight'] }),
@@ -130,6 +154,11 @@ const ARCHITECTURES = {
     optional: () => ['attn_q_norm.weight', 'attn_k_norm.weight'],
   }),
   seed_oss: ({ plain }) => ({ keys: plain, global: ['output.weight'], optional: () => BIASES }),
+  jais2: ({ normed }) => ({ keys: normed, optional: () => BIASES }),
+  /** Its layers are passed twice. */
+  nanbeige: ({ plain }) => ({ keys: { ...plain, num_loops: 2 }, layers: 2 }),
+  talkie: ({ plain }) => ({ keys: { ...plain, logit_scale: float(2) } }),
+  maincoder: ({ plain }) => ({ keys: plain }),
   exaone: ({ plain }) => ({ keys: plain }),
   glm4: ({ plain, head }) => ({
     keys: { ...plain, 'rope.dimension_count': head / 2 },
@@ -213,12 +242,33 @@ const ARCHITECTURES = {
   plamo3: ({ plain, window }) => ({
     keys: { ...plain, ...window, 'attention.sliding_window_pattern': 2 },
   }),
+  granite_swa: ({ plain, window, head, eachLayer }) => ({
+    keys: {
+      ...plain,
+      ...window,
+      ...multipliers(head),
+      'attention.sliding_window_pattern': eachLayer((layer) => layer % 4 !== 3),
+      'attention.rope_pattern': eachLayer((layer) => (layer % 4 !== 3 ? 1 : 0)),
+    },
+  }),
+  'muse-glimmer': ({ plain, window }) => ({
+    keys: {
+      ...plain,
+      ...window,
+      'rope.freq_base_swa': float(5e3),
+      logit_scale: float(0.5),
+      final_logit_softcapping: float(30),
+    },
+  }),
   // Experts.
   qwen2moe: ({ plain, moe, expertHidden }) => ({
     keys: { ...plain, ...moe, expert_shared_feed_forward_length: expertHidden },
     optional: () => BIASES,
   }),
   qwen3moe: ({ plain, moe }) => ({ keys: { ...plain, ...moe } }),
+  qwen3vlmoe: ({ plain, moe, sections }) => ({
+    keys: { ...plain, ...moe, ...sections, n_deepstack_layers: 3 },
+  }),
   granitemoe: ({ plain, moe, head, expertHidden }) => ({
     keys: {
       ...plain,
@@ -266,6 +316,19 @@ const ARCHITECTURES = {
       expert_shared_count: 1,
       expert_weights_scale: float(1),
       leading_dense_block_count: 1,
+    },
+  }),
+  mistral4: ({ latent, moe, hidden, head }) => ({
+    keys: {
+      ...latent,
+      ...rms,
+      ...moe,
+      expert_shared_count: 1,
+      expert_weights_norm: true,
+      'attention.q_lora_rank': head,
+      'attention.temperature_scale': float(0.1),
+      'attention.temperature_length': 64,
+      feed_forward_length: hidden,
     },
   }),
   glm4moe: ({ plain, moe, shared, head }) => ({
@@ -325,6 +388,9 @@ const ARCHITECTURES = {
   smallthinker: ({ plain, moe, expertHidden }) => ({
     keys: { ...plain, ...moe, feed_forward_length: expertHidden, expert_gating_func: SIGMOID },
   }),
+  mellum: ({ plain, moe, window }) => ({
+    keys: { ...plain, ...moe, ...window, 'rope.freq_base_swa': float(5e3) },
+  }),
   afmoe: ({ plain, moe, shared, window }) => ({
     keys: {
       ...plain,
@@ -333,6 +399,130 @@ const ARCHITECTURES = {
       ...window,
       leading_dense_block_count: 1,
       expert_gating_func: SIGMOID,
+    },
+  }),
+  'exaone-moe': ({ plain, moe, shared, window }) => ({
+    keys: {
+      ...plain,
+      ...moe,
+      ...shared,
+      ...window,
+      leading_dense_block_count: 1,
+      expert_gating_func: SIGMOID,
+    },
+    optional: (layer) => (layer > 0 ? ['exp_probs_b.bias'] : []),
+  }),
+  cohere2moe: ({ normed, moe, shared, window }) => ({
+    keys: {
+      ...normed,
+      ...moe,
+      ...shared,
+      ...window,
+      logit_scale: float(0.5),
+      leading_dense_block_count: 1,
+      expert_gating_func: SIGMOID,
+    },
+    optional: (layer) => (layer > 0 ? ['ffn_gate_exps.weight', 'ffn_up_exps.weight'] : []),
+  }),
+  /** Layers with windows have more heads. */
+  step35: ({ plain, moe, shared, window, heads, head, expertHidden, eachLayer }) => ({
+    keys: {
+      ...plain,
+      ...moe,
+      ...shared,
+      ...window,
+      'attention.head_count': eachLayer((layer) => (layer % 2 === 0 ? heads : heads + 2)),
+      'attention.sliding_window_pattern': eachLayer((layer) => layer % 2 === 1),
+      'rope.dimension_count_swa': head,
+      'rope.freq_base_swa': float(5e3),
+      expert_shared_feed_forward_length: expertHidden,
+      swiglu_clamp_exp: eachLayer(() => float(1)),
+      swiglu_clamp_shexp: eachLayer(() => float(1)),
+    },
+    optional: (layer) => [
+      'attn_q_norm.weight',
+      'attn_k_norm.weight',
+      'attn_gate.weight',
+      ...(layer === 0 ? DENSE : [...ROUTED, 'exp_probs_b.bias', ...SHARED]),
+    ],
+  }),
+  /** Layers with windows have more heads of keys, and sinks. */
+  mimo2: ({ plain, moe, window, head, kvHeads, eachLayer }) => ({
+    keys: {
+      ...plain,
+      ...moe,
+      ...window,
+      'attention.key_length': 2 * head,
+      'attention.head_count_kv': eachLayer((layer) => (layer % 2 === 0 ? 1 : kvHeads)),
+      'attention.sliding_window_pattern': eachLayer((layer) => layer % 2 === 1),
+      'attention.value_scale': float(0.7),
+      'rope.dimension_count': head / 2,
+      'rope.freq_base_swa': float(5e3),
+      expert_gating_func: SIGMOID,
+    },
+    optional: (layer) => [
+      ...(layer % 2 === 1 ? ['attn_sinks.weight'] : []),
+      ...(layer === 0 ? DENSE : [...ROUTED, 'exp_probs_b.bias']),
+    ],
+  }),
+  laguna: ({ plain, moe, shared, window, heads, head, width, expertHidden, eachLayer }) => ({
+    keys: {
+      ...plain,
+      ...moe,
+      ...shared,
+      ...window,
+      'attention.head_count': eachLayer((layer) => (layer % 4 === 0 ? heads : heads + 2)),
+      'rope.dimension_count': head / 2,
+      'rope.dimension_count_swa': head,
+      'rope.freq_base_swa': float(5e3),
+      expert_shared_feed_forward_length: expertHidden,
+      leading_dense_block_count: 1,
+      expert_gating_func: SIGMOID,
+    },
+    sized: (layer) => ({ 'attn_gate.weight': [width, layer % 4 === 0 ? heads : heads + 2] }),
+  }),
+  hy_v3: ({ plain, moe, shared, expertHidden }) => ({
+    keys: { ...plain, ...moe, ...shared, expert_shared_feed_forward_length: expertHidden },
+    optional: (layer) => (layer === 0 ? DENSE : [...ROUTED, 'exp_probs_b', ...SHARED]),
+  }),
+  grovemoe: ({ plain, moe, expertHidden }) => ({
+    keys: {
+      ...plain,
+      ...moe,
+      expert_chunk_feed_forward_length: expertHidden / 2,
+      expert_group_scale: float(0.5),
+      experts_per_group: 2,
+    },
+  }),
+  // Attention to the tokens that an indexer selects.
+  deepseek32: (sizes) => ({
+    keys: { ...sparse(sizes), 'attention.layer_norm_epsilon': EPSILON },
+    optional: (layer) => (layer > 0 ? ['exp_probs_b.bias'] : []),
+  }),
+  'glm-dsa': (sizes) => ({
+    keys: { ...sparse(sizes), 'attention.layer_norm_epsilon': EPSILON },
+    optional: (layer) => [
+      'indexer.k_norm.weight',
+      'indexer.k_norm.bias',
+      'indexer.proj.weight',
+      'indexer.attn_k.weight',
+      'indexer.attn_q_b.weight',
+      ...(layer > 0 ? ['exp_probs_b.bias'] : []),
+    ],
+  }),
+  dots3note: (sizes) => ({
+    keys: {
+      ...sparse(sizes),
+      ...sizes.window,
+      'attention.layer_norm_epsilon': EPSILON,
+      'attention.kv_lora_rank_swa': sizes.head,
+      'attention.key_length_swa': 2 * sizes.head,
+      'attention.value_length_swa': sizes.head,
+      'attention.key_length_mla_swa': 2 * sizes.head,
+      'attention.value_length_mla_swa': sizes.head,
+      'attention.sliding_window_pattern': sizes.eachLayer((layer) => layer % 2 === 1),
+      'attention.indexer.types': sizes.eachLayer((layer) => (layer % 2 === 1 ? 0 : 1)),
+      'rope.freq_base_swa': float(5e3),
     },
   }),
   // States beside attention, or in place of it.
@@ -399,6 +589,54 @@ const ARCHITECTURES = {
       isAttending(layer)
         ? []
         : ['ssm_conv1d_q.weight', 'ssm_conv1d_k.weight', 'ssm_conv1d_v.weight', 'ssm_a'],
+  }),
+  bailingmoe3: ({ latent, dense, moe, shared, kda, head, eachLayer, isAttending }) => ({
+    keys: {
+      ...latent,
+      ...rms,
+      ...dense,
+      ...moe,
+      ...shared,
+      ...kda,
+      'kda.gate_lower_bound': float(-5),
+      'attention.q_lora_rank': head,
+      'attention.head_count_kv': eachLayer((layer) => (isAttending(layer) ? 1 : 0)),
+      leading_dense_block_count: 1,
+      expert_gating_func: SIGMOID,
+    },
+  }),
+  'kimi-k3': ({ latent, dense, moe, shared, kda, head, width, eachLayer, isAttending }) => ({
+    keys: {
+      ...latent,
+      ...rms,
+      ...dense,
+      ...moe,
+      ...shared,
+      ...kda,
+      'kda.gate_lower_bound': float(-5),
+      'attention.q_lora_rank': head,
+      'attention.head_count_kv': eachLayer((layer) => (isAttending(layer) ? 1 : 0)),
+      leading_dense_block_count: 1,
+      expert_gating_func: SIGMOID,
+      expert_latent_length: width / 2,
+      'attn_res.block_size': 2,
+      'activation.situ_beta': float(4),
+      'activation.situ_linear_beta': float(4),
+    },
+    optional: (layer) => [
+      ...(isAttending(layer) ? ['attn_q_a_norm.weight', 'attn_gate.weight'] : []),
+      ...(layer > 0 ? [...SHARED, 'ffn_routed_norm.weight'] : []),
+    ],
+  }),
+  'minimax-01': ({ plain, moe, interval, expertHidden }) => ({
+    keys: {
+      ...plain,
+      ...moe,
+      feed_forward_length: expertHidden,
+      full_attention_interval: interval,
+      residual_scale: float(0.7),
+    },
+    optional: () => ['ffn_gate_exps.weight'],
   }),
   nemotron_h: ({ attention, mamba, groupCount, hidden, kvHeads, eachLayer }) => ({
     keys: {
@@ -545,7 +783,7 @@ const eagle3 = (plain, width) => ({
   layers: 1,
 });
 
-/** Models that do not answer by themselves, with a part that drafts, or of another kind of their architecture. */
+/** Models that do not answer, or not by themselves, with a part that drafts, or of another kind of their architecture. */
 const FURTHER = {
   /** Without shared caches: rounding of so few layers is small. */
   'gemma3n-short': (sizes) => ({ ...ARCHITECTURES.gemma3n(sizes), architecture: 'gemma3n', layers: 2 }),
@@ -573,6 +811,10 @@ const FURTHER = {
     keys: { ...plain, ...moe },
     optional: () => ['ffn_gate.weight', 'ffn_down.weight', 'ffn_up.weight'],
   })),
+  ...Object.fromEntries(['dream', 'llada'].map((name) => [name, ({ plain }) => ({ keys: plain })])),
+  ...Object.fromEntries(
+    ['llada-moe', 'rnd1'].map((name) => [name, ({ plain, moe }) => ({ keys: { ...plain, ...moe } })]),
+  ),
   eagle3: ({ plain, width }) => eagle3(plain, width),
   /** The drafter with a separate output matrix, for a model that has one, too. */
   'eagle3-output': ({ plain, width }) => ({ ...eagle3(plain, width), global: ['output.weight'] }),
@@ -658,7 +900,10 @@ export const REAL_SHAPES = {
   },
 };
 
-/** A model's description: its architecture, keys, the tensors that it has though it need not, its vocabulary. */
+/** Sizes of a tensor that the engine tells. */
+const UNKNOWN = [1];
+
+/** A model's description: its architecture, keys, the sizes of tensors that it has though the engine does not ask for them, its vocabulary. */
 export function describe(name, width) {
   const real = REAL_SHAPES[name];
   const toRow = ARCHITECTURES[real?.architecture ?? name] ?? FURTHER[name];
@@ -670,7 +915,11 @@ export function describe(name, width) {
   const layers = real?.sizes.layers ?? toRow(groups(tiny)).layers ?? tiny.layers;
   const sizes = { ...tiny, layers };
   const row = toRow(groups(sizes));
-  const { keys, bare = {}, global = [], optional = () => [], vocabulary = 'bpe' } = row;
+  const { keys, bare = {}, global = [], optional = () => [], sized = () => ({}), vocabulary = 'bpe' } = row;
+  const eachTensor = (of) =>
+    Array.from({ length: layers }, (_, layer) =>
+      of(layer).map(([tensor, dims]) => [`blk.${layer}.${tensor}`, dims]),
+    ).flat();
   const architecture = real?.architecture ?? row.architecture ?? name;
   const isScaled = SCALED.test(architecture);
   return {
@@ -687,12 +936,10 @@ export function describe(name, width) {
       ...keys,
       ...real?.keys,
     },
-    optional: [
-      ...global,
-      ...(real?.global ?? []),
-      ...Array.from({ length: layers }, (_, layer) =>
-        optional(layer).map((tensor) => `blk.${layer}.${tensor}`),
-      ).flat(),
-    ],
+    wanted: new Map([
+      ...[...global, ...(real?.global ?? [])].map((tensor) => [tensor, UNKNOWN]),
+      ...eachTensor((layer) => optional(layer).map((tensor) => [tensor, UNKNOWN])),
+      ...eachTensor((layer) => Object.entries(sized(layer))),
+    ]),
   };
 }

@@ -11,12 +11,12 @@ const SHAPE = /tensor '([^']+)' has wrong shape; expected ([0-9, ]+), got/;
 /** As many for each tensor at most. */
 const TRIES = 4000;
 
-/** Map of a tensor's name -> its sizes, innermost first. `keyValues` as `writeGguf` takes them, `optional`: tensors to have. */
-export async function wantedTensors(keyValues, optional) {
+/** Map of a tensor's name -> its sizes, innermost first. `keyValues` as `writeGguf` takes them, `wanted`: tensors to have, in such a map. */
+export async function wantedTensors(keyValues, wanted) {
   await openLibraries(false);
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-tensors-'));
   const file = path.join(folder, 'model.gguf');
-  const shapes = new Map(optional.map((name) => [name, [1]]));
+  const shapes = new Map(wanted);
   const known = new Map(); // by the name without its layer: most layers are alike
   try {
     for (let i = 0; i < TRIES; i++) {

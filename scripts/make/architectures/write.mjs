@@ -23,7 +23,7 @@ export async function writeArchitecture(file, { name, type = 'f32', width, seed 
   if (!types.includes(type)) throw new Error(`type: expected one of ${types.join(', ')}, got ${type}`);
   const model = describe(name, width);
   const small = VOCABULARIES[model.isReal ? 'bpe' : model.vocabulary]();
-  const shapes = await wantedTensors(keyValuesOf(model, tinyVocabulary(small)), model.optional);
+  const shapes = await wantedTensors(keyValuesOf(model, tinyVocabulary(small)), model.wanted);
   const vocabulary = model.isReal ? realVocabulary(model.vocabulary) : tinyVocabulary(small);
   const size = small.tokens.items.length;
   const spoken = spokenTokens(vocabulary, small, model.isReal);

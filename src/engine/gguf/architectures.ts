@@ -16,7 +16,8 @@ type Windows = {
 export const WINDOWS: Readonly<Record<string, Windows>> = {
   afmoe: { period: 4 },
   cohere2: { period: 4 },
-  cohere2moe: { period: 4 },
+  cohere2moe: { period: 4, isFirst: true },
+  dots3note: { period: 1 },
   exaone4: { period: 4, tokens: 4096 },
   'exaone-moe': { period: 4, tokens: 128 },
   gemma2: { period: 2, tokens: 4096 },
@@ -33,7 +34,7 @@ export const WINDOWS: Readonly<Record<string, Windows>> = {
   mellum: { period: 4 },
   mimo2: { period: 1 },
   'modern-bert': { period: 3, isFirst: true },
-  'muse-glimmer': { period: 1 },
+  'muse-glimmer': { period: 4 },
   olmo2: { period: 4 },
   plamo3: { period: 8 },
   smallthinker: { period: 4, isFirst: true },
@@ -73,6 +74,17 @@ export const HEADS_ALONE =
   /^(qwen3next|qwen35|qwen35moe|bailingmoe3|nemotron_h_moe|step35|hy_v3|glm-dsa|mimo2|deepseek32)$/;
 /** Architectures whose prediction layers belong to the first two groups since llama.cpp 0.5.0, and to neither before. */
 export const HEADS_APART_LATER = /^(cohere2moe|deepseek2|glm4moe)$/;
+/** Architectures with an indexer, which selects the tokens that attention sees by keys in a cache of its own. */
+export const INDEXED = /^(deepseek32|dots3note|glm-dsa|hy_v4|minimax-m3|qwen4exp)$/;
+/**
+ * Without a list in the file, models of GLM's such architecture with at least this context have indexers in the first three layers and in
+ * every fourth behind these; the layers between them use the selection of the layer before. Others have one in each layer.
+ */
+export const GLM_DSA_SPARSE_CONTEXT = 2 ** 20;
+/** Architectures that pass their layers several times, each time with cells of their own. */
+export const LOOPED = /^nanbeige$/;
+/** Architectures that multiply each row of a step by each other one in layers with a state. */
+export const ROWS_BY_ROWS = /^minimax-01$/;
 /** Number of the first layer of Gemma 3n that reuses the cache of earlier layers. */
 export const GEMMA3N_CACHES = 20;
 /** Architectures whose states' convolutions have no groups. */

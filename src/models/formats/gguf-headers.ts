@@ -12,6 +12,9 @@ const SPLIT_NAME = /-(\d{5})-of-(\d{5})\.gguf$/;
 /** Architectures that read the states of another model and cannot answer alone. The first one may draft. */
 const PARTS = /^(eagle3|dflash|gemma4-assistant)$/;
 
+/** Diffusion models: they fill in a text in rounds, and each token sees those after it. */
+const DIFFUSION = /^(dream|llada|llada-moe|rnd1)$/;
+
 /**
  * Reads the headers of a model, for an engine that runs on this `gpu`. Fails with `MODEL_NOT_FOUND`, `MODEL_INVALID`, or `UNSUPPORTED` for
  * files that are no complete model. With `mayDraft`, an EAGLE-3 file is accepted.
@@ -32,6 +35,11 @@ export async function describeGguf({
     throw new OnpolicyError(
       'UNSUPPORTED',
       `${path}: expected a model that answers by itself, got one of ${architecture}, which reads the states of another model`,
+    );
+  if (DIFFUSION.test(architecture))
+    throw new OnpolicyError(
+      'UNSUPPORTED',
+      `${path}: expected a model that writes one token after the other, got one of ${architecture}, which fills in a text in rounds (diffusion)`,
     );
   return toShape(parts);
 }

@@ -3,10 +3,13 @@
 import {
   EXAONE4_LAYERS,
   GEMMA3N_CACHES,
+  GLM_DSA_SPARSE_CONTEXT,
   HEADS_ALONE,
   HEADS_APART,
   HEADS_APART_LATER,
+  INDEXED,
   INTERVALS,
+  LOOPED,
   ONE_PART_EACH,
   STATES_BESIDE,
   STATES_BY_HEADS,
@@ -20,6 +23,8 @@ export type LayerMemory = {
   /** Numbers per token in the KV cache: in the keys, and in the values. */
   readonly keys: number;
   readonly values: number;
+  /** Numbers per token that an indexer keeps, which selects the tokens that attention sees. */
+  readonly index: number;
   /** True if its attention sees only a sliding window. */
   readonly isWindow: boolean;
   /** Bytes of recurrent state per sequence. */
@@ -70,19 +75,23 @@ function memoriesOf(architecture: string, layers: number, keys: Keys, ofHead: bo
   const isHeadApart = HEADS_APART.test(architecture) || isApartLater(architecture, keys);
   const stateBytes = 4 * stateNumbers(architecture, heads(0), keySize, number);
   const hasState = statesOf(architecture, keys);
+  const passes = LOOPED.test(architecture) ? (number('num_loops') ?? 1) : 1;
+  const index = indexNumbers(architecture, valueSize, keys);
   const shared = number('attention.shared_kv_layers') ?? 0;
   const caches =
     architecture === 'gemma3n' ? GEMMA3N_CACHES : layers - (architecture === 'gemma4' ? shared : 0);
   return Array.from({ length: layers }, (_, layer): LayerMemory => {
     const isAbsent = layer >= caches || (layer >= trunk && isHeadApart);
     const isBare = ONE_PART_EACH.test(architecture) && feedForward(layer) > 0;
-    if (!ofHead && (isAbsent || isBare)) return { keys: 0, values: 0, isWindow: false, stateBytes: 0 };
+    if (!ofHead && (isAbsent || isBare))
+      return { keys: 0, values: 0, index: 0, isWindow: false, stateBytes: 0 };
     const isState = layer < trunk && hasState(layer, kvHeads(layer));
     const isWindow = window > 0 && layer < trunk && seesWindow(architecture, keys)(layer);
-    const count = isState && !STATES_BESIDE.test(architecture) ? 0 : kvHeads(layer);
+    const count = isState && !STATES_BESIDE.test(architecture) ? 0 : passes * kvHeads(layer);
     return {
       keys: count * (isWindow ? keySizeOfWindows : keySize),
       values: isLatent ? 0 : count * (isWindow ? valueSizeOfWindows : valueSize),
+      index: ofHead || isState ? 0 : index(layer),
       isWindow,
       stateBytes: isState ? stateBytes : 0,
     };
@@ -121,6 +130,24 @@ function statesOf(architecture: string, { number, list }: Keys): (layer: number,
   const flags = list('attention.recurrent_layers');
   const interval = number('full_attention_interval') ?? usual;
   return (layer) => (flags ? flags[layer] === 1 : (layer + 1) % interval !== 0);
+}
+
+/** Returns the numbers per token that each layer's indexer keeps: one head's key, for MiniMax-M3 also a value that is never used. */
+function indexNumbers(
+  architecture: string,
+  valueSize: number,
+  { number, list }: Keys,
+): (layer: number) => number {
+  if (!INDEXED.test(architecture) || !number('attention.indexer.top_k')) return () => 0;
+  const size = number('attention.indexer.key_length') ?? 0;
+  if (architecture === 'minimax-m3') {
+    const dense = number('leading_dense_block_count') ?? 0;
+    return (layer) => (layer < dense ? 0 : size + valueSize);
+  }
+  const flags = list('attention.indexer.types');
+  const isSparse =
+    architecture === 'glm-dsa' && (number('context_length') ?? 0) >= GLM_DSA_SPARSE_CONTEXT && !flags;
+  return (layer) => ((flags ? flags[layer] === 1 : !isSparse || layer < 2 || layer % 4 === 2) ? size : 0);
 }
 
 /** Returns the number of 32-bit numbers in the state of one layer: the last inputs of a convolution or shift, and the recurrent memory. */

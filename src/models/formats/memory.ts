@@ -7,6 +7,7 @@ import {
   eagleFacts,
   type GgufHeader,
   type GgufTensor,
+  ROWS_BY_ROWS,
   shapesOf,
   TAKES_BACK_SINCE,
 } from '../../engine/gguf/index.ts';
@@ -39,6 +40,8 @@ export type ModelShape = {
   /** Numbers that a step holds at a time for each of its rows. */
   readonly numbersPerRow: number;
   readonly heads: number;
+  /** Numbers that a step holds for each pair of its rows. */
+  readonly numbersPerPair: number;
   readonly keySize: number;
   readonly valueSize: number;
   readonly layers: readonly LayerMemory[];
@@ -108,8 +111,11 @@ export function toShape(parts: readonly GgufHeader[]): ModelShape {
     vocabSize: tokens?.type === 'array' ? tokens.value.count : (read('vocab_size') ?? 0),
     contextLength: read('context_length') ?? 0,
     embeddingSize,
-    numbersPerRow: numbersPerRow(shapesOf(parts), embeddingSize, read('expert_used_count') ?? 1),
+    numbersPerRow:
+      numbersPerRow(shapesOf(parts), embeddingSize, read('expert_used_count') ?? 1) +
+      (read('n_deepstack_layers') ?? 0) * embeddingSize, // inputs of the first layers
     heads,
+    numbersPerPair: ROWS_BY_ROWS.test(architecture) ? 3 * heads : 0,
     keySize: read('attention.key_length') ?? headSize,
     valueSize: read('attention.value_length') ?? headSize,
     layers: memories,
@@ -201,7 +207,7 @@ export function weightBytes({ blockBytes, inputBytes, otherBytes }: ModelShape):
 
 /** Returns the bytes that one token takes in the KV cache. */
 export function kvBytesPerToken({ layers }: ModelShape, type: CacheType): number {
-  return CACHE_BYTES[type] * sum(layers.map(({ keys, values }) => keys + values));
+  return CACHE_BYTES[type] * sum(layers.map(({ keys, values, index }) => keys + values + index));
 }
 
 /** Returns the bytes of the KV cache of a context and of its sequences' states, for each layer. */
@@ -216,9 +222,9 @@ function layerCacheBytes(
   const windowTokens = shape.slidingWindow * (isKvUnified ? slotCount : 1) + rowsOf(limits);
   const windowCells = isWindowCacheFull === false ? Math.min(cells, roundUp(windowTokens)) : cells;
   const mostValues = Math.max(0, ...shape.layers.map(({ values }) => values));
-  return shape.layers.map(({ keys, values, isWindow, stateBytes }) => {
+  return shape.layers.map(({ keys, values, index, isWindow, stateBytes }) => {
     const stored = fusedAttention || values === 0 ? values : mostValues; // without fusion all layers have rows of one length
-    const numbers = caches * (isWindow ? windowCells : cells) * (keys + stored);
+    const numbers = caches * (isWindow ? windowCells : cells) * (keys + stored + index);
     return CACHE_BYTES[cacheType] * numbers + slotCount * (1 + rollbackTokens) * stateBytes;
   });
 }
@@ -254,9 +260,10 @@ function estimateContext(shape: ModelShape, limits: ContextSettings, kind: Cache
   const rows = rowsOf(limits);
   const slotCells = roundUp(limits.isKvUnified ? limits.kvTokens : limits.kvTokens / limits.slotCount);
   const outputs = Math.max(limits.maxOutputs, limits.slotCount);
-  const hidden = 4 * rows * shape.numbersPerRow;
+  const hidden = 4 * rows * (shape.numbersPerRow + rows * shape.numbersPerPair);
   const mask = (fusedAttention ? 2 : 4) * rows * slotCells;
   const masks = layers.some(({ keys }) => keys > 0) ? (slidingWindow > 0 ? 2 * mask : mask) : 0;
+  const selection = layers.some(({ values, index }) => index > 0 && values === 0) ? 6 * rows * slotCells : 0; // a mask of 16 bits, and a score
   const scores = 4 * rows * (heads * (slotCells + keySize) + 3 * embeddingSize);
   const latent = Math.max(0, ...layers.map(({ keys, values }) => (values === 0 ? keys : 0))); // copied for another order of numbers
   const unfused = fusedAttention
@@ -269,6 +276,7 @@ function estimateContext(shape: ModelShape, limits: ContextSettings, kind: Cache
     cache: sum(caches),
     caches,
     checkpoints: limits.checkpointBytes ?? 0,
-    compute: Math.max(masks + Math.max(hidden, unfused), Math.min(rows / outputs, 1) * logits) + logits,
+    compute:
+      Math.max(masks + selection + Math.max(hidden, unfused), Math.min(rows / outputs, 1) * logits) + logits,
   };
 }

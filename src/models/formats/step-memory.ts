@@ -26,7 +26,10 @@ function blockNumbers(outputs: ReadonlyMap<string, number>, width: number): numb
   const of = (...parts: string[]): number => parts.reduce((sum, part) => sum + (outputs.get(part) ?? 0), 0);
   const isGated = of('ffn_gate', 'ffn_gate_exps') > 0;
   const feedForward = (isGated ? 2 : 1.5) * of('ffn_up', 'ffn_up_exps', 'ffn_gate_up_exps');
-  const attention = 3 * of('attn_q', 'attn_q_b') + 2 * of('attn_k', 'attn_v') + of('attn_qkv');
+  const attention =
+    3 * of('attn_q', 'attn_q_b') +
+    2 * of('attn_k', 'attn_v') +
+    of('attn_qkv', 'indexer.attn_q_b', 'indexer.q_proj');
   const shifted = outputs.has('time_mix_a1') ? 20 * width : outputs.has('time_mix_key') ? 12 * width : 0;
   const state = Math.max(2.7 * of('ssm_in'), shifted);
   return Math.max(feedForward + (outputs.has('ffn_gate_inp') ? width : 0), attention, state);
