@@ -98,7 +98,7 @@ const STORED = 'stored responses; `?stream=true` as events';
 const OLLAMA_API = "[Ollama's API](clients.md#ollamas-api), streamed by default";
 const TOKENS = '[texts and tokens](clients.md#prompts-and-tokens)';
 const AVAILABLE =
-  "available models: the default model, the aliases, the models of the option `models` and the registered ones. In OpenAI's form, with `max_model_len`; in Anthropic's with the header `Anthropic-Version`";
+  "available models: the default model, the aliases, the models of the option `models` and the registered ones. In OpenAI's form, with `max_model_len` and `architecture` (`input_modalities`: `text`, `image`; `output_modalities`: `text`, `embeddings`, `rerank`, `decisions`); in Anthropic's with the header `Anthropic-Version`";
 const OLLAMA_MODELS = 'its models';
 const CONTROL =
   '`{ id, action: "reasoning_end" }` ends the reasoning of a stream of the same client, [as llama.cpp](chat-formats.md#ending-reasoning)';
