@@ -2,16 +2,17 @@
 import { atField } from '../../common/index.ts';
 import { errorAt } from '../../errors.ts';
 import { type ModelLease, readDecisions } from '../../models/index.ts';
-import type {
-  ChatCompletion,
-  ChatMessage,
-  Decision,
-  DecisionAnswer,
-  DecisionKind,
-  DecisionUsage,
-  ValidChatRequest,
-  ValidDecisionRequest,
-  ValidQuestion,
+import {
+  type ChatCompletion,
+  type ChatMessage,
+  type Decision,
+  type DecisionAnswer,
+  type DecisionKind,
+  type DecisionUsage,
+  sumUsage,
+  type ValidChatRequest,
+  type ValidDecisionRequest,
+  type ValidQuestion,
 } from '../../protocol/index.ts';
 import type { AnswerContext } from '../answer.ts';
 import { type Ask, answerAll } from '../answer-prompts.ts';
@@ -209,13 +210,12 @@ class Planner {
 
   /** Writes a prompt for each order of the options. The labels of the options are the candidates for its next token. */
   async #ofLabels(question: ValidQuestion): Promise<PlannedQuestion> {
-    const places = placesOf(question);
     const orders = question.type === 'choice' ? this.#request.orders : 1;
     const { labels, ids } = await this.#finder(lastLineOf(question)).of(question);
     const kind = `${question.type} ${labels[0]!.length}`;
     const turns: Turn[] = [];
     for (let turn = 0; turn < orders; turn++) {
-      const order = rotation(places, turn, orders);
+      const order = rotation(labels.length, turn, orders);
       const parts = askQuestion(question, labels, order);
       if (ids) {
         const ask = await this.#ask(kind, parts, ids.flat());
@@ -253,7 +253,7 @@ class Planner {
     const { chat, prompt } = await this.#ask(kind, parts, []);
     const asks = trie.nodes.map(({ path: tokens, next }): Ask => {
       const ids = joinTokens(prompt!.ids, tokens);
-      return { chat: { ...chat, logprob_token_ids: next }, prompt: { ...prompt!, ids } };
+      return { chat: { ...chat, logprob_token_ids: [...next.keys()] }, prompt: { ...prompt!, ids } };
     });
     return { asks, logits: (rows) => optionLogits(trie, rows, ends), options };
   }
@@ -285,14 +285,6 @@ function inOrder<Value>(values: readonly Value[], order: readonly number[]): Val
   const found: Value[] = [];
   for (const [place, option] of order.entries()) found[option] = values[place]!;
   return found;
-}
-
-function placesOf(question: ValidQuestion): number {
-  return question.type === 'predicate'
-    ? 2
-    : question.type === 'choice'
-      ? question.choices.length
-      : question.levels.length;
 }
 
 /** Returns the messages without media, used to find the text that the template puts behind a question. */
@@ -346,10 +338,8 @@ function mean(values: readonly number[]): number {
 }
 
 function usageOf(answers: readonly ChatCompletion[]): DecisionUsage {
-  const sum = (of: (answer: ChatCompletion) => number): number =>
-    answers.reduce((total, one) => total + of(one), 0);
-  const input_tokens = sum(({ usage }) => usage.prompt_tokens);
-  const cached_tokens = sum(({ usage }) => usage.prompt_tokens_details?.cached_tokens ?? 0);
+  const { prompt_tokens: input_tokens, prompt_tokens_details } = sumUsage(answers.map(({ usage }) => usage));
+  const cached_tokens = prompt_tokens_details?.cached_tokens ?? 0;
   return {
     input_tokens,
     input_tokens_details: { cached_tokens, cache_write_tokens: input_tokens - cached_tokens },

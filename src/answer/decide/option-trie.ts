@@ -4,10 +4,14 @@ import { errorAt } from '../../errors.ts';
 import { logSumExp } from './numbers.ts';
 import { TextBehind } from './text-behind.ts';
 
-/** A beginning of one or several options: its tokens, and the tokens that may follow it. */
-type TrieNode = { readonly path: readonly number[]; readonly next: number[] };
+/** A beginning of one or several options. */
+type TrieNode = {
+  readonly path: readonly number[];
+  /** The tokens that may follow, and the nodes that they lead to; null behind an end. */
+  readonly next: Map<number, TrieNode | null>;
+};
 
-/** Options as token sequences, each with an end behind it. */
+/** Options as token sequences, each with an end behind it. The first node is the root. */
 export type OptionTrie = {
   readonly options: readonly (readonly number[])[];
   readonly nodes: readonly TrieNode[];
@@ -41,25 +45,27 @@ export function optionTrie(
   ends: readonly number[],
   path: string,
 ): OptionTrie {
-  const nodes = new Map<string, { path: readonly number[]; next: Set<number> }>();
-  const nodeAt = (tokens: readonly number[]): Set<number> => {
-    const key = tokens.join();
-    const known = nodes.get(key) ?? { path: tokens, next: new Set<number>() };
-    nodes.set(key, known);
-    return known.next;
+  const nodes: TrieNode[] = [];
+  const addNode = (tokens: readonly number[]): TrieNode => {
+    const node: TrieNode = { path: tokens, next: new Map() };
+    nodes.push(node);
+    return node;
   };
-  const seen = new Set<string>();
+  const root = addNode([]);
+  const lasts = new Set<TrieNode>(); // nodes behind which an option ends
   for (const option of options) {
-    if (seen.has(option.join()))
+    let node = root;
+    for (const [i, token] of option.entries()) {
+      const child = node.next.get(token) ?? addNode(option.slice(0, i + 1));
+      node.next.set(token, child);
+      node = child;
+    }
+    if (lasts.has(node))
       throw errorAt(path, 'INVALID_REQUEST', 'two options are the same tokens of this model');
-    seen.add(option.join());
-    for (const [i, token] of option.entries()) nodeAt(option.slice(0, i)).add(token);
-    for (const end of ends) nodeAt(option).add(end);
+    lasts.add(node);
+    for (const end of ends) if (!node.next.has(end)) node.next.set(end, null);
   }
-  return {
-    options,
-    nodes: [...nodes.values()].map(({ path: tokens, next }) => ({ path: tokens, next: [...next] })),
-  };
+  return { options, nodes };
 }
 
 /**
@@ -71,12 +77,16 @@ export function optionLogits(
   rows: readonly (readonly number[])[],
   ends: readonly number[],
 ): number[] {
-  const byPath = new Map(
-    nodes.map(({ path, next }, i) => [path.join(), new Map(next.map((id, k) => [id, rows[i]![k]!]))]),
+  const logprobs = new Map(
+    nodes.map((node, i) => [node, new Map(Array.from(node.next.keys(), (id, k) => [id, rows[i]![k]!]))]),
   );
   return options.map((option) => {
-    const tokens = option.map((token, i) => byPath.get(option.slice(0, i).join())!.get(token)!);
-    const last = byPath.get(option.join())!;
-    return tokens.reduce((sum, one) => sum + one, 0) + logSumExp(ends.map((end) => last.get(end)!));
+    let node = nodes[0]!;
+    let sum = 0;
+    for (const token of option) {
+      sum += logprobs.get(node)!.get(token)!;
+      node = node.next.get(token)!;
+    }
+    return sum + logSumExp(ends.map((end) => logprobs.get(node)!.get(end)!));
   });
 }
