@@ -18,7 +18,7 @@ const indexes = new WeakMap<LoadedModel, AnswerIndexes>();
 
 /**
  * Creates the drafters of the choices. Returns null (no drafts) if speculation is off, JavaScript edits the logits, beams are searched, the
- * prompt has media, or the cache cannot be cut.
+ * prompt has media, the cache cannot be cut, or the answer is one token.
  */
 export async function speculation({
   request,
@@ -42,6 +42,8 @@ export async function speculation({
       'UNSUPPORTED',
       'mtp needs a model with layers for multi-token prediction, which this one lacks',
     );
+  // The only token of an answer is sampled behind the prompt, before any draft. Decisions ask hundreds of these about a long prompt.
+  if (request.max_completion_tokens === 1 && request.prediction === '') return null;
   const prediction =
     request.prediction === ''
       ? NOTHING
