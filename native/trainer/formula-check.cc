@@ -15,8 +15,9 @@ namespace {
 
 constexpr int32_t kTokens = 8;
 constexpr uintmax_t kSmallBytes = uintmax_t{256} << 20;
-// Greatest differences of log-probabilities: with the kernels of both, and with the engine's own, which round activations in another way.
-constexpr float kOwnTolerance = 1e-3f, kPlainTolerance = 0.1f;
+// Greatest differences of log-probabilities: with the kernels of both, where only the engine looks GELU up in a table of 16-bit inputs; and with
+// kernels of the engine, which round activations in another way.
+constexpr float kOwnTolerance = 1e-2f, kPlainTolerance = 0.1f;
 
 // Returns true for a file that this process has not compared yet.
 bool IsNewFile(const std::string& path) {

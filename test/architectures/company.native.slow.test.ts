@@ -190,6 +190,8 @@ it.each(names)(
         differing.filter((one) => !isBoundary(one)),
         `${atOnce} at once`,
       ).toEqual([]);
+      const { off } = runtime.stats().engine!;
+      expect(off.filter(({ assumption }) => assumption === 'statePlaces')).toEqual([]);
       if (!DRAFTING.includes(name)) continue;
       const { draftedTokens, acceptedTokens } = runtime.stats();
       expect(acceptedTokens).toBeGreaterThan(COUNT / 2);

@@ -31,10 +31,12 @@ const ggml_tensor* ReadingOf(const ggml_tensor* states, int64_t numbers, int64_t
   return fits ? reading : nullptr;
 }
 
-// Returns true if a copy writes rows of the cache, one per sequence.
+// Returns true if a copy writes rows of the cache, one per sequence and one after the other. Some models write them as one long row.
 bool IsIntoRows(const ggml_tensor* copy, const ggml_tensor* cells, int64_t sequences) {
-  return copy->type == GGML_TYPE_F32 && copy->ne[0] == cells->ne[0] && copy->ne[1] == sequences && copy->nb[0] == kFloat &&
-         copy->nb[1] == cells->nb[1] && BytesOf(copy) >= BytesOf(cells) &&
+  const bool is_by_row = copy->ne[0] == cells->ne[0] && copy->ne[1] == sequences && copy->nb[1] == cells->nb[1];
+  const bool is_one_row = copy->ne[0] == cells->ne[0] * sequences && copy->ne[1] * copy->ne[2] * copy->ne[3] == 1 &&
+                          cells->nb[1] == static_cast<size_t>(cells->ne[0]) * kFloat;
+  return copy->type == GGML_TYPE_F32 && (is_by_row || is_one_row) && copy->nb[0] == kFloat && BytesOf(copy) >= BytesOf(cells) &&
          BytesOf(copy) < BytesOf(cells) + static_cast<size_t>(cells->ne[1]) * cells->nb[1];
 }
 
@@ -161,7 +163,7 @@ bool Join(const ggml_tensor* concat, int thread, int threads) {
     const int64_t kept = first * (taps - 1);
     join(copy ? place(reading->src[0], reading->src[0]->nb[1], rows[i], kept) : place(left, left->nb[2], i, kept),
          place(token, token->nb[2], i, first), place(concat, concat->nb[2], i, first * taps),
-         copy ? place(copy, copy->nb[1], i, kept) : nullptr, channels);
+         copy ? place(copy, reading->src[0]->nb[1], i, kept) : nullptr, channels);
   }
   return true;
 }
@@ -178,8 +180,9 @@ StatePlaces PlacesOf(const ggml_tensor* rule, int thread) {
     return {BytesOf(state), state->nb[3], nullptr, static_cast<float*>(rule->data) + OutputsOf(rule), numbers, numbers * sequences};
   }
   const ggml_tensor* reading = state->view_src;
-  return {BytesOf(reading->src[0]), reading->src[0]->nb[1], static_cast<const int32_t*>(reading->data),
-          static_cast<float*>(copy->data), copy->nb[1] / kFloat, copy->nb[2] / kFloat};
+  const size_t row_bytes = reading->src[0]->nb[1];
+  return {BytesOf(reading->src[0]), row_bytes, static_cast<const int32_t*>(reading->data), static_cast<float*>(copy->data),
+          row_bytes / kFloat, copy->nb[2] / kFloat};
 }
 
 }  // namespace onpolicy::attention
