@@ -17,7 +17,6 @@ const TABLES =
 const SMALL: readonly string[] = [
   'src/answer/stop-tail.ts',
   'src/apps/cli/synthetic.ts',
-  'src/models/formats/step-memory.ts',
   'src/protocol/schemas/context-shift.ts',
   'src/protocol/schemas/repetition-detection.ts',
   'src/rl/rollout/run-tests.ts',

@@ -69,6 +69,7 @@ describe("vLLM's adapters", () => {
       owned_by: 'onpolicy',
       root: fs.realpathSync(allowed),
       parent: 'onpolicy-tiny',
+      architecture: { input_modalities: ['text'], output_modalities: ['text'] },
     });
     expect((await send('/v1/chat/completions', { ...question, model: 'mine' }, 'some')).status).toBe(200);
     expect((await load({ lora_name: 'mine', lora_path: file })).status).toBe(400);
