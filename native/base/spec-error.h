@@ -1,8 +1,19 @@
-// The reason why a specification was refused, and the place of the fault.
+// The reason why a specification was refused, and the place of the fault; warnings about one that was not.
 #pragma once
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "base/status.h"
 
 namespace onpolicy::grammar {
+
+// Says that a part of a specification has no effect.
+struct Warning {
+  std::string text;           // begins with the JSON pointer of the keyword
+  bool accepts_more = false;  // true if the keyword restricts values but is not enforced
+};
 
 class SpecError : public Failure {
  public:

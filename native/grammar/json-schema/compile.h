@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/warning.h"
+#include "base/spec-error.h"
 #include "grammar/json-schema/document.h"
 #include "grammar/json-schema/options.h"
 #include "grammar/json-schema/values.h"

@@ -1,6 +1,6 @@
 // The known formats, from their RFCs. Parts that a regular expression would only approximate are made stricter: no text that the RFC
 // forbids is allowed.
-#include "grammar/json-schema/format.h"
+#include "grammar/json-schema/keywords.h"
 
 #include <map>
 #include <string>

@@ -48,6 +48,9 @@ std::span<const Keyword> ObjectKeywords();
 std::span<const Keyword> ArrayKeywords();
 std::span<const Keyword> LogicKeywords();
 
+// Returns the regular expression over the whole string that a `format` stands for, or null if it is unknown.
+const char* FormatPattern(std::string_view format);
+
 // Returns all rows of a keyword combined. Returns null for a name that no draft has, or that restricts nothing.
 const Keyword* FindKeyword(std::string_view name);
 // Returns the place of a keyword's subschemas, also for keywords that restrict nothing.

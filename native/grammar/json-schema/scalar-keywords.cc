@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "grammar/json-schema/compile.h"
-#include "grammar/json-schema/format.h"
 #include "grammar/json-schema/keywords.h"
 
 namespace onpolicy::grammar {

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/warning.h"
+#include "base/spec-error.h"
 #include "grammar/mask/mask-cache.h"
 #include "grammar/pushdown/grammar.h"
 #include "grammar/pushdown/token-limits.h"

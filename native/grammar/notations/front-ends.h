@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/warning.h"
+#include "base/spec-error.h"
 #include "grammar/json-schema/options.h"
 #include "grammar/json/value.h"
 #include "grammar/mask/vocabulary.h"
