@@ -61,6 +61,21 @@ const sparse = ({ latent, moe, shared, hidden, head }) => ({
   expert_gating_func: SIGMOID,
 });
 
+/** Attention in some layers, in others a delta rule that gates each number; experts behind a dense layer. */
+const deltaWithExperts = ({ latent, dense, moe, shared, kda, eachLayer, isAttending }) => ({
+  ...latent,
+  ...rms,
+  ...dense,
+  ...moe,
+  ...shared,
+  ...kda,
+  'attention.head_count_kv': eachLayer((layer) => (isAttending(layer) ? 1 : 0)),
+  leading_dense_block_count: 1,
+  expert_gating_func: SIGMOID,
+});
+/** Gates of such a rule with a lower bound, beside attention with queries of low rank. */
+const boundedGates = ({ head }) => ({ 'kda.gate_lower_bound': float(-5), 'attention.q_lora_rank': head });
+
 /** Keys that several architectures share, by sizes. */
 function groups(sizes) {
   const { layers, heads, kvHeads, head, hidden, experts, usedExperts, expertHidden, state } = sizes;
@@ -573,58 +588,27 @@ const ARCHITECTURES = {
       expert_gating_func: SIGMOID,
     },
   }),
-  'kimi-linear': ({ latent, dense, moe, shared, kda, eachLayer, isAttending }) => ({
-    keys: {
-      ...latent,
-      ...rms,
-      ...dense,
-      ...moe,
-      ...shared,
-      ...kda,
-      'attention.head_count_kv': eachLayer((layer) => (isAttending(layer) ? 1 : 0)),
-      leading_dense_block_count: 1,
-      expert_gating_func: SIGMOID,
-    },
+  'kimi-linear': (sizes) => ({
+    keys: deltaWithExperts(sizes),
     optional: (layer) =>
-      isAttending(layer)
+      sizes.isAttending(layer)
         ? []
         : ['ssm_conv1d_q.weight', 'ssm_conv1d_k.weight', 'ssm_conv1d_v.weight', 'ssm_a'],
   }),
-  bailingmoe3: ({ latent, dense, moe, shared, kda, head, eachLayer, isAttending }) => ({
-    keys: {
-      ...latent,
-      ...rms,
-      ...dense,
-      ...moe,
-      ...shared,
-      ...kda,
-      'kda.gate_lower_bound': float(-5),
-      'attention.q_lora_rank': head,
-      'attention.head_count_kv': eachLayer((layer) => (isAttending(layer) ? 1 : 0)),
-      leading_dense_block_count: 1,
-      expert_gating_func: SIGMOID,
-    },
+  bailingmoe3: (sizes) => ({
+    keys: { ...deltaWithExperts(sizes), ...boundedGates(sizes) },
   }),
-  'kimi-k3': ({ latent, dense, moe, shared, kda, head, width, eachLayer, isAttending }) => ({
+  'kimi-k3': (sizes) => ({
     keys: {
-      ...latent,
-      ...rms,
-      ...dense,
-      ...moe,
-      ...shared,
-      ...kda,
-      'kda.gate_lower_bound': float(-5),
-      'attention.q_lora_rank': head,
-      'attention.head_count_kv': eachLayer((layer) => (isAttending(layer) ? 1 : 0)),
-      leading_dense_block_count: 1,
-      expert_gating_func: SIGMOID,
-      expert_latent_length: width / 2,
+      ...deltaWithExperts(sizes),
+      ...boundedGates(sizes),
+      expert_latent_length: sizes.width / 2,
       'attn_res.block_size': 2,
       'activation.situ_beta': float(4),
       'activation.situ_linear_beta': float(4),
     },
     optional: (layer) => [
-      ...(isAttending(layer) ? ['attn_q_a_norm.weight', 'attn_gate.weight'] : []),
+      ...(sizes.isAttending(layer) ? ['attn_q_a_norm.weight', 'attn_gate.weight'] : []),
       ...(layer > 0 ? [...SHARED, 'ffn_routed_norm.weight'] : []),
     ],
   }),
