@@ -62,18 +62,21 @@ void Replace(Value& place, std::type_identity_t<Value> value) {
   std::atomic_ref<Value>(place).store(value);
 }
 
-// Returns false with AMX, whose matmuls stay ggml's. Returns false and sets `problem` for a list that ggml-cpu does not have on these
-// processors.
-bool IsExpected(const std::vector<ggml_backend_buffer_type_t>& list, ggml_backend_dev_t cpu, std::string* problem) {
+// Finds CPU_REPACK in the list of extra buffer types. AMX may stand beside it; it is left out of the list afterwards, so that no weights go there.
+// Returns null and sets `problem` for a list that ggml-cpu does not have on these processors.
+ggml_backend_buffer_type_t FindRepack(const std::vector<ggml_backend_buffer_type_t>& list, ggml_backend_dev_t cpu, std::string* problem) {
+  ggml_backend_buffer_type_t repack = nullptr;
   for (ggml_backend_buffer_type_t type : list) {
     const char* name = type && type->device == cpu && type->iface.get_name ? type->iface.get_name(type) : nullptr;
-    if (name && std::strcmp(name, kRepackType) == 0) continue;
-    if (name && std::strcmp(name, kAmxType) == 0) return false;
-    *problem = std::string("the engine has an unexpected buffer type ") + (name ? name : "of no name");
-    return false;
+    if (name && std::strcmp(name, kAmxType) == 0) continue;
+    if (!name || repack || std::strcmp(name, kRepackType) != 0) {
+      *problem = std::string("the engine has an unexpected buffer type ") + (name ? name : "of no name");
+      return nullptr;
+    }
+    repack = type;
   }
-  if (list.size() != 1) *problem = "the engine does not repack weights";
-  return problem->empty();
+  if (!repack) *problem = "the engine does not repack weights";
+  return repack;
 }
 
 #ifdef __linux__
@@ -124,11 +127,11 @@ bool Hook(ggml_backend_dev_t cpu, ggml_backend_buffer_type_t type, std::string* 
   const auto types = reinterpret_cast<ggml_backend_dev_get_extra_bufts_t>(reg->iface.get_proc_address(reg, kExtraTypes));
   std::vector<ggml_backend_buffer_type_t> list;
   for (auto* next = types ? types(cpu) : nullptr; next && *next; ++next) list.push_back(*next);
-  if (!IsExpected(list, cpu, problem)) return false;
-  for (const auto& [place, bytes] : {std::pair<const void*, size_t>{cpu, sizeof *cpu}, {reg, sizeof *reg}, {list[0], sizeof *list[0]}})
+  ggml_backend_buffer_type_t repack = FindRepack(list, cpu, problem);
+  if (!repack) return false;
+  for (const auto& [place, bytes] : {std::pair<const void*, size_t>{cpu, sizeof *cpu}, {reg, sizeof *reg}, {repack, sizeof *repack}})
     if (!IsWritable(place, bytes)) *problem = "tables of the CPU backend are read-only";
   if (!problem->empty()) return false;
-  ggml_backend_buffer_type_t repack = list[0];
   if (const char* why = RecognizeRepacking(cpu, repack)) {
     *problem = why;
     return false;

@@ -24,7 +24,7 @@ constexpr Assumption kAssumptions[] = {
     {"sequences", "a context has 256 sequence numbers", Checked::kOpening, "caches of sliding windows keep all cells"},
     {"bufferTable", "buffers of the CPU are made by a function in a table that can be written", Checked::kOpening,
      "large buffers come from the engine's allocator"},
-    {"weightTypes", "the CPU backend has one extra buffer type, CPU_REPACK or AMX, whose object asks for every node", Checked::kOpening,
+    {"weightTypes", "the CPU backend has the extra buffer type CPU_REPACK, whose object asks for every node, and at most AMX beside it", Checked::kOpening,
      "the engine computes all matmuls and attention"},
     {"matmulResults", "matmuls in this library's buffer type agree with the engine's", Checked::kOpening,
      "the engine computes all matmuls and attention"},

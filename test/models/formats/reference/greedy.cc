@@ -3,20 +3,50 @@
 // With "logits": prints the logits after each prompt instead, as hexadecimal floats. With "rows": those after each token of
 // the one prompt, from one pass. With "f32": the KV cache has 32 bits, and attention is not fused.
 #include <algorithm>
+#include <ggml-backend-impl.h>
 #include <ggml-backend.h>
 #include <llama.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <iostream>
 #include <sstream>
 #include <string>
 #include <vector>
 
+namespace {
+
+constexpr char kExtraTypes[] = "ggml_backend_dev_get_extra_bufts";
+void* (*g_address)(ggml_backend_reg_t, const char*);
+ggml_backend_buffer_type_t g_types[8] = {};
+
+ggml_backend_buffer_type_t* Types(ggml_backend_dev_t) { return g_types; }
+
+void* AddressOf(ggml_backend_reg_t reg, const char* name) {
+  return std::strcmp(name, kExtraTypes) == 0 ? reinterpret_cast<void*>(&Types) : g_address(reg, name);
+}
+
+// On processors with AMX the engine's matmuls round activations differently than on all others. Weights then stay out of AMX's buffers.
+void LeaveOutAmx() {
+  ggml_backend_dev_t cpu = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
+  ggml_backend_reg_t reg = ggml_backend_dev_backend_reg(cpu);
+  const auto types =
+      reinterpret_cast<ggml_backend_dev_get_extra_bufts_t>(ggml_backend_reg_get_proc_address(reg, kExtraTypes));
+  size_t count = 0;
+  for (auto* next = types ? types(cpu) : nullptr; next && *next && count + 1 < std::size(g_types); ++next)
+    if (std::strcmp(ggml_backend_buft_name(*next), "AMX") != 0) g_types[count++] = *next;
+  g_address = reg->iface.get_proc_address;
+  reg->iface.get_proc_address = AddressOf;
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   if (argc < 5) return 2;
   llama_log_set([](ggml_log_level, const char*, void*) {}, nullptr);
   ggml_backend_load_all_from_path(argv[1]);
+  LeaveOutAmx();
   llama_model* model = llama_model_load_from_file(argv[2], llama_model_default_params());
   if (!model) return 3;
   llama_context_params params = llama_context_default_params();
