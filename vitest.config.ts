@@ -21,6 +21,7 @@ if (!canDecode)
 const COUNTED = [
   'test/answer/fields/speculation.native.test.ts',
   'test/extremes/*.test.ts',
+  'test/protocol/schema-check.test.ts',
   'test/structured/generated.native.test.ts',
 ];
 const quick = { ONPOLICY_QUICK: '1' };

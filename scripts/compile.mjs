@@ -28,17 +28,22 @@ const CHUNKS = [
   },
   {
     name: 'library',
-    modules: ['index', 'rl/public', 'template/index', 'structured/index', 'serve/http/index'],
+    modules: ['index', 'structured/index', 'serve/http/index'],
   },
-  { name: 'command', programs: ['apps/cli/index'] },
-  { name: 'schemas', programs: ['protocol/schemas/index'] }, // which only `GET /openapi.json` loads
+  {
+    name: 'runtime', // what programs load that open a runtime, at the first call
+    modules: ['runtime/in-process', 'rl/public', 'template/index'],
+  },
 ];
+/** Folders whose files are in that of their `index`, without a file of their own: the command, and what `GET /openapi.json` loads. */
+const WHOLE = ['apps/cli', 'protocol/schemas'];
 
 fs.rmSync(dist, { recursive: true, force: true });
 const modules = fs
   .readdirSync(src, { recursive: true })
   .filter((file) => file.endsWith('.ts') && !isPage(file))
-  .map((file) => file.slice(0, -'.ts'.length));
+  .map((file) => file.slice(0, -'.ts'.length).replaceAll(path.sep, '/'))
+  .filter((name) => !WHOLE.includes(path.posix.dirname(name)) || path.posix.basename(name) === 'index');
 const bundle = await rolldown({
   input: Object.fromEntries(modules.map((name) => [name, fileOf(name)])),
   // Rolldown's own helpers for newer syntax are not packages of ours: they are put beside the modules.

@@ -89,7 +89,7 @@ export type {
   RunsResource,
   TrajectoryRecord,
 } from './rl/store/index.ts';
-export { type MlflowOptions, mlflowTracker } from './rl/store/index.ts';
+export { type MlflowOptions, mlflowTracker } from './rl/tracking/index.ts';
 export type { RuntimeStats } from './runtime/index.ts';
 export {
   createCompletion,

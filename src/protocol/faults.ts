@@ -1,7 +1,8 @@
-/** Errors of the compiled validators -> faults that name the field, the expected value and the given value. */
+/** Errors of schemas -> faults that name the field, the expected value and the given value. */
 import { closest, distance } from 'fastest-levenshtein';
 import { clip, describe } from '../common/index.ts';
 import { type ErrorDetail, OnpolicyError } from '../errors.ts';
+import type { SchemaError } from './schema-check.ts';
 import type { Schema } from './schemas/schema.ts';
 
 /** Kinds of faults: the `type` of a detail entry. */
@@ -17,15 +18,6 @@ export type FaultType =
 
 /** Most faults that one error lists; the message counts all. */
 export const MAX_LISTED_FAULTS = 100;
-
-/** An error as the compiled validators report it. */
-export type SchemaError = {
-  readonly keyword: string;
-  readonly instancePath: string; // JSON pointer
-  readonly params: Readonly<Record<string, unknown>>;
-  readonly parentSchema: Schema;
-  readonly data: unknown;
-};
 
 /** Makes one fault. `expected` completes the sentence "field: expected ...". */
 export function fault(
@@ -80,13 +72,12 @@ export function throwFaults(faults: readonly ErrorDetail[]): void {
 
 /** Describes the errors that will be listed. The rest are only counted, as a hostile input can have many. */
 export function toFaults(errors: readonly SchemaError[]): Faults {
-  const real = errors.filter(({ keyword }) => keyword !== 'if'); // the branch that was taken reports its own errors
-  return { listed: real.slice(0, MAX_LISTED_FAULTS).map(toFault), count: real.length };
+  return { listed: errors.slice(0, MAX_LISTED_FAULTS).map(toFault), count: errors.length };
 }
 
 function toFault(error: SchemaError): ErrorDetail {
   const made = describeFault(error);
-  if (!error.parentSchema.secret) return made;
+  if (!error.schema.secret) return made;
   const { input, ...rest } = made;
   return {
     ...rest,
@@ -95,46 +86,45 @@ function toFault(error: SchemaError): ErrorDetail {
 }
 
 function describeFault(error: SchemaError): ErrorDetail {
-  const loc = toPath(error.instancePath);
-  const { keyword, parentSchema, params, data } = error;
+  const { keyword, schema, value } = error;
+  const loc = error.path.map((step) => step.slice(0, 200));
   if (keyword === 'required') {
-    const path = [...loc, String(params['missingProperty'])];
+    const path = [...loc, error.field!];
     return {
       loc: path,
       msg: `${pathWords(path)}: this field is required, got nothing`,
       type: 'missing',
     };
   }
-  if (keyword === 'additionalProperties')
-    return unknownField(loc, String(params['additionalProperty']), error);
-  const expected = expectation(parentSchema);
-  const at = loc.length === 0 && parentSchema.title ? [parentSchema.title] : loc;
+  if (keyword === 'additionalProperties') return unknownField(loc, error.field!, error);
+  const expected = expectation(schema);
+  const at = loc.length === 0 && schema.title ? [schema.title] : loc;
   switch (keyword) {
     case 'enum':
-      return fault(at, 'value', expected, data, { allowed: parentSchema.enum });
+      return fault(at, 'value', expected, value, { allowed: schema.enum });
     case 'const':
-      return fault(at, 'value', expected, data, { allowed: [parentSchema.const] });
+      return fault(at, 'value', expected, value, { allowed: [schema.const] });
     case 'minimum':
     case 'maximum':
     case 'exclusiveMinimum':
-      return fault(at, 'range', expected, data, { [keyword]: params['limit'] });
+      return fault(at, 'range', expected, value, { [keyword]: schema[keyword] });
     case 'minLength':
     case 'minItems':
     case 'maxItems':
-      return fault(at, 'length', expected, data, { [keyword]: params['limit'] });
+      return fault(at, 'length', expected, value, { [keyword]: schema[keyword] });
     case 'pattern':
-      return fault(at, 'value', expected, data);
+      return fault(at, 'value', expected, value);
     default:
-      return fault(at, 'type', expected, data);
+      return fault(at, 'type', expected, value);
   }
 }
 
 function unknownField(parent: readonly string[], name: string, error: SchemaError): ErrorDetail {
   const loc = [...parent, clip(name, 200)];
-  const value = (error.data as Record<string, unknown>)[name];
-  const near = closestName(name, Object.keys(error.parentSchema.properties ?? {}));
+  const value = (error.value as Record<string, unknown>)[name];
+  const near = closestName(name, Object.keys(error.schema.properties ?? {}));
   const hint = near === null ? '' : `; did you mean ${near}?`;
-  const where = parent.length === 0 ? (error.parentSchema.title ?? 'a request') : parent.join('.');
+  const where = parent.length === 0 ? (error.schema.title ?? 'a request') : parent.join('.');
   return {
     loc,
     msg: `${pathWords(loc)}: not a field of ${where}${hint}`,
@@ -206,12 +196,4 @@ function toBound(limit: number | undefined): number | undefined {
 /** Returns a path for a message, shortened if it is long. */
 export function pathWords(loc: readonly string[]): string {
   return loc.length === 0 ? 'request' : clip(loc.join('.'), 160);
-}
-
-function toPath(pointer: string): string[] {
-  if (pointer === '') return [];
-  return pointer
-    .slice(1)
-    .split('/')
-    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
 }

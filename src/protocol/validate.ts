@@ -1,16 +1,13 @@
-/** Any input -> the faults that its schema finds. The only file that calls the compiled validators. */
+/** Any input -> the faults that its schema finds. The only file that checks against schemas. */
 import { distance } from 'fastest-levenshtein';
 import { messageOf, OnpolicyError } from '../errors.ts';
 import type { Checked } from './checked.ts';
-import { closestName, type Faults, invalidRequest, pathWords, type SchemaError, toFaults } from './faults.ts';
+import { closestName, type Faults, invalidRequest, pathWords, toFaults } from './faults.ts';
 import type { Arguments } from './generated/argument-types.ts';
 import { fills } from './generated/fills.ts';
 import type * as types from './generated/request-types.ts';
-import * as compiled from './generated/validators.ts';
-
-type Validator = ((input: unknown) => boolean) & { errors?: readonly SchemaError[] | null };
-
-const validators = compiled as unknown as Readonly<Record<string, Validator>>;
+import { MOST_ERRORS, type SchemaError, schemaErrors } from './schema-check.ts';
+import type { Schema } from './schemas/schema.ts';
 
 /** How a request arrived, and the treatment of its unknown fields. */
 export type ValidationOptions = {
@@ -28,7 +25,9 @@ export type ValidationOptions = {
 export type RequestName = keyof types.Requests;
 
 /** Paths at which an unknown field is always a fault: constructor objects, whose keys are arguments, and settings of `sft`. */
-const ALWAYS_STRICT = /^\/(logits_processors\/|config$)/;
+function isAlwaysStrict(path: readonly string[]): boolean {
+  return path.length === 1 ? path[0] === 'config' : path[0] === 'logits_processors';
+}
 
 /** Treatment of unknown fields. `drop` deletes them from an input that has no faults. */
 export type UnknownFields = 'fault' | 'ignore' | 'drop';
@@ -107,33 +106,15 @@ export function schemaFaults(
   if (errors.length === 0) return { listed: [], count: 0 };
   const names: UnknownNames = { count: 0, misspelt: new Map() };
   const faults = toFaults(errors.filter((error) => !isPardoned(error, unknown, names)));
-  if (errors.length === compiled.MOST_ERRORS && faults.count === 0) return toFaults(errors.slice(0, 1));
+  if (errors.length === MOST_ERRORS && faults.count === 0) return toFaults(errors.slice(0, 1));
   if (unknown === 'drop' && faults.count === 0) for (const error of errors) dropField(error, onDropped);
   return faults;
 }
 
-/** Returns the errors of the compiled validator, at most `MOST_ERRORS`. */
-function schemaErrors(name: RequestName | keyof Arguments, input: unknown): readonly SchemaError[] {
-  const validator = validators[name]!;
-  try {
-    if (validator(input)) return [];
-  } catch (error) {
-    if (Array.isArray(error)) return error as SchemaError[];
-    throw error;
-  }
-  const errors = validator.errors!;
-  validator.errors = null; // otherwise the validator keeps the caller's values alive
-  return errors;
-}
-
-function dropField(
-  { keyword, instancePath, params, data }: SchemaError,
-  onDropped?: (path: string) => void,
-): void {
+function dropField({ keyword, path, field, value }: SchemaError, onDropped?: (path: string) => void): void {
   if (keyword !== 'additionalProperties') return;
-  const name = String(params['additionalProperty']);
-  delete (data as Record<string, unknown>)[name];
-  onDropped?.(`${instancePath.slice(1).replaceAll('/', '.')}.${name}`.replace(/^\./, ''));
+  delete (value as Record<string, unknown>)[field!];
+  onDropped?.([...path, field].join('.'));
 }
 
 /** Returns the treatment of unknown fields. */
@@ -148,25 +129,25 @@ const MOST_NAMES = 1000;
 /** Unknown names by the schema of their object, each with true if it is misspelt. */
 type UnknownNames = {
   count: number;
-  readonly misspelt: Map<SchemaError['parentSchema'], Map<string, boolean>>;
+  readonly misspelt: Map<Schema, Map<string, boolean>>;
 };
 
 function isPardoned(error: SchemaError, unknown: UnknownFields, names: UnknownNames): boolean {
-  const { keyword, instancePath, params, data, parentSchema } = error;
+  const { keyword, path, value, schema } = error;
   if (keyword !== 'additionalProperties') return false;
-  const name = String(params['additionalProperty']);
+  const name = error.field!;
   // Inherited properties and undefined values count as absent: an AbortController may be passed as a call's options.
-  if (!Object.hasOwn(data as object, name) || (data as Record<string, unknown>)[name] === undefined)
+  if (!Object.hasOwn(value as object, name) || (value as Record<string, unknown>)[name] === undefined)
     return true;
-  if (unknown === 'fault' || ALWAYS_STRICT.test(instancePath)) return false;
+  if (unknown === 'fault' || isAlwaysStrict(path)) return false;
   if (unknown === 'ignore') return true;
-  const here = names.misspelt.get(parentSchema) ?? new Map<string, boolean>();
-  names.misspelt.set(parentSchema, here);
+  const here = names.misspelt.get(schema) ?? new Map<string, boolean>();
+  names.misspelt.set(schema, here);
   let isWrong = here.get(name);
   if (isWrong === undefined) {
     if (names.count === MOST_NAMES) return false;
     names.count += 1;
-    isWrong = isMisspelt(name, Object.keys(parentSchema.properties ?? {}));
+    isWrong = isMisspelt(name, Object.keys(schema.properties ?? {}));
     here.set(name, isWrong);
   }
   return !isWrong;

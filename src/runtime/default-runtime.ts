@@ -8,7 +8,8 @@ import type {
   TypedChatAnswer,
   TypedChatRequest,
 } from '../protocol/service/index.ts';
-import { createRuntime, type Runtime } from './runtime.ts';
+import { createRuntime } from './first-call.ts';
+import type { Runtime } from './runtime.ts';
 
 let opened: Promise<Runtime> | undefined;
 

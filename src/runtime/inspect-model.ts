@@ -71,12 +71,7 @@ export type ModelInspection = {
   readonly engine: EngineReport | null;
 };
 
-/**
- * Describes a GGUF file, and the memory that a runtime with these options would need for it. For an `hf:` URI that is not downloaded, only
- * the headers are read over the network.
- * @throws OnpolicyError `INVALID_REQUEST` for wrong options, `MODEL_NOT_FOUND`, `MODEL_INVALID`, `NETWORK_FAILED`, `UNSUPPORTED` for an
- * ONNX model
- */
+/** Describes a model file: `inspectModel` of the package, loaded. */
 export async function inspectModel(file: string, options: InspectOptions = {}): Promise<ModelInspection> {
   const checked = checkArguments('InspectOptions', options);
   const { cacheType, slidingWindow, trainingTokens: _, trainingModules, ...limits } = checked;

@@ -372,10 +372,7 @@ export class Runtime extends TrainingFacade {
   }
 }
 
-/**
- * Opens a runtime with its own models and limits.
- * @throws OnpolicyError `INVALID_REQUEST` for wrong options
- */
+/** Opens a runtime: `createRuntime` of the package, loaded. */
 export async function createRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
   requirePackage();
   return new Runtime(checkOptions(options));

@@ -1,4 +1,4 @@
-/** All definitions of the protocol, and lists of those that get a validator and those that get defaults. */
+/** All definitions of the protocol, and lists of those that are requests and of those whose defaults are filled in. */
 import { adapterDefinitions } from './adapter.ts';
 import { batchDefinitions, batchRequestDefinitions } from './batch.ts';
 import { chatCompletionDefinitions, FIELD_GROUPS } from './chat-completion.ts';
@@ -74,7 +74,7 @@ export const argumentDefinitions: Definitions = {
   ...batchDefinitions,
 };
 
-/** Definitions that get a compiled validator in addition to those of arguments: whole requests and training settings. */
+/** Definitions that inputs are checked against, in addition to those of arguments: whole requests and training settings. */
 export const validated = Object.keys(definitions).filter((name) =>
   /(Request|Body|Query)$|^(Sft|Experimental)Config$/.test(name),
 );

@@ -7,7 +7,6 @@
 export { checkpointsResource, type LocalCheckpointsResource } from './checkpoints-resource.ts';
 export type { OpenJob } from './jobs.ts';
 export { requireKnownSteps } from './log-metrics.ts';
-export { type MlflowOptions, mlflowTracker } from './mlflow-tracker.ts';
 export { type LocalModelsResource, modelsResource } from './models-resource.ts';
 export { type OpenStore, openStore } from './open-store.ts';
 export type { LoggedException, MetricRecord, TrajectoryFile, TrajectoryRecord } from './run-log.ts';

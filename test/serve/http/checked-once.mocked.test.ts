@@ -13,18 +13,15 @@ import { EMBEDDED } from '../../answer/models.ts';
 
 const counts = vi.hoisted(() => new Map<string, number>());
 
-vi.mock('../../../src/protocol/generated/validators.ts', async (original) => {
-  const validators = await original<Record<string, (input: unknown) => boolean>>();
-  const counted = Object.entries(validators).map(([name, validate]) => {
-    const counting = (input: unknown): boolean => {
+vi.mock('../../../src/protocol/schema-check.ts', async (original) => {
+  const checks = await original<{ schemaErrors(name: string, input: unknown): unknown }>();
+  return {
+    ...checks,
+    schemaErrors(name: string, input: unknown) {
       counts.set(name, (counts.get(name) ?? 0) + 1);
-      const isValid = validate(input);
-      Object.assign(counting, { errors: (validate as { errors?: unknown }).errors });
-      return isValid;
-    };
-    return [name, counting];
-  });
-  return Object.fromEntries(counted);
+      return checks.schemaErrors(name, input);
+    },
+  };
 });
 
 const home = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-checked-'));

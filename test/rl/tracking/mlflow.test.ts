@@ -4,8 +4,8 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { mlflowTracker } from '../../../src/rl/store/mlflow-tracker.ts';
-import { closeAll, newHome, open } from './homes.ts';
+import { mlflowTracker } from '../../../src/rl/tracking/mlflow-tracker.ts';
+import { closeAll, newHome, open } from '../store/homes.ts';
 
 type Body = Record<string, unknown>;
 type Field = { readonly type: string; readonly isRequired?: boolean };

@@ -1,0 +1,2 @@
+/** Records of runs -> other programs that show them. */
+export { type MlflowOptions, mlflowTracker } from './mlflow-tracker.ts';
