@@ -124,6 +124,9 @@ std::shared_ptr<Model> Model::LoadAlone(const ModelOptions& options) {
   std::vector<float> shares = options.tensor_split;
   shares.resize(api.llama_max_devices(), 0.0f);
   if (!options.tensor_split.empty()) params.tensor_split = shares.data();
+  ggml_backend_dev_t cpu = api.ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
+  const llama_model_tensor_buft_override kept[] = {{options.cpu_tensors.c_str(), api.ggml_backend_dev_buffer_type(cpu)}, {nullptr, nullptr}};
+  if (use_gpu && !options.cpu_tensors.empty()) params.tensor_buft_overrides = kept;
   params.load_mtp = options.load_heads;
   params.vocab_only = options.vocab_only;
   params.n_gpu_layers = use_gpu ? options.gpu_layers : 0;

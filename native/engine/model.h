@@ -17,6 +17,7 @@ struct ModelOptions {
   std::string path;
   bool use_gpu = true;
   int32_t gpu_layers = -1;                    // layers on the GPU; negative: all
+  std::string cpu_tensors;                    // regular expression: weights with such names stay in main memory; empty: none
   std::vector<std::string> devices;           // names of the GPUs that share the layers; empty: as the engine chooses
   std::vector<float> tensor_split;            // their shares, in the same order; empty: by free memory
   bool packs = false;             // pack weights for this addon's matmuls, on the CPU

@@ -19,6 +19,7 @@ import {
   scaledContext,
   stateFacts,
   toShape,
+  weightBytes,
 } from './formats/index.ts';
 import { fetchGguf } from './hub/index.ts';
 import type { FormatFacts, FormatPlan, LoadControl, ModelFormat, PlanRequest } from './model-format.ts';
@@ -70,6 +71,7 @@ export async function planGguf(request: PlanRequest, mayDraft = false): Promise<
   const { fusedAttention = true, rope = null } = options;
   const cacheType = cacheTypeOf(options) ?? (shape.isF32 ? 'f32' : 'f16');
   requireCache(shape, cacheType);
+  requireExperts(shape, options);
   const facts: CacheFacts = {
     contextLength: scaledContext(shape.contextLength, rope),
     kvBytesPerToken: kvBytesPerToken(shape, cacheType),
@@ -90,12 +92,13 @@ export async function planGguf(request: PlanRequest, mayDraft = false): Promise<
   const placement = place(shape, estimate, {
     wanted: options.gpuLayers,
     cacheOnGpu: options.cacheOnGpu,
+    cpuExpertLayers: cpuExpertLayers(options),
     devices: usesGpu(serving.gpu) ? chosenDevices(options, devices()) : [],
   });
   if (serving.deterministic && !embedding)
     requireDeterministic({ shape, options, cacheType, mmproj, gpuLayers: placement.gpuLayers });
   const isPrivate = options.mlock === true || options.mmap === false;
-  const onHost = 1 - placement.gpuLayers / placement.layers;
+  const onHost = placement.hostWeightBytes / weightBytes(shape);
   const host =
     placement.hostCacheBytes +
     checkpoints +
@@ -127,8 +130,12 @@ function halveLayers(plan: GgufPlan): GgufPlan | null {
   const { options, shape, need, caches, placement } = plan;
   if (typeof options.gpuLayers === 'number' || placement.gpuLayers === 0) return null;
   const wanted = Math.floor(placement.gpuLayers / 2);
-  const { cacheOnGpu } = options;
-  const given = { wanted, cacheOnGpu, devices: chosenDevices(options, devices()) };
+  const given = {
+    wanted,
+    cacheOnGpu: options.cacheOnGpu,
+    cpuExpertLayers: cpuExpertLayers(options),
+    devices: chosenDevices(options, devices()),
+  };
   return { ...plan, placement: place(shape, { ...need, caches }, given) };
 }
 
@@ -148,6 +155,7 @@ export async function loadWeights(
       onProgress,
       reservedBytes: need.cache + need.compute,
       gpuLayers: placement.gpuLayers,
+      cpuExpertLayers: cpuExpertLayers(options),
       devices: placement.devices,
       cacheOnGpu: placement.cacheOnGpu,
       ...(options.tensorSplit?.length === placement.devices.length
@@ -214,6 +222,16 @@ function requireCache({ keySize, valueSize }: ModelShape, cacheType: CacheType):
     'UNSUPPORTED',
     `${cacheType} needs heads of a multiple of 32 numbers, and this model has ${keySize} and ${valueSize}`,
   );
+}
+
+/** Returns the number of layers whose experts stay in main memory. It may be more than the model has. */
+function cpuExpertLayers({ cpuExpertLayers: wanted = 0 }: ModelOptions): number {
+  return wanted === 'all' ? Number.POSITIVE_INFINITY : wanted;
+}
+
+function requireExperts({ expertBytes }: ModelShape, options: ModelOptions): void {
+  if (cpuExpertLayers(options) === 0 || expertBytes.some((bytes) => bytes > 0)) return;
+  throw errorAt('model.cpuExpertLayers', 'UNSUPPORTED', 'expected 0, as this model has no experts');
 }
 
 type Facts = {

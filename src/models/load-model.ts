@@ -124,7 +124,12 @@ async function loadAnswering(
               tokenBytes: loaded.kvBytesPerToken,
               model: name,
               paths: loaded.files,
-              build: [await engineBuild(), loaded.kernels, `${placement.gpuLayers} on GPUs`],
+              build: [
+                await engineBuild(),
+                loaded.kernels,
+                `${placement.gpuLayers} on GPUs`,
+                ...(placement.cpuExpertLayers > 0 ? [`${placement.cpuExpertLayers} without experts`] : []),
+              ],
             }),
       media: projector && new MediaModel(projector, serving.media),
       adapters: new Adapters({

@@ -4,7 +4,7 @@ import { mib } from '../common/index.ts';
 import type { Device } from '../engine/native/index.ts';
 import { errorAt } from '../errors.ts';
 import type { ModelOptions } from '../protocol/index.ts';
-import type { MemoryEstimate, ModelShape } from './formats/index.ts';
+import { type MemoryEstimate, type ModelShape, weightBytes } from './formats/index.ts';
 
 /** Placement of a model on GPUs and the CPU. */
 export type Placement = {
@@ -14,12 +14,16 @@ export type Placement = {
   readonly gpuLayers: number;
   /** Total number of layers. */
   readonly layers: number;
+  /** Number of these layers whose experts are in main memory. */
+  readonly cpuExpertLayers: number;
   /** True if the KV cache of these layers is on the GPUs too. */
   readonly cacheOnGpu: boolean;
   /** Bytes on GPUs, estimated from the file. */
   readonly deviceBytes: number;
   /** Bytes of the KV cache in main memory. */
   readonly hostCacheBytes: number;
+  /** Bytes of the weights in main memory. */
+  readonly hostWeightBytes: number;
 };
 
 /** Share of each GPU that stays free, for its driver and gaps between allocations. */
@@ -31,7 +35,16 @@ const TIED_SHARE = 0.5;
 
 export function onCpu(shape: ModelShape | null, cache: number): Placement {
   const layers = (shape?.blockBytes.length ?? 0) + 1;
-  return { devices: [], gpuLayers: 0, layers, cacheOnGpu: false, deviceBytes: 0, hostCacheBytes: cache };
+  return {
+    devices: [],
+    gpuLayers: 0,
+    layers,
+    cpuExpertLayers: 0,
+    cacheOnGpu: false,
+    deviceBytes: 0,
+    hostCacheBytes: cache,
+    hostWeightBytes: shape ? weightBytes(shape) : 0,
+  };
 }
 
 /** Returns the GPUs that a model's options name. @throws OnpolicyError `INVALID_REQUEST` for an unknown name */
@@ -57,45 +70,55 @@ export function chosenDevices(
   return chosen;
 }
 
-/** Places a model on GPUs. With `wanted` absent or `auto`, places as many layers as fit, else that many. */
+/**
+ * Places a model on GPUs. With `wanted` absent or `auto`, places as many layers as fit, else that many. The experts of the first
+ * `cpuExpertLayers` layers stay in main memory.
+ */
 export function place(
   shape: ModelShape,
   estimate: Pick<MemoryEstimate, 'cache' | 'caches' | 'compute'>,
   {
     wanted = 'auto',
     cacheOnGpu = true,
+    cpuExpertLayers = 0,
     devices,
   }: {
     readonly wanted?: number | 'auto' | undefined;
     readonly cacheOnGpu?: boolean | undefined;
+    readonly cpuExpertLayers?: number;
     readonly devices: readonly Pick<Device, 'name' | 'freeBytes'>[];
   },
 ): Placement {
   const layers = shape.blockBytes.length + 1;
   const { caches } = estimate;
+  const kept = shape.expertBytes.map((size, block) => (block < cpuExpertLayers ? size : 0));
+  const moved = shape.blockBytes.map((size, block) => size - kept[block]!);
   // For many tokens the engine copies the weights and cache of CPU layers to the GPU, and computes there.
   const copies = Math.max(0, ...shape.blockBytes) + Math.max(0, ...caches);
+  const expertCopies = kept.some((size) => size > 0) ? shape.largestExpertBytes : 0; // one tensor after the other
   const roomBeside = (buffers: number): number =>
     devices.reduce((sum, { freeBytes }) => sum + Math.max(0, (1 - MARGIN_SHARE) * freeBytes - buffers), 0);
   const compute = COMPUTE_ERROR * estimate.compute;
-  const whole = outputBytes(shape) + shape.blockBytes.reduce((sum, size) => sum + size, estimate.cache);
-  const isWhole = cacheOnGpu && (wanted === 'auto' ? whole <= roomBeside(compute) : wanted >= layers);
-  const buffers = isWhole ? compute : compute + copies;
+  const whole = outputBytes(shape) + moved.reduce((sum, size) => sum + size, estimate.cache);
+  const isWhole =
+    cacheOnGpu && (wanted === 'auto' ? whole <= roomBeside(compute + expertCopies) : wanted >= layers);
+  const copied = isWhole ? expertCopies : copies;
+  const buffers = compute + copied;
   const room = roomBeside(buffers);
   const used = devices.filter(
     ({ freeBytes }) => wanted !== 'auto' || (1 - MARGIN_SHARE) * freeBytes > buffers,
   );
   // The engine places the output first, then layers from the last one backwards.
   let gpuLayers = 0;
-  let bytes = 0;
+  let weightsThere = 0;
   let cacheThere = 0;
   const most = wanted === 'auto' ? layers : Math.min(wanted, layers);
   while (gpuLayers < most) {
     const block = layers - 1 - gpuLayers;
     const cache = gpuLayers > 0 && cacheOnGpu ? caches[block]! : 0;
-    const weights = gpuLayers === 0 ? outputBytes(shape) : shape.blockBytes[block]!;
-    if (wanted === 'auto' && bytes + weights + cache > room) break;
-    bytes += weights + cache;
+    const weights = gpuLayers === 0 ? outputBytes(shape) : moved[block]!;
+    if (wanted === 'auto' && weightsThere + cacheThere + weights + cache > room) break;
+    weightsThere += weights;
     cacheThere += cache;
     gpuLayers++;
   }
@@ -104,9 +127,11 @@ export function place(
     devices: used.map(({ name }) => name),
     gpuLayers,
     layers,
+    cpuExpertLayers: kept.slice(layers - gpuLayers).filter((size) => size > 0).length,
     cacheOnGpu,
-    deviceBytes: bytes + used.length * (estimate.compute + (isWhole ? 0 : copies)),
+    deviceBytes: weightsThere + cacheThere + used.length * (estimate.compute + copied),
     hostCacheBytes: estimate.cache - cacheThere,
+    hostWeightBytes: weightBytes(shape) + (outputBytes(shape) - shape.otherBytes) - weightsThere,
   };
 }
 
@@ -116,8 +141,9 @@ function outputBytes({ inputBytes, otherBytes }: ModelShape): number {
 
 export function describePlacement(
   name: string,
-  { devices, gpuLayers, layers, cacheOnGpu, deviceBytes }: Placement,
+  { devices, gpuLayers, layers, cpuExpertLayers, cacheOnGpu, deviceBytes }: Placement,
 ): string {
   if (gpuLayers === 0) return `${name}: on the CPU`;
-  return `${name}: ${gpuLayers} of ${layers} layers on ${devices.join(', ')} (${mib(deviceBytes)}), the cache ${cacheOnGpu ? 'with them' : 'on the CPU'}`;
+  const experts = cpuExpertLayers === 0 ? '' : `, experts of ${cpuExpertLayers} of them on the CPU`;
+  return `${name}: ${gpuLayers} of ${layers} layers on ${devices.join(', ')} (${mib(deviceBytes)})${experts}, the cache ${cacheOnGpu ? 'with them' : 'on the CPU'}`;
 }

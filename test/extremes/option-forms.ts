@@ -7,6 +7,7 @@ export const CALL: Form = { fields: ['signal', 'traceId'], bases: [{ traceId: 'a
 const model = {
   path: 'onpolicy-tiny',
   gpuLayers: 0,
+  cpuExpertLayers: 0,
   fusedAttention: true,
   cacheType: 'f16',
   slidingWindow: 'full',

@@ -34,6 +34,8 @@ const SHAPE: ModelShape = {
   experts: null,
   isQuantized: true,
   blockBytes: Array<number>(8).fill(100 * MIB),
+  expertBytes: Array<number>(8).fill(60 * MIB),
+  largestExpertBytes: 20 * MIB,
   inputBytes: 60 * MIB,
   otherBytes: 80 * MIB,
 };
@@ -62,6 +64,26 @@ describe('layers that fit', () => {
     ['on no GPU', [], {}, { gpuLayers: 0, devices: [] }],
     ['as many as were asked for', [gpu('a', 100)], { wanted: 3 }, { gpuLayers: 3, deviceBytes: 440 * MIB }],
     ['at most all', [gpu('a', 2000)], { wanted: 99 }, { gpuLayers: 9, layers: 9 }],
+    // Their weights take 40 MiB without experts, and one tensor is copied.
+    [
+      'all without experts',
+      [gpu('a', 580)],
+      { cpuExpertLayers: Infinity },
+      { gpuLayers: 9, cpuExpertLayers: 8, deviceBytes: 530 * MIB, hostWeightBytes: 540 * MIB },
+    ],
+    [
+      'all, some without experts',
+      [gpu('a', 1000)],
+      { cpuExpertLayers: 3 },
+      { gpuLayers: 9, cpuExpertLayers: 3, deviceBytes: 830 * MIB, hostWeightBytes: 240 * MIB },
+    ],
+    [
+      'some, with the experts of the last ones',
+      [gpu('a', 100)],
+      { wanted: 6, cpuExpertLayers: 5 },
+      { gpuLayers: 6, cpuExpertLayers: 2, deviceBytes: 650 * MIB, hostWeightBytes: 480 * MIB },
+    ],
+    ['none, with experts in memory all the same', [], { cpuExpertLayers: 3 }, { cpuExpertLayers: 0 }],
   ] as const)('%s', (_, devices, options, expected) => {
     expect(place(SHAPE, ESTIMATE, { devices, ...options })).toMatchObject(expected);
   });
@@ -77,6 +99,8 @@ describe('layers that fit', () => {
           pick(0, 9) === 0 ? { ...LAYER, keys: 0, values: 0, stateBytes: MIB } : LAYER,
         ),
         blockBytes: Array.from({ length: layers }, () => pick(1, 400) * MIB),
+        expertBytes: Array.from({ length: layers }, () => pick(0, 1) * MIB),
+        largestExpertBytes: MIB,
         inputBytes: pick(1, 500) * MIB,
         otherBytes: pick(0, 1) * pick(300, 500) * MIB,
         vocabSize: pick(1000, 200_000),
@@ -89,7 +113,9 @@ describe('layers that fit', () => {
         { cacheType: 'f16', fusedAttention: true },
       );
       const devices = Array.from({ length: pick(1, 3) }, (_, i) => gpu(`${i}`, pick(10, 24_000)));
-      const placed = (wanted: number | 'auto') => place(shape, estimate, { wanted, devices });
+      const cpuExpertLayers = pick(0, 2) * pick(1, layers);
+      const placed = (wanted: number | 'auto') =>
+        place(shape, estimate, { wanted, cpuExpertLayers, devices });
       const free = devices.reduce((sum, { freeBytes }) => sum + freeBytes, 0);
       const found = placed('auto');
       expect(found.deviceBytes).toBeLessThanOrEqual(0.95 * free);

@@ -15,6 +15,10 @@ describe('a wrong option of a runtime', () => {
     ['model.rope.factor: expected a number > 0, got 0', { model: { path, rope: { factor: 0 } } }],
     ['model.rope.scale: not a field of model.rope', { model: { path, rope: { scale: 2 } } }],
     ['model.gpuLayers: expected "auto" or an integer >= 0, got -1', { model: { path, gpuLayers: -1 } }],
+    [
+      'models.a.cpuExpertLayers: expected "all" or an integer >= 0, got 0.5',
+      { models: { a: { path, cpuExpertLayers: 0.5 } } },
+    ],
     ['diskCacheBytes: expected 0 with prefixCache: false, got 5', { prefixCache: false, diskCacheBytes: 5 }],
     [
       'models.a.diskCacheBytes: expected 0 with prefixCache: false, got 5',

@@ -66,6 +66,7 @@ std::string MovedDefault() {
       {"llama_context_params.op_offload", context.op_offload},
       {"llama_context_params.swa_full", context.swa_full},
       {"llama_context_params.kv_unified", !context.kv_unified},
+      {"llama_model_params.tensor_buft_overrides", model.tensor_buft_overrides == nullptr},
       {"llama_model_params.n_gpu_layers", model.n_gpu_layers == -1},
       {"llama_model_params.split_mode", model.split_mode == LLAMA_SPLIT_MODE_LAYER},
       {"llama_model_params.vocab_only", !model.vocab_only},

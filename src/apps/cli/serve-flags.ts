@@ -13,6 +13,7 @@ export const SERVE_FLAGS = {
   threads: number('of the processor'),
   gpu: text('G', 'auto, cuda, vulkan, metal or off'),
   'gpu-layers': text('N', 'layers on the GPU, or auto'),
+  'cpu-expert-layers': text('N', 'layers whose experts stay on the CPU, or all'),
   'cache-type': text('T', 'f32, f16, q8_0 or q4_0'),
   'sliding-window': text('W', 'window: sliding-window layers cache only the window'),
   scheduling: text('P', 'fcfs or priority'),
@@ -26,15 +27,18 @@ type Model = Exclude<Named[string], string>;
 const OF_RUNTIME = ['kv-tokens', 'max-sequences', 'max-waiting', 'threads', 'scheduling', 'gpu'];
 const RENAMED = { context: 'contextSize', 'disk-cache': 'diskCacheBytes' };
 /** Flags that are options of each model. */
-const OF_MODEL = ['gpu-layers', 'cache-type', 'sliding-window'];
+const OF_MODEL = ['gpu-layers', 'cpu-expert-layers', 'cache-type', 'sliding-window'];
 /** The model that ships with the package. */
 const EMBEDDED = 'onpolicy-tiny';
 
 /** Adds the flags to the options. `listed` are the models of `--model`. Values are checked when the runtime is created. */
 export function withFlags(runtime: RuntimeOptions, flags: Flags, listed: readonly string[]): RuntimeOptions {
-  const { gpu, 'gpu-layers': layers } = flags;
-  const isCount = layers !== undefined && !Number.isNaN(Number(layers));
-  const of = toOptions({ ...flags, ...(isCount ? { 'gpu-layers': Number(layers) } : {}) }, OF_MODEL);
+  const { gpu } = flags;
+  const counts = {
+    'gpu-layers': countOf(flags['gpu-layers']),
+    'cpu-expert-layers': countOf(flags['cpu-expert-layers']),
+  };
+  const of = toOptions({ ...flags, ...counts }, OF_MODEL);
   const named: Record<string, Named[string]> = { ...runtime.models };
   const base = listed[0] ?? runtime.model ?? EMBEDDED;
   if (flags.adapter.length > 0 && listed.length > 1)
@@ -51,6 +55,11 @@ export function withFlags(runtime: RuntimeOptions, flags: Flags, listed: readonl
     ...(isDefault ? { model: { ...toModel(base), ...of } } : {}),
     ...(Object.keys(named).length === 0 ? {} : { models: named }),
   };
+}
+
+/** Returns the number that a text is, or the text itself. */
+function countOf(text: string | undefined): string | number | undefined {
+  return text === undefined || Number.isNaN(Number(text)) ? text : Number(text);
 }
 
 function toModel(model: string | Model): Model {

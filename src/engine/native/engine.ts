@@ -308,6 +308,7 @@ export type EngineAddon = {
     path: string;
     useGpu: boolean;
     gpuLayers?: number | undefined;
+    cpuTensors?: string | undefined; // regular expression: weights with such names stay in main memory
     devices?: readonly string[] | undefined; // names of GPUs
     tensorSplit?: Float32Array | undefined; // (devices) shares
     packs: boolean; // weights for our own matmuls

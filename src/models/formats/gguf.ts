@@ -25,7 +25,14 @@ import type { CacheType, Gpu, RopeOptions } from '../../protocol/index.ts';
 import type { SamplingDefaults } from '../../sampling/index.ts';
 import { modelVocabulary, type Vocabulary } from '../../structured/index.ts';
 import { describeGguf } from './gguf-headers.ts';
-import { estimateMemory, kvBytesPerToken, type ModelShape, stateFacts, weightBytes } from './memory.ts';
+import {
+  estimateMemory,
+  expertsOfFirst,
+  kvBytesPerToken,
+  type ModelShape,
+  stateFacts,
+  weightBytes,
+} from './memory.ts';
 import type { LoadedModel, ScoreHead, VisionOptions } from './model.ts';
 import { fitsOwnAttention } from './own-attention.ts';
 
@@ -40,6 +47,8 @@ export type GgufOptions = {
   readonly gpu: Gpu;
   /** Number of layers on the GPU. Default: all of them. */
   readonly gpuLayers?: number;
+  /** Number of layers, from the first, whose experts stay in main memory. Default 0. */
+  readonly cpuExpertLayers?: number;
   /** Names of the GPUs that share these layers. Default: the engine's choice. */
   readonly devices?: readonly string[];
   /** The share of each GPU. Default: by free memory. */
@@ -233,6 +242,7 @@ function packs(options: GgufOptions, shape: ModelShape): boolean {
 export async function loadGguf(options: GgufOptions, described?: ModelShape): Promise<GgufModel> {
   const shape = described ?? (await describeGguf(options));
   if (options.signal?.aborted) throw new OnpolicyError('ABORTED', `loading ${options.path} was aborted`);
+  const kept = Math.min(options.cpuExpertLayers ?? 0, shape.blockBytes.length);
   const cancelled = new Int32Array(1);
   const cancel = (): void => {
     cancelled[0] = 1;
@@ -244,6 +254,7 @@ export async function loadGguf(options: GgufOptions, described?: ModelShape): Pr
     packs: packs(options, shape),
     loadHeads: options.loadHeads,
     gpuLayers: options.gpuLayers,
+    cpuTensors: kept === 0 ? undefined : expertsOfFirst(kept),
     devices: options.devices,
     tensorSplit: options.tensorSplit && Float32Array.from(options.tensorSplit),
     mmap: options.mmap,

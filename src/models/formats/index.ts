@@ -13,6 +13,7 @@ export {
   stateFacts,
   toBase,
   toShape,
+  weightBytes,
 } from './memory.ts';
 export type { ExpertFacts, LoadedModel, ScoreHead } from './model.ts';
 export { OWN_CELLS } from './own-attention.ts';

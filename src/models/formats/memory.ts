@@ -64,6 +64,8 @@ export type ModelShape = {
   /** For an EAGLE-3 file: the layers of the larger model that it reads. Else null. */
   readonly eagle: EagleFacts | null;
   readonly blockBytes: readonly number[]; // (layers) of the weights
+  readonly expertBytes: readonly number[]; // (layers) the part of these that tokens choose from
+  readonly largestExpertBytes: number; // of one tensor
   readonly inputBytes: number; // of the token embeddings
   readonly otherBytes: number; // of all other weights
 };
@@ -166,19 +168,37 @@ const SCORE_HEAD = /^cls(\.output)?\.weight$/;
 const ROUTER = /^blk\.(\d+)\.ffn_gate_inp\.weight$/;
 const BLOCK = /^blk\.(\d+)\./;
 
+/** Names of the tensors of experts, in the notation of regular expressions that C++ has too. */
+const EXPERTS = 'ffn_(up|down|gate|gate_up)_(ch|)exps';
+const EXPERT = new RegExp(`^blk\\.\\d+\\.${EXPERTS}`);
+
+/** Returns a regular expression for the names of the tensors of experts in the first layers. */
+export function expertsOfFirst(layers: number): string {
+  const numbers = Array.from({ length: layers }, (_, layer) => layer).join('|');
+  return `^blk\\.(${numbers})\\.${EXPERTS}`;
+}
+
 /** Returns the bytes of the weights by where they are used. */
 function weightsOf(
   tensors: readonly (readonly [string, GgufTensor])[],
   layers: number,
-): Pick<ModelShape, 'blockBytes' | 'inputBytes' | 'otherBytes'> {
+): Pick<ModelShape, 'blockBytes' | 'expertBytes' | 'largestExpertBytes' | 'inputBytes' | 'otherBytes'> {
   const blockBytes = Array<number>(layers).fill(0);
+  const expertBytes = Array<number>(layers).fill(0);
+  let largestExpertBytes = 0;
   const others = { inputBytes: 0, otherBytes: 0 };
   for (const [name, { bytes }] of tensors) {
     const layer = Number(BLOCK.exec(name)?.[1] ?? layers);
-    if (layer < layers) blockBytes[layer]! += bytes;
-    else others[name === 'token_embd.weight' ? 'inputBytes' : 'otherBytes'] += bytes;
+    if (layer >= layers) {
+      others[name === 'token_embd.weight' ? 'inputBytes' : 'otherBytes'] += bytes;
+      continue;
+    }
+    blockBytes[layer]! += bytes;
+    if (!EXPERT.test(name)) continue;
+    expertBytes[layer]! += bytes;
+    largestExpertBytes = Math.max(largestExpertBytes, bytes);
   }
-  return { blockBytes, ...others };
+  return { blockBytes, expertBytes, largestExpertBytes, ...others };
 }
 
 /** Returns the facts of a base model that its adapters must match. */

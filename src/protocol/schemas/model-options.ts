@@ -92,6 +92,14 @@ export const modelOptionDefinitions: s.Definitions = {
         bounds: 'at least 0',
         tsType: 'number | "auto"',
       },
+      cpuExpertLayers: {
+        description:
+          'Layers of a GGUF model, from the first, whose experts stay in main memory, whatever else of these layers is on GPUs. `all`: those of every layer. Default 0. An error for models without experts; no effect without a GPU.',
+        if: { const: 'all' },
+        else: { ...s.integer('', 0), expected: '"all" or an integer >= 0' },
+        bounds: 'at least 0',
+        tsType: 'number | "all"',
+      },
       devices: s.list(
         'Names of the GPUs that may have layers, see `stats().placement`. Default: all.',
         { type: 'string' },

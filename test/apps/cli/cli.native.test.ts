@@ -174,6 +174,8 @@ describe('onpolicy', () => {
       [['--alias', 'small'], /--alias: expected NAME=MODEL, got "small"/],
       [['--adapter', 'a=b', '--model', 'x', '--model', 'y'], /--adapter: expected at most one --model/],
       [['--cache-type', 'q9'], /model.cacheType: expected "f32"/],
+      [['--cpu-expert-layers', 'some'], /model.cpuExpertLayers: expected "all" or an integer >= 0/],
+      [['--cpu-expert-layers', '-1'], /model.cpuExpertLayers: expected "all" or an integer >= 0/],
       [['--scheduling', 'none'], /scheduling: expected/],
     ] as const)
       expect((await command(['serve', '--port', '0', ...words])).errors).toMatch(message);
