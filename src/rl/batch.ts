@@ -4,6 +4,7 @@ import { OnpolicyError } from '../errors.ts';
 import type { ScoredTrajectory } from '../protocol/index.ts';
 import { computeAdvantages, isTrainable, type TrajectoryAdvantage } from './advantages.ts';
 import { type Metrics, trajectoryMetrics } from './metrics.ts';
+import { areObserved } from './observations.ts';
 import { defaultRowLength, packRows, type TrainingRow, type WeightedSequence } from './pack.ts';
 import { acceptsTexts, type TrainingSettings } from './settings.ts';
 import { type ChatTokenizer, countTrained, located, type TokenSequence, tokensOf } from './tokens.ts';
@@ -33,11 +34,12 @@ export async function makeBatch(
   const allowWithoutLogprobs = acceptsTexts(settings);
   const replaysExperts = settings.routing === 'replay';
   const temperature = settings.sampling_temperature ?? 1;
+  const observationWeights = settings.observation_weights;
   for (const [g, { trajectories }] of groups.entries()) {
     const ofGroup: TokenSequence[][] = [];
     for (const [t, trajectory] of trajectories.entries()) {
       await pause();
-      const options = { allowWithoutLogprobs, replaysExperts, temperature };
+      const options = { allowWithoutLogprobs, replaysExperts, temperature, observationWeights };
       const fail = (error: unknown) => {
         throw located(error, `trajectory_groups.${g}.trajectories.${t}`);
       };
@@ -78,8 +80,11 @@ export async function makeBatch(
   const trainable = new Set(
     weighted.filter(({ isTrained }) => isTrained.includes(1)).map(({ group }) => group),
   );
-  const length = settings.packed_sequence_length ?? defaultRowLength(weighted, contextSize);
-  const { rows, truncatedCount } = packRows(weighted, length);
+  const packed = areObserved(observationWeights)
+    ? [...weighted, ...observedOnly(sequences, advantages)]
+    : weighted;
+  const length = settings.packed_sequence_length ?? defaultRowLength(packed, contextSize);
+  const { rows, truncatedCount } = packRows(packed, length);
   return {
     rows,
     sampled: trajectoryMetrics(groups, 'train'),
@@ -88,20 +93,55 @@ export async function makeBatch(
       'data/step_num_groups_submitted': groups.length,
       'data/step_num_groups_trainable': trainable.size,
       'data/step_num_truncated': truncatedCount,
-      'data/step_trainable_tokens': rows.reduce((sum, { row }) => sum + row.targetTokens.length, 0),
+      'data/step_trainable_tokens': rows.reduce((sum, { weights }) => sum + weights.length, 0),
+      ...(areObserved(observationWeights) ? { 'data/step_observation_tokens': observedTokens(rows) } : {}),
       'data/step_packed_tokens': rows.reduce((sum, { row }) => sum + row.tokens.length, 0),
     },
   };
 }
 
-/** Returns the groups that have a gradient, whose tokens are needed. */
+/** Returns the observations of trajectories without an advantage, whose answers are not trained. */
+function observedOnly(
+  sequences: readonly (readonly (readonly TokenSequence[])[])[], // (groups)(trajectories)(sequences)
+  advantages: readonly TrajectoryAdvantage[],
+): WeightedSequence[] {
+  const trained = new Set(advantages.map(({ group, index }) => `${group}.${index}`));
+  return sequences.flatMap((trajectories, group) =>
+    trajectories.flatMap((ofTrajectory, index) => {
+      if (trained.has(`${group}.${index}`)) return [];
+      return ofTrajectory
+        .filter(({ observationWeights }) => observationWeights)
+        .map((sequence) => ({
+          ...sequence,
+          isTrained: new Uint8Array(sequence.tokens.length),
+          group,
+          advantage: 0,
+          weight: 0,
+        }));
+    }),
+  );
+}
+
+/** Returns the number of observation tokens of some rows. */
+export function observedTokens(rows: readonly Pick<TrainingRow, 'observations'>[]): number {
+  return rows.reduce((sum, { observations }) => sum + (observations?.weights.length ?? 0), 0);
+}
+
+/** Returns the groups whose tokens are needed: those that have a gradient. */
 function keptGroups(
   groups: readonly TrajectoryGroup[],
-  { advantage_estimator, reward_weights, overlong_length, preference_loss }: TrainingSettings,
+  {
+    advantage_estimator,
+    reward_weights,
+    overlong_length,
+    preference_loss,
+    observation_weights,
+  }: TrainingSettings,
 ): boolean[] {
   const needsAll =
     ['batch', 'none'].includes(advantage_estimator) ||
-    [reward_weights, overlong_length, preference_loss].some(Boolean);
+    [reward_weights, overlong_length, preference_loss].some(Boolean) ||
+    areObserved(observation_weights);
   return groups.map(({ trajectories }) => needsAll || isTrainable(trajectories.map(({ reward }) => reward)));
 }
 

@@ -126,11 +126,17 @@ function settingsOf(
 
 function policySettings(config: unknown): TrainingSettings {
   const settings = resolveSettings(checkArguments('ExperimentalConfig', config, CONFIG_PATH) ?? null);
-  const { preference_loss, routing } = settings;
+  const { preference_loss, routing, observation_weights } = settings;
   if (routing === 'replay')
     throwFaults([fault([...CONFIG_PATH, 'routing'], 'unsupported', '"own" or null', routing)]);
   if (preference_loss !== null)
     throwFaults([fault([...CONFIG_PATH, 'preference_loss'], 'unsupported', 'null', preference_loss)]);
+  if (observation_weights !== null) {
+    const expected = 'null: data have no messages; their observations are targets of cross_entropy';
+    throwFaults([
+      fault([...CONFIG_PATH, 'observation_weights'], 'unsupported', expected, observation_weights),
+    ]);
+  }
   return settings;
 }
 

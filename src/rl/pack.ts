@@ -21,6 +21,13 @@ export type TrainingRow = {
   readonly advantages: Float64Array; // (targets)
   readonly weights: Float64Array; // (targets)
   readonly sequenceIds: Int32Array; // (targets)
+  /** Observation tokens. Their targets follow those of the loss in the row. Absent if there are none. */
+  readonly observations?:
+    | {
+        readonly weights: Float64Array; // (observation targets)
+        readonly sequenceIds: Int32Array; // (observation targets)
+      }
+    | undefined;
 };
 
 /** Rows, and how many sequences were truncated to fit into one. */
@@ -46,13 +53,15 @@ export function defaultRowLength(
   return contextSize > 0 ? Math.min(rounded, contextSize) : rounded;
 }
 
-/** Packs the sequences in order, each into the first row with room. Sequences without trained tokens are left out. */
+/** Packs the sequences in order, each into the first row with room. Sequences without trained or observation tokens are left out. */
 export function packRows(sequences: readonly WeightedSequence[], rowLength: number): Packing {
   checkArguments('PackArguments', { sequences, rowLength });
   const isLong = (sequence: WeightedSequence) => sequence.tokens.length > rowLength;
   const fitting = sequences
     .map((sequence) => (isLong(sequence) ? truncate(sequence, rowLength) : sequence))
-    .filter(({ isTrained }) => isTrained.includes(1));
+    .filter(
+      ({ isTrained, observationWeights }) => isTrained.includes(1) || observationWeights?.some(Boolean),
+    );
   const builders: RowBuilder[] = [];
   for (const [group, members] of byGroup(fitting)) {
     const prefixLength = sharedPrefixLength(members);
@@ -78,6 +87,7 @@ function truncate(sequence: WeightedSequence, length: number): WeightedSequence 
     isTrained: sequence.isTrained.subarray(0, length),
     logprobs: sequence.logprobs.subarray(0, length),
     temperatures: sequence.temperatures?.subarray(0, length),
+    observationWeights: sequence.observationWeights?.subarray(0, length),
     experts: sequence.experts && {
       ...sequence.experts,
       ids: sequence.experts.ids.subarray(0, length * sequence.experts.width),
@@ -119,7 +129,7 @@ function sharedPrefixLength(members: readonly WeightedSequence[]): number {
   const [first, ...others] = members;
   if (!first || others.length === 0) return 0;
   let length = members.reduce(
-    (least, { isTrained }) => Math.min(least, isTrained.indexOf(1)),
+    (least, { isTrained }) => (isTrained.includes(1) ? Math.min(least, isTrained.indexOf(1)) : least),
     first.tokens.length,
   );
   for (const { tokens } of others)
@@ -158,6 +168,7 @@ class RowBuilder {
   readonly #prefixes = new Map<number, { readonly id: number; readonly start: number }>();
   #length = 0;
   #targetCount = 0;
+  #observationCount = 0;
   #nextId = 0;
 
   /** Returns the row's length after adding the sequences. */
@@ -176,6 +187,8 @@ class RowBuilder {
     const sequenceId = sequence.unit ?? this.#members.length;
     this.#members.push({ sequence, sequenceId, placeOf });
     for (let i = 1; i < sequence.tokens.length; i++) if (sequence.isTrained[i]) this.#targetCount += 1;
+    for (const weight of sequence.observationWeights?.subarray(1) ?? [])
+      if (weight !== 0) this.#observationCount += 1;
   }
 
   #prefixOf(group: number, sequence: WeightedSequence, length: number) {
@@ -213,15 +226,16 @@ class RowBuilder {
   }
 
   build(): TrainingRow {
+    const allTargets = this.#targetCount + this.#observationCount;
     const row = {
       tokens: new Int32Array(this.#length),
       positions: new Int32Array(this.#length),
       groupIds: new Int32Array(this.#length),
       parentIds: new Int32Array(this.#length),
-      logitRows: new Int32Array(this.#targetCount),
-      targetTokens: new Int32Array(this.#targetCount),
+      logitRows: new Int32Array(allTargets),
+      targetTokens: new Int32Array(allTargets),
     };
-    const temperatures = new Float32Array(this.#targetCount);
+    const temperatures = new Float32Array(allTargets).fill(1);
     let isTempered = false;
     const oldLogprobs = sharedNumbers(this.#targetCount);
     const advantages = sharedNumbers(this.#targetCount);
@@ -247,6 +261,7 @@ class RowBuilder {
         weights[target] = sequence.weight;
         sequenceIds[target++] = sequenceId;
       }
+    const observations = this.#observations(row);
     const routedExperts = this.#routedExperts();
     return {
       row: {
@@ -258,7 +273,26 @@ class RowBuilder {
       advantages,
       weights,
       sequenceIds,
+      ...(observations ? { observations } : {}),
     };
+  }
+
+  /** Fills in the targets that are observations, after the others. */
+  #observations({ logitRows, targetTokens }: PackedRow): TrainingRow['observations'] {
+    if (this.#observationCount === 0) return undefined;
+    const weights = new Float64Array(this.#observationCount);
+    const sequenceIds = new Int32Array(this.#observationCount);
+    let next = 0;
+    for (const { sequence, sequenceId, placeOf } of this.#members)
+      for (let i = 1; i < sequence.tokens.length; i++) {
+        const weight = sequence.observationWeights?.[i] ?? 0;
+        if (weight === 0) continue;
+        logitRows[this.#targetCount + next] = placeOf(i - 1);
+        targetTokens[this.#targetCount + next] = sequence.tokens[i]!;
+        weights[next] = weight;
+        sequenceIds[next++] = sequenceId;
+      }
+    return { weights, sequenceIds };
   }
 }
 

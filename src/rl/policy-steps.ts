@@ -3,11 +3,11 @@ import { setImmediate } from 'node:timers/promises';
 import { onAbort } from '../common/index.ts';
 import { failIfAborted, OnpolicyError } from '../errors.ts';
 import type { PackedRow } from '../protocol/index.ts';
-import { makeBatch } from './batch.ts';
+import { makeBatch, observedTokens } from './batch.ts';
 import type { LossPool } from './loss-pool.ts';
 import type { Metrics } from './metrics.ts';
 import { sharedNumbers, type TrainingRow } from './pack.ts';
-import { rowGradient } from './row-gradient.ts';
+import { rowGradient, withObservations } from './row-gradient.ts';
 import { needsReference, type TrainingSettings } from './settings.ts';
 import { countSequences, needsScores, stepTotals } from './step-totals.ts';
 import { type ForwardScores, type PlannedStep, type StepTools, takeSteps } from './steps.ts';
@@ -78,11 +78,11 @@ async function addFixedLogprobs(
 ): Promise<PreparedRow[]> {
   const score = async (adapterOff: boolean, scored = rows) => {
     const scores: Float64Array[] = [];
-    for (const { row } of scored) {
+    for (const { row, weights } of scored) {
       failIfAborted(signal, 'the training job');
       const { logprobs } = await trainer.forward(row, { gradients: false, adapterOff });
-      const kept = sharedNumbers(logprobs.length);
-      kept.set(logprobs);
+      const kept = sharedNumbers(weights.length);
+      kept.set(logprobs.subarray(0, weights.length));
       scores.push(kept);
     }
     return scores;
@@ -113,6 +113,11 @@ async function addFixedLogprobs(
       : row.oldLogprobs.map((known, t) => (temperatureOf(row, t) === 1 ? known : recomputed[i]![t]!));
     return { ...row, oldLogprobs, originalLogprobs, referenceLogprobs };
   });
+}
+
+/** Returns the sequence of each target, observations included. */
+function allSequences({ sequenceIds, observations }: TrainingRow): ArrayLike<number> {
+  return observations ? [...sequenceIds, ...observations.sequenceIds] : sequenceIds;
 }
 
 function temperatureOf({ row }: TrainingRow, target: number): number {
@@ -148,15 +153,16 @@ function* planSteps(
     const members = rows.slice(start, start + perStep);
     const ids = members.map(({ sequenceIds }) => sequenceIds);
     let totals = members.length > 1 ? stepTotals(ids, settings) : null;
+    const observedCount = observedTokens(members);
     const columnsOf = (row: PreparedRow, { logprobs, entropies }: ForwardScores) => ({
-      new_logprobs: logprobs,
+      new_logprobs: logprobs.subarray(0, row.weights.length),
       old_logprobs: row.oldLogprobs,
       original_logprobs: row.originalLogprobs,
       ref_logprobs: row.referenceLogprobs,
       advantages: row.advantages,
       weights: row.weights,
       sequence_ids: row.sequenceIds,
-      entropies,
+      entropies: entropies.subarray(0, row.weights.length),
     });
     yield {
       rows: members.map(({ row }) => row),
@@ -169,8 +175,14 @@ function* planSteps(
           members.map((row, i) => columnsOf(row, scores[i]!)),
         );
       },
-      lossOf: (scores, i) => rowGradient(columnsOf(members[i]!, scores), settings, totals, lossPool),
-      options: { learningRate: settings.learning_rate * countSequences(ids) ** power },
+      lossOf: async (scores, i) => {
+        const row = members[i]!;
+        const policy = await rowGradient(columnsOf(row, scores), settings, totals, lossPool);
+        if (!row.observations) return policy;
+        const observed = scores.logprobs.subarray(row.weights.length);
+        return withObservations(policy, observed, row.observations.weights, observedCount);
+      },
+      options: { learningRate: settings.learning_rate * countSequences(members.map(allSequences)) ** power },
     };
   }
 }

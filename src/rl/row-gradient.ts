@@ -22,6 +22,32 @@ export async function rowGradient(
   return { loss, gradient: Float32Array.from(gradient), tally: toTally(sums) };
 }
 
+/** Adds the cross-entropy of a row's observation tokens to its policy loss: a mean over those of the optimizer step. */
+export function withObservations(
+  policy: RowLoss,
+  logprobs: Float32Array, // (observation targets)
+  weights: Float64Array, // (observation targets)
+  count: number, // observation targets of the step
+): RowLoss {
+  let [loss, sum] = [0, 0];
+  for (const [i, weight] of weights.entries()) {
+    sum -= logprobs[i]!;
+    loss -= weight * logprobs[i]!;
+  }
+  const gradient = new Float32Array(policy.gradient.length + weights.length);
+  gradient.set(policy.gradient);
+  gradient.set(
+    weights.map((weight) => -weight / count),
+    policy.gradient.length,
+  );
+  const { means, correlations } = policy.tally;
+  return {
+    loss: policy.loss + loss / count,
+    gradient,
+    tally: { means: { ...means, 'loss/observation': [sum, weights.length] }, correlations },
+  };
+}
+
 function toTally(sums: LossSums): Tally {
   const { tokens, preferences, probabilities } = sums;
   const overTokens = {

@@ -2,7 +2,8 @@
 
 import { NO_EXPERT } from '../engine/native/index.ts';
 import { fromNative, OnpolicyError } from '../errors.ts';
-import { checkArguments, routedExpertIds } from '../protocol/index.ts';
+import { checkArguments, type ExperimentalConfig, routedExpertIds } from '../protocol/index.ts';
+import { areObserved, type ObservedSpan, observedSpans } from './observations.ts';
 import {
   conversationsOf,
   idsFromLogprobs,
@@ -37,6 +38,8 @@ export type TokenSequence = {
   readonly temperatures?: Float32Array | undefined; // (sequence) at which trained tokens were sampled; absent: 1
   /** Experts that the tokens used, to be used again. Absent or null if the trainer chooses them. */
   readonly experts?: SequenceExperts | null | undefined;
+  /** Weight of each token in the loss on observations; 0 for other tokens. Absent if there are no observations. */
+  readonly observationWeights?: Float64Array | undefined; // (sequence)
 };
 
 /** Experts of each token in all layers. */
@@ -53,6 +56,8 @@ export type TokenOptions = {
   readonly replaysExperts?: boolean | undefined;
   /** Temperature of sampled choices without `sampling_params.temperature`. Default 1. */
   readonly temperature?: number | undefined;
+  /** Roles whose messages are observations if they follow a choice, and the weights of their tokens. Default: none. */
+  readonly observationWeights?: NonNullable<ExperimentalConfig>['observation_weights'];
 };
 
 /** Returns the sequences of a trajectory: those of its own history first, then of its additional histories. */
@@ -99,8 +104,11 @@ type Turn = {
   readonly experts: SequenceExperts | null; // of prompt and answer
 };
 
+/** A turn with what it saw of the environment. */
+type ObservingTurn = Turn & { readonly observed: readonly ObservedSpan[] };
+
 /** Turns in which each prompt exactly continues the turn before it. */
-type Run = { readonly tokens: number[]; readonly turns: Turn[] };
+type Run = { readonly tokens: number[]; readonly turns: ObservingTurn[] };
 
 /** Returns one sequence per run of turns. */
 async function historyTokens(
@@ -111,15 +119,30 @@ async function historyTokens(
 ): Promise<TokenSequence[]> {
   const runs: Run[] = [];
   const context: TrajectoryMessage[] = [];
+  const weights = options.observationWeights;
+  const write = (messages: readonly TrajectoryMessage[]) => tokenizer.prompt(messages, tools);
+  let since = Number.POSITIVE_INFINITY; // index of the first message after the last choice; what precedes the first one is the task
   for (const entry of entries) {
-    if (isChoice(entry)) addTurn(runs, await readTurn(entry, context, tools, tokenizer, options));
+    if (isChoice(entry)) {
+      const turn = await readTurn(entry, context, tools, tokenizer, options);
+      const prompt = {
+        messages: context,
+        since,
+        tokens: turn.prompt,
+        isWritten: !entry.prompt_token_ids,
+        write,
+      };
+      const observed = areObserved(weights) ? await observedSpans(prompt, weights) : [];
+      addTurn(runs, { ...turn, observed });
+      since = context.length + 1;
+    }
     context.push(isChoice(entry) ? entry.message : entry);
   }
   return runs.map(toSequence);
 }
 
 /** Adds a turn. If its prompt continues the last run, only the new tokens are added, so that each token is kept once. */
-function addTurn(runs: Run[], turn: Turn): void {
+function addTurn(runs: Run[], turn: ObservingTurn): void {
   const last = runs.at(-1);
   const run = last && startsWith(turn.prompt, last.tokens) ? last : { tokens: [], turns: [] };
   if (run !== last) runs.push(run);
@@ -214,7 +237,20 @@ function toSequence({ tokens, turns }: Run): TokenSequence {
   }
   isTrained[0] = 0; // there is no token before it to predict it
   const experts = joinExperts(turns, tokens.length);
-  return { tokens: Int32Array.from(tokens), isTrained, logprobs, temperatures, experts };
+  const observationWeights = joinObserved(turns, tokens.length);
+  return { tokens: Int32Array.from(tokens), isTrained, logprobs, temperatures, experts, observationWeights };
+}
+
+/** Joins the observations of turns. What a turn observes comes after the answer of the turn before it. */
+function joinObserved(turns: readonly ObservingTurn[], length: number): Float64Array | undefined {
+  if (turns.every(({ observed }) => observed.length === 0)) return undefined;
+  const weights = new Float64Array(length);
+  let end = 1; // there is no token before the first one to predict it
+  for (const { prompt, answer, observed } of turns) {
+    for (const { from, to, weight } of observed) weights.fill(weight, Math.max(from, end), Math.max(to, end));
+    end = prompt.length + answer.length;
+  }
+  return weights;
 }
 
 /** Joins the experts of turns. Each token gets those of the first turn that has them, because a later one may have read it from a cache. */

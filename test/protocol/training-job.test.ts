@@ -194,6 +194,11 @@ describe('a training job', () => {
     ['entropy_advantage_coef', [0, 0.4], [-1]],
     ['entropy_advantage_kappa', [2, null], [1, 0]],
     ['mask_truncated', [true, null], ['length']],
+    [
+      'observation_weights',
+      [{ tool: 0.1, user: 0 }, { system: null }, {}, null],
+      [0.1, { tool: -1 }, { tool: 'x' }],
+    ],
     ['kl_loss_unbiased', [true], [1]],
     ['sampler_correction_min', [0, 0.5], [-1]],
     ['sampler_correction_max', [5, 0.5], [0]],
@@ -208,7 +213,7 @@ describe('a training job', () => {
     for (const value of good) expect(of(value), String(value)).toEqual([]);
     for (const value of bad)
       expect(of(value), String(value)).toEqual([
-        expect.stringMatching(`experimental_config.${field}(.right)?: expected`),
+        expect.stringMatching(`experimental_config.${field}(.right|.tool)?: expected`),
       ]);
   });
 
@@ -220,6 +225,14 @@ describe('a training job', () => {
     [
       { kl_penalty_step_lag: 2, kl_penalty_reference_step: 0 },
       'kl_penalty_step_lag: expected no value with kl_penalty_reference_step, got 2',
+    ],
+    [
+      { preference_loss: 'dpo', observation_weights: { tool: 1 } },
+      'observation_weights: expected no value with preference_loss, got an object',
+    ],
+    [
+      { observation_weights: { tools: 1 } },
+      'observation_weights.tools: not a field of experimental_config.observation_weights; did you mean tool?',
     ],
     [{ reward_weights: {} }, 'reward_weights: expected the name of a metric and its weight, got an object'],
     [

@@ -23,14 +23,16 @@ function sequence(
 }
 
 const plain = (rows: ReturnType<typeof packRows>['rows']) =>
-  rows.map(({ row, ...columns }) =>
+  rows.map(({ row, observations: _, ...columns }) =>
     Object.fromEntries(Object.entries({ ...row, ...columns }).map(([name, column]) => [name, [...column!]])),
   );
 
 describe('packRows', () => {
   it('writes the columns of the loss once, into memory that its thread reads in place', () => {
-    const [{ row: _, ...columns }] = packRows([sequence([1, 2, 3, 4], 2), sequence([5, 6, 7], 1, 1)], 64)
-      .rows as [TrainingRow];
+    const [{ row: _, observations: __, ...columns }] = packRows(
+      [sequence([1, 2, 3, 4], 2), sequence([5, 6, 7], 1, 1)],
+      64,
+    ).rows as [TrainingRow];
     for (const [name, column] of Object.entries(columns))
       expect(column.buffer, name).toBeInstanceOf(SharedArrayBuffer);
     const inputs = {

@@ -9,6 +9,7 @@ export function settingFaults(
   config: NonNullable<ExperimentalConfig>,
 ): readonly ErrorDetail[] {
   const { ppo, objective, reward_weights, sampler_correction, truncated_importance_sampling } = config;
+  const { preference_loss, observation_weights } = config;
   const { loss_fn, kl_penalty_step_lag, kl_penalty_reference_step } = config;
   const { sampler_correction_min: least, sampler_correction_max: most } = config;
   const at = (field: keyof typeof config, expected: string): ErrorDetail =>
@@ -23,6 +24,8 @@ export function settingFaults(
     faults.push(at('kl_penalty_step_lag', 'no value with kl_penalty_reference_step'));
   if (reward_weights && Object.keys(reward_weights).length === 0)
     faults.push(at('reward_weights', 'the name of a metric and its weight'));
+  if (preference_loss && observation_weights)
+    faults.push(at('observation_weights', 'no value with preference_loss'));
   if (sampler_correction && truncated_importance_sampling)
     faults.push(at('sampler_correction', 'no value with truncated_importance_sampling'));
   if (least != null && most != null && least > most)

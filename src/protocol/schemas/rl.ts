@@ -213,6 +213,7 @@ export const rlDefinitions: s.Definitions = {
         weight: s.number('Of its trained tokens.'),
         unit,
         temperatures: column('Float32Array', '(sequence) at which trained tokens were sampled; absent: 1'),
+        observationWeights: column('Float64Array', '(sequence) 0 for tokens that are no observation'),
         experts: s.object(
           'Experts that its tokens take.',
           ['width', 'ids'],
@@ -248,6 +249,7 @@ export const rlDefinitions: s.Definitions = {
         exclusiveMinimum: 0,
         maximum: FLOAT_MAX,
       }),
+      observationWeights: settings['observation_weights']!,
     }),
   }),
   TrainerOptions: s.options('Options of `openTrainer`.', ['model'], {

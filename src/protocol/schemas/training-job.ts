@@ -18,6 +18,17 @@ export const modelId: s.Schema = s.string('Id of the model.', {
   bounds: 'a UUID',
 });
 
+/** Weights of the loss on observation tokens. The name of the field is a role. */
+const observation_weights: s.Schema = s.objectOrNull(
+  'Also learns to predict the messages of these roles that follow a choice: the mean cross-entropy of their tokens, times this weight. Default: none.',
+  Object.fromEntries(
+    ['tool', 'user', 'system', 'developer', 'assistant'].map((role) => [
+      role,
+      s.numberOrNull(`Weight of messages of the role \`${role}\`.`, { minimum: 0, maximum: FLOAT_MAX }),
+    ]),
+  ),
+);
+
 export const trainingJobDefinitions: s.Definitions = {
   TrainingJobRequest: s.object(
     'Trains a model on groups of trajectories: one step, one new checkpoint.',
@@ -273,6 +284,7 @@ export const trainingJobDefinitions: s.Definitions = {
           exclusiveMinimum: 0,
         },
       ),
+      observation_weights,
       kl_penalty_reference_step: s.integerOrNull(
         'Checkpoint used as the reference. Default: the model without an adapter.',
         { minimum: 0 },
