@@ -11,7 +11,10 @@ export const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '
 const MODEL = path.join(ROOT, 'models', 'onpolicy-tiny.gguf');
 
 const MOST_SECONDS = 20;
-/** Prints the processor time of an import. */
+/** Most milliseconds of processor time of an import, without Node's own start: the median of so many processes. */
+const MOST_IMPORT_MS = 100;
+const IMPORTS = 15;
+/** Prints that time of one process. */
 const IMPORT = `const before = process.cpuUsage();
 await import('onpolicy');
 const { user, system } = process.cpuUsage(before);
@@ -34,17 +37,29 @@ export async function newProject(work, tarball = pack(work)) {
     '0',
   );
   const seconds = (performance.now() - startMs) / 1000;
-  const imported = await project.node(project.write('import.mjs', IMPORT));
+  const importMs = await importTime(project);
   console.log(`install: ${(ms / 1000).toFixed(1)} s, ${Math.round(project.installedMiB())} MiB`);
   console.log(`first answer in an empty folder: ${seconds.toFixed(1)} s`);
-  console.log(`import: ${imported.stdout.trim()} ms of processor time`);
+  console.log(`import: ${importMs} ms of processor time`);
   const isAnswer = stdout === 'The capital of Peru is Lima.\n';
   project.check(
     `the first answer takes less than ${MOST_SECONDS} s`,
     isAnswer && seconds < MOST_SECONDS,
     stdout,
   );
+  project.check(
+    `an import takes less than ${MOST_IMPORT_MS} ms of processor time`,
+    importMs < MOST_IMPORT_MS,
+  );
   return project;
+}
+
+/** The median of some processes. */
+async function importTime(project) {
+  const file = project.write('import.mjs', IMPORT);
+  const times = [];
+  for (let i = 0; i < IMPORTS; i++) times.push(Number((await project.node(file)).stdout));
+  return times.sort((a, b) => a - b)[IMPORTS >> 1];
 }
 
 function pack(work) {
