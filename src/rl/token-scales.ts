@@ -11,6 +11,7 @@ export function tokenScales(row: LossRow, settings: TrainingSettings): Float64Ar
     maskFarAnswers(scales, row, settings.off_policy_mask_threshold);
   if (settings.dppo_mask_low !== null || settings.dppo_mask_high !== null)
     maskFarTokens(scales, row, settings);
+  if (settings.ipo_mask !== null) maskMovedTokens(scales, row, settings.ipo_mask);
   if (settings.top_entropy_quantile < 1) maskSureTokens(scales, row, settings.top_entropy_quantile);
   return scales;
 }
@@ -58,9 +59,19 @@ function maskFarTokens(scales: Float64Array, row: LossRow, settings: TrainingSet
   const low = settings.dppo_mask_low ?? Number.POSITIVE_INFINITY;
   const high = settings.dppo_mask_high ?? Number.POSITIVE_INFINITY;
   for (let i = 0; i < row.count; i++) {
-    const moved = Math.exp(row.fresh[i]!) - Math.exp(row.sampled[i]!);
+    const moved = movedBy(row, i);
     if (row.advantages[i]! > 0 ? moved > high : moved < -low) scales[i] = 0;
   }
+}
+
+/** Masks tokens on which trainer and sampler disagree, in either direction: IPO, as in prime-rl. */
+function maskMovedTokens(scales: Float64Array, row: LossRow, most: number): void {
+  for (let i = 0; i < row.count; i++) if (Math.abs(movedBy(row, i)) > most) scales[i] = 0;
+}
+
+/** Returns a token's probability under the new weights minus that of the sampler. */
+function movedBy(row: LossRow, i: number): number {
+  return Math.exp(row.fresh[i]!) - Math.exp(row.sampled[i]!);
 }
 
 /** Keeps the tokens with the highest entropy (arXiv:2506.01939): those from a quantile up, as in TRL. */

@@ -187,6 +187,7 @@ describe('a training job', () => {
     ['sapo_temperature_neg', [1.05, null], [0, '1']],
     ['dro_beta', [0, 0.05], [-1]],
     ['dual_clip', [3, 1.1, null], [1, 0]],
+    ['ipo_mask', [0, 0.3, null], [-0.1, 'x']],
     ['dppo_mask_low', [0, 0.2, null], [-0.1]],
     ['dppo_mask_high', [0, 0.2, null], [-0.1]],
     ['off_policy_mask_threshold', [0, 1, null], [-1, true]],

@@ -145,6 +145,20 @@ const CASES: readonly Case[] = [
     },
   ],
   [
+    'ipo by total variation, in both directions (prime-rl)',
+    (draw) => ({
+      ...algorithms.dppo,
+      dppo_mask_low: null,
+      dppo_mask_high: null,
+      ipo_mask: pick([0.3, 0, 1], draw),
+    }),
+    (token, draw) => {
+      if (Math.abs(Math.exp(token.fresh.value) - Math.exp(token.sampled)) > pick([0.3, 0, 1], draw))
+        return new Var(0);
+      return token.fresh.minus(token.old).min(20).exp().times(-token.advantage);
+    },
+  ],
+  [
     'importance_sampling',
     () => ({ objective: 'importance_sampling' }),
     (token) => token.fresh.minus(token.old).min(20).exp().times(-token.advantage),

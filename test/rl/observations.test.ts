@@ -211,7 +211,7 @@ it.skipIf(golden === null)('are the texts alone in the templates of real models'
       } catch {
         continue; // a template without this role
       }
-      // Where a template writes the text as it is, that is the whole observation: found by its letters, not by replacing it.
+      // If a template writes the text as it is, that is the whole observation: found by its letters, not by replacing it.
       if (written.split(text).length !== 2) continue;
       const parts = await observedOf(
         [user('Go'), first, observation, choice('End')],

@@ -178,6 +178,10 @@ export const trainingJobDefinitions: s.Definitions = {
         "A token with a positive advantage counts 0 if its probability is this much above the sampler's. Default: never.",
         { minimum: 0 },
       ),
+      ipo_mask: s.numberOrNull(
+        "A token counts 0 if its probability is further than this from the sampler's, whatever its advantage. Default: never.",
+        { minimum: 0 },
+      ),
       off_policy_mask_threshold: s.numberOrNull(
         'An answer with a negative advantage counts 0 if the sampler found its tokens likelier than the policy by more than this, as a mean of log-probabilities. Default: never.',
         { minimum: 0 },
