@@ -1,6 +1,6 @@
-// Settings as key=value words (libraries, model), and lines of a count and token ids -> for each line, what bare llama_decode says of the
+// Settings as key=value words (libraries, model, fused), and lines of a count and token ids -> for each line, what bare llama_decode says of the
 // tokens behind the first `count`: the likeliest id, its log-probability, and that of the token which is there. The first `count` are one
-// batch, the others one each. Everything has 32 bits: attention is not fused.
+// batch, the others one each. Everything has 32 bits: attention is fused only with fused=1.
 #include <ggml-backend.h>
 #include <llama.h>
 
@@ -41,7 +41,8 @@ int main(int argc, char** argv) {
   llama_context_params params = llama_context_default_params();
   params.n_ctx = 1024;
   params.type_k = params.type_v = GGML_TYPE_F32;
-  params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
+  const bool is_fused = std::strcmp(Setting(argc, argv, "fused"), "1") == 0;
+  params.flash_attn_type = is_fused ? LLAMA_FLASH_ATTN_TYPE_ENABLED : LLAMA_FLASH_ATTN_TYPE_DISABLED;
   params.n_threads = params.n_threads_batch = 1;
   llama_context* context = llama_init_from_model(model, params);
   if (!context) return 4;

@@ -51,6 +51,7 @@ ContextOptions ReadContextOptions(const Fields& given) {
   if (given.Has("cacheBytes")) options.cache_bytes = given.Number("cacheBytes");
   options.has_draft_head = given.Flag("hasDraftHead");
   options.fused_attention = given.Flag("fusedAttention");
+  options.keeps_fusion = given.Flag("keepsFusion");
   options.cache_on_gpu = given.Flag("cacheOnGpu");
   options.is_window_cache_full = given.Flag("isWindowCacheFull");
   options.is_deterministic = given.Flag("isDeterministic");

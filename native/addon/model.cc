@@ -113,7 +113,7 @@ Napi::Object DescribeModel(Napi::Env env, const LoadedModel& loaded) {
   return object;
 }
 
-// loadModel({ path, useGpu, gpuLayers, cpuTensors, packs, mmap, mlock, onProgress, cancelled: Int32Array(1) }) -> Promise<Model>
+// loadModel({ path, useGpu, gpuLayers, cpuTensors, packs, isUnfused, mmap, mlock, onProgress, cancelled: Int32Array(1) }) -> Promise<Model>
 // `cancelled[0]` set to 1 stops the load.
 Napi::Value LoadModel(const Napi::CallbackInfo& info) {
   Napi::Env env = info.Env();
@@ -123,6 +123,7 @@ Napi::Value LoadModel(const Napi::CallbackInfo& info) {
   request->path = options.Text("path");
   request->use_gpu = options.Flag("useGpu");
   request->packs = options.Flag("packs");
+  request->is_unfused = options.Flag("isUnfused");
   if (options.Has("cpuTensors")) request->cpu_tensors = options.Text("cpuTensors");
   if (options.Has("devices")) request->devices = options.Texts("devices");
   if (options.Has("tensorSplit")) request->tensor_split = options.Floats("tensorSplit");

@@ -37,7 +37,7 @@ std::shared_ptr<Context> Context::Create(std::shared_ptr<Model> model, const Con
     has_own_attention = graph.has_own_attention();
   }
   // On CPUs the engine's own fused attention rounds to 16 bits: log-probabilities of F32 models would change by 1e-3 with the step's company.
-  if (is_wide && !has_own_attention) params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
+  if (is_wide && !has_own_attention && !options.keeps_fusion) params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
   llama_context_params seen = params;
   if (model->has_experts()) created->record_.Attach(&seen, created->is_recurrent_);
   ErrorLog log;

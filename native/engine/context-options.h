@@ -34,6 +34,7 @@ struct ContextOptions {
   bool has_draft_head = false;    // use the model's own head, if it has one, as a source of drafts
   bool cache_on_gpu = true;       // cache of the layers on the GPU; false: in the processor's memory, where their attention then runs
   bool fused_attention = true;    // false: plain matmuls
+  bool keeps_fusion = false;      // fused also where the engine's fused attention rounds
   bool is_window_cache_full = true;  // false: layers with a sliding window have cells for the window and a step only
   bool is_deterministic = false;     // throw if a token's logits may have other bits in another batch
   ggml_type cache_type = GGML_TYPE_F16;  // type of the numbers in the KV cache; quantized ones need fused attention

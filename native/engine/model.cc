@@ -50,12 +50,13 @@ bool CanPack() {
 }
 
 // Returns true if the graphs of a model have matmuls of packed weights that this addon does not know.
-bool HasUnknownMatmul(llama_model* model) {
+bool HasUnknownMatmul(llama_model* model, bool is_unfused) {
   llama_context_params params = Api().llama_context_default_params();
   params.n_ctx = 256;
   params.n_batch = params.n_ubatch = 8;
   params.n_seq_max = 1;
   params.no_perf = true;
+  if (is_unfused) params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
   ErrorLog log;
   return matmul::HasUnknownMatmul([&] {
     if (llama_context* context = log.Run([&] { return Api().llama_init_from_model(model, params); })) Api().llama_free(context);
@@ -161,7 +162,7 @@ std::shared_ptr<Model> Model::LoadAlone(const ModelOptions& options) {
   }
   if (!raw && progress.stopped) throw Failure("ABORTED", "loading " + options.path + " was aborted");
   if (!raw) throw LoadFailure(options.path, log);
-  if (packed_bytes > 0 && HasUnknownMatmul(raw.get())) {
+  if (packed_bytes > 0 && HasUnknownMatmul(raw.get(), options.is_unfused)) {
     ModelOptions plain = options;
     plain.packs = false;
     raw.reset();

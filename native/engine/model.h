@@ -20,6 +20,7 @@ struct ModelOptions {
   std::string cpu_tensors;                    // regular expression: weights with such names stay in main memory; empty: none
   std::vector<std::string> devices;           // names of the GPUs that share the layers; empty: as the engine chooses
   std::vector<float> tensor_split;            // their shares, in the same order; empty: by free memory
+  bool is_unfused = false;                    // the engine cannot fuse attention of this architecture
   bool packs = false;             // pack weights for this addon's matmuls, on the CPU
   std::optional<bool> mmap;                   // map the file; absent: if the engine can
   bool load_heads = false;                    // also load layers for multi-token prediction

@@ -13,6 +13,7 @@ export type CacheFacts = Pick<
   | 'kvBytesPerToken'
   | 'supportsNonUnifiedKv'
   | 'supportsUnifiedKv'
+  | 'selectsBlocks'
   | 'prefersUnifiedKv'
   | 'supportsSmallWindow'
   | 'isTiny'

@@ -33,13 +33,16 @@ export function contextLimits(
   const { maxSequences, kvTokens, maxBatchTokens, threads } = limitsOf(options, serving);
   const contextSize = contextSizeOf(options, serving, model.contextLength);
   const isSmall = options.slidingWindow === 'window' && model.supportsSmallWindow;
-  const prefixSlots = isSmall ? 0 : model.state.stateBytes > 0 ? STATE_PREFIX_SLOTS : PREFIX_SLOTS;
+  const prefixSlots =
+    isSmall || model.selectsBlocks ? 0 : model.state.stateBytes > 0 ? STATE_PREFIX_SLOTS : PREFIX_SLOTS;
   const isKept =
     model.supportsSmallWindow && !isSmall && maxSequences <= MOST_KEPT && maxBatchTokens <= PASS_TOKENS;
   const most = Math.min(isKept ? MOST_KEPT : MAX_SLOTS, maxSequences + prefixSlots);
   const state = stateLayout(isKept ? { ...model.state, checkpointSize: 0 } : model.state, most, options);
   const layout = (): Pick<ContextSettings, 'kvTokens' | 'isKvUnified' | 'isWindowCacheFull'> => {
     if (serving.deterministic) return ownCells(contextSize, state.slotCount, kvTokens, 'deterministic');
+    if (model.selectsBlocks)
+      return ownCells(contextSize, state.slotCount, kvTokens, 'attention that selects blocks of tokens');
     if (!isSmall) return cacheLayout(model, contextSize, state.slotCount, kvTokens);
     const own = ownCells(contextSize, state.slotCount, kvTokens, 'slidingWindow: window');
     return { ...own, isWindowCacheFull: false };

@@ -68,15 +68,17 @@ async function readFacts(file: string, options: ModelOptions, serving: ServingOp
 export async function planGguf(request: PlanRequest, mayDraft = false): Promise<GgufPlan> {
   const { file, options, mmproj, serving } = request;
   const shape = await describeGguf({ path: file, gpu: serving.gpu, mayDraft });
-  const { fusedAttention = true, rope = null } = options;
+  const { fusedAttention = shape.fusesAttention, rope = null } = options;
   const cacheType = cacheTypeOf(options) ?? (shape.isF32 ? 'f32' : 'f16');
   requireCache(shape, cacheType);
+  requireFusion(shape, cacheType, options);
   requireExperts(shape, options);
   const facts: CacheFacts = {
     contextLength: scaledContext(shape.contextLength, rope),
     kvBytesPerToken: kvBytesPerToken(shape, cacheType),
     supportsNonUnifiedKv: shape.slidingWindow === 0 && !shape.isRecurrent,
     supportsUnifiedKv: true,
+    selectsBlocks: shape.blockHeads > 0,
     prefersUnifiedKv: false, // known once it is loaded; a step's buffers then take some MiB more
     supportsSmallWindow: shape.slidingWindow > 0 && !shape.isRecurrent,
     isTiny: true,
@@ -96,7 +98,14 @@ export async function planGguf(request: PlanRequest, mayDraft = false): Promise<
     devices: usesGpu(serving.gpu) ? chosenDevices(options, devices()) : [],
   });
   if (serving.deterministic && !embedding)
-    requireDeterministic({ shape, options, cacheType, mmproj, gpuLayers: placement.gpuLayers });
+    requireDeterministic({
+      shape,
+      options,
+      cacheType,
+      mmproj,
+      fusedAttention,
+      gpuLayers: placement.gpuLayers,
+    });
   const isPrivate = options.mlock === true || options.mmap === false;
   const onHost = placement.hostWeightBytes / weightBytes(shape);
   const host =
@@ -234,22 +243,33 @@ function requireExperts({ expertBytes }: ModelShape, options: ModelOptions): voi
   throw errorAt('model.cpuExpertLayers', 'UNSUPPORTED', 'expected 0, as this model has no experts');
 }
 
+/** Throws if attention shall be fused, and the engine cannot for this model. */
+function requireFusion(shape: ModelShape, cacheType: CacheType, { fusedAttention }: ModelOptions): void {
+  if (shape.fusesAttention) return;
+  if (fusedAttention) throw errorAt('model.fusedAttention', 'UNSUPPORTED', UNFUSED_REASON);
+  if (cacheType.startsWith('q'))
+    throw errorAt('model.cacheType', 'UNSUPPORTED', `${cacheType} needs fusedAttention: ${UNFUSED_REASON}`);
+}
+
+const UNFUSED_REASON = 'the engine cannot fuse attention of this architecture';
+
 type Facts = {
   readonly shape: Pick<ModelShape, 'slidingWindow'>;
   readonly options: ModelOptions;
   readonly cacheType: CacheType;
   readonly mmproj: string | null;
+  readonly fusedAttention: boolean;
   readonly gpuLayers: number;
 };
 
 /** Fails with `UNSUPPORTED`. Properties that depend on single operations of the model are checked when its context is created. */
-function requireDeterministic({ shape, options, cacheType, mmproj, gpuLayers }: Facts): void {
+function requireDeterministic({ shape, options, cacheType, mmproj, fusedAttention, gpuLayers }: Facts): void {
   if (gpuLayers > 0) refuse('model.gpuLayers', '0', String(gpuLayers));
   if (mmproj !== null) refuse('model.mmproj', 'null', mmproj);
   if (kernelsOf(options) === 'plain') refuse('model.kernels', 'auto', 'plain');
   if (shape.slidingWindow > 0 && options.slidingWindow === 'window')
     refuse('model.slidingWindow', 'full', 'window');
-  if (options.fusedAttention === false) refuse('model.fusedAttention', 'true', 'false');
+  if (!fusedAttention) refuse('model.fusedAttention', 'true', 'false');
   if (!OWN_CELLS.includes(cacheType)) refuse('model.cacheType', OWN_CELLS.join(' or '), cacheType);
 }
 

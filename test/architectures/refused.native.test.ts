@@ -9,7 +9,18 @@ import { decode, encode, setKey, words } from '../engine/gguf/files.ts';
 import { architectureFiles } from './files.ts';
 
 const DIFFUSION = ['dream', 'llada', 'llada-moe', 'rnd1'];
-const NAMES = ['qwen3', 'qwen2', 'lfm2', 'kimi-linear', 'eagle3', 'rwkv7', 'qwen35-mtp', ...DIFFUSION];
+const NAMES = [
+  'qwen3',
+  'qwen2',
+  'lfm2',
+  'kimi-linear',
+  'eagle3',
+  'rwkv7',
+  'qwen35-mtp',
+  'plm',
+  'minimax-m3',
+  ...DIFFUSION,
+];
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-refused-'));
 let files: Record<string, string>;
 beforeAll(() => {
@@ -56,6 +67,18 @@ it.each(DIFFUSION)('%s, which fills in a text in rounds, is refused', async (nam
   await expect(inspectModel(files[name]!, { gpu: false })).rejects.toMatchObject(error);
   await using runtime = await createRuntime({ ...LIMITS, model: files[name]! });
   await expect(runtime.createCompletion(ask)).rejects.toMatchObject(error);
+});
+
+it.each([
+  ['plm', { fusedAttention: true }, /^model\.fusedAttention: the engine cannot fuse attention/],
+  ['plm', { cacheType: 'q8_0' }, /^model\.cacheType: q8_0 needs fusedAttention: the engine cannot/],
+  ['minimax-m3', { kvTokens: 511 }, /^kvTokens: expected at least 512, contextSize for each of maxSequences/],
+] as const)('%s with %j is refused', async (name, options, message) => {
+  await using runtime = await createRuntime({ ...LIMITS, model: { path: files[name]!, ...options } });
+  await expect(runtime.createCompletion(ask)).rejects.toMatchObject({
+    code: expect.stringMatching(/UNSUPPORTED|INVALID_REQUEST/),
+    message: expect.stringMatching(message),
+  });
 });
 
 it('heads that the kernels of the engine write behind are refused', async () => {

@@ -30,6 +30,8 @@ const SHAPE: ModelShape = {
   headLayers: [],
   pooling: null,
   isCausal: true,
+  fusesAttention: true,
+  blockHeads: 0,
   isF32: false,
   experts: null,
   isQuantized: true,

@@ -14,6 +14,8 @@ StepCosts.prototype.record = () => {};
 const TOLERANCE = 2e-3;
 const OPTIONS = { gpu: false, threads: 1, maxSequences: 8, contextSize: 1024 };
 const TOKENS = 20;
+/** Architectures whose attention would be another one without fusion, and in a pool. */
+const FUSED = /^minimax-m3$/;
 /** The token of `a` by vocabulary. */
 const FIRST_LETTERS = { bpe: 97, spm: 260 };
 let firstLetter = 0;
@@ -22,10 +24,12 @@ let firstLetter = 0;
 export async function measureArchitecture(name, { f32, q8_0 }) {
   const checks = [];
   firstLetter = FIRST_LETTERS[describe(name).vocabulary];
+  const isFused = FUSED.test(name);
   const { turns, drafts } = await withRuntime({ model: f32 }, (runtime) => answersOf(runtime, checks));
-  await withRuntime({ model: f32, kvTokens: 512, contextSize: 256 }, (runtime) => preempted(runtime, checks));
+  const pool = isFused ? {} : { kvTokens: 512 }; // sequences with cells of their own are never preempted
+  await withRuntime({ model: f32, ...pool, contextSize: 256 }, (runtime) => preempted(runtime, checks));
   return {
-    differences: await compare(f32, checks),
+    differences: await compare(f32, checks, isFused),
     turns,
     drafts,
     kernels: await withRuntime({ model: q8_0 }, usesKernels),
@@ -109,9 +113,9 @@ async function preempted(runtime, checks) {
  * Texts of what differs from the loop by more than rounding: the loop itself, with a prompt as one batch and with each token alone, says
  * how much that may be.
  */
-async function compare(file, checks) {
-  const whole = await loop(file, checks, false);
-  const single = await loop(file, checks, true);
+async function compare(file, checks, isFused) {
+  const whole = await loop(file, checks, { isSingle: false, isFused });
+  const single = await loop(file, checks, { isSingle: true, isFused });
   const pairs = single.flatMap((row, i) => row.map((numbers, at) => [numbers, whole[i][at]]));
   const rounding = Math.max(...pairs.map(([a, b]) => Math.abs(a[2] - b[2])));
   const tolerance = Math.max(TOLERANCE, 2 * rounding);
@@ -129,10 +133,10 @@ async function compare(file, checks) {
 }
 
 /** (checks, tokens) the likeliest id, its log-probability, and that of the answer's token. */
-async function loop(file, checks, isSingle) {
+async function loop(file, checks, { isSingle, isFused }) {
   const { program, libraries } = await buildBare({ name: 'loop' });
   const rows = checks.map(({ prompt, ids }) => [isSingle ? 1 : prompt.length, ...prompt, ...ids].join(' '));
-  const args = [`libraries=${libraries}`, `model=${file}`];
+  const args = [`libraries=${libraries}`, `model=${file}`, `fused=${Number(isFused)}`];
   const output = execFileSync(program, args, { input: `${rows.join('\n')}\n`, encoding: 'utf8' });
   return output
     .trimEnd()

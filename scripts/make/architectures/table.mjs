@@ -210,6 +210,16 @@ const ARCHITECTURES = {
       use_parallel_residual: true,
     },
   }),
+  /** Latent keys and values, uncompressed in the cache. */
+  plm: ({ plain, heads, head }) => ({
+    keys: {
+      ...plain,
+      'attention.head_count_kv': heads,
+      'attention.key_length': 3 * head,
+      'attention.value_length': 2 * head,
+      'attention.kv_lora_rank': 2 * head,
+    },
+  }),
   gpt2: ({ normed }) => ({ keys: { ...normed, 'attention.head_count_kv': 4 } }),
   // Sliding windows.
   gemma2: ({ plain, window }) => ({
@@ -538,6 +548,22 @@ const ARCHITECTURES = {
       'attention.sliding_window_pattern': sizes.eachLayer((layer) => layer % 2 === 1),
       'attention.indexer.types': sizes.eachLayer((layer) => (layer % 2 === 1 ? 0 : 1)),
       'rope.freq_base_swa': float(5e3),
+    },
+  }),
+  /** An indexer's head for each head of keys selects blocks of tokens. */
+  'minimax-m3': ({ plain, moe, shared, head, kvHeads }) => ({
+    keys: {
+      ...plain,
+      ...moe,
+      ...shared,
+      'rope.dimension_count': head / 2,
+      'attention.indexer.head_count': kvHeads,
+      'attention.indexer.key_length': head,
+      'attention.indexer.top_k': 3, // blocks
+      'attention.indexer.block_size': 16,
+      'attention.indexer.local_blocks': 1,
+      leading_dense_block_count: 1,
+      expert_gating_func: SIGMOID,
     },
   }),
   // States beside attention, or in place of it.

@@ -132,6 +132,13 @@ export const DIVISORS: Readonly<Record<string, RegExp>> = {
 };
 /** Architectures that rotate each section of a head by a different position. */
 export const SECTIONED = /^(qwen2vl|qwen3vl|qwen3vlmoe|qwen35|qwen35moe|qwen4exp|qwen3tts|paddleocr)$/;
+/** Architectures of which the engine cannot fuse attention: it hands on values without their heads. */
+export const UNFUSED = /^plm$/;
+/**
+ * Architectures whose attention selects blocks of tokens, if it is fused and each sequence has cells of its own; else the engine lets it see
+ * all tokens.
+ */
+export const BLOCKS = /^minimax-m3$/;
 /** Architectures that do not rotate heads by position. */
 export const UNTURNED =
   /^(arwkv7|bert|bloom|gpt2|gptj|jais|jamba|jina-bert-v2|kimi-k3|kimi-linear|mamba2?|mpt|nemotron_h|nemotron_h_moe|refact|rwkv6|rwkv6qwen2|rwkv7|t5|t5encoder)$/;

@@ -1,5 +1,6 @@
 /** GGUF files -> their headers, read and checked. */
 export {
+  BLOCKS,
   EXAONE4_LAYERS,
   GEMMA3N_CACHES,
   GLM_DSA_SPARSE_CONTEXT,
@@ -17,6 +18,7 @@ export {
   STATES_ONLY,
   STATES_UNGROUPED,
   TAKES_BACK_SINCE,
+  UNFUSED,
   WINDOWS,
 } from './architectures.ts';
 export { type EagleFacts, eagleFacts } from './eagle.ts';

@@ -154,6 +154,8 @@ export type ContextLimits = {
 export type ContextOptions = Omit<ContextLimits, 'slotCount'> & {
   readonly maxSequences: number;
   readonly fusedAttention: boolean;
+  /** True: attention stays fused where the engine's rounds. Default false. */
+  readonly keepsFusion?: boolean;
   readonly cacheOnGpu: boolean;
   readonly cacheType: CacheType;
   /** Bytes that the cache is expected to take, without that of the model's own draft head. */
@@ -312,6 +314,7 @@ export type EngineAddon = {
     devices?: readonly string[] | undefined; // names of GPUs
     tensorSplit?: Float32Array | undefined; // (devices) shares
     packs: boolean; // weights for our own matmuls
+    isUnfused?: boolean; // true: the engine cannot fuse attention of this architecture
     mmap?: boolean | undefined; // map the file; undefined: where the engine can
     loadHeads?: boolean | undefined; // its layers for multi-token prediction, too
     mlock?: boolean | undefined; // keep the weights from being swapped out

@@ -55,7 +55,7 @@ export type GgufOptions = {
   readonly tensorSplit?: readonly number[];
   /** If true, the KV cache of layers on a GPU is on the GPU too. Default true. */
   readonly cacheOnGpu?: boolean;
-  /** Default true. */
+  /** Default: true if the engine can for this architecture. */
   readonly fusedAttention?: boolean;
   /** Default: `f32` with F32 weights, else `f16`. */
   readonly cacheType?: CacheType;
@@ -84,7 +84,7 @@ export function isGguf(model: LoadedModel): model is GgufModel {
 }
 
 function ggufModel(native: NativeModel, shape: ModelShape, options: GgufOptions) {
-  const { path: file, gpu, gpuLayers, cacheOnGpu = true, fusedAttention = true } = options;
+  const { path: file, gpu, gpuLayers, cacheOnGpu = true, fusedAttention = shape.fusesAttention } = options;
   const cacheType = options.cacheType ?? (native.hasF32Weights ? 'f32' : 'f16');
   const rope = options.rope ?? null;
   const onGpu = usesGpu(gpu) && gpuLayers !== 0;
@@ -102,7 +102,8 @@ function ggufModel(native: NativeModel, shape: ModelShape, options: GgufOptions)
       );
     const { slotCount: maxSequences, ...others } = limits;
     const cacheBytes = caches.reduce((total, one) => total + one, 0);
-    const settings = { fusedAttention, cacheOnGpu, cacheType, cacheBytes, rope };
+    const keepsFusion = fusedAttention && shape.blockHeads > 0;
+    const settings = { fusedAttention, keepsFusion, cacheOnGpu, cacheType, cacheBytes, rope };
     return { isWindowCacheFull: true, ...others, maxSequences, ...settings };
   }
 
@@ -135,6 +136,7 @@ function ggufModel(native: NativeModel, shape: ModelShape, options: GgufOptions)
     /** Threads wait for each other after every operation, which costs a tiny model more than they save. */
     isTiny: native.parameters < SINGLE_THREAD_PARAMETERS,
     supportsUnifiedKv: true,
+    selectsBlocks: shape.blockHeads > 0,
     supportsSmallWindow: !native.hasRecurrentState && hasSlidingWindow,
     /** Sliding windows and recurrent state have other caches, which must be unified. */
     supportsNonUnifiedKv: !native.hasRecurrentState && !hasSlidingWindow,
@@ -252,6 +254,7 @@ export async function loadGguf(options: GgufOptions, described?: ModelShape): Pr
     path: onDisk(options.path),
     useGpu: options.gpu !== false,
     packs: packs(options, shape),
+    isUnfused: !shape.fusesAttention,
     loadHeads: options.loadHeads,
     gpuLayers: options.gpuLayers,
     cpuTensors: kept === 0 ? undefined : expertsOfFirst(kept),

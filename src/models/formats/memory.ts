@@ -3,6 +3,7 @@
 import type { ContextSettings } from '../../engine/backend/index.ts';
 import { PASS_TOKENS } from '../../engine/backend/index.ts';
 import {
+  BLOCKS,
   type EagleFacts,
   eagleFacts,
   type GgufHeader,
@@ -10,6 +11,7 @@ import {
   ROWS_BY_ROWS,
   shapesOf,
   TAKES_BACK_SINCE,
+  UNFUSED,
 } from '../../engine/gguf/index.ts';
 import { isEngineSince } from '../../engine/native/index.ts';
 import type { CacheType } from '../../protocol/index.ts';
@@ -52,6 +54,10 @@ export type ModelShape = {
   readonly isRecurrent: boolean;
   /** True if that state can be rolled back by some tokens. */
   readonly takesBack: boolean;
+  /** False if the engine cannot compute its attention in one fused operation. */
+  readonly fusesAttention: boolean;
+  /** Heads that select blocks of tokens, for which attention must be fused and each sequence needs cells of its own. 0: none does. */
+  readonly blockHeads: number;
   readonly isF32: boolean;
   /** Null if the model has no experts. */
   readonly experts: ExpertFacts | null;
@@ -126,6 +132,8 @@ export function toShape(parts: readonly GgufHeader[]): ModelShape {
     isRecurrent: memories.some(({ stateBytes }) => stateBytes > 0),
     takesBack:
       Object.hasOwn(TAKES_BACK_SINCE, architecture) && isEngineSince(TAKES_BACK_SINCE[architecture]!),
+    fusesAttention: !UNFUSED.test(architecture),
+    blockHeads: BLOCKS.test(architecture) ? (read('attention.indexer.head_count') ?? 0) : 0,
     isF32: parts.every(isF32),
     experts: expertsOf(
       tensors.map(([name]) => name),
@@ -284,6 +292,9 @@ function estimateContext(shape: ModelShape, limits: ContextSettings, kind: Cache
   const mask = (fusedAttention ? 2 : 4) * rows * slotCells;
   const masks = layers.some(({ keys }) => keys > 0) ? (slidingWindow > 0 ? 2 * mask : mask) : 0;
   const selection = layers.some(({ values, index }) => index > 0 && values === 0) ? 6 * rows * slotCells : 0; // a mask of 16 bits, and a score
+  // Where blocks are selected: the mask in 32 bits, and two of the blocks for each head and the rows of one sequence.
+  const selectsBlocks = shape.blockHeads > 0 && fusedAttention && !limits.isKvUnified;
+  const blocks = selectsBlocks ? slotCells * rows * (4 + (8 * shape.blockHeads) / limits.slotCount) : 0;
   const scores = 4 * rows * (heads * (slotCells + keySize) + 3 * embeddingSize);
   const latent = Math.max(0, ...layers.map(({ keys, values }) => (values === 0 ? keys : 0))); // copied for another order of numbers
   const unfused = fusedAttention
@@ -297,6 +308,7 @@ function estimateContext(shape: ModelShape, limits: ContextSettings, kind: Cache
     caches,
     checkpoints: limits.checkpointBytes ?? 0,
     compute:
-      Math.max(masks + selection + Math.max(hidden, unfused), Math.min(rows / outputs, 1) * logits) + logits,
+      Math.max(masks + selection + blocks + Math.max(hidden, unfused), Math.min(rows / outputs, 1) * logits) +
+      logits,
   };
 }

@@ -78,6 +78,8 @@ export interface LoadedModel {
   readonly supportsNonUnifiedKv: boolean;
   /** True if the KV cache may be unified. */
   readonly supportsUnifiedKv: boolean;
+  /** True if attention selects blocks of tokens, for which each sequence needs the cells of a whole context. Absent: false. */
+  readonly selectsBlocks?: boolean;
   /** True if a unified KV cache is faster: its attention reads only the cells of one sequence, and shared cells once. */
   readonly prefersUnifiedKv: boolean;
   /** True if layers have a sliding window, whose KV cache may be small, see {@link ContextSettings.isWindowCacheFull}. */

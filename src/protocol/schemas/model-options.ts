@@ -113,7 +113,7 @@ export const modelOptionDefinitions: s.Definitions = {
       ),
       cacheOnGpu: s.boolean('Whether the KV cache of layers on a GPU is there, too. Default true.'),
       fusedAttention: s.boolean(
-        'Whether attention of a GGUF model runs in one fused kernel. Default true. On CPUs without kernels of this library, many sequences of over 200 tokens in a non-unified KV cache (see `kvTokens`) decode faster without it. A 32-bit cache on a CPU never uses it, because it rounds to 16 bits.',
+        'Whether attention of a GGUF model runs in one fused kernel. Default true, false for `plm`, which the engine cannot fuse. On CPUs without kernels of this library, many sequences of over 200 tokens in a non-unified KV cache (see `kvTokens`) decode faster without it. A 32-bit cache on a CPU never uses it, because it rounds to 16 bits.',
       ),
       cacheBits: s.oneOf(
         'Bits of one number in the KV cache of a GGUF model. Default: 32 with F32 weights and no projector, else 16. With 32 the log-probabilities of a quantized model are those that the trainer computes, for twice the memory.',
