@@ -20,7 +20,7 @@ import type { PlacedPart } from '../arrange-messages.ts';
 import { commonLength, fitPrompt } from '../prompt.ts';
 import { contentText } from '../template-message.ts';
 import { DecisionFile } from './decision-file.ts';
-import { LabelFinder } from './labels.ts';
+import { labelFinder } from './labels.ts';
 import {
   choiceConfidence,
   formLogits,
@@ -114,7 +114,6 @@ class Planner {
   readonly #signal: AbortSignal | undefined;
   readonly #messages: readonly ChatMessage[];
   readonly #hasMedia: boolean;
-  readonly #finders = new Map<string, LabelFinder>();
   #behind = ''; // the text behind a question
   #prompts: FramedPrompts | null = null;
   /** Most tokens of a prompt, by `truncate_prompt_tokens`. Null if a longer one is an error. */
@@ -211,7 +210,8 @@ class Planner {
   /** Writes a prompt for each order of the options. The labels of the options are the candidates for its next token. */
   async #ofLabels(question: ValidQuestion): Promise<PlannedQuestion> {
     const orders = question.type === 'choice' ? this.#request.orders : 1;
-    const { labels, ids } = await this.#finder(lastLineOf(question)).of(question);
+    const finder = labelFinder(this.#leased.model.tokenizer, lastLineOf(question) + this.#behind);
+    const { labels, ids } = await finder.of(question);
     const kind = `${question.type} ${labels[0]!.length}`;
     const turns: Turn[] = [];
     for (let turn = 0; turn < orders; turn++) {
@@ -256,13 +256,6 @@ class Planner {
       return { chat: { ...chat, logprob_token_ids: [...next.keys()] }, prompt: { ...prompt!, ids } };
     });
     return { asks, logits: (rows) => optionLogits(trie, rows, ends), options };
-  }
-
-  #finder(lastLine: string): LabelFinder {
-    const tail = lastLine + this.#behind;
-    const known = this.#finders.get(tail) ?? new LabelFinder(this.#leased.model.tokenizer, tail);
-    this.#finders.set(tail, known);
-    return known;
   }
 
   /** Returns the request for the log-probabilities of tokens behind a question. */

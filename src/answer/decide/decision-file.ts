@@ -12,7 +12,7 @@ import {
 import { dataOf, type ValidDecisionRequest, type ValidQuestion } from '../../protocol/index.ts';
 import { type ChatTemplate, compileChatTemplate } from '../../template/index.ts';
 import { contentText } from '../template-message.ts';
-import { NO, YES } from './labels.ts';
+import { type FoundLabels, type LabelFinder, labelFinder, NO, withSpace, YES } from './labels.ts';
 import { rotation } from './numbers.ts';
 import { withoutControls } from './plain-text.ts';
 import { LETTERS, PAIRS } from './question-text.ts';
@@ -69,8 +69,6 @@ const RANGES_OF_LEV: typeof RANGES = [
 export const KINDS = { predicate: 'noul', choice: 'choice', score: 'score' } as const;
 
 type Option = { readonly key: string; readonly description: string | null };
-/** Labels of options at their places, and the token ids of each. */
-type PlacedLabels = { readonly texts: readonly string[]; readonly ids: readonly (readonly number[])[] };
 
 /** The prompts of a question. */
 export type FileQuestion = {
@@ -95,7 +93,7 @@ export class DecisionFile {
   readonly #temperatures = new Map<string, number>();
   readonly #state: unknown;
   readonly #questions: readonly ValidQuestion[];
-  readonly #ids = new Map<string, Promise<number | null>>(); // of texts that were encoded before
+  readonly #finder: LabelFinder;
   #all: Promise<{ readonly questions: readonly object[] }> | null = null;
 
   /** Returns null for other models. Fails with `UNSUPPORTED` for a type that is not known, `MODEL_INVALID` for a file that lacks something. */
@@ -131,6 +129,7 @@ export class DecisionFile {
     this.#type = type;
     this.#template = compileChatTemplate(source);
     this.#tokenizer = tokenizer;
+    this.#finder = labelFinder(tokenizer, '');
     this.#state = this.#plain(state);
     this.#questions = questions;
   }
@@ -172,12 +171,12 @@ export class DecisionFile {
   async #show(
     question: ValidQuestion,
     order: readonly number[],
-  ): Promise<{ shown: object[]; ids: PlacedLabels['ids'] }> {
+  ): Promise<{ shown: object[]; ids: FoundLabels['ids'] }> {
     const options = optionsOf(question);
     const placed = order.map((k) => options[k]!);
-    const { texts, ids } = await this.#labelsOf(question, placed);
+    const { labels, ids } = await this.#labelsOf(question, placed);
     const isLabelled = this.#traits.labels !== 'letters';
-    const shown = placed.map((one, place) => ({ ...one, ...(isLabelled ? { label: texts[place]! } : {}) }));
+    const shown = placed.map((one, place) => ({ ...one, ...(isLabelled ? { label: labels[place]! } : {}) }));
     return { shown, ids };
   }
 
@@ -205,73 +204,48 @@ export class DecisionFile {
     return plainData(data, this.#tokenizer, this.#traits.sortsKeys ?? false) as Data;
   }
 
-  async #labelsOf(question: ValidQuestion, options: readonly Option[]): Promise<PlacedLabels> {
+  async #labelsOf(question: ValidQuestion, options: readonly Option[]): Promise<FoundLabels> {
     if (this.#traits.labels === 'groups') return await this.#groups(question, options);
     return await this.#codes(options.length, question.path);
   }
 
   /** Returns the first letters or codes that are one token. */
-  async #codes(count: number, path: string): Promise<PlacedLabels> {
-    const texts: string[] = [];
-    const ids: number[][] = [];
-    for (const code of this.#traits.labels === 'letters' ? [...LETTERS, ...SMALL_LETTERS] : CODES) {
-      if (texts.length === count) break;
-      const id = await this.#idOf(code);
-      if (id === null) continue;
-      texts.push(code);
-      ids.push([id]);
-    }
-    if (texts.length < count) throw this.#tooMany(path, count, texts.length);
-    return { texts, ids };
+  async #codes(count: number, path: string): Promise<FoundLabels> {
+    const texts = this.#traits.labels === 'letters' ? [...LETTERS, ...SMALL_LETTERS] : CODES;
+    const found = await this.#finder.first(count, texts);
+    if (found.labels.length < count) throw this.#tooMany(path, count, found.labels.length);
+    return found;
   }
 
   /** Returns labels with all their forms. Choices have letters, the options' own if all are one letter, or above 26 options numbers. */
-  async #groups({ type, path }: ValidQuestion, options: readonly Option[]): Promise<PlacedLabels> {
-    const texts: string[] = [];
+  async #groups({ type, path }: ValidQuestion, options: readonly Option[]): Promise<FoundLabels> {
+    const labels: string[] = [];
     const ids: number[][] = [];
     if (type !== 'choice') {
       for (const { key } of options) {
-        const forms = type === 'score' ? [key] : key === 'true' ? YES : NO;
-        const group = [...new Set(await this.#idsOf(forms))];
+        const group = await this.#finder.idsOf(type === 'score' ? [key] : key === 'true' ? YES : NO);
         if (group.length === 0)
           throw errorAt(path, 'UNSUPPORTED', `the label ${key} is not one token of this model`);
-        texts.push(key);
+        labels.push(key);
         ids.push(group);
       }
-      return { texts, ids };
+      return { labels, ids };
     }
     const areLetters = options.every(({ key }) => /^[A-Za-z]$/.test(key));
     const used = new Set<number>();
     for (const [place, { key }] of options.entries()) {
       const own = areLetters ? key : options.length <= LETTERS.length ? LETTERS[place]! : twoDigits(place);
       for (const label of [own, ...SPARE_LABELS]) {
-        const id = await this.#idOf(label);
+        const id = await this.#finder.idOf(label);
         if (id === null || used.has(id)) continue;
         used.add(id);
-        texts.push(label);
-        ids.push([...new Set([id, ...(await this.#idsOf([` ${label}`]))])]);
+        labels.push(label);
+        ids.push(await this.#finder.idsOf(withSpace(label)));
         break;
       }
-      if (texts.length === place) throw this.#tooMany(path, options.length, place);
+      if (labels.length === place) throw this.#tooMany(path, options.length, place);
     }
-    return { texts, ids };
-  }
-
-  async #idsOf(texts: readonly string[]): Promise<number[]> {
-    const ids = await Promise.all(texts.map((text) => this.#idOf(text)));
-    return ids.filter((id) => id !== null);
-  }
-
-  /** Returns the one token of a text. Null: it has several. Each text is encoded once. */
-  #idOf(text: string): Promise<number | null> {
-    const id = this.#ids.get(text) ?? this.#encode(text);
-    this.#ids.set(text, id);
-    return id;
-  }
-
-  async #encode(text: string): Promise<number | null> {
-    const ids = await this.#tokenizer.encode(text, { addSpecial: false, parseSpecial: false });
-    return ids.length === 1 ? ids[0]! : null;
+    return { labels, ids };
   }
 
   #tooMany(path: string, count: number, most: number): Error {
