@@ -3,7 +3,7 @@ export { type AnswerContext, answer } from './answer.ts';
 export { conversationTokenizer } from './conversation-tokens.ts';
 export { decide } from './decide/decide.ts';
 export { decisionEntries } from './decide/decision-entries.ts';
-export { formLogits, logSumExp, probabilitiesOf, rotation } from './decide/numbers.ts';
+export { type Calibration, formLogits, logSumExp, probabilitiesOf, rotation } from './decide/numbers.ts';
 export { embed } from './embed.ts';
 export {
   classify,

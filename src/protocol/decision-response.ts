@@ -17,6 +17,8 @@ export type AnsweredQuestion = {
   readonly label_mass: number;
   /** The divisor of the logarithms: the temperature of the request, else the one that was fitted for the model, else 1. */
   readonly temperature: number;
+  /** The share of the probability that is spread evenly over the options. Only if one was fitted for the model, and the request has no temperature. */
+  readonly noise?: number;
   /** The tokens of the question's first prompt. Only with `return_token_ids`. */
   readonly prompt_token_ids?: readonly number[];
   /**

@@ -22,6 +22,7 @@ import { contentText } from '../template-message.ts';
 import { DecisionFile } from './decision-file.ts';
 import { labelFinder } from './labels.ts';
 import {
+  type Calibration,
   choiceConfidence,
   formLogits,
   labelMass,
@@ -80,8 +81,11 @@ export async function decide(
     processedLogprobs: false,
   })) as ChatCompletion[];
   const fitted = leased.checkpoint === null ? null : await readDecisions(leased.checkpoint);
-  const temperatureOf = (kind: DecisionKind): number | undefined =>
-    request.temperatures[kind] ?? fitted?.temperatures[kind];
+  const calibrationOf = (kind: DecisionKind, ofFile = 1): Calibration => {
+    const asked = request.temperatures[kind];
+    if (asked !== null) return { temperature: asked, noise: 0 };
+    return fitted?.with_noise?.[kind] ?? { temperature: fitted?.temperatures[kind] ?? ofFile, noise: 0 };
+  };
   let at = 0;
   const entries = planned.map((plan) => {
     const prompt_token_ids = answers[at]!.prompt_token_ids ?? [];
@@ -90,8 +94,8 @@ export async function decide(
       at += own.length;
       return logits(found);
     });
-    const temperature = temperatureOf(plan.question.type) ?? plan.temperature ?? 1;
-    return toAnswer(plan, rows, temperature, request.returnTokenIds ? prompt_token_ids : null);
+    const calibration = calibrationOf(plan.question.type, plan.temperature);
+    return toAnswer(plan, rows, calibration, request.returnTokenIds ? prompt_token_ids : null);
   });
   const named = request.isMap ? Object.fromEntries(entries.map((entry) => [entry.name, entry])) : entries;
   return {
@@ -291,15 +295,16 @@ function textOnly(messages: ValidChatRequest['messages']): ValidChatRequest['mes
 function toAnswer(
   { question, ids, isRated }: PlannedQuestion,
   rows: readonly (readonly number[])[],
-  temperature: number,
+  calibration: Calibration,
   prompt_token_ids: readonly number[] | null,
 ): DecisionAnswer {
-  const each = rows.map((logits) => probabilitiesOf(logits, temperature));
+  const each = rows.map((logits) => probabilitiesOf(logits, calibration));
   const p = each[0]!.map((_, option) => mean(each.map((row) => row[option]!)));
   const shared = {
     name: question.name,
     label_mass: mean(rows.map(labelMass)),
-    temperature,
+    temperature: calibration.temperature,
+    ...(calibration.noise > 0 ? { noise: calibration.noise } : {}),
     ...(prompt_token_ids ? { prompt_token_ids, ...(ids ? { label_token_ids: ids } : {}) } : {}),
   };
   switch (question.type) {

@@ -1,5 +1,13 @@
 /** Log-probabilities of labels -> the numbers of answers, in float64. */
 
+/** How probabilities are made of logits. */
+export type Calibration = {
+  /** Divides the logits. */
+  readonly temperature: number;
+  /** Share of the probability that is spread evenly over the options. */
+  readonly noise: number;
+};
+
 /** log(exp(a) + exp(b) + ...), without overflow; -Infinity for no values. */
 export function logSumExp(values: readonly number[]): number {
   const most = Math.max(...values);
@@ -23,11 +31,12 @@ export function formLogits(
   });
 }
 
-/** Returns softmax(l / T). If all values are -Infinity, all are equally probable. */
-export function probabilitiesOf(logits: readonly number[], temperature: number): number[] {
+/** Returns (1 - noise) softmax(l / T) + noise / n. If all values are -Infinity, all are equally probable. */
+export function probabilitiesOf(logits: readonly number[], { temperature, noise }: Calibration): number[] {
+  const even = 1 / logits.length;
   const total = logSumExp(logits.map((logit) => logit / temperature));
-  if (total === -Infinity) return logits.map(() => 1 / logits.length);
-  return logits.map((logit) => Math.exp(logit / temperature - total));
+  if (total === -Infinity) return logits.map(() => even);
+  return logits.map((logit) => (1 - noise) * Math.exp(logit / temperature - total) + noise * even);
 }
 
 /** Returns the probability of all labels together, at temperature 1. */

@@ -84,7 +84,7 @@ function readLines(file: string): DecisionExample[] {
   }
 }
 
-const MEASURES = ['accuracy', 'loss', 'brier', 'ece', 'eceOfChance', 'temperature'] as const;
+const MEASURES = ['accuracy', 'loss', 'brier', 'ece', 'eceOfChance', 'temperature', 'noise'] as const;
 
 /** Returns a line per measure of held-out examples, before and after, and what became of the model. */
 function toRows({ kept, checkpoint, report }: LearnedDecisions): string[][] {

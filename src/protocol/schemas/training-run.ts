@@ -14,6 +14,8 @@ const share = (description: string, standard: number): s.Schema =>
   s.numberOrNull(description, { default: standard, minimum: 0, maximum: 1 });
 
 const temperature = s.number('Divides the logits of the options.', { exclusiveMinimum: 0, maximum: 1e6 });
+const byKind = (description: string, fitted: s.Schema): s.Schema =>
+  s.object(`By kind of question. ${description}`, [], { predicate: fitted, choice: fitted, score: fitted });
 
 /** Fields of every step. */
 const step = {
@@ -132,14 +134,20 @@ export const trainingRunDefinitions: s.Definitions = {
     decisions: s.ref('DecisionCalibration', 'What was fitted for its decisions.'),
   }),
   DecisionCalibration: s.object(
-    'Temperatures that were fitted for the decisions of a checkpoint.',
+    'What was fitted for the decisions of a checkpoint.',
     ['temperatures'],
     {
-      temperatures: s.object('By kind of question. Absent: 1.', [], {
-        predicate: temperature,
-        choice: temperature,
-        score: temperature,
-      }),
+      temperatures: byKind('The temperature that fits best alone. Absent: 1.', temperature),
+      with_noise: byKind(
+        'What fits better than a temperature alone, and is used in its place except in decision files.',
+        s.object('A temperature and noise.', ['temperature', 'noise'], {
+          temperature,
+          noise: s.number('Share of the probability that is spread evenly over the options.', {
+            minimum: 0,
+            maximum: 1,
+          }),
+        }),
+      ),
       report: s.jsonObject('What was measured. The report page shows it.'),
     },
     { title: 'decisions', type: ['object', 'null'] },

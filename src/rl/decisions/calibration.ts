@@ -1,5 +1,5 @@
-/** Logits of options and what is right -> how good their probabilities are, and the temperature that makes them best. */
-import { logSumExp, probabilitiesOf } from '../../answer/index.ts';
+/** Logits of options and what is right -> how good their probabilities are, and the calibration that makes them best. */
+import { type Calibration, logSumExp, probabilitiesOf } from '../../answer/index.ts';
 import type { DecisionKind } from '../../protocol/index.ts';
 
 /** A question with a known answer, as a model answers it. */
@@ -39,33 +39,72 @@ export type DecisionMeasures = {
    */
   readonly eceOfChance: number;
   readonly bins: readonly ReliabilityBin[];
-  readonly temperature: number;
-};
+} & Calibration;
 
 const BINS = 10;
 /** Bounds of fitted temperatures. */
 const LOWEST = 0.05;
 const HIGHEST = 20;
+/** Most noise that is fitted: the order of the options must stay visible. */
+const MOST_NOISE = 0.99;
+/** By how much noise must lower the summed loss to be used: the price of one more fitted number (Akaike). */
+const PRICE = 1;
 const GOLDEN = (Math.sqrt(5) - 1) / 2;
-/** Width of the interval of log T at which a search ends. */
+/** Width of the interval at which a search ends. */
 const PRECISION = 1e-6;
 
-/** Returns the cross-entropy of a question at a temperature. */
-export function lossOf({ logits, target }: ScoredQuestion, temperature: number): number {
+/** Returns the cross-entropy of a question. */
+export function lossOf({ logits, target }: ScoredQuestion, { temperature, noise }: Calibration): number {
+  return crossEntropy(target, logprobsOf(logits, temperature), noise);
+}
+
+function logprobsOf(logits: readonly number[], temperature: number): number[] {
   const scaled = logits.map((logit) => logit / temperature);
   const total = logSumExp(scaled);
-  return target.reduce((sum, t, k) => (t === 0 ? sum : sum + t * (total - scaled[k]!)), 0);
+  return scaled.map((one) => one - total);
 }
 
-/** Returns the mean of {@link lossOf}. */
-function meanLoss(questions: readonly ScoredQuestion[], temperature: number): number {
-  return questions.reduce((sum, one) => sum + lossOf(one, temperature), 0) / questions.length;
+function crossEntropy(target: readonly number[], logprobs: readonly number[], noise: number): number {
+  const mixed = (logprob: number): number =>
+    noise === 0 ? logprob : Math.log((1 - noise) * Math.exp(logprob) + noise / target.length);
+  return target.reduce((sum, t, k) => (t === 0 ? sum : sum - t * mixed(logprobs[k]!)), 0);
 }
 
-/** Returns the temperature with the lowest loss. The loss has one minimum over log T, so golden sections find it. */
+/** Returns the sum of {@link lossOf}. */
+function lossOfAll(questions: readonly ScoredQuestion[], calibration: Calibration): number {
+  return questions.reduce((sum, one) => sum + lossOf(one, calibration), 0);
+}
+
+/** Returns the temperature with the lowest loss without noise. */
 export function fitTemperature(questions: readonly ScoredQuestion[]): number {
-  const at = (log: number): number => meanLoss(questions, Math.exp(log));
-  let [low, high] = [Math.log(LOWEST), Math.log(HIGHEST)];
+  return lowestTemperature((temperature) => lossOfAll(questions, { temperature, noise: 0 }));
+}
+
+/**
+ * Returns the calibration with the lowest loss. A temperature alone makes sure logits surer without end; noise is a share of right answers
+ * that no logit predicts, as where people answer wrongly. It is 0 unless it lowers the loss by more than chance would.
+ */
+export function fitCalibration(questions: readonly ScoredQuestion[]): Calibration {
+  const alone = { temperature: fitTemperature(questions), noise: 0 };
+  const noiseAt = (temperature: number): { readonly noise: number; readonly loss: number } => {
+    const rows = questions.map(({ logits }) => logprobsOf(logits, temperature));
+    const at = (noise: number): number =>
+      questions.reduce((sum, { target }, i) => sum + crossEntropy(target, rows[i]!, noise), 0);
+    const noise = lowest(at, 0, MOST_NOISE);
+    return { noise, loss: at(noise) };
+  };
+  const temperature = lowestTemperature((one) => noiseAt(one).loss);
+  const { noise, loss } = noiseAt(temperature);
+  return lossOfAll(questions, alone) - loss > PRICE ? { temperature, noise } : alone;
+}
+
+function lowestTemperature(at: (temperature: number) => number): number {
+  return Math.exp(lowest((log) => at(Math.exp(log)), Math.log(LOWEST), Math.log(HIGHEST)));
+}
+
+/** Returns where a function with one minimum between two numbers is lowest, by golden sections. */
+function lowest(at: (value: number) => number, from: number, to: number): number {
+  let [low, high] = [from, to];
   let [left, right] = [high - GOLDEN * (high - low), low + GOLDEN * (high - low)];
   let [leftLoss, rightLoss] = [at(left), at(right)];
   while (high - low > PRECISION)
@@ -78,16 +117,16 @@ export function fitTemperature(questions: readonly ScoredQuestion[]): number {
       right = low + GOLDEN * (high - low);
       rightLoss = at(right);
     }
-  return Math.exp((low + high) / 2);
+  return (low + high) / 2;
 }
 
 /** Measures the answers to at least one question. */
-export function measure(questions: readonly ScoredQuestion[], temperature: number): DecisionMeasures {
+export function measure(questions: readonly ScoredQuestion[], calibration: Calibration): DecisionMeasures {
   const count = questions.length;
   const sums = Array.from({ length: BINS }, () => ({ count: 0, confidence: 0, accuracy: 0, variance: 0 }));
   let [brier, accuracy] = [0, 0];
   for (const { logits, target } of questions) {
-    const p = probabilitiesOf(logits, temperature);
+    const p = probabilitiesOf(logits, calibration);
     const most = Math.max(...p);
     const hit = target[p.indexOf(most)]!;
     const bin = sums[Math.min(BINS - 1, Math.floor(most * BINS))]!;
@@ -106,15 +145,14 @@ export function measure(questions: readonly ScoredQuestion[], temperature: numbe
     confidence: bin.confidence / Math.max(1, bin.count),
     accuracy: bin.accuracy / Math.max(1, bin.count),
   }));
-  const loss = meanLoss(questions, temperature);
   return {
     count,
     accuracy: accuracy / count,
-    loss,
+    loss: lossOfAll(questions, calibration) / count,
     brier: brier / count,
     ece: gap / count,
     eceOfChance: chance / count,
     bins,
-    temperature,
+    ...calibration,
   };
 }

@@ -1,5 +1,5 @@
 /** Decisions with their right answers -> three parts, and for each question its prompt, its labels and its right distribution. */
-import { rotation } from '../../answer/index.ts';
+import { type Calibration, rotation } from '../../answer/index.ts';
 import { seedOf } from '../../common/index.ts';
 import { errorAt } from '../../errors.ts';
 import {
@@ -47,8 +47,8 @@ export type AskedQuestion = {
   /** Token ids that count for each option. */
   readonly labels: readonly (readonly number[])[];
   readonly target: readonly number[];
-  /** The temperature of the model before it learns. */
-  readonly temperature: number;
+  /** That of the model before it learns. */
+  readonly calibration: Calibration;
 };
 
 const FIELDS: readonly string[] = ['input', 'questions', 'answers'];
@@ -174,7 +174,7 @@ export async function askAll(
 }
 
 function toAsked(answer: DecisionAnswer, example: number, target: readonly number[]): AskedQuestion {
-  const { type: kind, prompt_token_ids, label_token_ids, temperature } = answer;
+  const { type: kind, prompt_token_ids, label_token_ids, temperature, noise = 0 } = answer;
   if (!prompt_token_ids || !label_token_ids || temperature === undefined)
     throw errorAt(
       'service',
@@ -189,7 +189,8 @@ function toAsked(answer: DecisionAnswer, example: number, target: readonly numbe
     );
   if (label_token_ids.length !== target.length)
     throw errorAt('model', 'UNSUPPORTED', 'it answers predicates by ratings, which are not trained');
-  return { kind, example, prompt: prompt_token_ids, labels: label_token_ids, target, temperature };
+  const calibration = { temperature, noise };
+  return { kind, example, prompt: prompt_token_ids, labels: label_token_ids, target, calibration };
 }
 
 /**

@@ -1,10 +1,11 @@
 /** Corrected decisions -> a checkpoint that decides better and says how sure it is, or the model as it was. */
-import { formLogits } from '../../answer/index.ts';
+import { type Calibration, formLogits } from '../../answer/index.ts';
 import { shuffled } from '../../common/index.ts';
 import { OnpolicyError } from '../../errors.ts';
 import {
   type Arguments,
   checkArguments,
+  type DecisionCalibration,
   type DecisionKind,
   type DecisionQuestion,
   type JsonObject,
@@ -13,6 +14,7 @@ import {
 import type { Service, TrainingRun } from '../../protocol/service/index.ts';
 import {
   type DecisionMeasures,
+  fitCalibration,
   fitTemperature,
   lossOf,
   measure,
@@ -34,7 +36,7 @@ export type LearnDecisionsEvent = {
   readonly epoch: number;
   /** Cross-entropy of the labels on the part `train` while it learned. Null for epoch 0. */
   readonly trainLoss: number | null;
-  /** Loss on the part `calibrate`, at the temperatures that fit it best. */
+  /** Loss on the part `calibrate`, with the calibrations that fit it best. */
   readonly loss: number;
 };
 
@@ -53,7 +55,7 @@ export type LearnDecisionsOptions = Omit<
 export type DecisionComparison = {
   readonly before: DecisionMeasures;
   readonly after: DecisionMeasures;
-  /** False if too few questions were there to fit a temperature, which is then that of the model before. */
+  /** False if too few questions were there to fit a calibration, which is then that of the model before. */
   readonly isFitted: boolean;
 };
 
@@ -79,7 +81,7 @@ export type LearnedDecisions = {
   undo(): Promise<void>;
 };
 
-/** Fewest questions of a kind to which a temperature is fitted. */
+/** Fewest questions of a kind to which a calibration is fitted. */
 const FEWEST_TO_FIT = 30;
 /** Epochs without a lower loss after which learning ends. */
 const PATIENCE = 2;
@@ -90,7 +92,7 @@ const BEST = 'best';
 
 /**
  * Learns from decisions with their right answers, by cross-entropy of the labels. A part of the examples ends the training early and fits a
- * temperature for each kind of question, another part decides whether the result is kept. Until then the model answers as before.
+ * calibration for each kind of question, another part decides whether the result is kept. Until then the model answers as before.
  * @throws OnpolicyError `INVALID_REQUEST` for wrong options or examples, `UNSUPPORTED` if the service cannot decide or train, or for pictures
  */
 export async function learnDecisions(options: LearnDecisionsOptions): Promise<LearnedDecisions> {
@@ -117,15 +119,15 @@ export async function learnDecisions(options: LearnDecisionsOptions): Promise<Le
 
   const run = await service.openTraining({ model, rank, seed }, call);
   const curve: Omit<LearnDecisionsEvent, 'type'>[] = [];
-  let best = { epoch: 0, loss: Number.POSITIVE_INFINITY, fitted: new Map<DecisionKind, Fit>() };
+  let best = { epoch: 0, loss: Number.POSITIVE_INFINITY, fits: new Map() as Fits };
 
   /** Measures an epoch, and saves its weights if it is the best one. */
   async function close(epoch: number, trainLoss: number | null): Promise<void> {
     const scored = await score(run, calibrate, call);
-    const fitted = temperaturesOf(scored, calibrate);
-    const loss = calibratedLoss(scored, fitted);
+    const fits = fitsOf(scored, asked);
+    const loss = meanOf(scored.map((one) => lossOf(one, fits.get(one.kind)!.calibration)));
     if (loss < best.loss) {
-      best = { epoch, loss, fitted };
+      best = { epoch, loss, fits };
       await run.saveState(BEST, call);
     }
     curve.push({ epoch, trainLoss, loss });
@@ -153,11 +155,11 @@ export async function learnDecisions(options: LearnDecisionsOptions): Promise<Le
     for (let epoch = 1; epoch <= epochs && epoch - best.epoch <= PATIENCE; epoch++)
       await close(epoch, await learn(epoch));
     await run.loadState(BEST, {}, call);
-    const { fitted } = best;
+    const { fits } = best;
     const after = await score(run, heldOut, call);
     const countOf = (part: CheckedExample['part']) => examples.filter((one) => one.part === part).length;
     const report: DecisionReport = {
-      kinds: compare(heldOut, before, after, fitted),
+      kinds: compare(before, after, fits),
       epoch: best.epoch,
       curve,
       examples: {
@@ -167,14 +169,11 @@ export async function learnDecisions(options: LearnDecisionsOptions): Promise<Le
       },
     };
     const losses = heldOut.map((question, i) => ({
-      before: lossOf(before[i]!, question.temperature),
-      after: lossOf(after[i]!, fitted.get(question.kind)?.temperature ?? question.temperature),
+      before: lossOf(before[i]!, question.calibration),
+      after: lossOf(after[i]!, fits.get(question.kind)!.calibration),
     }));
     const kept = isBetter(heldOut, losses);
-    const temperatures = Object.fromEntries(
-      [...fitted].map(([kind, { temperature }]) => [kind, temperature]),
-    );
-    const decisions = { temperatures, report: report as unknown as JsonObject };
+    const decisions = { ...toStored(fits), report: report as unknown as JsonObject };
     const checkpoint = kept ? await run.saveWeightsForSampler({ decisions, ...call }) : null;
     await service.models.log(run.modelId, {
       split: 'decisions',
@@ -211,47 +210,66 @@ async function score(
   return scored;
 }
 
-type Fit = { readonly temperature: number; readonly isFitted: boolean };
+type Fit = {
+  /** That of the model before. */
+  readonly before: Calibration;
+  readonly calibration: Calibration;
+  /** The best temperature without noise. Null if it is not known. */
+  readonly alone: number | null;
+  readonly isFitted: boolean;
+};
 
-/** Returns the best temperature of each kind. A kind with few questions keeps that of the model before. */
-function temperaturesOf(
-  scored: readonly ScoredQuestion[],
-  asked: readonly AskedQuestion[],
-): Map<DecisionKind, Fit> {
-  const fits = new Map<DecisionKind, Fit>();
-  for (const { kind, temperature } of asked) {
-    if (fits.has(kind)) continue;
-    const own = scored.filter((one) => one.kind === kind);
-    const isFitted = own.length >= FEWEST_TO_FIT;
-    fits.set(kind, { temperature: isFitted ? fitTemperature(own) : temperature, isFitted });
+type Fits = ReadonlyMap<DecisionKind, Fit>;
+
+/** Returns the best calibration of each kind. A kind with few scored questions keeps that of the model before. */
+function fitsOf(scored: readonly ScoredQuestion[], asked: readonly AskedQuestion[]): Fits {
+  const kinds = new Map(asked.map(({ kind, calibration }) => [kind, calibration]));
+  return new Map(
+    [...kinds].map(([kind, before]): [DecisionKind, Fit] => {
+      const own = scored.filter((one) => one.kind === kind);
+      if (own.length >= FEWEST_TO_FIT)
+        return [
+          kind,
+          { before, calibration: fitCalibration(own), alone: fitTemperature(own), isFitted: true },
+        ];
+      const alone = before.noise === 0 ? before.temperature : null;
+      return [kind, { before, calibration: before, alone, isFitted: false }];
+    }),
+  );
+}
+
+/** Returns what a checkpoint keeps of the fits. */
+function toStored(fits: Fits): DecisionCalibration {
+  const temperatures: Partial<Record<DecisionKind, number>> = {};
+  const with_noise: Partial<Record<DecisionKind, Calibration>> = {};
+  for (const [kind, { calibration, alone }] of fits) {
+    if (alone !== null) temperatures[kind] = alone;
+    if (calibration.noise > 0) with_noise[kind] = calibration;
   }
-  return fits;
+  return { temperatures, with_noise };
 }
 
-/** Returns the mean loss of questions at the fitted temperatures of their kinds. */
-function calibratedLoss(scored: readonly ScoredQuestion[], fitted: ReadonlyMap<DecisionKind, Fit>): number {
-  const sum = scored.reduce((total, one) => total + lossOf(one, fitted.get(one.kind)!.temperature), 0);
-  return sum / scored.length;
-}
-
+/** Measures the held-out questions of each kind. */
 function compare(
-  asked: readonly AskedQuestion[],
   before: readonly ScoredQuestion[],
   after: readonly ScoredQuestion[],
-  fitted: ReadonlyMap<DecisionKind, Fit>,
+  fits: Fits,
 ): DecisionReport['kinds'] {
-  const firsts = new Map(asked.map(({ kind, temperature }) => [kind, temperature]));
-  const entries = [...firsts].map(([kind, temperature]) => {
-    const fit = fitted.get(kind) ?? { temperature, isFitted: false };
+  const kinds: Partial<Record<DecisionKind, DecisionComparison>> = {};
+  for (const [kind, fit] of fits) {
     const own = (all: readonly ScoredQuestion[]) => all.filter((one) => one.kind === kind);
-    const comparison: DecisionComparison = {
-      before: measure(own(before), temperature),
-      after: measure(own(after), fit.temperature),
+    if (own(before).length === 0) continue;
+    kinds[kind] = {
+      before: measure(own(before), fit.before),
+      after: measure(own(after), fit.calibration),
       isFitted: fit.isFitted,
     };
-    return [kind, comparison] as const;
-  });
-  return Object.fromEntries(entries);
+  }
+  return kinds;
+}
+
+function meanOf(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
 type Losses = { readonly before: number; readonly after: number };
@@ -261,9 +279,9 @@ function isBetter(asked: readonly AskedQuestion[], losses: readonly Losses[]): b
   const byExample = new Map<number, number[]>();
   for (const [i, { example }] of asked.entries())
     byExample.set(example, [...(byExample.get(example) ?? []), losses[i]!.before - losses[i]!.after]);
-  const falls = [...byExample.values()].map((all) => all.reduce((sum, one) => sum + one, 0) / all.length);
+  const falls = [...byExample.values()].map(meanOf);
   const count = falls.length;
-  const mean = falls.reduce((sum, one) => sum + one, 0) / count;
+  const mean = meanOf(falls);
   const variance = falls.reduce((sum, one) => sum + (one - mean) ** 2, 0) / (count - 1);
   return mean > Math.sqrt(variance / count);
 }

@@ -22,7 +22,11 @@ afterAll(async () => {
 describe('a decision file made of a model', () => {
   it('is asked with the same tokens, and answers by the likeliest form at the fitted temperatures', async () => {
     const run = await runtime.openTraining({ model: 'tickets' });
-    await run.saveWeightsForSampler({ decisions: { temperatures: { predicate: 2.5, choice: 0.5 } } });
+    const decisions = {
+      temperatures: { predicate: 2.5, choice: 0.5 },
+      with_noise: { choice: { temperature: 0.1, noise: 0.2 } }, // of which decision files know nothing
+    };
+    await run.saveWeightsForSampler({ decisions });
     await runtime.trainingRuns.delete(run.id);
     const made = await runtime.models.export({ model: 'tickets', to, decisions: true });
     expect(made).toMatchObject({ path: to, format: 'gguf' });
@@ -38,7 +42,7 @@ describe('a decision file made of a model', () => {
       const others = await ask(exported);
       expect(others.map(({ temperature }) => temperature)).toEqual([2.5, 2.5, 0.5, 1]);
       for (const [i, other] of others.entries()) {
-        const { prompt_token_ids, label_token_ids, temperature } = own[i]!;
+        const { prompt_token_ids, label_token_ids } = own[i]!;
         expect(other).toMatchObject({ prompt_token_ids, label_token_ids });
         const { choices } = await exported.createTextCompletion({
           prompt: [...prompt_token_ids!],
@@ -49,7 +53,7 @@ describe('a decision file made of a model', () => {
         });
         const found = choices[0]!.logprobs!.top_logprobs![0]!;
         const best = label_token_ids!.map((ids) =>
-          Math.max(...ids.map((id) => found[`token_id:${id}`]! / temperature)),
+          Math.max(...ids.map((id) => found[`token_id:${id}`]! / other.temperature)),
         );
         const sum = best.reduce((all, one) => all + Math.exp(one), 0);
         for (const [k, one] of best.entries())

@@ -18,13 +18,21 @@ describe('probabilities', () => {
   const normal = normals(5);
   const rows = [2, 3, 26, 27, 255].map((count) => Array.from({ length: count }, () => 5 * normal() - 8));
 
-  it.each([0.1, 1, 7])('sum to 1 and are the softmax at temperature %s', (temperature) => {
+  it.each([
+    [0.1, 0],
+    [1, 0],
+    [7, 0],
+    [0.5, 0.25],
+  ])('sum to 1 and are the softmax at temperature %s, of which noise %s is even', (temperature, noise) => {
     for (const row of rows) {
-      const p = probabilitiesOf(row, temperature);
+      const p = probabilitiesOf(row, { temperature, noise });
       expect(Math.abs(p.reduce((sum, one) => sum + one, 0) - 1)).toBeLessThan(1e-12);
       const weights = row.map((logit) => Math.exp((logit - Math.max(...row)) / temperature));
       const total = weights.reduce((sum, one) => sum + one, 0);
-      for (const [i, one] of p.entries()) expect(Math.abs(one - weights[i]! / total)).toBeLessThan(1e-12);
+      for (const [i, one] of p.entries()) {
+        const expected = (1 - noise) * (weights[i]! / total) + noise / row.length;
+        expect(Math.abs(one - expected)).toBeLessThan(1e-12);
+      }
       expect(meanLevel(p)).toBeGreaterThanOrEqual(0);
       expect(meanLevel(p)).toBeLessThanOrEqual(row.length - 1);
       expect(p[largest(p)]).toBe(Math.max(...p));
@@ -32,8 +40,8 @@ describe('probabilities', () => {
   });
 
   it('are even where no label is possible, and finite where some are not', () => {
-    expect(probabilitiesOf([-Infinity, -Infinity], 1)).toEqual([0.5, 0.5]);
-    expect(probabilitiesOf([-9999, -Infinity], 0.1)).toEqual([1, 0]);
+    expect(probabilitiesOf([-Infinity, -Infinity], { temperature: 1, noise: 0 })).toEqual([0.5, 0.5]);
+    expect(probabilitiesOf([-9999, -Infinity], { temperature: 0.1, noise: 0 })).toEqual([1, 0]);
     expect(logSumExp([-Infinity, -1])).toBe(-1);
     expect(labelMass([Math.log(0.25), -Infinity])).toBeCloseTo(0.25, 12);
   });

@@ -86,14 +86,21 @@ describe('learnDecisions', () => {
     expect(await ask('tickets')).toEqual(before);
   });
 
-  it('answers with a fitted temperature, which the trainer and the engine agree on', async () => {
+  it('answers with a fitted temperature and noise, which the trainer and the engine agree on', async () => {
     const run = await runtime.openTraining({ model: 'tickets' });
-    const temperatures = { predicate: 2.5, choice: 0.5 };
-    const name = await run.saveWeightsForSampler({ decisions: { temperatures } });
+    const temperatures = { predicate: 2.5, choice: 9 };
+    const with_noise = { choice: { temperature: 0.5, noise: 0.3 } };
+    const name = await run.saveWeightsForSampler({ decisions: { temperatures, with_noise } });
     await runtime.trainingRuns.delete(run.id);
-    const fitted = await ask('tickets');
-    expect(Object.values(fitted).map(({ temperature }) => temperature)).toEqual([2.5, 0.5, 1]);
-    expect(fitted).toEqual(await ask(name, { temperature: { predicate: 2.5, choice: 0.5 } }));
+    const { team: noisy, ...fitted } = await ask('tickets');
+    expect(Object.values(fitted).map(({ temperature }) => temperature)).toEqual([2.5, 1]);
+    const { team: plain, ...others } = await ask(name, { temperature: { predicate: 2.5, choice: 0.5 } });
+    expect(fitted).toEqual(others);
+    expect([noisy!.temperature, noisy!.noise, plain!.noise]).toEqual([0.5, 0.3, undefined]);
+    const probabilities = (answer: DecisionAnswer) =>
+      answer.type === 'choice' ? answer.probabilities.map(({ probability }) => probability) : [];
+    for (const [i, p] of probabilities(plain!).entries())
+      expect(Math.abs(probabilities(noisy!)[i]! - (0.7 * p + 0.1))).toBeLessThan(1e-12);
     expect(await ask(name, { temperature: 1 })).toEqual(await ask(`${model}@0`));
     await runtime.checkpoints.delete(model, { steps: [Number(name.split('@')[1])] });
   });

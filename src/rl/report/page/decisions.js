@@ -1,7 +1,7 @@
 /** A report of learned decisions -> tables of their measures before and after, and reliability diagrams. */
 import { byId, color, make, short } from './elements.js';
 
-const MEASURES = ['count', 'accuracy', 'loss', 'brier', 'ece', 'temperature'];
+const MEASURES = ['count', 'accuracy', 'loss', 'brier', 'ece', 'temperature', 'noise'];
 const SIZE = 220;
 const MARGIN = 28;
 
@@ -12,7 +12,7 @@ export function drawDecisions({ decisions }) {
   const { step, report } = decisions;
   const { train, calibrate, heldOut } = report.examples;
   byId('decisions-hint').textContent =
-    `Checkpoint ${step} learned from ${train} examples; ${calibrate} others chose epoch ${report.epoch} and fitted the temperatures. ` +
+    `Checkpoint ${step} learned from ${train} examples; ${calibrate} others chose epoch ${report.epoch} and fitted the calibration. ` +
     `The numbers are of ${heldOut} further ones. A point is a tenth of the range of probabilities, with its number of questions; on the diagonal, probabilities are frequencies.`;
   byId('kinds').replaceChildren(
     ...Object.entries(report.kinds).map(([kind, { before, after }]) =>
@@ -39,7 +39,7 @@ function table(columns) {
       'tr',
       {},
       make('th', { scope: 'row' }, name),
-      ...Object.values(columns).map((measures) => make('td', {}, short(measures[name]))),
+      ...Object.values(columns).map((measures) => make('td', {}, short(measures[name] ?? 0))),
     ),
   );
   return make('table', { className: 'plain' }, make('thead', {}, head), make('tbody', {}, ...rows));
