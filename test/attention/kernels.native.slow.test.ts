@@ -156,6 +156,32 @@ describe.skipIf(KERNELS.length === 0)('attention', () => {
   );
 });
 
+describe.skipIf(KERNELS.length === 0)('keys that are not finite', () => {
+  const SHAPE = { type: F32, width: 64, heads: 4, kvHeads: 2, cap: 0, sinks: NO_SINKS, window: 0 } as const;
+
+  it.each([
+    [NaN, 1],
+    [NaN, 20],
+    [Infinity, 1],
+    [Infinity, 20],
+  ])('%d, %i tokens: all sets give the same bits', (value, tokens) => {
+    const random = normals(tokens);
+    const count = 192 * SHAPE.kvHeads * SHAPE.width;
+    const keys = Float32Array.from({ length: count }, () => (random() > 3 ? value : random()));
+    const input = {
+      ...SHAPE,
+      ...OWN_CACHE,
+      firstToken: 192 - tokens,
+      q: Float32Array.from(numbers(tokens * SHAPE.heads * SHAPE.width, 1)),
+      k: new Uint8Array(keys.buffer),
+      v: cellsOf(F32, count, 3).bytes,
+      threads: 1,
+    };
+    const all = KERNELS.map((kernels) => addon.attend({ ...input, kernels }));
+    for (const y of all) expect(y).toEqual(all[0]);
+  });
+});
+
 describe.skipIf(KERNELS.length === 0)('a pool of cells', () => {
   const WIDTH = 64;
   const HEADS = 4;

@@ -43,7 +43,13 @@ inline float WidenHalf(const uint8_t* from) {
 inline Wide WidenSigned(const uint8_t* from) {
   return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))));
 }
-inline float LargestOf(Wide v) { return _mm512_reduce_max_ps(v); }
+inline float LargestOf(Wide v) {
+  // The order of the set for AVX2, so that the result is the same if a lane is not a number.
+  const __m256 eight = _mm256_max_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps(v, 1));
+  const __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+  const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
+}
 
 // Adds lanes 8, then 4, 2 and 1 apart, of two vectors at a time.
 inline void SumAll(const Wide* sums, float* to) {
