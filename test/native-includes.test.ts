@@ -21,7 +21,7 @@ const ORDER = [
 
 /** Folders of a room, from leaves to roots. An empty name stands for the files directly in the room. */
 const PARTS: Record<string, readonly string[]> = {
-  kernels: ['matmul', 'attention', ''],
+  kernels: ['lanes', 'matmul', 'attention', ''],
   grammar: ['json', 'regex', 'pushdown', 'mask', 'json-schema', 'notations'],
   'engine-assumptions': ['table', 'pool', 'matmul', 'attention', ''],
   engine: ['drafts', ''],

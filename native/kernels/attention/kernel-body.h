@@ -1,12 +1,9 @@
 // A block of cells -> scores, weights, and sums of weighted values. Every set of kernels includes this file inside its namespace, so that it
-// is compiled for its instructions. The set defines Wide, a vector of kLanes floats, and its operations:
+// is compiled for its instructions. The set has included the operations of its lanes (../lanes/README.md) and defines:
 //   kTileSums, kTileRows        sums and rows of a tile of scores, whose sums stay in registers
 //   kValueRows, kValueVectors   rows and vectors of a tile of weighted values
-//   LoadFloats, StoreFloats, SetFloats, Multiply, Divide, Add, Subtract, Largest, Added(a, b, sum)
-//   WidenHalves, WidenSigned    16-bit floats and 8-bit integers in memory -> Wide
-//   PowerOfTwo(n)               of whole numbers
-//   OrZero(x, floor, value)     value where x >= floor, else 0
-//   Where(bits, value, other)   value in lane i where bit i is 1
+//   WidenHalves, WidenSigned    16-bit floats and 8-bit integers in memory -> Lanes
+//   WidenHalf                   a 16-bit float in memory -> a float
 //   SumAll(sums, to)            kTileSums vectors -> the sums of their lanes
 // All sets add in the same order, which is drawn in README.md.
 
@@ -14,53 +11,53 @@ template <CellType kType>
 void AttendMany(const Block& block);  // many-rows-body.h
 
 template <CellType kType>
-Wide LoadCell(const uint8_t* cell, int i);
+Lanes LoadCell(const uint8_t* cell, int i);
 template <>
-Wide LoadCell<CellType::kF16>(const uint8_t* cell, int i) { return WidenHalves(cell + i * 2 * kLanes); }
+Lanes LoadCell<CellType::kF16>(const uint8_t* cell, int i) { return WidenHalves(cell + i * 2 * kLanes); }
 template <>
-Wide LoadCell<CellType::kQ8_0>(const uint8_t* cell, int i) {
+Lanes LoadCell<CellType::kQ8_0>(const uint8_t* cell, int i) {
   const uint8_t* block = cell + i / 2 * 34;  // a 16-bit scale and 32 values
-  return Multiply(WidenSigned(block + 2 + i % 2 * kLanes), SetFloats(WidenHalf(block)));
+  return Multiply(WidenSigned(block + 2 + i % 2 * kLanes), Splat(WidenHalf(block)));
 }
 template <>
-Wide LoadCell<CellType::kF32>(const uint8_t* cell, int i) { return LoadFloats(reinterpret_cast<const float*>(cell) + i * kLanes); }
+Lanes LoadCell<CellType::kF32>(const uint8_t* cell, int i) { return Load(reinterpret_cast<const float*>(cell) + i * kLanes); }
 
 // Returns e^x for x <= 20, or 0 if it is too small for a normal number.
-inline Wide Exp(Wide x) {
+inline Lanes Exp(Lanes x) {
   constexpr float kSmallest = -87.3365f;
-  const Wide whole = Rounded(Multiply(Largest(x, SetFloats(kSmallest)), SetFloats(1.44269504f)));
-  Wide rest = Added(whole, SetFloats(-0.693359375f), Largest(x, SetFloats(kSmallest)));
-  rest = Added(whole, SetFloats(2.12194440e-4f), rest);
-  Wide sum = SetFloats(1.9875691500e-4f);  // Cephes expf
+  const Lanes whole = Rounded(Multiply(Max(x, Splat(kSmallest)), Splat(1.44269504f)));
+  Lanes rest = Fused(whole, Splat(-0.693359375f), Max(x, Splat(kSmallest)));
+  rest = Fused(whole, Splat(2.12194440e-4f), rest);
+  Lanes sum = Splat(1.9875691500e-4f);  // Cephes expf
   for (float term : {1.3981999507e-3f, 8.3334519073e-3f, 4.1665795894e-2f, 1.6666665459e-1f, 5.0000001201e-1f})
-    sum = Added(sum, rest, SetFloats(term));
-  sum = Add(Added(Multiply(sum, rest), rest, rest), SetFloats(1));
-  return OrZero(x, SetFloats(kSmallest), Multiply(sum, PowerOfTwo(whole)));
+    sum = Fused(sum, rest, Splat(term));
+  sum = Add(Fused(Multiply(sum, rest), rest, rest), Splat(1));
+  return ZeroUnless(Multiply(sum, PowerOfTwo(whole)), AtLeast(x, Splat(kSmallest)));
 }
 
 // Returns tanh(x) for any x. The error is below 1e-7 for small x.
-inline Wide Tanh(Wide x) {
+inline Lanes Tanh(Lanes x) {
   constexpr float kLargest = 9;  // tanh is 1 from here on
-  const Wide bounded = Subtract(SetFloats(0), Largest(Subtract(SetFloats(0), x), SetFloats(-kLargest)));
-  return Subtract(SetFloats(1), Divide(SetFloats(2), Add(Exp(Add(bounded, bounded)), SetFloats(1))));
+  const Lanes bounded = Subtract(Splat(0), Max(Subtract(Splat(0), x), Splat(-kLargest)));
+  return Subtract(Splat(1), Divide(Splat(2), Add(Exp(Add(bounded, bounded)), Splat(1))));
 }
 
 // Dot products of kRows rows with as many cells as a tile has sums for, into `to`, row by row.
 template <CellType kType, int kRows>
 inline void Dots(const float* const* q, const uint8_t* const* cells, int vectors, float* to) {
   constexpr int kCells = kTileSums / kRows;
-  Wide sums[kTileSums];
+  Lanes sums[kTileSums];
 #pragma GCC unroll 16
-  for (int i = 0; i < kTileSums; ++i) sums[i] = SetFloats(0);
+  for (int i = 0; i < kTileSums; ++i) sums[i] = Splat(0);
   for (int i = 0; i < vectors; ++i) {
-    Wide x[kRows];
+    Lanes x[kRows];
 #pragma GCC unroll 4
-    for (int r = 0; r < kRows; ++r) x[r] = LoadFloats(q[r] + i * kLanes);
+    for (int r = 0; r < kRows; ++r) x[r] = Load(q[r] + i * kLanes);
 #pragma GCC unroll 16
     for (int c = 0; c < kCells; ++c) {
-      const Wide key = LoadCell<kType>(cells[c], i);
+      const Lanes key = LoadCell<kType>(cells[c], i);
 #pragma GCC unroll 4
-      for (int r = 0; r < kRows; ++r) sums[r * kCells + c] = Added(x[r], key, sums[r * kCells + c]);
+      for (int r = 0; r < kRows; ++r) sums[r * kCells + c] = Fused(x[r], key, sums[r * kCells + c]);
     }
   }
   SumAll(sums, to);
@@ -134,39 +131,39 @@ inline void Weigh(const Block& block, int row) {
   constexpr float kUnseen = -__builtin_inff();
   float scale = block.scale;
   if (block.cap != 0) {
-    const Wide cap = SetFloats(block.cap), to_cap = SetFloats(scale / block.cap);
+    const Lanes cap = Splat(block.cap), to_cap = Splat(scale / block.cap);
     for (int i = 0; i < kVectors; ++i)
-      StoreFloats(Multiply(Tanh(Multiply(LoadFloats(scores + i * kLanes), to_cap)), cap), scores + i * kLanes);
+      Store(scores + i * kLanes, Multiply(Tanh(Multiply(Load(scores + i * kLanes), to_cap)), cap));
     scale = 1;
   }
   const uint64_t seen = SeenBy(block, row);
-  Wide scaled[kVectors], most = SetFloats(kUnseen);
+  Lanes scaled[kVectors], most = Splat(kUnseen);
   for (int i = 0; i < kVectors; ++i) {
     const auto bits = static_cast<uint16_t>(seen >> (i * kLanes));
-    scaled[i] = Where(bits, Multiply(LoadFloats(scores + i * kLanes), SetFloats(scale)), SetFloats(kUnseen));
-    most = Largest(most, scaled[i]);
+    scaled[i] = Choose(FromBits(bits), Multiply(Load(scores + i * kLanes), Splat(scale)), Splat(kUnseen));
+    most = Max(most, scaled[i]);
   }
-  const float largest = LargestOf(most), before = block.largest[row];
+  const float largest = ReduceMax(most), before = block.largest[row];
   if (largest == kUnseen) {
-    for (int i = 0; i < kVectors; ++i) StoreFloats(SetFloats(0), scores + i * kLanes);
+    for (int i = 0; i < kVectors; ++i) Store(scores + i * kLanes, Splat(0));
     return;
   }
   float* sums = block.sums + row * kLanes;
   if (largest > before) {
     block.largest[row] = largest;
-    const Wide factor = Exp(SetFloats(before - largest));
-    StoreFloats(Multiply(LoadFloats(sums), factor), sums);
+    const Lanes factor = Exp(Splat(before - largest));
+    Store(sums, Multiply(Load(sums), factor));
     float* y = block.y + row * block.v_vectors * kLanes;
-    for (int i = 0; i < block.v_vectors; ++i) StoreFloats(Multiply(LoadFloats(y + i * kLanes), factor), y + i * kLanes);
+    for (int i = 0; i < block.v_vectors; ++i) Store(y + i * kLanes, Multiply(Load(y + i * kLanes), factor));
   }
-  const Wide reference = SetFloats(block.largest[row]);
-  Wide sum = LoadFloats(sums);
+  const Lanes reference = Splat(block.largest[row]);
+  Lanes sum = Load(sums);
   for (int i = 0; i < kVectors; ++i) {
-    const Wide weights = Exp(Subtract(scaled[i], reference));
-    StoreFloats(weights, scores + i * kLanes);
+    const Lanes weights = Exp(Subtract(scaled[i], reference));
+    Store(scores + i * kLanes, weights);
     sum = Add(sum, weights);
   }
-  StoreFloats(sum, sums);
+  Store(sums, sum);
 }
 
 // Adds the weighted values of all cells: kVectors vectors from `vector` on of kRows rows.
@@ -175,24 +172,24 @@ void AddValues(const Block& block, int row, int vector) {
   float* y = block.y + (row * block.v_vectors + vector) * kLanes;
   const int stride = block.v_vectors * kLanes;
   const float* weights = block.scores + row * kBlockCells;
-  Wide sums[kRows][kVectors];
+  Lanes sums[kRows][kVectors];
 #pragma GCC unroll 6
   for (int r = 0; r < kRows; ++r)
 #pragma GCC unroll 8
-    for (int i = 0; i < kVectors; ++i) sums[r][i] = LoadFloats(y + r * stride + i * kLanes);
+    for (int i = 0; i < kVectors; ++i) sums[r][i] = Load(y + r * stride + i * kLanes);
   for (int c = block.first; c < block.end; ++c) {
     const uint8_t* cell = block.v + static_cast<size_t>(block.index[c]) * block.v_stride;
 #pragma GCC unroll 8
     for (int i = 0; i < kVectors; ++i) {
-      const Wide value = LoadCell<kType>(cell, vector + i);
+      const Lanes value = LoadCell<kType>(cell, vector + i);
 #pragma GCC unroll 6
-      for (int r = 0; r < kRows; ++r) sums[r][i] = Added(SetFloats(weights[r * kBlockCells + c]), value, sums[r][i]);
+      for (int r = 0; r < kRows; ++r) sums[r][i] = Fused(Splat(weights[r * kBlockCells + c]), value, sums[r][i]);
     }
   }
 #pragma GCC unroll 6
   for (int r = 0; r < kRows; ++r)
 #pragma GCC unroll 8
-    for (int i = 0; i < kVectors; ++i) StoreFloats(sums[r][i], y + r * stride + i * kLanes);
+    for (int i = 0; i < kVectors; ++i) Store(y + r * stride + i * kLanes, sums[r][i]);
 }
 
 template <CellType kType, int kRows, int kVectors>
@@ -211,13 +208,7 @@ void Attend(const Block& block) {
   });
 }
 
-float Sum(const float* lanes) {
-  Wide vectors[kTileSums];
-  for (Wide& vector : vectors) vector = LoadFloats(lanes);
-  float sums[kTileSums];
-  SumAll(vectors, sums);
-  return sums[0];
-}
+float Sum(const float* lanes) { return ReduceAdd(Load(lanes)); }
 
 template <int kTokens>
 void NarrowTokens(const float* factor, int64_t size, int count, const Rows& x, int64_t token, float* y, size_t y_stride) {
@@ -244,16 +235,16 @@ void Narrow(const float* factor, int64_t size, int count, Rows x, float* y, size
 template <int kTokens>
 void WidenTokens(const float* factor, size_t factor_stride, int64_t rank, const Rows& h, int64_t token, float* y, size_t y_stride) {
   const float* from = h.data + static_cast<size_t>(token) * h.stride;
-  Wide sums[kTokens];
+  Lanes sums[kTokens];
 #pragma GCC unroll 4
-  for (int t = 0; t < kTokens; ++t) sums[t] = SetFloats(0);
+  for (int t = 0; t < kTokens; ++t) sums[t] = Splat(0);
   for (int64_t r = 0; r < rank; ++r) {
-    const Wide column = LoadFloats(factor + static_cast<size_t>(r) * factor_stride);
+    const Lanes column = Load(factor + static_cast<size_t>(r) * factor_stride);
 #pragma GCC unroll 4
-    for (int t = 0; t < kTokens; ++t) sums[t] = Added(SetFloats(from[static_cast<size_t>(t) * h.stride + static_cast<size_t>(r)]), column, sums[t]);
+    for (int t = 0; t < kTokens; ++t) sums[t] = Fused(Splat(from[static_cast<size_t>(t) * h.stride + static_cast<size_t>(r)]), column, sums[t]);
   }
 #pragma GCC unroll 4
-  for (int t = 0; t < kTokens; ++t) StoreFloats(sums[t], y + static_cast<size_t>(token + t) * y_stride);
+  for (int t = 0; t < kTokens; ++t) Store(y + static_cast<size_t>(token + t) * y_stride, sums[t]);
 }
 
 void Widen(const float* factor, size_t factor_stride, int64_t rank, Rows h, float* y, size_t y_stride) {

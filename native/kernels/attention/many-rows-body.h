@@ -22,13 +22,13 @@ void SpreadKeys(const Block& block) {
     const uint8_t* cells[kLanes];
     for (int c = 0; c < kLanes; ++c) cells[c] = CellOf(block.k, block.k_stride, block, at + c);
     for (int i = 0; i < block.k_vectors; ++i) {
-      Wide square[kLanes];
+      Lanes square[kLanes];
 #pragma GCC unroll 16
       for (int c = 0; c < kLanes; ++c) square[c] = LoadCell<kType>(cells[c], i);
       Transpose(square);
       float* to = block.keys + i * kBlockCells + at;
 #pragma GCC unroll 16
-      for (int lane = 0; lane < kLanes; ++lane) StoreFloats(square[lane], to + lane * block.k_vectors * kBlockCells);
+      for (int lane = 0; lane < kLanes; ++lane) Store(to + lane * block.k_vectors * kBlockCells, square[lane]);
     }
   }
 }
@@ -40,7 +40,7 @@ void WidenValues(const Block& block) {
   for (int c = block.first; c < end; ++c) {
     const uint8_t* cell = CellOf(block.v, block.v_stride, block, c);
     float* to = block.values + c * vectors * kLanes;
-    for (int i = 0; i < vectors; ++i) StoreFloats(LoadCell<kType>(cell, i), to + i * kLanes);
+    for (int i = 0; i < vectors; ++i) Store(to + i * kLanes, LoadCell<kType>(cell, i));
   }
 }
 
@@ -49,29 +49,29 @@ template <int kRows, int kVectors, int kKeyVectors>
 void ScoreTile(const Block& block, int row, int at) {
   constexpr int kSums = kRows * kVectors;
   const int key_vectors = kKeyVectors > 0 ? kKeyVectors : block.k_vectors;
-  Wide added[kLevels + 1][kSums];  // [n]: sums of 2^(n + 1) lanes that wait for their neighbours
+  Lanes added[kLevels + 1][kSums];  // [n]: sums of 2^(n + 1) lanes that wait for their neighbours
   const size_t lane_keys = static_cast<size_t>(key_vectors) * kBlockCells;
   for (int step = 0; step < kHalf; ++step) {
     const int lane = kLaneOrder[step];
     const float *keys = block.keys + lane * lane_keys + at, *other_keys = keys + kHalf * lane_keys;
-    Wide sums[kSums], others[kSums];
+    Lanes sums[kSums], others[kSums];
 #pragma GCC unroll 16
-    for (int i = 0; i < kSums; ++i) sums[i] = others[i] = SetFloats(0);
+    for (int i = 0; i < kSums; ++i) sums[i] = others[i] = Splat(0);
 #pragma GCC unroll 8
     for (int i = 0; i < key_vectors; ++i) {
-      Wide key[kVectors], other_key[kVectors];
+      Lanes key[kVectors], other_key[kVectors];
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) {
-        key[v] = LoadFloats(keys + i * kBlockCells + v * kLanes);
-        other_key[v] = LoadFloats(other_keys + i * kBlockCells + v * kLanes);
+        key[v] = Load(keys + i * kBlockCells + v * kLanes);
+        other_key[v] = Load(other_keys + i * kBlockCells + v * kLanes);
       }
 #pragma GCC unroll 8
       for (int r = 0; r < kRows; ++r) {
         const float* q = block.q[row + r] + i * kLanes + lane;
 #pragma GCC unroll 4
         for (int v = 0; v < kVectors; ++v) {
-          sums[r * kVectors + v] = Added(SetFloats(q[0]), key[v], sums[r * kVectors + v]);
-          others[r * kVectors + v] = Added(SetFloats(q[kHalf]), other_key[v], others[r * kVectors + v]);
+          sums[r * kVectors + v] = Fused(Splat(q[0]), key[v], sums[r * kVectors + v]);
+          others[r * kVectors + v] = Fused(Splat(q[kHalf]), other_key[v], others[r * kVectors + v]);
         }
       }
     }
@@ -88,7 +88,7 @@ void ScoreTile(const Block& block, int row, int at) {
   for (int r = 0; r < kRows; ++r)
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v)
-      StoreFloats(added[kLevels][r * kVectors + v], block.scores + (row + r) * kBlockCells + at + v * kLanes);
+      Store(block.scores + (row + r) * kBlockCells + at + v * kLanes, added[kLevels][r * kVectors + v]);
 }
 
 // Sets the first and the end of the block to the cells that any of kRows rows sees. Returns false if they see none.

@@ -12,42 +12,12 @@
 namespace onpolicy::attention {
 namespace {
 
-struct Wide {
-  float32x4_t v[4];
-};
 constexpr int kTileSums = 4, kTileRows = 2, kValueRows = 6, kValueVectors = 1, kDeltaRows = 1, kManyRows = 6, kManyVectors = 1;
 constexpr int kScoreRows = 2, kScoreVectors = 1;
 
-template <typename Work>
-inline Wide Each(const Work& work) { return {{work(0), work(1), work(2), work(3)}}; }
+#include "kernels/lanes/neon.h"
 
-inline Wide LoadFloats(const float* from) { return Each([&](int i) { return vld1q_f32(from + 4 * i); }); }
-inline void StoreFloats(Wide v, float* to) {
-  for (int i = 0; i < 4; ++i) vst1q_f32(to + 4 * i, v.v[i]);
-}
-inline Wide SetFloats(float value) { return Each([&](int) { return vdupq_n_f32(value); }); }
-inline Wide Multiply(Wide a, Wide b) { return Each([&](int i) { return vmulq_f32(a.v[i], b.v[i]); }); }
-inline Wide Divide(Wide a, Wide b) { return Each([&](int i) { return vdivq_f32(a.v[i], b.v[i]); }); }
-inline Wide Add(Wide a, Wide b) { return Each([&](int i) { return vaddq_f32(a.v[i], b.v[i]); }); }
-inline Wide Subtract(Wide a, Wide b) { return Each([&](int i) { return vsubq_f32(a.v[i], b.v[i]); }); }
-inline Wide Added(Wide a, Wide b, Wide sum) { return Each([&](int i) { return vfmaq_f32(sum.v[i], a.v[i], b.v[i]); }); }
-inline Wide Largest(Wide a, Wide b) { return Each([&](int i) { return vmaxq_f32(a.v[i], b.v[i]); }); }
-inline Wide Rounded(Wide a) { return Each([&](int i) { return vrndnq_f32(a.v[i]); }); }
-inline Wide PowerOfTwo(Wide n) {
-  return Each([&](int i) {
-    return vreinterpretq_f32_s32(vshlq_n_s32(vaddq_s32(vcvtq_s32_f32(n.v[i]), vdupq_n_s32(127)), 23));
-  });
-}
-inline Wide OrZero(Wide x, Wide floor, Wide value) {
-  return Each([&](int i) {
-    return vreinterpretq_f32_u32(vandq_u32(vcgeq_f32(x.v[i], floor.v[i]), vreinterpretq_u32_f32(value.v[i])));
-  });
-}
-inline Wide Where(uint16_t bits, Wide value, Wide other) {
-  constexpr uint32x4_t ones = {1, 2, 4, 8};
-  return Each([&](int i) { return vbslq_f32(vtstq_u32(vdupq_n_u32(bits >> (4 * i)), ones), value.v[i], other.v[i]); });
-}
-inline Wide WidenHalves(const uint8_t* from) {
+inline Lanes WidenHalves(const uint8_t* from) {
   const float16x8_t low = vreinterpretq_f16_u8(vld1q_u8(from)), high = vreinterpretq_f16_u8(vld1q_u8(from + 16));
   return {{vcvt_f32_f16(vget_low_f16(low)), vcvt_high_f32_f16(low), vcvt_f32_f16(vget_low_f16(high)), vcvt_high_f32_f16(high)}};
 }
@@ -56,42 +26,36 @@ inline float WidenHalf(const uint8_t* from) {
   __builtin_memcpy(&half, from, 2);
   return half;
 }
-inline Wide WidenSigned(const uint8_t* from) {
+inline Lanes WidenSigned(const uint8_t* from) {
   const int8x16_t bytes = vreinterpretq_s8_u8(vld1q_u8(from));
   const int16x8_t low = vmovl_s8(vget_low_s8(bytes)), high = vmovl_high_s8(bytes);
   return {{vcvtq_f32_s32(vmovl_s16(vget_low_s16(low))), vcvtq_f32_s32(vmovl_high_s16(low)),
            vcvtq_f32_s32(vmovl_s16(vget_low_s16(high))), vcvtq_f32_s32(vmovl_high_s16(high))}};
 }
-inline float LargestOf(Wide v) { return vmaxvq_f32(vmaxq_f32(vmaxq_f32(v.v[0], v.v[1]), vmaxq_f32(v.v[2], v.v[3]))); }
 
-inline float32x4_t Four(Wide v) { return vaddq_f32(vaddq_f32(v.v[0], v.v[2]), vaddq_f32(v.v[1], v.v[3])); }
 // Returns the pairwise sums of two vectors.
-inline float32x4_t Twos(Wide a, Wide b) {
-  const float64x2_t x = vreinterpretq_f64_f32(Four(a)), y = vreinterpretq_f64_f32(Four(b));
+inline float32x4_t Twos(Lanes a, Lanes b) {
+  const float64x2_t x = vreinterpretq_f64_f32(SumsOfFour(a)), y = vreinterpretq_f64_f32(SumsOfFour(b));
   return vaddq_f32(vreinterpretq_f32_f64(vzip1q_f64(x, y)), vreinterpretq_f32_f64(vzip2q_f64(x, y)));
 }
 
 // Adds lanes 8, then 4, 2 and 1 apart.
-inline void SumAll(const Wide* sums, float* to) { vst1q_f32(to, vpaddq_f32(Twos(sums[0], sums[1]), Twos(sums[2], sums[3]))); }
-inline float SumOf(Wide v) {
-  const float32x4_t four = Four(v);
-  return vpadds_f32(vadd_f32(vget_low_f32(four), vget_high_f32(four)));
-}
+inline void SumAll(const Lanes* sums, float* to) { vst1q_f32(to, vpaddq_f32(Twos(sums[0], sums[1]), Twos(sums[2], sums[3]))); }
 
 // Transposes kLanes vectors by squares of four: number j of vector i becomes number i of vector j.
-inline void Transpose(Wide* square) {
-  Wide from[16];
+inline void Transpose(Lanes* square) {
+  Lanes from[16];
   for (int i = 0; i < 16; ++i) from[i] = square[i];
   for (int row = 0; row < 4; ++row)
     for (int column = 0; column < 4; ++column) {
-      const auto at = [&](int i) { return from[4 * row + i].v[column]; };
+      const auto at = [&](int i) { return from[4 * row + i].quarter[column]; };
       const float64x2_t even = vreinterpretq_f64_f32(vtrn1q_f32(at(0), at(1))), even_after = vreinterpretq_f64_f32(vtrn1q_f32(at(2), at(3)));
       const float64x2_t odd = vreinterpretq_f64_f32(vtrn2q_f32(at(0), at(1))), odd_after = vreinterpretq_f64_f32(vtrn2q_f32(at(2), at(3)));
-      Wide* to = square + 4 * column;
-      to[0].v[row] = vreinterpretq_f32_f64(vzip1q_f64(even, even_after));
-      to[1].v[row] = vreinterpretq_f32_f64(vzip1q_f64(odd, odd_after));
-      to[2].v[row] = vreinterpretq_f32_f64(vzip2q_f64(even, even_after));
-      to[3].v[row] = vreinterpretq_f32_f64(vzip2q_f64(odd, odd_after));
+      Lanes* to = square + 4 * column;
+      to[0].quarter[row] = vreinterpretq_f32_f64(vzip1q_f64(even, even_after));
+      to[1].quarter[row] = vreinterpretq_f32_f64(vzip1q_f64(odd, odd_after));
+      to[2].quarter[row] = vreinterpretq_f32_f64(vzip2q_f64(even, even_after));
+      to[3].quarter[row] = vreinterpretq_f32_f64(vzip2q_f64(odd, odd_after));
     }
 }
 
