@@ -36,7 +36,7 @@ export function schemaErrors(name: CheckedName, value: unknown): readonly Schema
   return found.errors;
 }
 
-/** What a check found so far, and the path of the value that it looks at. */
+/** The errors that a check found so far, and the path of the value that it looks at. */
 class Findings {
   readonly errors: SchemaError[] = [];
   readonly path: (string | number)[] = [];

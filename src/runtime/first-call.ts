@@ -10,7 +10,7 @@ import type { Runtime } from './runtime.ts';
  */
 export async function createRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
   requirePackage();
-  const code = await import('./in-process.ts');
+  const code = await import('./runtime.ts');
   return await code.createRuntime(options);
 }
 
@@ -22,6 +22,6 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
  */
 export async function inspectModel(file: string, options: InspectOptions = {}): Promise<ModelInspection> {
   requirePackage();
-  const code = await import('./in-process.ts');
+  const code = await import('./inspect-model.ts');
   return await code.inspectModel(file, options);
 }

@@ -292,7 +292,7 @@ function estimateContext(shape: ModelShape, limits: ContextSettings, kind: Cache
   const mask = (fusedAttention ? 2 : 4) * rows * slotCells;
   const masks = layers.some(({ keys }) => keys > 0) ? (slidingWindow > 0 ? 2 * mask : mask) : 0;
   const selection = layers.some(({ values, index }) => index > 0 && values === 0) ? 6 * rows * slotCells : 0; // a mask of 16 bits, and a score
-  // Where blocks are selected: the mask in 32 bits, and two of the blocks for each head and the rows of one sequence.
+  // Models that select blocks need the mask in 32 bits, and two of the blocks for each head and the rows of one sequence.
   const selectsBlocks = shape.blockHeads > 0 && fusedAttention && !limits.isKvUnified;
   const blocks = selectsBlocks ? slotCells * rows * (4 + (8 * shape.blockHeads) / limits.slotCount) : 0;
   const scores = 4 * rows * (heads * (slotCells + keySize) + 3 * embeddingSize);
