@@ -149,17 +149,19 @@ int main(int argc, char** argv) {
   ggml_backend_load_all_from_path(settings["libraries"].c_str());
   ggml_backend_dev_t cpu = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
   if (!cpu) Fail("no CPU backend");
-#define ONPOLICY_LINK(name) onpolicy::g_library.name = ::name;
+#define ONPOLICY_LINK(name) onpolicy::g_library.name.Set(reinterpret_cast<void*>(::name), #name);
   ONPOLICY_LIBRARY_FUNCTIONS(ONPOLICY_LINK)
+  ONPOLICY_FREEING_FUNCTIONS(ONPOLICY_LINK)
   std::string problem;
   const auto* products = onpolicy::matmul::BestKernels();
   if (!products || !onpolicy::matmul::Hook(cpu, onpolicy::matmul::MakeBufferType(cpu, *products), &problem)) Fail("no kernels: " + problem);
   ggml_backend_reg_t reg = ggml_backend_dev_backend_reg(cpu);
   const auto find = [&](const char* name) { return ggml_backend_reg_get_proc_address(reg, name); };
-  const auto set_threads = onpolicy::g_library.ggml_backend_set_n_threads =
-      reinterpret_cast<ggml_backend_set_n_threads_t>(find("ggml_backend_set_n_threads"));
-  const auto& installed = onpolicy::attention::Install(cpu);
-  if (!installed.kernels) Fail("none of our kernels: " + installed.problem);
+  auto& set_threads = onpolicy::g_library.ggml_backend_set_n_threads;
+  set_threads.Set(find("ggml_backend_set_n_threads"), "ggml_backend_set_n_threads");
+  onpolicy::attention::Install(cpu);
+  const char* const installed = onpolicy::attention::Installed();
+  if (!installed) Fail("none of our kernels");
   ggml_backend_t backend = ggml_backend_dev_init(cpu, nullptr);
   ggml_threadpool_params params = ggml_threadpool_params_default(threads);
   set_threads(backend, threads);
@@ -171,7 +173,7 @@ int main(int argc, char** argv) {
     for (const Case& test : kCasesOfShapes) runs.emplace_back(&shape, &test);
   for (const auto& [shape, test] : runs) {
     Attention attention(backend, ggml_backend_dev_buffer_type(cpu), *shape, *test);
-    std::printf("{\"kernels\":\"%s\",\"case\":\"%s%s%s\",\"turns\":[", installed.kernels, shape->name, *shape->name ? ": " : "",
+    std::printf("{\"kernels\":\"%s\",\"case\":\"%s%s%s\",\"turns\":[", installed, shape->name, *shape->name ? ": " : "",
                 test->name);
     for (int round = 0; round < rounds; ++round) {
       double each[2];

@@ -17,6 +17,26 @@ export async function librariesFolder(variant = '') {
   return path.join(getBinsDir().binsDir, name);
 }
 
+/** Folders of our kernels and of what runs them in the engine. */
+const KERNELS = [
+  'base',
+  'kernels/matmul',
+  'kernels/attention',
+  'engine-assumptions/table',
+  'engine-assumptions/pool',
+  'engine-assumptions/matmul',
+  'engine-assumptions/attention',
+];
+
+/** Our kernels and what runs them in the engine, as parts of a program. */
+export const kernelParts = () =>
+  KERNELS.flatMap((folder) =>
+    fs
+      .readdirSync(path.join(native, folder))
+      .filter((name) => name.endsWith('.cc'))
+      .map((name) => `${folder}/${name}`),
+  );
+
 /** Path of the program of this name, and its libraries. `parts`: files of native/ that belong to it. */
 export async function buildBare({ name = 'bare', variant = '', parts = [] } = {}) {
   const source = fileURLToPath(new URL(`.//${name}.cc`, import.meta.url));

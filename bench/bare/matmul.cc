@@ -67,8 +67,9 @@ class Engine {
     ggml_backend_load_all_from_path(libraries.c_str());
     cpu_ = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
     if (!cpu_) Fail("no CPU backend");
-#define ONPOLICY_LINK(name) onpolicy::g_library.name = ::name;
+#define ONPOLICY_LINK(name) onpolicy::g_library.name.Set(reinterpret_cast<void*>(::name), #name);
     ONPOLICY_LIBRARY_FUNCTIONS(ONPOLICY_LINK)
+    ONPOLICY_FREEING_FUNCTIONS(ONPOLICY_LINK)
     ours_ = np::MakeBufferType(cpu_, kernels);
     std::string problem;
     if (!np::Hook(cpu_, ours_, &problem)) Fail("no matmuls of our own: " + problem);

@@ -2,26 +2,13 @@
 // 8-bit peak and the memory's speed, measured between them.
 import { execFileSync } from 'node:child_process';
 import os from 'node:os';
-import { buildBare } from '../bare/build.mjs';
+import { buildBare, kernelParts } from '../bare/build.mjs';
 import { median, result, waitUntilQuiet } from '../lib/measure.mjs';
 
 const TYPES = ['q8_0', 'q4_K', 'q6_K', 'q4_0', 'mxfp4', 'f16', 'bf16', 'f32'];
 const SHAPES = ['1024x3072', '3072x1024', '4096x4096'];
 const TOKENS = [1, 8, 32, 512];
 const TURN_SECONDS = 0.15;
-const KERNELS = [
-  'buffer-type',
-  'experts',
-  'hook',
-  'matmul',
-  'node',
-  'packing',
-  'avx512-matmul',
-  'avxvnni-matmul',
-  'avx2-matmul',
-  'i8mm-matmul',
-  'dotprod-matmul',
-];
 const GIGA = 1e9;
 
 function rowsOf({ type, width, rows, tokens, turns }) {
@@ -46,8 +33,7 @@ export async function run({
 } = {}) {
   const kernels = only.find((name) => name.startsWith('avx')) ?? '';
   const types = TYPES.filter((type) => only.includes(type));
-  const parts = KERNELS.map((name) => `matmul/${name}.cc`);
-  const { program, libraries } = await buildBare({ name: 'matmul', parts });
+  const { program, libraries } = await buildBare({ name: 'matmul', parts: kernelParts() });
   await waitUntilQuiet({ log });
   const settings = {
     libraries,

@@ -49,8 +49,6 @@ async function measured(runtime: Awaited<ReturnType<typeof learnt>>['runtime'], 
 }
 
 describe('learnDecisions', () => {
-  const errors: number[] = []; // calibration errors of the seeds
-
   it.each([1, 2, 3])(
     'answers right above 0.75 where 0.85 is the best possible: seed %s',
     async (seed) => {
@@ -64,19 +62,13 @@ describe('learnDecisions', () => {
       expect(learned.kept).toBe(true);
       expect(held.loss).toBeLessThan(0.6);
       expect(after.accuracy).toBeGreaterThan(0.75);
-      expect(after.ece).toBeLessThan(0.08);
-      errors.push(after.ece);
+      expect(after.ece).toBeLessThan(0.06);
       expect(after.brier).toBeLessThan(before.brier - 0.1);
       expect(Math.abs(held.brier - after.brier)).toBeLessThan(0.08); // the report is about what decide says
       await runtime.close();
     },
     600_000,
   );
-
-  it('has a calibration error below 0.06 in the mean of the seeds', () => {
-    expect(errors).toHaveLength(3);
-    expect(errors.reduce((sum, one) => sum + one, 0) / 3).toBeLessThan(0.06);
-  });
 
   // At first the model is sure and wrong half of the time, so that even noise teaches it something: to say 0.5.
   it.each([1, 2, 3])(
