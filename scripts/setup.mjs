@@ -33,12 +33,12 @@ async function compileTypeScript() {
     'src/protocol/generated/.inputs',
     [
       'src/protocol/schemas',
-      'scripts/build-validators.mjs',
+      'scripts/build-protocol.mjs',
       'scripts/schema-types.mjs',
       'scripts/schema-fills.mjs',
       'package-lock.json',
     ],
-    () => runScript('validators', 'build-validators.mjs'),
+    () => runScript('schemas and types of requests', 'build-protocol.mjs'),
   );
   await whenChanged(
     'dist/.inputs',

@@ -182,7 +182,7 @@ describe('imports in src', () => {
     expect(found.filter((file) => textOf(file).includes("'proper-lockfile'"))).toEqual([]);
   });
 
-  it('of the loss worker load only arithmetic: no validators', () => {
+  it('of the loss worker load only arithmetic: no checks of requests', () => {
     const found = ['rl/loss-worker.ts'];
     for (const file of found) found.push(...valueImports(file).filter((to) => !found.includes(to)));
     expect(found).toContain('rl/preference-loss.ts');

@@ -1,4 +1,4 @@
-// Chat completion requests -> times of validation, and of loading the validators. Needs `npm run setup`.
+// Chat completion requests -> times of validation, and of loading the checks. Needs `npm run setup`.
 import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
@@ -61,7 +61,7 @@ function row(name, unit, samples) {
   return { name, unit, median: sorted[sorted.length >> 1], min: sorted[0], max: sorted.at(-1) };
 }
 
-/** Milliseconds that a new process needs to load the validators, without its own start. */
+/** Milliseconds that a new process needs to load the checks, without its own start. */
 function loadTimes(rounds) {
   const code = `const start = performance.now(); await import(${JSON.stringify(protocol.href)}); console.log(performance.now() - start)`;
   const load = () =>

@@ -4,7 +4,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { loadSchemas } from '../build-validators.mjs';
+import { loadSchemas } from '../build-protocol.mjs';
 import { boundsOf } from '../schema-types.mjs';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');

@@ -106,7 +106,7 @@ describe.skipIf(!fs.existsSync(path.join(ROOT, 'native/build/Makefile')))('all t
 
   it('compile and run', { timeout: 1_500_000 }, async () => {
     const typescript = async (): Promise<void> => {
-      await command(process.execPath, 'scripts/build-validators.mjs');
+      await command(process.execPath, 'scripts/build-protocol.mjs');
       await command(process.execPath, 'node_modules/typescript/bin/tsc', '-p', 'tsconfig.toys.json');
     };
     const jobs = `-j${os.availableParallelism()}`;
