@@ -32,7 +32,7 @@ const CHUNKS = [
   },
   {
     name: 'runtime', // what programs load that open a runtime, at the first call
-    modules: ['runtime/runtime', 'runtime/inspect-model', 'rl/public', 'template/index'],
+    modules: ['runtime/runtime', 'rl/public', 'template/index'],
   },
 ];
 /** Folders whose files are in that of their `index`, without a file of their own: the command, and what `GET /openapi.json` loads. */

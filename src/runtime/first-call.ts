@@ -22,6 +22,6 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
  */
 export async function inspectModel(file: string, options: InspectOptions = {}): Promise<ModelInspection> {
   requirePackage();
-  const code = await import('./inspect-model.ts');
+  const code = await import('./runtime.ts');
   return await code.inspectModel(file, options);
 }

@@ -67,6 +67,8 @@ import { Isolation } from './isolation/index.ts';
 import { type CheckedOptions, checkOptions } from './options.ts';
 import { type RuntimeStats, runtimeStats, sumRuntimeStats } from './stats.ts';
 
+export { inspectModel } from './inspect-model.ts';
+
 const LOG_LEVELS = ['debug', 'debug', 'info', 'warn', 'error'] as const;
 const MODEL_REFERENCE = 'a name, an hf: URI or a path of a model';
 

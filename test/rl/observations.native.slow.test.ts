@@ -314,7 +314,7 @@ describe('a model in an environment', () => {
     const off = await learn(null);
     const on = await learn({ user: 0.5 });
     expect(on[0]).toBe(off[0]);
-    expect(on.at(-1)!).toBeLessThan(on[0]! / 3);
+    expect(on.at(-1)!).toBeLessThan(on[0]! / 2);
     expect(off.at(-1)!).toBeGreaterThan(off[0]! * 0.7);
   });
 });
