@@ -15,7 +15,13 @@ const native = path.join(root, 'native');
 const built = path.join(native, 'build', 'fuzz');
 /** Folders below native whose sources a fuzzer is linked with. */
 const FOLDERS = {
-  constraint: ['base', ...fs.readdirSync(path.join(native, 'grammar')).map((name) => `grammar/${name}`)],
+  constraint: [
+    'base',
+    ...fs
+      .readdirSync(path.join(native, 'grammar'), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map((entry) => path.relative(native, path.join(entry.parentPath, entry.name))),
+  ],
   json: ['base', 'grammar/json'],
 };
 const FLAGS = [
