@@ -1,5 +1,8 @@
-// Functions that are compiled for instructions beyond the baseline: those between ONPOLICY_BEGIN_TARGET("avx2,fma") and ONPOLICY_END_TARGET.
+// Functions that are compiled for instructions beyond the baseline: those between ONPOLICY_BEGIN_TARGET("avx2,fma") and ONPOLICY_END_TARGET,
+// and those that ONPOLICY_BEST_TARGET marks.
 #pragma once
+
+#include <cstdlib>  // defines __GLIBC__; the loader of glibc can choose
 
 #define ONPOLICY_PRAGMA(text) _Pragma(#text)
 
@@ -16,4 +19,12 @@
 #else
 #define ONPOLICY_BEGIN_TARGET(features)
 #define ONPOLICY_END_TARGET
+#endif
+
+// Marks a function to be compiled once per instruction set and chosen at load time, if the compiler can do that. Not with sanitizers, because
+// the loader chooses before they are initialised.
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && !defined(ONPOLICY_SANITIZED)
+#define ONPOLICY_BEST_TARGET __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define ONPOLICY_BEST_TARGET
 #endif

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/target.h"
 #include "base/threads.h"
-#include "kernels/best-target.h"
 
 namespace onpolicy::training {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "kernels/best-target.h"
+#include "base/target.h"
 
 namespace onpolicy::training {
 namespace {

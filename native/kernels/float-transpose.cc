@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "kernels/best-target.h"
+#include "base/target.h"
 
 namespace onpolicy::training {
 namespace {

@@ -4,7 +4,7 @@
 #include <bit>
 #include <cmath>
 
-#include "kernels/best-target.h"
+#include "base/target.h"
 
 namespace onpolicy::training {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/best-target.h"
+#include "base/target.h"
 
 namespace onpolicy::training {
 namespace {

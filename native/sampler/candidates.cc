@@ -4,8 +4,7 @@
 #include <functional>
 #include <numeric>
 
-#include "sampler/float-limits.h"
-#include "sampler/sort-key.h"
+#include "sampler/logit-values.h"
 
 namespace onpolicy {
 namespace {

@@ -4,8 +4,7 @@
 
 #include "sampler/candidates.h"
 #include "sampler/draw.h"
-#include "sampler/float-limits.h"
-#include "sampler/sort-key.h"
+#include "sampler/logit-values.h"
 
 namespace onpolicy {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "sampler/candidates.h"
 #include "sampler/chain.h"
-#include "sampler/float-limits.h"
+#include "sampler/logit-values.h"
 
 namespace onpolicy {
 namespace {

@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-#include "sampler/float-limits.h"
+#include "sampler/logit-values.h"
 #include "sampler/sampler-plan.h"
 #include "sampler/sampler-scratch.h"
 

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "base/target.h"
-#include "sampler/float-limits.h"
+#include "sampler/logit-values.h"
 #include "sampler/kernels.h"
 
 namespace onpolicy {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <functional>
 
-#include "sampler/float-limits.h"
+#include "sampler/logit-values.h"
 
 namespace onpolicy {
 namespace {

@@ -70,7 +70,7 @@ struct SamplerScratch {
   std::vector<float> values;            // for selecting the k-th largest
   Buffer<double> masses;                // histogram of top_p
   std::vector<uint32_t> active;         // indices into candidates
-  std::vector<uint64_t> keys;           // for sorting, see sort-key.h
+  std::vector<uint64_t> keys;           // for sorting, see logit-values.h
   std::vector<double> probabilities;    // (candidates) before adaptive-p
   Buffer<float> processed_row;          // (vocab)
 };

@@ -6,7 +6,7 @@
 #include "sampler/candidates.h"
 #include "sampler/chain.h"
 #include "sampler/draw.h"
-#include "sampler/float-limits.h"
+#include "sampler/logit-values.h"
 #include "sampler/philox.h"
 
 namespace onpolicy {

@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "sampler/float-limits.h"
-#include "sampler/sort-key.h"
+#include "sampler/logit-values.h"
 
 namespace onpolicy {
 namespace {

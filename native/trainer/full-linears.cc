@@ -1,6 +1,6 @@
 #include "trainer/full-linears.h"
 
-#include "kernels/best-target.h"
+#include "base/target.h"
 #include "kernels/float-transpose.h"
 
 namespace onpolicy::training {

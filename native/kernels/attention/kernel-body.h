@@ -1,5 +1,5 @@
 // A block of cells -> scores, weights, and sums of weighted values. Every set of kernels includes this file inside its namespace, so that it
-// is compiled for its instructions. The set has included the operations of its lanes (../lanes/README.md) and defines:
+// is compiled for its instructions. The set has included the operations of its lanes (../lanes) and defines:
 //   kTileSums, kTileRows        sums and rows of a tile of scores, whose sums stay in registers
 //   kValueRows, kValueVectors   rows and vectors of a tile of weighted values
 //   WidenHalves, WidenSigned    16-bit floats and 8-bit integers in memory -> Lanes

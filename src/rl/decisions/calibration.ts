@@ -39,7 +39,11 @@ export type DecisionMeasures = {
    */
   readonly eceOfChance: number;
   readonly bins: readonly ReliabilityBin[];
-} & Calibration;
+  /** Divides the logits. */
+  readonly temperature: number;
+  /** Share of the probability that is spread evenly over the options. */
+  readonly noise: number;
+};
 
 const BINS = 10;
 /** Bounds of fitted temperatures. */
