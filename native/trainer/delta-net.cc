@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine-assumptions/version.h"
+#include "engine-assumptions/release.h"
 #include "kernels/attention/kernels.h"
 #include "trainer/convolution.h"
 #include "trainer/graphs/share.h"

@@ -1,4 +1,4 @@
-#include "engine-assumptions/other-release.h"
+#include "engine-assumptions/release.h"
 
 #include <vector>
 
