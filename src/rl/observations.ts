@@ -89,15 +89,13 @@ function moved(
 ): ObservedSpan[] {
   const from = spans[0]!.from;
   const to = spans.at(-1)!.to;
+  const same = commonLengths(written.slice(from, to), tokens);
+  const before = commonLengths(written.slice(0, from).reverse(), tokens.toReversed());
   let best = { shift: 0, length: -1 };
-  for (let shift = tokens.length - to; shift >= -from; shift--) {
-    const isSame = (i: number) => i + shift >= 0 && written[i] === tokens[i + shift];
-    let end = from;
-    while (end < to && isSame(end)) end++;
-    if (end < to) continue;
-    let start = from;
-    while (start > 0 && isSame(start - 1)) start--;
-    if (from - start > best.length) best = { shift, length: from - start };
+  for (let at = tokens.length - (to - from); at >= 0; at--) {
+    if (same[at]! < to - from) continue;
+    const length = before[tokens.length - at] ?? 0;
+    if (length > best.length) best = { shift: at - from, length };
   }
   if (best.length < 0)
     throw new OnpolicyError(
@@ -105,4 +103,18 @@ function moved(
       'observation_weights: the prompt_token_ids of a choice do not have the messages before it as the template writes them',
     );
   return spans.map((span) => ({ ...span, from: span.from + best.shift, to: span.to + best.shift }));
+}
+
+/** Returns for each place of `list` how many of the first items of `start` stand there: the Z function, in linear time. */
+function commonLengths(start: readonly number[], list: readonly number[]): Int32Array {
+  const all = [...start, Number.NaN, ...list]; // NaN equals nothing
+  const lengths = new Int32Array(all.length);
+  let [left, right] = [0, 0]; // the known match that ends last
+  for (let i = 1; i < all.length; i++) {
+    let length = i < right ? Math.min(right - i, lengths[i - left]!) : 0;
+    while (i + length < all.length && all[length] === all[i + length]) length++;
+    lengths[i] = length;
+    if (i + length > right) [left, right] = [i, i + length];
+  }
+  return lengths.subarray(start.length + 1);
 }

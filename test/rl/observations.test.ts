@@ -1,10 +1,12 @@
 /** Messages after a choice -> the tokens that a job learns as observations, with templates of real models. */
 import { describe, expect, it } from 'vitest';
 import { planData } from '../../src/rl/datum.ts';
+import { observedSpans } from '../../src/rl/observations.ts';
 import { packRows } from '../../src/rl/pack.ts';
 import { type ChatTokenizer, type TokenOptions, trajectoryTokens } from '../../src/rl/tokens.ts';
 import type { MessagesAndChoices, TrajectoryMessage } from '../../src/rl/trajectory.ts';
 import { compileChatTemplate } from '../../src/template/index.ts';
+import { randomNumbers } from '../fakes/random-numbers.ts';
 import { dataFile, GOLDEN_NOW, readGolden } from '../template/helpers.ts';
 
 const codesOf = (text: string) => Array.from(text, (letter) => letter.codePointAt(0)!);
@@ -152,6 +154,39 @@ describe('observations', () => {
       'observation_weights: the prompt_token_ids of a choice do not have the messages before it as the template writes them',
     );
     expect(await observedOf(other, { user: 1 })).toEqual([[]]);
+  });
+
+  it('are those with the longest equal text before them, the last of several', async () => {
+    const next = randomNumbers(4);
+    const drawn = (most: number) =>
+      Array.from({ length: Math.floor(next() * (most + 1)) }, () => (next() < 0.6 ? 'a' : 'b')).join('');
+    const find = (text: string, before: string, elsewhere: string) => {
+      const messages = [user(before), tool(text)];
+      const write = async (all: readonly TrajectoryMessage[]) =>
+        codesOf(all.map(({ content }) => content).join(''));
+      const prompt = { messages, since: 1, tokens: codesOf(elsewhere), isWritten: false, write };
+      return observedSpans(prompt, { tool: 1 });
+    };
+    for (let i = 0; i < 500; i++) {
+      const [text, before, elsewhere] = [`a${drawn(3)}`, drawn(8), drawn(30)];
+      const commonBefore = (at: number): number => {
+        let length = 0;
+        while (length < Math.min(at, before.length) && before.at(-1 - length) === elsewhere[at - 1 - length])
+          length++;
+        return length;
+      };
+      const places = Array.from(elsewhere, (_, at) => at).filter((at) => elsewhere.startsWith(text, at));
+      const most = Math.max(...places.map(commonBefore));
+      const last = places.findLast((at) => commonBefore(at) === most);
+      if (last === undefined) await expect(find(text, before, elsewhere)).rejects.toThrow(/prompt_token_ids/);
+      else
+        expect(await find(text, before, elsewhere)).toEqual([
+          { from: last, to: last + text.length, weight: 1 },
+        ]);
+    }
+    const begin = process.cpuUsage().user;
+    await find('a'.repeat(1e5), 'a'.repeat(1e5), 'a'.repeat(2e5)); // each place of some agrees with all before it
+    expect(process.cpuUsage().user - begin).toBeLessThan(3e6);
   });
 
   it('are refused where data have no messages', () => {
