@@ -4,22 +4,14 @@
  */
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { freePort, ROOT, runNode } from './program.ts';
+import { afterAll, expect, it } from 'vitest';
+import { freePort, packageFolder, ROOT, runNode } from './program.ts';
 
 const FILES = 200;
 
-const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-applications-'));
-beforeAll(() => {
-  const modules = path.join(folder, 'node_modules');
-  fs.mkdirSync(modules);
-  fs.symlinkSync(ROOT, path.join(modules, 'onpolicy'), 'junction');
-  for (const name of ['zod', '@modelcontextprotocol'])
-    fs.symlinkSync(path.join(ROOT, 'node_modules', name), path.join(modules, name), 'junction');
-});
+const folder = packageFolder('onpolicy-applications-', ['zod', '@modelcontextprotocol']);
 afterAll(() => fs.rmSync(folder, { recursive: true, force: true }));
 
 /** The first block behind a text of a page. */

@@ -1,10 +1,9 @@
 /** A program in a bundle with the package inside, which says what to do; and with the package outside, as docs/packaging.md has it. */
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { rolldown } from 'rolldown';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { ROOT, runNode } from './program.ts';
+import { packageFolder, runNode } from './program.ts';
 
 const PROGRAM = `
 import { createRuntime } from 'onpolicy';
@@ -21,9 +20,7 @@ const PEERS = [/^@huggingface\//, /^onnxruntime/, /^@opentelemetry\//];
 
 let folder: string;
 beforeAll(() => {
-  folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-bundled-'));
-  fs.mkdirSync(path.join(folder, 'node_modules'));
-  fs.symlinkSync(ROOT, path.join(folder, 'node_modules', 'onpolicy'), 'junction');
+  folder = packageFolder('onpolicy-bundled-');
   fs.writeFileSync(path.join(folder, 'app.mjs'), PROGRAM);
 });
 afterAll(() => fs.rmSync(folder, { recursive: true, force: true }));

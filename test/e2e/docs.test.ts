@@ -4,10 +4,9 @@
  * the words of the program for those of embeddings and rankings, and a free port for 8080.
  */
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { freePort, ROOT, runNode } from './program.ts';
+import { freePort, packageFolder, ROOT, runNode } from './program.ts';
 
 /** Expected output of each page's program. */
 const PRINTS: Readonly<Record<string, RegExp>> = {
@@ -53,12 +52,7 @@ const programs = docPrograms();
 
 let folder: string;
 beforeAll(() => {
-  folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-docs-'));
-  const modules = path.join(folder, 'node_modules');
-  fs.mkdirSync(modules);
-  fs.symlinkSync(ROOT, path.join(modules, 'onpolicy'), 'junction');
-  for (const name of ['openai', 'zod'])
-    fs.symlinkSync(path.join(ROOT, 'node_modules', name), path.join(modules, name), 'junction');
+  folder = packageFolder('onpolicy-docs-', ['openai', 'zod']);
 });
 afterAll(() => fs.rmSync(folder, { recursive: true, force: true }));
 

@@ -2,13 +2,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import ts from 'typescript';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { connect } from '../../src/serve/http/index.ts';
-import { freePort, ROOT } from './program.ts';
+import { freePort, packageFolder, ROOT } from './program.ts';
 
 const MOUNT = /<!-- mount: (\w+) -->\n```ts\n([\s\S]*?)```/g;
 const programs = new Map(
@@ -27,12 +26,8 @@ export const protocol = {
 
 let folder: string;
 beforeAll(() => {
-  folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-mounts-'));
+  folder = packageFolder('onpolicy-mounts-', ['express', 'hono', '@remix-run/node-fetch-server']);
   const modules = path.join(folder, 'node_modules');
-  fs.mkdirSync(path.join(modules, '@remix-run'), { recursive: true });
-  fs.symlinkSync(ROOT, path.join(modules, 'onpolicy'), 'junction');
-  for (const name of ['express', 'hono', '@remix-run/node-fetch-server'])
-    fs.symlinkSync(path.join(ROOT, 'node_modules', name), path.join(modules, name), 'junction');
   fs.mkdirSync(path.join(modules, 'electron'));
   const manifest = { name: 'electron', type: 'module', exports: './index.js' };
   fs.writeFileSync(path.join(modules, 'electron', 'package.json'), JSON.stringify(manifest));

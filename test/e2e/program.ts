@@ -31,16 +31,27 @@ export type RunOptions = {
   readonly timeoutMs?: number;
 };
 
+/** Makes a folder where the package is installed, and beside it these of the packages that it is tested with. */
+export function packageFolder(prefix: string, names: readonly string[] = []): string {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), prefix));
+  const modules = path.join(folder, 'node_modules');
+  const link = (target: string, name: string): void => {
+    fs.mkdirSync(path.dirname(path.join(modules, name)), { recursive: true });
+    fs.symlinkSync(target, path.join(modules, name), 'junction');
+  };
+  link(ROOT, 'onpolicy');
+  for (const name of names) link(path.join(ROOT, 'node_modules', name), name);
+  return folder;
+}
+
 /** Runs `source` as `program.<extension>` in an empty folder where the package is installed. */
 export async function runProgram(
   source: string,
   extension: 'mjs' | 'cjs' = 'mjs',
   options: RunOptions = {},
 ): Promise<Outcome> {
-  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-program-'));
+  const folder = packageFolder('onpolicy-program-');
   try {
-    fs.mkdirSync(path.join(folder, 'node_modules'));
-    fs.symlinkSync(ROOT, path.join(folder, 'node_modules', 'onpolicy'), 'junction');
     const file = path.join(folder, `program.${extension}`);
     fs.writeFileSync(file, source);
     return await runNode([file], { cwd: folder, ...options });

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createRuntime, type Runtime } from '../../src/index.ts';
 import type { ExperimentalConfig, Trajectory } from '../../src/protocol/index.ts';
 import { type AdapterWeights, openTrainer, type Trainer } from '../../src/rl/public.ts';
-import { normals, packSequence, writeTinyModel } from './tiny-model.ts';
+import { draws, packSequence, writeTinyModel } from './tiny-model.ts';
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-observations-'));
 const file = path.join(folder, 'tiny.gguf');
@@ -35,13 +35,7 @@ afterAll(async () => {
   fs.rmSync(folder, { recursive: true });
 });
 
-const normal = normals(5);
-const below = (count: number) => Math.floor(Math.abs(normal() * 1e4)) % count;
-const shuffled = <Item>(items: readonly Item[]) =>
-  items
-    .map((item) => [normal(), item] as const)
-    .sort(([a], [b]) => a - b)
-    .map(([, item]) => item);
+const { normal, below, shuffled } = draws(5);
 const lettersOf = (text: string) => Array.from(text, (letter) => letter.charCodeAt(0) - 33);
 const drawnText = () =>
   Array.from({ length: 1 + below(6) }, () => String.fromCharCode(97 + below(26))).join('');

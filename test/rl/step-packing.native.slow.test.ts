@@ -16,7 +16,7 @@ import type { ChatTokenizer } from '../../src/rl/tokens.ts';
 import { openTrainer, type Trainer } from '../../src/rl/trainer.ts';
 import type { TrajectoryGroup } from '../../src/rl/trajectory.ts';
 import { randomAdapter } from './random-adapter.ts';
-import { normals, writeTinyModel } from './tiny-model.ts';
+import { draws, normals, writeTinyModel } from './tiny-model.ts';
 
 const PACKINGS = 20;
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-packing-'));
@@ -42,13 +42,7 @@ const lossPool: LossPool = {
 };
 const tokenizer = { isEnd: () => false } as unknown as ChatTokenizer; // all choices have their ids
 
-const normal = normals(11);
-const below = (count: number) => Math.floor(Math.abs(normal() * 1e4)) % count;
-const shuffled = <Item>(items: readonly Item[]) =>
-  items
-    .map((item) => [normal(), item] as const)
-    .sort(([a], [b]) => a - b)
-    .map(([, item]) => item);
+const { normal, below, shuffled } = draws(11);
 
 /** Groups whose answers have 1 to 12 tokens and log-probabilities near those of the model. */
 function drawGroups(count: number, size: number): TrajectoryGroup[] {

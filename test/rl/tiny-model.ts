@@ -79,6 +79,18 @@ export function normals(seed: number): () => number {
   return () => Math.sqrt(-2 * Math.log(uniform())) * Math.cos(2 * Math.PI * uniform());
 }
 
+/** Returns random numbers of the normal distribution, whole ones below a count, and lists in a random order, all from one sequence. */
+export function draws(seed: number) {
+  const normal = normals(seed);
+  const below = (count: number): number => Math.floor(Math.abs(normal() * 1e4)) % count;
+  const shuffled = <Item>(items: readonly Item[]): Item[] =>
+    items
+      .map((item) => [normal(), item] as const)
+      .sort(([a], [b]) => a - b)
+      .map(([, item]) => item);
+  return { normal, below, shuffled };
+}
+
 /** Keys and values of a GGUF file's header. */
 export type Metadata = [
   string,
