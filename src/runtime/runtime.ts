@@ -1,6 +1,5 @@
 /** Requests -> answers and training jobs of this process. Connects models, engines, answers, training and the store. */
 import path from 'node:path';
-import { requirePackage } from '../common/index.ts';
 import { loadAddon, openLibraries } from '../engine/native/index.ts';
 import { OnpolicyError } from '../errors.ts';
 import { type DownloadsResource, downloadsResource } from '../models/hub/index.ts';
@@ -376,6 +375,5 @@ export class Runtime extends TrainingFacade {
 
 /** Opens a runtime: `createRuntime` of the package, loaded. */
 export async function createRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
-  requirePackage();
   return new Runtime(checkOptions(options));
 }

@@ -1,4 +1,4 @@
-// 16 lanes of AVX2 with FMA: two registers. README.md explains the operations.
+// 16 lanes of AVX2 with FMA: two registers. ../README.md explains the operations.
 #include "kernels/lanes/reduce-eight.h"
 
 struct Lanes {

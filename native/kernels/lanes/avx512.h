@@ -1,4 +1,4 @@
-// 16 lanes of AVX-512F: one register, and a boolean per lane is a mask register. README.md explains the operations.
+// 16 lanes of AVX-512F: one register, and a boolean per lane is a mask register. ../README.md explains the operations.
 #include "kernels/lanes/reduce-eight.h"
 
 using Lanes = __m512;

@@ -1,4 +1,4 @@
-// 16 lanes of NEON on 64-bit ARM: four registers. README.md explains the operations.
+// 16 lanes of NEON on 64-bit ARM: four registers. ../README.md explains the operations.
 struct Lanes {
   float32x4_t quarter[4];
 };
