@@ -16,14 +16,18 @@ const demo = spawn(process.execPath, [path.join(root, 'dist/apps/demo/index.js')
   stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
 });
 const builder = spawn(process.execPath, [script('build-addon.mjs'), '--if-missing'], {
-  stdio: ['ignore', 2, 2],
+  stdio: ['ignore', 'pipe', 'pipe'],
 });
+/** Lines of the compilers, which would stand amid those of the demo. They are shown only if the build fails. */
+const lines = [];
+for (const stream of [builder.stdout, builder.stderr]) stream.on('data', (chunk) => lines.push(chunk));
 try {
   os.setPriority(builder.pid, os.constants.priority.PRIORITY_LOW); // its compilers inherit it
 } catch {
   // it has ended already
 }
-builder.on('exit', () => {
+builder.on('close', (code) => {
+  if (code !== 0) process.stderr.write(Buffer.concat(lines));
   if (demo.connected) demo.send('built');
 });
 process.exitCode = await end(demo);
