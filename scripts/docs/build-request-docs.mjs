@@ -37,6 +37,8 @@ const SECTIONS = {
   DecisionPredicate: 'An item of `questions` of a `DecisionRequest`.',
   DecisionChoice: 'An item of `questions` of a `DecisionRequest`.',
   DecisionScore: 'An item of `questions` of a `DecisionRequest`.',
+  ParseAnswerRequest:
+    'The body of `POST /v1/chat/completions/derender`, and the argument of `parseAnswer`: [answers from tokens](clients.md#answers-from-tokens).',
   SystemOneRequest:
     "The body of `POST /v1/systemone`, and of `/v1/decisions` with a `state`: [TypeSafe's form](decisions.md#over-http).",
   SystemOneNoul: 'A value of `questions` of a `SystemOneRequest`.',
@@ -112,6 +114,8 @@ const FORMS = {
     'a `ResponseInputMessage`, `ResponseFunctionCallItem`, `ResponseFunctionResultItem`, `ResponseCustomCallItem`, `ResponseCustomResultItem`, `ResponseReasoningInput` or `ResponseItemReference`; items of an answer are accepted. Also [what other servers add](clients.md#openais-responses)',
   DecisionInputItem:
     'a `DecisionInputMessage`, `ResponseFunctionCallItem`, `ResponseFunctionResultItem`, `ResponseCustomCallItem` or `ResponseCustomResultItem`',
+  GeneratedTokens:
+    '`{ choices: [{ token_ids, finish_reason, stop_reason, logprobs }], request_id, created, usage, prompt_logprobs }`: an answer of `POST /inference/v1/generate`',
   DecisionQuestion: 'a `DecisionPredicate`, `DecisionChoice` or `DecisionScore`',
   SystemOneQuestion: 'a `SystemOneNoul`, `SystemOneChoice` or `SystemOneScore`',
   DecisionPart:

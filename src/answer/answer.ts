@@ -41,8 +41,14 @@ export async function answer(
   ).endReasoningWith(() => completion.endReasoning());
 }
 
+/** Parts of an opened request that its answer shows. */
+type Shown = Pick<
+  OpenedRequest,
+  'model' | 'adapter' | 'request' | 'prompt' | 'textIds' | 'drawnSeed' | 'warnings'
+>;
+
 /** Returns the fields that the response, or each chunk, takes from the request. */
-function headerOf(opened: OpenedRequest, created: number): AnswerHeader {
+export function headerOf(opened: Shown, created: number): AnswerHeader {
   const { model, adapter, request, prompt, textIds, drawnSeed, warnings } = opened;
   return {
     id: `chatcmpl-${request.request_id ?? randomUUID()}`,

@@ -5,6 +5,7 @@ export { decide } from './decide/decide.ts';
 export { decisionEntries } from './decide/decision-entries.ts';
 export { type Calibration, formLogits, logSumExp, probabilitiesOf, rotation } from './decide/numbers.ts';
 export { embed } from './embed.ts';
+export { parseAnswer } from './parse-answer.ts';
 export {
   classify,
   judgePairs,

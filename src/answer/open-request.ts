@@ -14,20 +14,13 @@ import type { MediaModel } from '../models/media/index.ts';
 import { type KvTransfer, readKvTransfer } from '../models/prompt-files/index.ts';
 import type { ValidChatRequest, ValidSpeculation } from '../protocol/index.ts';
 import { createSamplers, requireTopLogprobsFit } from '../sampling/index.ts';
-import {
-  type MessageFormat,
-  type MessagePlan,
-  PLAIN_TEXT,
-  planMessage,
-  planReasoning,
-  templateFor,
-} from '../template/chat-format/index.ts';
-import { createMatchers, planConstraint } from './constraint.ts';
+import { type MessagePlan, PLAIN_TEXT, templateFor } from '../template/chat-format/index.ts';
+import { createMatchers } from './constraint.ts';
 import { forbiddenTexts } from './effort.ts';
 import { requireKnownExperts } from './known-experts.ts';
-import { fitPrompt, type Prompt, type TokenPrompt } from './prompt.ts';
+import { type OpenedPrompt, planAnswer } from './plan-answer.ts';
+import { fitPrompt, type Prompt, type TokenPrompt, textIdsOf } from './prompt.ts';
 import { chatPrompt } from './render-prompt.ts';
-import { StopStrings } from './stop-strings.ts';
 import type { StopRules } from './text-out.ts';
 
 /** Options for opening a request, in addition to the model. */
@@ -88,32 +81,31 @@ export async function openRequest(
     ? { format: PLAIN_TEXT, prompt: fitPrompt(request, context.prompt, model.contextSize) }
     : await openChat(model, request, context.signal);
   const { prompt } = opened;
-  const reasoning = planReasoning(opened.format, request, prompt.text.slice(-PROMPT_TAIL));
-  const isInside = reasoning?.startsInside ?? false;
-  const { constraint, coversReasoning, unused, format } = planConstraint(request, opened.format, isInside);
+  const maxTokens = transfer.kind === 'save' ? 1 : prompt.maxTokens;
+  const planned = planAnswer(request, tokenizer, opened, maxTokens);
+  const { message, rules, coversReasoning } = planned;
   refuseWithMedia(request, prompt);
   if (request.logprobs) requireTopLogprobsFit(request, prompt.maxTokens, tokenizer.vocabSize);
   if (request.return_routed_experts && !model.loaded.experts)
     throw errorAt('return_routed_experts', 'UNSUPPORTED', 'this model has no experts');
   if (request.return_routed_experts) requireKnownExperts();
-  const message = planMessage(format, request, reasoning);
-  const isParsed = message.tools !== null || message.reasoning !== null;
-  const maxTokens = transfer.kind === 'save' ? 1 : prompt.maxTokens;
-  const markers = isParsed ? format.markerIds : new Set<number>();
-  const hasMessages = message.reasoning?.format.kind === 'messages';
-  const rules = stopRules(request, tokenizer, maxTokens, markers, hasMessages);
   const drawnSeed = request.seed === null ? randomSeed() : null;
   const seed = request.seed ?? BigInt(drawnSeed!);
   const plan = { tokenizer, defaults: model.defaults, rules, processedLogprobs: context.processedLogprobs };
-  const textIds = prompt.media.length === 0 ? prompt.ids : prompt.ids.filter((id) => id >= 0);
-  const bad_words = [...request.bad_words, ...forbiddenTexts(request, format.reasoning)];
+  const textIds = textIdsOf(prompt);
+  const bad_words = [...request.bad_words, ...forbiddenTexts(request, opened.format.reasoning)];
   const samplers = createSamplers({ ...request, bad_words }, textIds, seed, plan);
   const group = await openGroup({ model, adapter }, request, context, prompt, transfer);
-  const matchers = await createMatchers({ constraint, unused }, request.n, model.loaded, context.signal);
+  const matchers = await createMatchers(planned, request.n, model.loaded, context.signal);
   return {
     ...{ model, adapter, request, context, prompt, textIds, message, rules, drawnSeed, samplers },
     ...{ group, transfer, coversReasoning, ...matchers },
   };
+}
+
+/** Returns true if the cache of a prompt's beginning is saved only at places known before. */
+export function savesAtPlaces({ engine, diskCache }: RunningModel): boolean {
+  return engine.takesCheckpoints || (diskCache !== null && !engine.movesPieces);
 }
 
 /** Creates the state that the choices share in the engine, and loads the part of the prompt's cache that is on disk. */
@@ -124,12 +116,11 @@ async function openGroup(
   prompt: Prompt,
   transfer: KvTransfer,
 ): Promise<Group> {
-  const { engine, diskCache, tokenizer } = model;
+  const { diskCache, tokenizer } = model;
   // A sequence shares a saved prompt only with requests that name the same handle.
   const owner = transfer.kind === 'resume' ? `handle ${transfer.handle}` : saltOf(cacheSalt, cache_salt);
   const cells = { prompt: prompt.ids, cacheKey: `${adapter?.identity ?? ''} ${owner}`, arrival, skipsCache };
-  const hasPlaces = engine.takesCheckpoints || (diskCache && !engine.movesPieces);
-  const places = hasPlaces ? checkpointPlaces(prompt.ids, tokenizer, given?.places) : [];
+  const places = savesAtPlaces(model) ? checkpointPlaces(prompt.ids, tokenizer, given?.places) : [];
   const usesDisk = diskCache && transfer.kind === 'none' && !skipsCache;
   const onDisk = usesDisk ? diskCache.open({ group: cells, places, keeps: !background }) : null;
   const group: Group = {
@@ -147,11 +138,11 @@ async function openGroup(
 }
 
 /** Builds the prompt of the messages, and returns the format in which the model writes its answer. */
-async function openChat(
+export async function openChat(
   model: RunningModel,
   request: ValidChatRequest,
   signal: AbortSignal | undefined,
-): Promise<{ readonly format: MessageFormat; readonly prompt: Prompt }> {
+): Promise<OpenedPrompt> {
   const template = templateFor(model, request);
   return { format: template.format, prompt: await chatPrompt(model, request, template, signal) };
 }
@@ -193,34 +184,6 @@ function refuseWithMedia(request: ValidChatRequest, { media }: Prompt): void {
             ? ['return_routed_experts', 'not for a prompt with pictures or sounds']
             : null;
   if (refused) throw new OnpolicyError('UNSUPPORTED', refused.join(': '), { param: refused[0] });
-}
-
-/** Number of trailing prompt characters searched for an open reasoning marker. */
-const PROMPT_TAIL = 256;
-
-function stopRules(
-  request: ValidChatRequest,
-  tokenizer: Tokenizer,
-  maxTokens: number,
-  shownSpecials: ReadonlySet<number>,
-  hasMessages: boolean,
-): StopRules {
-  const decoder = new TextDecoder();
-  const ends = hasMessages ? [...tokenizer.endIds].filter((id) => shownSpecials.has(id)) : [];
-  return {
-    stops: request.stop.length > 0 ? new StopStrings(request.stop) : null,
-    stopIds: new Set(request.stop_token_ids),
-    endIds: tokenizer.endIds,
-    eosId: tokenizer.eosId,
-    ignoreEos: request.ignore_eos,
-    minTokens: request.min_tokens,
-    maxTokens,
-    includeStop: request.include_stop_str_in_output,
-    skipSpecial: request.skip_special_tokens,
-    shownSpecials,
-    spacesBetween: request.spaces_between_special_tokens,
-    messageEnds: new Map(ends.map((id) => [id, decoder.decode(tokenizer.bytesOf(id))])),
-  };
 }
 
 /** Returns 48 random bits: exact as a JavaScript number, so that the seed can be reported and sent back. */

@@ -49,6 +49,11 @@ export type Prompt = {
 
 const NOTHING = new Int32Array(0);
 
+/** Returns the text tokens of a prompt, without media. */
+export function textIdsOf({ ids, media }: Prompt): Int32Array {
+  return media.length === 0 ? ids : ids.filter((id) => id >= 0);
+}
+
 /** Renders and encodes the messages. Fails with `TEMPLATE_FAILED` or `CONTEXT_OVERFLOW`. */
 export async function buildPrompt(request: ValidChatRequest, context: PromptContext): Promise<Prompt> {
   const { tokenizer, contextSize } = context;

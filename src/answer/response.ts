@@ -53,7 +53,14 @@ export function promptTextOf({ promptText }: AnswerHeader): { prompt_text?: stri
   return promptText === null ? {} : { prompt_text: promptText };
 }
 
-export function toResponse(header: AnswerHeader, completion: Completion): ChatCompletion {
+/** A finished answer: a completion, or tokens that were generated elsewhere, whose times are not known. */
+type Finished = Pick<
+  Completion,
+  'choices' | 'cachedTokens' | 'usage' | 'readsReasoning' | 'fields' | 'reportOf'
+> &
+  Partial<Pick<Completion, 'timings'>>;
+
+export function toResponse(header: AnswerHeader, completion: Finished): ChatCompletion {
   const { prompt_logprobs = null, kv_transfer_params = null } = completion.fields();
   return {
     id: header.id,
@@ -69,13 +76,13 @@ export function toResponse(header: AnswerHeader, completion: Completion): ChatCo
     prompt_token_ids: header.returnTokenIds ? Array.from(header.promptIds) : null,
     kv_transfer_params,
     ...promptTextOf(header),
-    ...(header.returnTimings ? completion.timings() : {}),
+    ...(header.returnTimings ? completion.timings?.() : {}),
     ...warningsOf(header),
   };
 }
 
 /** Returns the token counts of the request, summed over its choices. The prompt counts once. */
-export function toUsage(header: AnswerHeader, completion: Completion): Usage {
+export function toUsage(header: AnswerHeader, completion: Finished): Usage {
   const { promptTokens: prompt, mediaTokens } = header;
   let completionTokens = 0;
   let reasoningTokens = 0;
@@ -118,7 +125,7 @@ function callsOf(
   return { function_call: call?.type === 'function' ? call.function : null, tool_calls: [] };
 }
 
-function toChoice(header: AnswerHeader, completion: Completion, choice: Choice): ChatCompletionChoice {
+function toChoice(header: AnswerHeader, completion: Finished, choice: Choice): ChatCompletionChoice {
   const { message } = choice;
   const content = header.echo + message.content;
   const reasoning = message.reasoning || null;

@@ -38,6 +38,13 @@ export {
 } from './model.ts';
 export { toKeepAlive, toSpeculation } from './normalize-chat-request.ts';
 export { CUSTOM_INPUT, givenTools } from './normalize-tools.ts';
+export {
+  admitParseAnswerRequest,
+  CHAT_FIELD,
+  checkParseAnswerRequest,
+  type ValidParseAnswer,
+  withChatSchemas,
+} from './parse-answer.ts';
 export { PathTranslation } from './path-translation.ts';
 export { checkPrefixCacheQuery } from './prefix-cache.ts';
 export type * from './public.ts';

@@ -4,9 +4,14 @@ import { type ErrorDetail, OnpolicyError } from '../errors.ts';
 /** Maps paths of a translated request to the caller's paths. */
 export class PathTranslation {
   readonly #known = new Map<string, string>();
+  readonly #outer: string;
 
-  /** @param pairs path in the translated request -> the caller's path */
-  constructor(pairs: Readonly<Record<string, string>> = {}) {
+  /**
+   * @param pairs path in the translated request -> the caller's path
+   * @param outer the caller's path of the field that is the translated request; empty if it is no field
+   */
+  constructor(pairs: Readonly<Record<string, string>> = {}, outer = '') {
+    this.#outer = outer;
     for (const [own, callers] of Object.entries(pairs)) this.note(own, callers);
   }
 
@@ -15,13 +20,13 @@ export class PathTranslation {
     this.#known.set(own, callers);
   }
 
-  /** Returns the caller's path for a path, by the innermost known part. Returns the path itself if no part is known. */
+  /** Returns the caller's path for a path, by the innermost known part. A path without one is a path in the outer field. */
   of(path: string): string {
     for (let end = path.length; end > 0; end = path.lastIndexOf('.', end - 1)) {
       const known = this.#known.get(path.slice(0, end));
       if (known !== undefined) return known + path.slice(end);
     }
-    return path;
+    return this.#outer === '' ? path : `${this.#outer}.${path}`;
   }
 
   /** Returns the error with the caller's paths. Returns any other value unchanged. */

@@ -11,6 +11,7 @@ import {
   embed,
   judgePairs,
   type PairScores,
+  parseAnswer,
   renderPrompt,
   scorePairs,
   toJudgeRequest,
@@ -33,7 +34,9 @@ import { KV_TRANSFER_FOLDER } from '../models/prompt-files/index.ts';
 import {
   admitChatRequest,
   admitDecisionRequest,
+  admitParseAnswerRequest,
   admitTextCompletionRequest,
+  type ChatCompletion,
   type ChatCompletionRequest,
   type Checked,
   type ClassifyRequest,
@@ -48,6 +51,7 @@ import {
   type EmbeddingRequest,
   type EmbeddingResponse,
   fault,
+  type ParseAnswerRequest,
   type RenderedPrompt,
   type RerankRequest,
   type RerankResponse,
@@ -189,6 +193,16 @@ export class Answering implements Record<AnswerName, (...args: never[]) => Promi
     const valid = admitChatRequest(request, this.#settings.options);
     using leased = await this.lease(valid.model, signal);
     return await renderPrompt(leased.model, valid, signal);
+  }
+
+  /** Returns the answer that the chat request would have got with these tokens. */
+  async parseAnswer(request: Checked<ParseAnswerRequest>, { signal }: CallOptions): Promise<ChatCompletion> {
+    const valid = admitParseAnswerRequest(request, this.#settings.options);
+    return await valid.paths.run(async () => {
+      const { model, adapters } = valid.chat;
+      using leased = await leaseModel(this.#settings, model, { signal, adapters });
+      return await parseAnswer(leased, valid, signal);
+    });
   }
 
   async tokenize(given: string, options: Omit<TokenizeRequest, 'text'>): Promise<number[]> {

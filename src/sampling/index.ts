@@ -7,6 +7,6 @@ export {
   type LogitsProcessorOptions,
   registerLogitsProcessor,
 } from './logits-processors.ts';
-export { toTokenLogprob } from './logprobs.ts';
+export { toLogprob, toTokenLogprob } from './logprobs.ts';
 export { createSamplers, forkSampler, type SamplingDefaults } from './plan.ts';
 export { createPromptScores, type PromptScores, requireTopLogprobsFit } from './prompt-scores.ts';

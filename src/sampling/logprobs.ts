@@ -22,15 +22,16 @@ export function toTokenLogprob(
   asIds: boolean,
 ): TokenLogprob {
   const top: Logprob[] = [];
-  for (let i = rows.topOffsets[row]!; i < rows.topOffsets[row + 1]!; i++) {
-    const id = rows.topIds[i]!;
-    const { text, bytes } = show(tokenizer, id);
-    top.push({ token: asIds ? `token_id:${id}` : text, logprob: floored(rows.topLogprobs[i]!), bytes });
-  }
-  const id = rows.tokens[row]!;
+  for (let i = rows.topOffsets[row]!; i < rows.topOffsets[row + 1]!; i++)
+    top.push(toLogprob(tokenizer, rows.topIds[i]!, rows.topLogprobs[i]!, asIds));
+  const { token, logprob, bytes } = toLogprob(tokenizer, rows.tokens[row]!, rows.logprobs[row]!, asIds);
+  return { token, logprob, bytes, top_logprobs: top };
+}
+
+/** Returns the entry of one token. */
+export function toLogprob(tokenizer: Tokenizer, id: number, logprob: number, asIds: boolean): Logprob {
   const { text, bytes } = show(tokenizer, id);
-  const token = asIds ? `token_id:${id}` : text;
-  return { token, logprob: floored(rows.logprobs[row]!), bytes, top_logprobs: top };
+  return { token: asIds ? `token_id:${id}` : text, logprob: floored(logprob), bytes };
 }
 
 function floored(logprob: number): number {

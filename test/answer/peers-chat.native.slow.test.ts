@@ -1,9 +1,9 @@
-/** The cases of llama.cpp's test-chat through the public API: the embedded model is made to write each text, whole and streamed. */
+/** The cases of llama.cpp's test-chat through the public API: the embedded model is made to write each text, whole, streamed, and read back from its tokens. */
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ChatCompletionRequest, ResponseToolCall } from '../../src/protocol/index.ts';
+import type { ChatCompletion, ChatCompletionRequest, ResponseToolCall } from '../../src/protocol/index.ts';
 import { createRuntime, type Runtime } from '../../src/runtime/runtime.ts';
 import { chunksOf, forced } from './fields/model.ts';
 import { EMBEDDED } from './models.ts';
@@ -74,8 +74,14 @@ function joined(row: PeerRow, { content, reasoning, calls }: Answer): Answer {
   };
 }
 
+/** Reads the answer from its tokens, too: it must be the same. */
 async function whole(request: ChatCompletionRequest): Promise<Answer> {
-  const { message } = (await runtime.createCompletion({ ...request, stream: false })).choices[0]!;
+  const asked = { ...request, return_token_ids: true };
+  const direct = await runtime.createCompletion({ ...asked, stream: false });
+  const choices = direct.choices.map(({ token_ids }) => ({ token_ids: token_ids! }));
+  const parsed = await runtime.parseAnswer({ generate_response: { choices }, chat_request: asked });
+  expect(withoutIds(parsed)).toEqual(withoutIds(direct));
+  const { message } = direct.choices[0]!;
   const functionOf = (call: ResponseToolCall) => {
     if (call.type !== 'function') throw new Error('expected a function');
     return call.function;
@@ -85,6 +91,14 @@ async function whole(request: ChatCompletionRequest): Promise<Answer> {
     reasoning: message.reasoning ?? '',
     calls: (message.tool_calls ?? []).map(functionOf),
   };
+}
+
+/** The choices of an answer without the ids of calls, which are drawn. */
+function withoutIds({ choices }: ChatCompletion): unknown {
+  return choices.map(({ message, ...choice }) => ({
+    ...choice,
+    message: { ...message, tool_calls: message.tool_calls.map(({ id: _, ...call }) => call) },
+  }));
 }
 
 async function streamed(request: ChatCompletionRequest): Promise<Answer> {

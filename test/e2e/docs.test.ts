@@ -32,7 +32,7 @@ const PRINTS: Readonly<Record<string, RegExp>> = {
   'docs/chat-formats.md':
     /^<\|user\|>Hello\n?<\|assistant\|>\n<\|user\|>Hello\n[\s\S]*'messages'[\s\S]*\nstring\n\[ 'Hi!<\/s>' \]\n$/,
   'docs/clients.md':
-    /^The capital of Peru is Lima\.\n\[ 'One,', 'Red,' \]\nThe capital of Peru is Lima\.\nThe capital of Peru is Lima\. true\ntrue true\n$/,
+    /^The capital of Peru is Lima\.\n\[ 'One,', 'Red,' \]\nThe capital of Peru is Lima\.\nThe capital of Peru is Lima\. true\ntrue true\ntrue\n$/,
   'docs/training.md': /^(round \d: reward [\d.]+\n){3}step \d+\nloss -?\d\.\d+\n$/,
   'docs/decisions.md': /^[\d.e-]+ (billing|support) [\d.]+\n$/,
   'docs/vectors.md': /^0\.\d\d A guide to swimming in Lima\.\n(0\.\d\d A guide to .*\n){2}$/,

@@ -1,4 +1,4 @@
-/** Endpoints are named in one table of methods, and in the list of endpoints of other APIs. */
+/** Endpoints are named in one table of methods, which has two files, and in the list of endpoints of other APIs. */
 import fs from 'node:fs';
 import path from 'node:path';
 import ts from 'typescript';
@@ -8,7 +8,11 @@ import { methods } from '../../src/protocol/service/index.ts';
 import { endpoints } from '../../src/serve/http/server/routes.ts';
 
 const SRC = path.resolve(import.meta.dirname, '../../src');
-const TABLES = ['protocol/service/methods.ts', 'serve/http/server/routes.ts'];
+const TABLES = [
+  'protocol/service/methods.ts',
+  'protocol/service/training-methods.ts',
+  'serve/http/server/routes.ts',
+];
 /** Schemas are the docs of the wire, and tell which paths a row of a batch may have. */
 const DOCS = 'protocol/schemas/';
 /** Has the type of the answer to each url of a row; TypeScript finds a url that it lacks. */

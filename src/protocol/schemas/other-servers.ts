@@ -7,6 +7,14 @@ const logprob = {
   logprob: s.number('Its log-probability.'),
 } as const satisfies Readonly<Record<string, s.Schema>>;
 
+const count = (description: string): s.Schema => s.integerOrNull(description, { minimum: 0 });
+
+/** Returns an object with these fields and any others, or null. */
+const shapeOrNull = (description: string, properties: NonNullable<s.Schema['properties']>): s.Schema => ({
+  ...s.shape(description, [], properties),
+  type: ['object', 'null'],
+});
+
 export const otherServerDefinitions: s.Definitions = {
   PrefixCacheQuery: s.object('Which prefix caches are emptied, as in vLLM.', [], {
     reset_running_requests: s.flagOrNull(
@@ -49,13 +57,52 @@ export const otherServerDefinitions: s.Definitions = {
       ),
     },
   ),
+  ParseAnswerRequest: s.object(
+    'An answer of `/inference/v1/generate`, to be read as the answer to a chat completion request.',
+    ['generate_response'],
+    {
+      generate_response: s.ref('GeneratedTokens', 'The answer.'),
+      chat_request: {
+        ...s.jsonObject(
+          'The chat completion request whose prompt was continued: it says how reasoning, calls and stop strings are read. Absent: all text is content.',
+        ),
+        tsType: 'ChatCompletionRequest | null',
+      },
+      model: s.stringOrNull(
+        'Whose tokenizer, template and formats. Absent, null or empty: the model of `chat_request`.',
+      ),
+      prompt_tokens: count(
+        'Number of tokens of the prompt, for the usage. Absent: as in the answer, otherwise that of the messages.',
+      ),
+    },
+  ),
   GeneratedTokens: s.shape('An answer of `/inference/v1/generate`.', ['choices'], {
     choices: s.list('Its choices.', s.ref('GeneratedChoice')),
     request_id: s.stringOrNull('Id of the request.'),
+    created: count('Seconds since 1970.'),
+    usage: s.ref('GeneratedUsage', 'Its token counts.'),
+    prompt_logprobs: s.listOrNull('Log-probabilities of the tokens of the prompt.', {
+      type: ['object', 'null'],
+    }),
+    kv_transfer_params: s.jsonObject('The handle of a saved prompt.'),
+  }),
+  GeneratedUsage: shapeOrNull('Token counts of an answer.', {
+    prompt_tokens: count('Tokens of the prompt.'),
+    prompt_tokens_details: shapeOrNull('Parts of these.', {
+      cached_tokens: count('Tokens that the prefix cache saved.'),
+    }),
+    completion_tokens_details: shapeOrNull('Parts of the tokens of the choices.', {
+      accepted_prediction_tokens: count('Draft tokens that were right.'),
+      rejected_prediction_tokens: count('Draft tokens that were not.'),
+    }),
   }),
   GeneratedChoice: s.shape('The tokens of one choice.', ['token_ids'], {
     token_ids: s.list('The tokens.', logprob.token_id),
     finish_reason: s.oneOf('Why it ended.', ['stop', 'length', null]),
+    stop_reason: {
+      description: 'The token or the text that ended it.',
+      type: ['integer', 'string', 'null'],
+    },
     logprobs: s.ref('GeneratedLogprobs', 'Log-probabilities of the tokens.'),
   }),
   GeneratedLogprobs: {

@@ -8,5 +8,6 @@ export * from './remote-job.ts';
 export * from './reports.ts';
 export * from './service.ts';
 export * from './streams.ts';
+export { PREVIEW } from './training-methods.ts';
 export * from './training-run.ts';
 export { type StreamedCompletion, WholeAnswer } from './whole-answer.ts';

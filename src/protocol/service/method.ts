@@ -1,5 +1,5 @@
 /** The type of a row in the table of methods. */
-import type { ChatRequestOptions, RequestName, Scope } from '../index.ts';
+import { type ChatRequestOptions, checkOf, type RequestName, type Scope } from '../index.ts';
 
 /** Arguments of a call: those that the table names, then the options of the call. */
 export type CallArguments = readonly unknown[];
@@ -56,3 +56,7 @@ export const checked = <const Name extends RequestName, Check>(schema: Name, che
   schema,
   check,
 });
+
+/** Returns the schema of a request that has no rules beside it, and its check. */
+export const checkedBy = <const Name extends Parameters<typeof checkOf>[0]>(name: Name) =>
+  checked(name, checkOf(name));

@@ -43,6 +43,11 @@ const PLACES: Readonly<Record<'complete' | 'train', readonly Place[]>> = {
     ['/inference/v1/generate', ['model'], { token_ids: [1] }],
     ['/v1/completions/render', ['model', 'adapters.0.model'], { prompt: 'x' }],
     ['/v1/completions/derender', ['model'], { generate_responses: [{ choices: [] }] }],
+    [
+      '/v1/chat/completions/derender',
+      ['model', 'chat_request.model', 'chat_request.speculation.model', 'chat_request.adapters.0.model'],
+      { generate_response: { choices: [] }, chat_request: CHAT },
+    ],
     ['/infill', ['model', 'adapters.0.model'], { input_prefix: 'x', input_suffix: 'y' }],
     ['/tokenize', ['model'], { prompt: 'x' }],
     ['/tokenize', ['model', 'speculation.model'], CHAT],
@@ -94,6 +99,8 @@ function open(options: HandlerOptions = {}): Handler {
 
 /** The body with a value at a field. */
 function withField(body: object, field: string, value: string): object {
+  const [outer, ...inner] = field.split('.');
+  if (outer === 'chat_request') return { ...body, chat_request: withField(CHAT, inner.join('.'), value) };
   if (field === 'speculation.model') return { ...body, speculation: { method: 'draft', model: value } };
   if (field === 'adapters.0.model') return { ...body, adapters: [{ model: value }] };
   return { ...body, [field]: value };

@@ -105,6 +105,10 @@ describe('/inference/v1/generate', () => {
       direct.choices.map(({ logprobs }) => logprobs!.token_logprobs),
     );
     expect(shown.usage).toEqual({ prompt_tokens: 5, completion_tokens: 12, total_tokens: 17 });
+    const { prompt_tokens } = direct.usage;
+    expect((await post('/v1/completions/derender', { generate_responses })).usage).toMatchObject({
+      prompt_tokens,
+    });
     expect((await post('/v1/completions/render', { prompt: 'x', suffix: 'y' })).error.message).toContain(
       'suffix: expected no value for a prompt of tokens',
     );

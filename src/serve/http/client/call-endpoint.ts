@@ -16,7 +16,9 @@ import type { RemoteCall, RetryingClient } from './retrying-client.ts';
 
 /** A request with the fields that this file reads. */
 type AnyRequest = Parameters<NonNullable<Method['repeats']>>[0] &
-  Pick<Partial<ChatCompletionRequest>, 'messages' | 'seed' | 'stream' | 'logits_processors'>;
+  Pick<Partial<ChatCompletionRequest>, 'messages' | 'seed' | 'stream' | 'logits_processors'> & {
+    readonly chat_request?: ChatCompletionRequest | null;
+  };
 
 /** Calls the endpoint of a method. `args`: its arguments and the options of the call. */
 export async function callEndpoint(
@@ -91,7 +93,8 @@ function inUrl(query: object | undefined): string {
 
 /** JSON with all digits of a seed of type bigint. */
 function toJson(request: AnyRequest): string {
-  const { messages } = request;
+  const { messages, chat_request: chat, ...others } = request;
+  if (chat) return `${JSON.stringify(others).slice(0, -1)},"chat_request":${toJson(chat)}}`;
   const whole = messages ? { ...request, messages: replaceBytes(messages, toDataUri) } : request;
   if (typeof request.seed !== 'bigint') return JSON.stringify(whole);
   const { seed, ...rest } = whole;

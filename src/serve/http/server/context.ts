@@ -64,10 +64,10 @@ export function limit(what: string, count: number, most: number): void {
   if (count > most) throw new OnpolicyError('TOO_LARGE', `${what}: expected at most ${most}, got ${count}`);
 }
 
-/** Throws `TOO_LARGE` for a list with too many entries, in a body that was not checked. */
-export function limitList(body: unknown, field: string, most: number): void {
+/** Throws `TOO_LARGE` for a list with too many entries, in a body that was not checked. `path`: the list as the caller names it. */
+export function limitList(body: unknown, field: string, most: number, path = field): void {
   const { [field]: list } = (body ?? {}) as Readonly<Record<string, unknown>>;
-  if (Array.isArray(list)) limit(field, list.length, most);
+  if (Array.isArray(list)) limit(path, list.length, most);
 }
 
 /** Throws `TOO_LARGE` for too many trajectories, or conversations in them, in a body that was not checked. */

@@ -1,5 +1,5 @@
 /** A method of the table with an endpoint -> the handler that checks its request and calls it. */
-import type { DecisionRequest } from '../../../protocol/index.ts';
+import { CHAT_FIELD, type DecisionRequest, PathTranslation } from '../../../protocol/index.ts';
 import { METHODS, type Method, type MethodName } from '../../../protocol/service/index.ts';
 import { callChecked, hasMethod } from '../../checked-calls.ts';
 import {
@@ -22,6 +22,8 @@ type BodyRule = {
   readonly before?: (body: unknown, context: RequestContext) => void;
   /** Runs on the checked request. */
   readonly after?: (request: never, context: RequestContext) => void;
+  /** Field with another request, whose models and adapters are checked, too. */
+  readonly inner?: string;
 };
 
 const CHAT: BodyRule = {
@@ -29,6 +31,19 @@ const CHAT: BodyRule = {
     renameOldFields(body);
     limitList(body, 'messages', settings.maxMessages);
   },
+};
+
+/** Tokens of an answer, and the chat request that they answer. */
+const PARSED: BodyRule = {
+  before(body, { settings }) {
+    const { generate_response: answer, [CHAT_FIELD]: chat } = (body ?? {}) as Readonly<
+      Record<string, unknown>
+    >;
+    limitList(answer, 'choices', settings.maxChoices, 'generate_response.choices');
+    new PathTranslation({}, CHAT_FIELD).runNow(() => renameOldFields(chat));
+    limitList(chat, 'messages', settings.maxMessages, `${CHAT_FIELD}.messages`);
+  },
+  inner: CHAT_FIELD,
 };
 
 /** Limits the lists of texts in these fields. */
@@ -43,6 +58,7 @@ function inputs(...fields: readonly string[]): BodyRule {
 const BODIES: { readonly [Name in MethodName]?: BodyRule } = {
   createCompletion: CHAT,
   renderPrompt: CHAT,
+  parseAnswer: PARSED,
   createTextCompletion: {
     before: renameOldFields,
     after(request: { prompt: unknown; n?: number | null; best_of?: number | null }, { settings }) {
@@ -78,12 +94,14 @@ const BODIES: { readonly [Name in MethodName]?: BodyRule } = {
 export async function readBody(name: MethodName, body: unknown, context: RequestContext): Promise<object> {
   const { check }: Method = METHODS[name];
   const { settings, validation } = context;
-  const { before, after }: BodyRule = BODIES[name] ?? {};
+  const { before, after, inner }: BodyRule = BODIES[name] ?? {};
   before?.(body, context);
   const { maxLogprobs, maxChoices } = settings;
   const request = check!(body, { ...validation, maxLogprobs, maxChoices });
   after?.(request as never, context);
   await requireModelAndAdapters(context, request);
+  const { [inner ?? '']: within } = request as Readonly<Record<string, object | null | undefined>>;
+  if (within) await new PathTranslation({}, inner).run(() => requireModelAndAdapters(context, within));
   return request;
 }
 

@@ -11,7 +11,7 @@ import { decide } from './decision-endpoint.ts';
 import type { Endpoint } from './endpoint.ts';
 import { listJobEvents } from './job-event-endpoint.ts';
 import * as messages from './message-endpoints.ts';
-import { methodEndpoint } from './method-endpoints.ts';
+import { checkAndCall, methodEndpoint } from './method-endpoints.ts';
 import * as models from './model-endpoints.ts';
 import * as served from './model-list.ts';
 import * as ollama from './ollama-endpoints.ts';
@@ -42,6 +42,7 @@ const OLLAMA = '/api/';
 /** Handlers of methods whose request or answer over HTTP differs from that of the method itself. */
 const OWN: { readonly [Name in MethodName]?: EndpointHandler } = {
   decide,
+  parseAnswer: async (context) => json(await checkAndCall('parseAnswer', context)), // without its usage: other calls spent it
   createMessage: messages.createMessage,
   createResponse: responses.askResponses('answer'),
   transcribe: createTranscription,

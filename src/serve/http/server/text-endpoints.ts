@@ -85,7 +85,8 @@ export const derenderTexts: EndpointHandler = async (context) => {
     model: model || (service.servedModels?.()[0] ?? ''),
   };
   const textOf = (ids: readonly number[]): Promise<string> => service.detokenize!(ids, settings);
-  return json(await toTextCompletion(answers, prompt_tokens ?? [], header, textOf));
+  const counts = prompt_tokens ?? answers.map(({ usage }) => usage?.prompt_tokens ?? 0);
+  return json(await toTextCompletion(answers, counts, header, textOf));
 };
 
 /** Events without `[DONE]`, as llama.cpp sends them. */
