@@ -17,6 +17,7 @@ import {
 import type { AnswerContext } from '../answer.ts';
 import { type Ask, answerAll } from '../answer-prompts.ts';
 import type { PlacedPart } from '../arrange-messages.ts';
+import { savesAtPlaces } from '../open-request.ts';
 import { commonLength, fitPrompt } from '../prompt.ts';
 import { contentText } from '../template-message.ts';
 import { DecisionFile } from './decision-file.ts';
@@ -151,7 +152,8 @@ class Planner {
       throw errorAt('truncate_prompt_tokens', 'UNSUPPORTED', 'an input with pictures is not cut');
     const frame = await frameOf(model, this.#chat, messages, this.#signal);
     this.#behind = frame?.behind ?? '';
-    this.#prompts = frame && !this.#hasMedia ? new FramedPrompts(model, frame) : null;
+    const needsPlaces = this.#limit !== null || savesAtPlaces(model);
+    this.#prompts = frame && !this.#hasMedia ? new FramedPrompts(model, frame, needsPlaces) : null;
     const planned = await this.#planAll();
     if (this.#limit === null) return planned;
     const prompts = planned.flatMap(({ turns }) =>

@@ -6,6 +6,7 @@ import type { ChatMessage, ValidChatRequest } from '../../protocol/index.ts';
 import { templateFor } from '../../template/chat-format/index.ts';
 import { isReasoningOpen } from '../../template/reasoning/index.ts';
 import { NO_OTHER_FIELDS, type PlacedPart } from '../arrange-messages.ts';
+import { savesAtPlaces } from '../open-request.ts';
 import { promptText, type TokenPrompt } from '../prompt.ts';
 import { promptContext } from '../render-prompt.ts';
 import { contentText } from '../template-message.ts';
@@ -118,48 +119,79 @@ export function joinTokens(before: Int32Array, behind: ArrayLike<number>): Int32
   return ids;
 }
 
-/** Makes prompts of questions in a frame. The input is encoded once, if encoding it apart from the question gives the same tokens. */
+/**
+ * Makes prompts of questions in a frame. A single question is encoded once, with the input. The input is encoded once for all, if encoding it
+ * apart from the question gives the same tokens.
+ */
 export class FramedPrompts {
   readonly #model: RunningModel;
   readonly #frame: PromptFrame;
+  readonly #needsPlaces: boolean;
   readonly #isCut: boolean;
   #input: Int32Array | null;
+  /** The first question of each kind, and the tokens of its prompt. */
+  readonly #firsts = new Map<string, { readonly question: string; readonly whole: Int32Array }>();
   /** True for each kind of question that may be encoded apart from the input. */
   readonly #isApart = new Map<string, boolean>();
 
-  /** @param cut tokens of an input that was cut, in place of those of the frame's text; questions follow behind a blank line */
-  constructor(model: RunningModel, frame: PromptFrame, cut: Int32Array | null = null) {
+  /**
+   * @param needsPlaces true if prompts must say where the input ends
+   * @param cut tokens of an input that was cut, in place of those of the frame's text; questions follow behind a blank line
+   */
+  constructor(model: RunningModel, frame: PromptFrame, needsPlaces: boolean, cut: Int32Array | null = null) {
     this.#model = model;
     this.#frame = frame;
+    this.#needsPlaces = needsPlaces;
     this.#input = cut;
     this.#isCut = cut !== null;
   }
 
   /** @param kind questions of one kind have the same form, so that the first one decides how all are encoded */
   async of(kind: string, question: string): Promise<TokenPrompt> {
-    const { before, behind } = this.#frame;
     if (this.#isCut)
-      return this.#prompt(
-        joinTokens(this.#input!, await this.#encode(BLANK_LINE + question + behind, false)),
+      return await this.#prompt(
+        joinTokens(this.#input!, await this.#encode(BLANK_LINE + question + this.#frame.behind, false)),
       );
-    if (this.#isApart.get(kind) === false) return this.#prompt(await this.#whole(question));
-    this.#input ??= await atField('messages', () => this.#encode(before, this.#frame.addSpecial));
-    const end = await this.#encode(question + behind, false);
-    const ids = joinTokens(this.#input, end);
-    if (this.#isApart.has(kind)) return this.#prompt(ids);
-    const whole = await this.#whole(question);
-    this.#isApart.set(kind, whole.length === ids.length && whole.every((id, i) => id === ids[i]));
-    return this.#prompt(whole);
+    const first = this.#firsts.get(kind);
+    if (!first) {
+      const whole = await this.#whole(question);
+      this.#firsts.set(kind, { question, whole });
+      return await this.#prompt(whole);
+    }
+    if (!this.#isApart.has(kind)) {
+      const ids = await this.#apart(first.question);
+      this.#isApart.set(
+        kind,
+        ids.length === first.whole.length && ids.every((id, i) => id === first.whole[i]),
+      );
+    }
+    return await this.#prompt(
+      this.#isApart.get(kind) ? await this.#apart(question) : await this.#whole(question),
+    );
   }
 
-  #prompt(ids: Int32Array): TokenPrompt {
-    const length = this.#input?.length ?? 0;
-    return { field: 'messages', ids, added: NONE, places: length > 0 ? [length] : [] };
+  async #prompt(ids: Int32Array): Promise<TokenPrompt> {
+    const places = this.#needsPlaces ? [(await this.#inputIds()).length].filter((place) => place > 0) : [];
+    return { field: 'messages', ids, added: NONE, places };
   }
 
-  #whole(question: string): Promise<Int32Array> {
+  async #apart(question: string): Promise<Int32Array> {
+    return joinTokens(await this.#inputIds(), await this.#encode(question + this.#frame.behind, false));
+  }
+
+  async #inputIds(): Promise<Int32Array> {
+    this.#input ??= await atField('messages', () => this.#encode(this.#frame.before, this.#frame.addSpecial));
+    return this.#input;
+  }
+
+  async #whole(question: string): Promise<Int32Array> {
     const { before, behind, addSpecial } = this.#frame;
-    return this.#encode(before + question + behind, addSpecial);
+    try {
+      return await this.#encode(before + question + behind, addSpecial);
+    } catch (error) {
+      await this.#inputIds(); // if the input is the cause, its error names the field
+      throw error;
+    }
   }
 
   #encode(text: string, addSpecial: boolean): Promise<Int32Array> {
@@ -205,7 +237,7 @@ export async function cutPrompts(
       'INVALID_REQUEST',
       `expected at least ${-left} tokens more: the longest question does not fit`,
     );
-  return new FramedPrompts(model, frame, joinTokens(head, text.subarray(0, left)));
+  return new FramedPrompts(model, frame, savesAtPlaces(model), joinTokens(head, text.subarray(0, left)));
 }
 
 function cutError(code: 'UNSUPPORTED' | 'INVALID_REQUEST', message: string): Error {
