@@ -165,7 +165,8 @@ class JsContext : public Napi::ObjectWrap<JsContext> {
     return Thread().Push(env_, [adapter = ReadInteger<uint32_t>(info[0], "adapter", 1)](Context& context) { context.EditAdapters().Free(adapter); });
   }
 
-  // attachHead(model, layers: Uint32Array) -> Promise<void>: attaches a model that drafts from the inputs of these layers.
+  // attachHead(model, layers: Uint32Array) -> Promise<void>: attaches a model that drafts from the inputs of these layers, or, without any,
+  // from the context's last states and its cache.
   Napi::Value AttachHead(const Napi::CallbackInfo& info) {
     return Thread().Push(env_, [model = RequireModel(info[0].As<Napi::Object>()),
                                 layers = ReadVector<uint32_t>(info[1], "layers")](Context& context) { context.AttachHead(model, layers); });

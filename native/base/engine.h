@@ -63,6 +63,9 @@ namespace onpolicy {
   X(llama_state_seq_get_size_ext)                                                                              \
   X(llama_state_seq_get_data_ext)                                                                              \
   X(llama_state_seq_set_data_ext)                                                                              \
+  X(llama_state_get_size)                                                                                      \
+  X(llama_state_get_data)                                                                                      \
+  X(llama_state_set_data)                                                                                      \
   X(llama_encode)                                                                                              \
   X(llama_decode)                                                                                              \
   X(llama_set_causal_attn)                                                                                     \

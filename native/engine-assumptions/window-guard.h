@@ -35,6 +35,14 @@ class WindowGuard {
     guarded = end;
   }
 
+  // Call it when the engine has lost the second sequences of all cells.
+  void GuardAgain() {
+    for (size_t sequence = 0; sequence < guarded_.size(); ++sequence) {
+      guarded_[sequence] = 0;
+      Guard(static_cast<int32_t>(sequence));
+    }
+  }
+
   // Removes the cells at [from, to) of a sequence. A negative bound means no bound.
   void Remove(int32_t sequence, int32_t from, int32_t to) {
     llama_memory_t memory = Api().llama_get_memory(context_);

@@ -12,7 +12,7 @@
 
 namespace onpolicy {
 
-DraftTarget Context::AsTarget() { return {*model_, context_, params_, *pool_, rows_.vocab_size(), threads_}; }
+DraftTarget Context::AsTarget() { return {*model_, context_, params_, *pool_, cache_, rows_.vocab_size(), threads_}; }
 
 void Context::SetHead(std::unique_ptr<DraftHead> head) {
   head_ = std::move(head);
@@ -22,7 +22,8 @@ void Context::SetHead(std::unique_ptr<DraftHead> head) {
 
 void Context::AttachHead(std::shared_ptr<Model> model, std::vector<uint32_t> layers) {
   EndAhead();
-  SetHead(DraftHead::CreateEagle(AsTarget(), std::move(model), std::move(layers)));
+  SetHead(layers.empty() ? DraftHead::CreateSharing(AsTarget(), std::move(model))
+                         : DraftHead::CreateEagle(AsTarget(), std::move(model), std::move(layers)));
 }
 
 void Context::DetachHead() {

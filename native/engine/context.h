@@ -63,7 +63,8 @@ class Context {
     return adapters_;
   }
 
-  // Attaches a draft model that reads the inputs of these layers. It drafts until it is detached, and replaces the model's own head.
+  // Attaches a draft model that reads the inputs of these layers, or, without any, the last states and the cache (a kSharing head). It
+  // drafts until it is detached, and replaces the model's own head. After BACKEND_FAILED the context is unusable.
   void AttachHead(std::shared_ptr<Model> model, std::vector<uint32_t> layers);
   void DetachHead();
 

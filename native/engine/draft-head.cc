@@ -16,16 +16,28 @@ constexpr int32_t kMostWaiting = 256;
 // Number of states encoded at a time. The engine reserves as many rows of logits, though it writes none.
 constexpr size_t kEncodedRows = 64;
 
+void RequireTokens(const DraftTarget& target, const Model& model) {
+  if (model.vocab_size() < target.sampled_vocab)
+    throw Failure("INVALID_REQUEST", "expected a file with the " + std::to_string(target.sampled_vocab) +
+                                         " tokens of the large model, got " + std::to_string(model.vocab_size()));
+}
+
+void RequireStates(bool are_offered) {
+  if (!are_offered) throw Failure("UNSUPPORTED", "the engine's library does not offer the states that it reads");
+}
+
 }  // namespace
 
-DraftHead::DraftHead(const DraftTarget& target, std::shared_ptr<Model> model, std::vector<uint32_t> layers)
+DraftHead::DraftHead(const DraftTarget& target, std::shared_ptr<Model> model, HeadKind kind, std::vector<uint32_t> layers)
     : target_(target.context),
+      cache_(target.cache),
       model_(std::move(model)),
+      kind_(kind),
       layers_(std::move(layers)),
       target_width_(static_cast<size_t>(Api().llama_model_n_embd(target.model.get()))),
       width_(static_cast<size_t>(Api().llama_model_n_embd_out(model_ ? model_->get() : target.model.get()))),
       state_width_(layers_.empty() ? width_ : layers_.size() * target_width_),
-      layers_in_chain_(layers_.empty() ? static_cast<int32_t>(Api().llama_model_n_layer_nextn(target.model.get())) : 1),
+      layers_in_chain_(kind == HeadKind::kOwn ? static_cast<int32_t>(Api().llama_model_n_layer_nextn(target.model.get())) : 1),
       rows_(target.sampled_vocab, target.threads),
       sequences_(target.params.n_seq_max) {}
 
@@ -46,7 +58,7 @@ std::unique_ptr<DraftHead> DraftHead::CreateOwn(const DraftTarget& target) {
   const Library& api = Api();
   const bool is_offered = api.set_embeddings_nextn && api.get_embeddings_nextn_ith && api.set_nextn_layer_offset;
   if (!is_offered || api.llama_model_n_layer_nextn(target.model.get()) == 0) return nullptr;
-  std::unique_ptr<DraftHead> head(new DraftHead(target, nullptr, {}));
+  std::unique_ptr<DraftHead> head(new DraftHead(target, nullptr, HeadKind::kOwn, {}));
   llama_context_params params = target.params;
   params.ctx_type = LLAMA_CONTEXT_TYPE_MTP;
   try {
@@ -60,17 +72,26 @@ std::unique_ptr<DraftHead> DraftHead::CreateOwn(const DraftTarget& target) {
 
 std::unique_ptr<DraftHead> DraftHead::CreateEagle(const DraftTarget& target, std::shared_ptr<Model> model, std::vector<uint32_t> layers) {
   const Library& api = Api();
-  if (!api.set_embeddings_layer_inp || !api.get_embeddings_layer_inp || !api.set_embeddings_nextn || !api.get_embeddings_nextn_ith)
-    throw Failure("UNSUPPORTED", "the engine's library does not offer the states that it reads");
-  if (model->vocab_size() < target.sampled_vocab)
-    throw Failure("INVALID_REQUEST", "expected a file with the " + std::to_string(target.sampled_vocab) +
-                                         " tokens of the large model, got " + std::to_string(model->vocab_size()));
+  RequireStates(api.set_embeddings_layer_inp && api.get_embeddings_layer_inp && api.set_embeddings_nextn && api.get_embeddings_nextn_ith);
+  RequireTokens(target, *model);
   if (!KeepsLayers(target.model, target.params, target.pool, layers))
     throw Failure("UNSUPPORTED", "the engine does not keep the states of layers that it reads, for the large model's architecture");
   llama_model* const file = model->get();
-  std::unique_ptr<DraftHead> created(new DraftHead(target, std::move(model), std::move(layers)));
+  std::unique_ptr<DraftHead> created(new DraftHead(target, std::move(model), HeadKind::kEagle, std::move(layers)));
   created->Open(file, target.params, target.pool);
   for (uint32_t layer : created->layers_) api.set_embeddings_layer_inp(target.context, layer, true);
+  return created;
+}
+
+std::unique_ptr<DraftHead> DraftHead::CreateSharing(const DraftTarget& target, std::shared_ptr<Model> model) {
+  RequireStates(Api().set_embeddings_nextn && Api().get_embeddings_nextn_ith);
+  RequireTokens(target, *model);
+  llama_model* const file = model->get();
+  std::unique_ptr<DraftHead> created(new DraftHead(target, std::move(model), HeadKind::kSharing, {}));
+  llama_context_params params = target.params;
+  params.ctx_type = LLAMA_CONTEXT_TYPE_MTP;
+  // A new context that shares a cache empties it.
+  target.cache.Keep([&] { created->Open(file, params, target.pool); });
   return created;
 }
 
@@ -89,8 +110,13 @@ void DraftHead::Release() {
   for (uint32_t layer : layers_) Api().set_embeddings_layer_inp(target_, layer, false);
 }
 
-void DraftHead::Prepare(const std::vector<int8_t>& wants_logits) const {
+void DraftHead::Prepare(const std::vector<int8_t>& wants_logits) {
   if (!context_ || !layers_.empty()) return;
+  // Drafts follow tokens that are sampled from, so that other states are not needed.
+  if (kind_ == HeadKind::kSharing) {
+    has_state_ = wants_logits;
+    return Api().set_embeddings_nextn(target_, true, true);
+  }
   // The states of all tokens lie in the order in which the engine computed them; those of outputs lie in the order of the batch.
   const bool is_masked = std::all_of(wants_logits.begin(), wants_logits.end(), [](int8_t wants) { return wants != 0; });
   Api().set_embeddings_nextn(target_, true, is_masked);
@@ -98,6 +124,7 @@ void DraftHead::Prepare(const std::vector<int8_t>& wants_logits) const {
 
 bool DraftHead::StateAt(int32_t place, float* state) const {
   if (!context_) return false;
+  if (kind_ == HeadKind::kSharing && !has_state_[static_cast<size_t>(place)]) return false;
   if (layers_.empty()) {
     const float* row = Api().get_embeddings_nextn_ith(target_, place);
     if (row) std::copy_n(row, state_width_, state);
@@ -213,6 +240,8 @@ std::vector<float> DraftHead::Hidden(std::vector<float> states) {
 
 void DraftHead::Take(int32_t id, const StepInput& input, size_t begin, size_t end, const ReadState& read_state) {
   Sequence& sequence = sequences_[static_cast<size_t>(id)];
+  const bool is_sharing = kind_ == HeadKind::kSharing;
+  if (is_sharing) begin = std::max(begin, end - std::min(end, static_cast<size_t>(kKeptRows)));
   const int32_t first = input.positions[begin];
   if (first < sequence.end()) Remove(id, first);
   if (first > sequence.end()) {  // the sequence was not followed: its cache begins here
@@ -224,6 +253,18 @@ void DraftHead::Take(int32_t id, const StepInput& input, size_t begin, size_t en
     sequence.states.resize(sequence.states.size() + state_width_);
     sequence.is_known.push_back(read_state(at, &sequence.states[sequence.states.size() - state_width_]));
   }
+  if (!is_sharing) return;
+  sequence.next = sequence.end();
+  Trim(sequence);
+}
+
+void DraftHead::Trim(Sequence& sequence) const {
+  const auto dropped = static_cast<std::ptrdiff_t>(sequence.next - kKeptRows - sequence.first);
+  if (dropped < kKeptRows) return;  // rows are dropped in batches, because the rest is moved
+  sequence.first += static_cast<int32_t>(dropped);
+  sequence.tokens.erase(sequence.tokens.begin(), sequence.tokens.begin() + dropped);
+  sequence.is_known.erase(sequence.is_known.begin(), sequence.is_known.begin() + dropped);
+  sequence.states.erase(sequence.states.begin(), sequence.states.begin() + dropped * static_cast<std::ptrdiff_t>(state_width_));
 }
 
 std::vector<DraftHead::Batch> DraftHead::TakeWaiting(const std::vector<int32_t>& ids) {
@@ -245,19 +286,14 @@ std::vector<DraftHead::Batch> DraftHead::TakeWaiting(const std::vector<int32_t>&
     Batch batch;
     for (int32_t position = sequence.next; position < sequence.end(); ++position, before += width_) {
       // A separate file was not trained with a token that has no state before it.
-      sequence.has_cells = sequence.has_cells || is_own() || sequence.Knows(position - 1);
+      sequence.has_cells = sequence.has_cells || kind_ == HeadKind::kOwn || sequence.Knows(position - 1);
       if (sequence.has_cells) Add(batch, sequence.tokens[static_cast<size_t>(position - sequence.first)], position, id, before, false);
     }
     batch.hidden.insert(batch.hidden.end(), before, before + width_);
     before += width_;
     waiting.push_back(std::move(batch));
     sequence.next = sequence.end();
-    const auto dropped = static_cast<std::ptrdiff_t>(sequence.next - kKeptRows - sequence.first);
-    if (dropped < kKeptRows) continue;  // rows are dropped in batches, because the rest is moved
-    sequence.first += static_cast<int32_t>(dropped);
-    sequence.tokens.erase(sequence.tokens.begin(), sequence.tokens.begin() + dropped);
-    sequence.is_known.erase(sequence.is_known.begin(), sequence.is_known.begin() + dropped);
-    sequence.states.erase(sequence.states.begin(), sequence.states.begin() + dropped * static_cast<std::ptrdiff_t>(state_width_));
+    Trim(sequence);
   }
   return waiting;
 }
@@ -298,6 +334,7 @@ std::vector<DraftHead::Job> DraftHead::JobsOf(std::vector<ModelDraft>& drafts, D
     // Forced tokens behind the sampled one are not computed yet.
     if (!sequence.Knows(position - 1) || draft.drafter->tokens().size() != static_cast<size_t>(position) + 1) continue;
     Remove(id, position);  // removes wrong drafts
+    if (kind_ == HeadKind::kSharing) cache_.Remove(id, position, -1);  // which the next step would remove
     rows += 1 + static_cast<size_t>(sequence.end() - sequence.next);
     const size_t limit = most_drafts() > 0 ? std::min(draft.limit, static_cast<size_t>(most_drafts())) : draft.limit;
     ids.push_back(id);
@@ -306,7 +343,7 @@ std::vector<DraftHead::Job> DraftHead::JobsOf(std::vector<ModelDraft>& drafts, D
   std::vector<Batch> waiting = TakeWaiting(ids);
   // Waiting tokens are computed with the first drafts, unless each layer of a chain must compute them, or they exceed a batch, or the head
   // is EAGLE-3, for which the engine writes logits for all rows of a pass or for none.
-  const bool is_apart = !is_own() || layers_in_chain_ > 1 || rows > batch_tokens_;
+  const bool is_apart = kind_ != HeadKind::kOwn || layers_in_chain_ > 1 || rows > batch_tokens_;
   if (is_apart) Compute(waiting, work);
   for (size_t i = 0; i < jobs.size(); ++i) {
     Job& job = jobs[i];
@@ -349,7 +386,8 @@ bool DraftHead::DraftOnce(std::vector<Job*>& active, DraftWork* work) {
     if (!job.Take(sample)) continue;
     const float* hidden = Api().get_embeddings_nextn_ith(context_, last[i]);
     if (job.draft->drafts->size() >= job.limit || sample.is_final || !sample.forced.empty() || !hidden) continue;
-    Add(job.rows, sample.token, job.rows.positions.back() + 1, job.sequence, hidden, false);
+    const int32_t position = kind_ == HeadKind::kSharing ? job.position : job.rows.positions.back() + 1;
+    Add(job.rows, sample.token, position, job.sequence, hidden, false);
     left.push_back(&job);
   }
   active = std::move(left);

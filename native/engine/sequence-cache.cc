@@ -4,6 +4,7 @@
 #include <exception>
 #include <string>
 
+#include "base/threads.h"
 #include "engine-assumptions/library.h"
 #include "engine-assumptions/table/assumptions.h"
 
@@ -112,6 +113,20 @@ void SequenceCache::Load(int32_t sequence, const std::vector<uint8_t>& state) {
   if (Restore(sequence, state, /*flags=*/0)) return guard_.Guard(sequence);
   guard_.Remove(sequence, -1, -1);
   throw Failure("KV_FULL", "the saved cache does not fit into this context");
+}
+
+void SequenceCache::Keep(const std::function<void()>& work) {
+  const Library& api = Api();
+  // Not sequence by sequence: the engine would leave out cells behind a window, and copy cells that sequences share.
+  std::vector<uint8_t> state(api.llama_state_get_size(context_));
+  if (api.llama_state_get_data(context_, state.data(), state.size()) != state.size())
+    throw Failure("UNSUPPORTED", "the engine cannot save the cache of this model");
+  ThreadFailure failure;
+  failure.Keep(work);
+  if (api.llama_state_set_data(context_, state.data(), state.size()) != state.size())
+    throw Failure("BACKEND_FAILED", "the engine could not restore the cells of all sequences");
+  guard_.GuardAgain();
+  failure.Rethrow();
 }
 
 }  // namespace onpolicy

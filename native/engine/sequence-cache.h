@@ -2,6 +2,7 @@
 // loaded.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <unordered_map>
 #include <vector>
 
@@ -31,6 +32,8 @@ class SequenceCache {
   // Saves the whole cache of a sequence as bytes, and loads it into an empty one.
   std::vector<uint8_t> Save(int32_t sequence) const;
   void Load(int32_t sequence, const std::vector<uint8_t>& state);
+  // Runs `work`, in which the engine forgets the cells of all sequences, and restores them. Throws BACKEND_FAILED if they are lost.
+  void Keep(const std::function<void()>& work);
 
   // Number of last tokens of a recurrent sequence that can be taken back.
   uint32_t rollback_tokens() const { return rollback_.most(); }

@@ -53,7 +53,8 @@ const TESTS = {
     address: [
       ...['test/engine', 'test/sampling', 'test/structured', 'test/matmul', 'test/attention'],
       ...['test/models/media', 'test/models/gguf', 'test/models/prompt-files', 'test/rl/'],
-      ...tests('answer', 'draft-model', 'draft-head', 'eagle', 'speculation', 'kv-transfer'),
+      ...tests('answer/drafts', 'draft-model', 'draft-head', 'eagle', 'assistant', 'speculation'),
+      ...tests('answer', 'kv-transfer'),
       ...AT_ONCE,
     ],
     thread: [
@@ -61,7 +62,8 @@ const TESTS = {
       ...tests('engine', 'engine', 'run-ahead', 'threads'),
       ...tests('sampling', 'streams'),
       ...tests('structured', 'abort', 'warm-up', 'shared-masks'),
-      ...tests('answer', 'speculation', 'overload', 'draft-model'),
+      ...tests('answer', 'overload'),
+      ...tests('answer/drafts', 'speculation', 'draft-model'),
       ...tests('rl', 'threads', 'trainer'),
       ...tests('models', 'residency', 'request-adapters'),
     ],

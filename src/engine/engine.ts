@@ -3,7 +3,7 @@
 import { pending } from '../common/index.ts';
 import { fromNative, OnpolicyError } from '../errors.ts';
 import type { EngineStats } from '../protocol/service/index.ts';
-import type { Backend, DraftHead, EagleFile } from './backend/index.ts';
+import type { Backend, DraftHead, HeadFile } from './backend/index.ts';
 import { allocate, cachedTokens, extend, lend } from './cell-moves.ts';
 import type { CellOwner } from './cells.ts';
 import { isCheckpointDue, savedLength } from './checkpoint-rules.ts';
@@ -190,19 +190,28 @@ export class Engine {
     return this.#backend.draftHead;
   }
 
-  /** Lets an EAGLE-3 file draft for sequences from now on. Fails with `UNSUPPORTED` if it cannot, or if another head drafts. */
-  attachHead(file: EagleFile): Promise<void> {
+  /**
+   * Lets a file draft for sequences from now on. Fails with `UNSUPPORTED` if it cannot, or if another head drafts. The engine ends if its
+   * caches are lost.
+   */
+  attachHead(file: HeadFile): Promise<void> {
     return this.#betweenSteps(async () => {
       if (this.draftHead !== null)
         throw new OnpolicyError(
           'UNSUPPORTED',
-          `expected a model without a head that drafts, got one with ${this.draftHead.kind === 'own' ? 'layers for multi-token prediction' : 'another EAGLE-3 file'}`,
+          `expected a model without a head that drafts, got one with ${this.draftHead.kind === 'own' ? 'layers for multi-token prediction' : 'another file that drafts'}`,
         );
-      await this.#backend.attachHead(file);
+      try {
+        await this.#backend.attachHead(file);
+      } catch (cause) {
+        const error = fromNative(cause);
+        if (error.code === 'BACKEND_FAILED' && !this.#closed) this.#failure = error;
+        throw cause;
+      }
     });
   }
 
-  /** Detaches the EAGLE-3 file. Does nothing if the engine has ended, which detached it. */
+  /** Detaches the file that drafts. Does nothing if the engine has ended, which detached it. */
   async detachHead(): Promise<void> {
     await this.#unlessEnded(() => this.#backend.detachHead());
   }

@@ -2,12 +2,13 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { atField } from '../common/index.ts';
+import { ASSISTED } from '../engine/gguf/index.ts';
 import { type Handle, loadAddon } from '../engine/native/index.ts';
 import type { Tokenizer } from '../engine/tokenizer/index.ts';
 import { errorAt, type OnpolicyError } from '../errors.ts';
 import type { ModelOptions } from '../protocol/index.ts';
 import { contextLimits } from './context-limits.ts';
-import { type GgufModel, isGguf, type ModelShape } from './formats/index.ts';
+import { type AssistantFacts, type GgufModel, isGguf, type ModelShape } from './formats/index.ts';
 import { type GgufPlan, loadWeights, planGguf } from './gguf-format.ts';
 import { type FormatOptions, formatOf } from './model-format.ts';
 import type { RunningModel } from './running-model.ts';
@@ -24,16 +25,23 @@ export type DraftModel = {
   readonly target: RunningModel;
 };
 
+/** Names of files that draft for a model beside them. */
+const EAGLE_NAME = /eagle-?3.*\.gguf$/i;
+const ASSISTANT_NAME = /(eagle-?3|assistant).*\.gguf$/i;
+
 /**
- * Returns the EAGLE-3 file in a model's folder, recognized by its name. Returns null if there is no such file or several, or if the model
- * drafts by itself.
+ * Returns the file in a model's folder that drafts for it, recognized by its name: EAGLE-3, or an assistant of Gemma 4. Returns null if
+ * there is no such file or several, or if the model drafts by itself.
  */
-export function eagleBeside({ path: file, loaded, engine }: RunningModel): string | null {
+export function drafterBeside({ path: file, loaded, engine }: RunningModel): string | null {
   if (!isGguf(loaded) || engine.draftHead?.kind === 'own') return null;
   const folder = path.dirname(file);
-  const found = namesIn(folder).filter((name) => /eagle-?3.*\.gguf$/i.test(name));
-  return found.length === 1 && found[0] !== path.basename(file) ? path.join(folder, found[0]!) : null;
+  const isNamed = architectureOf(loaded) === ASSISTED ? ASSISTANT_NAME : EAGLE_NAME;
+  const found = namesIn(folder).filter((name) => isNamed.test(name) && name !== path.basename(file));
+  return found.length === 1 ? path.join(folder, found[0]!) : null;
 }
+
+const architectureOf = ({ metadata }: GgufModel): string | undefined => metadata['general.architecture'];
 
 /** Returns the names in a folder. Returns an empty list if the folder is gone or cannot be read. */
 function namesIn(folder: string): string[] {
@@ -64,6 +72,7 @@ export async function planDraft(
     planGguf({ file, options: drafting, mmproj: null, serving: withoutPromise(serving) }, true),
   );
   if (plan.shape.eagle) requireEagleOf(target, plan.shape, file);
+  if (plan.shape.assistant) requireAssistantOf(target, plan.shape.assistant, file);
   if (plan.shape.isRecurrent)
     throw unsupported(`${file} has recurrent state, from which rejected draft tokens cannot be removed`);
   return plan;
@@ -84,12 +93,13 @@ export async function loadDraft(
   load: { signal: AbortSignal; onProgress: (fraction: number) => void },
 ): Promise<DraftModel> {
   const { tokenizer, engine } = target;
-  const { eagle } = plan.shape;
+  const { eagle, assistant } = plan.shape;
   const loaded = await loadWeights({ ...plan, serving }, load);
   try {
     requireSameTokens(tokenizer, loaded.tokenizer, plan.file);
-    if (eagle) {
-      await atField(DRAFT_FIELD, () => engine.attachHead({ model: loaded.native, layers: eagle.layers }));
+    if (eagle || assistant) {
+      const file = { model: loaded.native, layers: eagle?.layers ?? [] };
+      await atField(DRAFT_FIELD, () => engine.attachHead(file));
       return { handle: null, loaded, target };
     }
     const { vocabSize } = loaded.tokenizer;
@@ -126,6 +136,31 @@ function requireEagleOf(target: RunningModel, { embeddingSize, eagle }: ModelSha
   if (eagle!.borrows && embeddingSize !== width) throw other('embedding_length', `${width}`, embeddingSize);
   const most = Math.max(...eagle!.layers);
   if (most >= shape.layers.length) throw other('target_layers', `below ${shape.layers.length}`, most);
+}
+
+function requireAssistantOf(target: RunningModel, assistant: AssistantFacts, file: string): void {
+  const other = (what: string, expected: string, found: unknown): OnpolicyError =>
+    errorAt(
+      DRAFT_FIELD,
+      'INVALID_REQUEST',
+      `expected an assistant of the large model, with ${what} ${expected}, got ${file} with ${found}`,
+    );
+  if (!isGguf(target.loaded) || architectureOf(target.loaded) !== ASSISTED)
+    throw unsupported(`an assistant drafts for models of ${ASSISTED} only`);
+  const { embeddingSize, layers } = target.loaded.shape;
+  if (assistant.embeddingSize !== embeddingSize)
+    throw other('embedding_length_out', `${embeddingSize}`, assistant.embeddingSize);
+  for (const { isWindow, keys, values } of assistant.borrowed) {
+    const own = layers.filter((layer) => layer.isWindow === isWindow && layer.keys > 0);
+    const kind = isWindow ? 'a window' : 'no window';
+    const wrong = own.find((layer) => layer.keys !== keys || layer.values !== values);
+    if (wrong || own.length === 0)
+      throw other(
+        `keys and values of ${wrong?.keys ?? 0} and ${wrong?.values ?? 0}`,
+        `numbers in layers with ${kind}`,
+        `${keys} and ${values}`,
+      );
+  }
 }
 
 /** Compares the tokens that both models have. One of them may have further ids, as padded vocabularies do. */

@@ -1,6 +1,8 @@
 /** A model in use -> the model that drafts for it, loaded beside it. */
+import { errorAt } from '../errors.ts';
 import type { ValidSpeculation } from '../protocol/index.ts';
-import { DRAFT_FIELD, type DraftModel, eagleBeside, loadDraft, planDraft } from './draft-model.ts';
+import { DRAFT_FIELD, type DraftModel, drafterBeside, loadDraft, planDraft } from './draft-model.ts';
+import type { GgufPlan } from './gguf-format.ts';
 import type { FormatOptions } from './model-format.ts';
 import type { InMemory, ModelUseOptions } from './model-use.ts';
 import { loadKey, type NamedModels } from './named-models.ts';
@@ -16,7 +18,7 @@ export class Drafts {
   readonly #names: NamedModels;
   readonly #residents: ResidentModels;
   readonly #serving: FormatOptions;
-  readonly #besides = new WeakMap<RunningModel, string | null>(); // the EAGLE-3 files beside them
+  readonly #besides = new WeakMap<RunningModel, string | null>(); // the files beside them that draft
 
   constructor(names: NamedModels, residents: ResidentModels, serving: FormatOptions) {
     this.#names = names;
@@ -25,7 +27,7 @@ export class Drafts {
   }
 
   /**
-   * Returns the draft model for `target`, which is in use: the named one, or with `auto` an EAGLE-3 file beside it, if it fits into memory.
+   * Returns the draft model for `target`, which is in use: the named one, or with `auto` the file beside it that drafts, if it fits into memory.
    * Returns null if there is no draft model. Fails with `INVALID_REQUEST` if their vocabularies differ.
    */
   async use(
@@ -38,7 +40,7 @@ export class Drafts {
       return reference === null ? null : await this.#use(target, reference, use, false);
     }
     const known = this.#besides.get(target);
-    const file = known === undefined ? eagleBeside(target) : known;
+    const file = known === undefined ? drafterBeside(target) : known;
     this.#besides.set(target, file);
     if (file === null) return null;
     try {
@@ -66,6 +68,7 @@ export class Drafts {
       return this.#residents.residentOf(key, options.path, file, async (enter, load) => {
         void model.gone.then(() => this.#residents.residency.leave(load.resident));
         const planned = await planDraft(file, target, options, this.#serving);
+        if (onlyIfFree) requireHead(planned);
         await enter(planned.need, { model, onlyIfFree, field: DRAFT_FIELD });
         return await loadDraft(planned, target, this.#serving, load);
       });
@@ -73,4 +76,10 @@ export class Drafts {
     const found = await this.#residents.use(options.path, DRAFT_FIELD, residentFor, use);
     return { model: found.value as DraftModel, [Symbol.dispose]: () => found[Symbol.dispose]() };
   }
+}
+
+/** A model that drafts by itself is used only if it is named. */
+function requireHead({ shape, file }: GgufPlan): void {
+  if (shape.eagle === null && shape.assistant === null)
+    throw errorAt(DRAFT_FIELD, 'UNSUPPORTED', `expected an EAGLE-3 file or an assistant, got ${file}`);
 }

@@ -64,7 +64,7 @@ async function readFacts(file: string, options: ModelOptions, serving: ServingOp
   };
 }
 
-/** Plans a load. With `mayDraft`, an EAGLE-3 file is accepted. */
+/** Plans a load. With `mayDraft`, an EAGLE-3 file and an assistant are accepted. */
 export async function planGguf(request: PlanRequest, mayDraft = false): Promise<GgufPlan> {
   const { file, options, mmproj, serving } = request;
   const shape = await describeGguf({ path: file, gpu: serving.gpu, mayDraft });

@@ -5,12 +5,13 @@ import { describeGguf, estimateMemory, loadGguf } from '../../src/models/formats
 import type { CacheType } from '../../src/protocol/index.ts';
 import { architectureFiles, knownArchitectures } from './files.ts';
 
+const ASSISTANT = 'gemma4-assistant';
 const NAMES = [...(await knownArchitectures()), 'qwen35-mtp', 'qwen35moe-mtp', 'glm4moe-mtp', 'hy_v3-mtp2'];
 let files: Record<string, string>;
 const lines: string[] = [];
 let stopLog: () => void;
 beforeAll(async () => {
-  files = architectureFiles(NAMES);
+  files = architectureFiles([...NAMES, ASSISTANT]);
   await describeGguf({ path: files['llama']!, gpu: false });
   stopLog = loadAddon().setLog((_level, text) => void lines.push(text));
 }, 240_000);
@@ -49,6 +50,29 @@ describe('a head that drafts', () => {
     expect((estimate.weights + estimate.cache + estimate.compute) / total).toBeGreaterThan(0.95);
     expect((estimate.weights + estimate.cache + estimate.compute) / total).toBeLessThan(1.05);
   });
+});
+
+it('an assistant, which shares the cache of its model', async () => {
+  const kind = { cacheType: 'f16', fusedAttention: true } as const;
+  const limits = { ...LIMITS, isKvUnified: true };
+  const [path, beside] = [files['gemma4']!, files[ASSISTANT]!];
+  const shape = await describeGguf({ path: beside, gpu: false, mayDraft: true });
+  const estimate = estimateMemory(shape, limits, kind);
+  const model = await loadGguf({ path, gpu: false, cacheType: 'f16' });
+  const assistant = await loadGguf({ path: beside, gpu: false, loadHeads: true }, shape);
+  const backend = await model.createBackend(limits);
+  lines.length = 0;
+  await backend.attachHead({ model: assistant.native, layers: [] });
+  await new Promise((resolve) => setTimeout(resolve, 0));
+  const compute = logged('compute', 'output');
+  await backend.close();
+  expect(estimate.weights).toBe(assistant.native.sizeBytes);
+  assistant.close();
+  model.close();
+  expect(estimate.cache).toBe(0);
+  expect(logged('KV')).toBe(0);
+  expect(estimate.compute / compute).toBeGreaterThan(0.95);
+  expect(estimate.compute / compute).toBeLessThan(1.05);
 });
 
 describe.each<[CacheType, boolean, boolean]>([

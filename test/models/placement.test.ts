@@ -27,6 +27,7 @@ const SHAPE: ModelShape = {
   isRecurrent: false,
   takesBack: false,
   eagle: null,
+  assistant: null,
   headLayers: [],
   pooling: null,
   isCausal: true,

@@ -76,6 +76,17 @@ const deltaWithExperts = ({ latent, dense, moe, shared, kda, eachLayer, isAttend
 /** Gates of such a rule with a lower bound, beside attention with queries of low rank. */
 const boundedGates = ({ head }) => ({ 'kda.gate_lower_bound': float(-5), 'attention.q_lora_rank': head });
 
+/** Heads without a window are twice as large as those with one. */
+const widerHeads = (head) => ({
+  'attention.key_length': 2 * head,
+  'attention.value_length': 2 * head,
+  'attention.key_length_swa': head,
+  'attention.value_length_swa': head,
+  'rope.dimension_count': 2 * head,
+  'rope.dimension_count_swa': head,
+  'rope.freq_base_swa': float(5e3),
+});
+
 /** Keys that several architectures share, by sizes. */
 function groups(sizes) {
   const { layers, heads, kvHeads, head, hidden, experts, usedExperts, expertHidden, state } = sizes;
@@ -245,15 +256,9 @@ const ARCHITECTURES = {
     keys: {
       ...plain,
       ...window,
+      ...widerHeads(head),
       'attention.sliding_window_pattern': eachLayer((layer) => layer % 3 !== 2),
       'attention.shared_kv_layers': 3,
-      'attention.key_length': 2 * head,
-      'attention.value_length': 2 * head,
-      'attention.key_length_swa': head,
-      'attention.value_length_swa': head,
-      'rope.dimension_count': 2 * head,
-      'rope.dimension_count_swa': head,
-      'rope.freq_base_swa': float(5e3),
       embedding_length_per_layer_input: width / 4,
       final_logit_softcapping: float(30),
     },
@@ -825,6 +830,25 @@ const FURTHER = {
   ...Object.fromEntries(
     ['llada-moe', 'rnd1'].map((name) => [name, ({ plain, moe }) => ({ keys: { ...plain, ...moe } })]),
   ),
+  'gemma4-output': (sizes) => ({
+    ...ARCHITECTURES.gemma4(sizes),
+    architecture: 'gemma4',
+    global: ['output.weight'],
+  }),
+  /** Reads the keys and values of `gemma4`. It has another width, as the engine wants. */
+  'gemma4-assistant': ({ plain, window, head, width, layers, eachLayer }) => ({
+    keys: {
+      ...plain,
+      ...window,
+      ...widerHeads(head),
+      'attention.sliding_window_pattern': eachLayer((layer) => layer !== layers - 1),
+      embedding_length: 2 * width,
+      embedding_length_out: width,
+      nextn_predict_layers: layers,
+    },
+    layers: 2,
+    vocabulary: 'spm',
+  }),
   eagle3: ({ plain, width }) => eagle3(plain, width),
   /** The drafter with a separate output matrix, for a model that has one, too. */
   'eagle3-output': ({ plain, width }) => ({ ...eagle3(plain, width), global: ['output.weight'] }),

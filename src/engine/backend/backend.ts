@@ -79,17 +79,17 @@ export type BackendLimits = {
   readonly draftHead: DraftHead | null;
 };
 
-/** Layers of the model for multi-token prediction, or an EAGLE-3 file beside it. */
+/** Layers of the model for multi-token prediction, or a file beside it. */
 export type DraftHead = {
-  readonly kind: 'own' | 'eagle3';
+  readonly kind: 'own' | 'file';
   /** Maximum number of draft tokens per step. */
   readonly mostDrafts: number;
 };
 
-/** A loaded file that drafts for another model. */
-export type EagleFile = {
+/** A loaded file that drafts for another model: EAGLE-3, or an assistant. */
+export type HeadFile = {
   readonly model: NativeModel;
-  /** Layers of the other model whose inputs the file reads. */
+  /** Layers of the other model whose inputs the file reads. Empty: it reads the last states, and shares the cache. */
   readonly layers: readonly number[];
 };
 
@@ -124,10 +124,10 @@ export interface Backend extends BackendLimits {
   /** Frees an adapter or a mix. Later steps must not refer to it. Must not be called while a step runs. */
   freeAdapter(adapter: number): Promise<void>;
   /**
-   * Lets an EAGLE-3 file draft from now on. No other head may read the model's states. Must not be called while a step runs. Fails with
-   * `UNSUPPORTED` if the engine does not keep the states that the file reads.
+   * Lets a file draft from now on. No other head may read the model's states. Must not be called while a step runs. Fails with
+   * `UNSUPPORTED` if the engine does not keep the states that the file reads, and with `BACKEND_FAILED` if the caches of all slots are lost.
    */
-  attachHead(file: EagleFile): Promise<void>;
+  attachHead(file: HeadFile): Promise<void>;
   /** Detaches the file, which then no longer drafts. Must not be called while a step runs. */
   detachHead(): Promise<void>;
   /** Ends the running step early, or the run-ahead step. */

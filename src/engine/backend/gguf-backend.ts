@@ -54,7 +54,7 @@ export function ggufBackend(
     freeAdapter: (adapter) => context.freeAdapter(adapter),
     async attachHead({ model: head, layers }) {
       await knowingErrors(() => context.attachHead(head, Uint32Array.from(layers)));
-      draftHead = { kind: 'eagle3', mostDrafts: Infinity };
+      draftHead = { kind: 'file', mostDrafts: Infinity };
     },
     async detachHead() {
       draftHead = null;

@@ -4,7 +4,7 @@ export {
   type BackendLimits,
   type ContextSettings,
   type DraftHead,
-  type EagleFile,
+  type HeadFile,
   MEMORY_COPY,
   MEMORY_FORGET,
   MEMORY_REMOVE,

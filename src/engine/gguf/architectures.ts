@@ -24,6 +24,7 @@ export const WINDOWS: Readonly<Record<string, Windows>> = {
   gemma3: { period: 6 },
   gemma3n: { period: 5 },
   gemma4: { period: 1 },
+  'gemma4-assistant': { period: 1 },
   'gemma-embedding': { period: 6 },
   'gpt-oss': { period: 2 },
   granite_swa: { period: 1 },

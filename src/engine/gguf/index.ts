@@ -21,6 +21,7 @@ export {
   UNFUSED,
   WINDOWS,
 } from './architectures.ts';
+export { ASSISTANT, ASSISTED } from './assistant.ts';
 export { type EagleFacts, eagleFacts } from './eagle.ts';
 export {
   GgufHeader,

@@ -11,6 +11,7 @@ import {
   WKV_IN_UNITS,
   WKV_UNIT,
 } from './architectures.ts';
+import { ASSISTANT, checkAssistant } from './assistant.ts';
 import { checkEagle } from './eagle.ts';
 import type { GgufHeader } from './header.ts';
 import { checkTensorTypes } from './matrix-types.ts';
@@ -40,7 +41,9 @@ export async function checkTextModel(parts: readonly GgufHeader[]): Promise<void
     header.fail('it holds no weights (a vocabulary-only file)');
   const model = new Settings(header);
   const layers = model.need('block_count', { min: 1, max: MAX_LAYERS });
-  model.number('nextn_predict_layers', { max: layers - 1 });
+  const isAssistant = architecture === ASSISTANT;
+  if (isAssistant) checkAssistant(header);
+  else model.number('nextn_predict_layers', { max: layers - 1 });
   const width = model.need('embedding_length', { min: 1, max: MAX_SIZE });
   model.need('context_length', { min: 1 });
   const pooling = model.number('pooling_type') ?? UNSPECIFIED;
@@ -66,7 +69,7 @@ export async function checkTextModel(parts: readonly GgufHeader[]): Promise<void
   const isFirst = (name: string): boolean => name.startsWith('blk.0.');
   if (!parts.some(({ tensors }) => [...tensors.keys()].some(isFirst)))
     header.refuse('blk.0', 'tensors of the first layer', 'none');
-  checkOutput(model, parts, width);
+  if (!isAssistant) checkOutput(model, parts, width);
   checkCompanions(parts, architecture);
   for (const part of parts) checkTensorTypes(part);
   await checkVocabulary(header);

@@ -240,7 +240,7 @@ export type NativeContext = HookedRows & {
   loadAdapter(path: string): Promise<number>;
   mixAdapters(adapters: Uint32Array, scales: Float32Array): Promise<number>;
   freeAdapter(adapter: number): Promise<void>;
-  /** `layers`: whose inputs the file reads. It takes the place of a head of the model's own. */
+  /** `layers`: whose inputs the file reads; empty: it reads the last states and the cache. It takes the place of a head of the model's own. */
   attachHead(model: NativeModel, layers: Uint32Array): Promise<void>;
   detachHead(): Promise<void>;
   abort(): void;

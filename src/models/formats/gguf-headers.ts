@@ -1,6 +1,6 @@
 /** A GGUF file, which may be split into several -> the facts in its headers. */
 
-import { checkTextModel, type GgufHeader, readHeader } from '../../engine/gguf/index.ts';
+import { ASSISTANT, checkTextModel, type GgufHeader, readHeader } from '../../engine/gguf/index.ts';
 import { openLibraries } from '../../engine/native/index.ts';
 import { OnpolicyError } from '../../errors.ts';
 import type { Gpu } from '../../protocol/index.ts';
@@ -9,15 +9,19 @@ import { type ModelShape, toShape } from './memory.ts';
 /** Name of a part of a split file. Parts are counted from 1. */
 const SPLIT_NAME = /-(\d{5})-of-(\d{5})\.gguf$/;
 
-/** Architectures that read the states of another model and cannot answer alone. The first one may draft. */
-const PARTS = /^(eagle3|dflash|gemma4-assistant)$/;
+/** Architectures that read the states of another model and cannot answer alone -> whether they may draft. */
+const PARTS = new Map([
+  ['eagle3', true],
+  ['dflash', false],
+  [ASSISTANT, true],
+]);
 
 /** Diffusion models: they fill in a text in rounds, and each token sees those after it. */
 const DIFFUSION = /^(dream|llada|llada-moe|rnd1)$/;
 
 /**
  * Reads the headers of a model, for an engine that runs on this `gpu`. Fails with `MODEL_NOT_FOUND`, `MODEL_INVALID`, or `UNSUPPORTED` for
- * files that are no complete model. With `mayDraft`, an EAGLE-3 file is accepted.
+ * files that are no complete model. With `mayDraft`, an EAGLE-3 file and an assistant are accepted.
  */
 export async function describeGguf({
   path,
@@ -31,7 +35,8 @@ export async function describeGguf({
   await openLibraries(gpu);
   const parts = await readModel(path);
   const { architecture } = parts[0]!;
-  if (PARTS.test(architecture) && !(mayDraft && architecture === 'eagle3'))
+  const drafts = PARTS.get(architecture);
+  if (drafts !== undefined && !(drafts && mayDraft))
     throw new OnpolicyError(
       'UNSUPPORTED',
       `${path}: expected a model that answers by itself, got one of ${architecture}, which reads the states of another model`,

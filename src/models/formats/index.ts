@@ -3,6 +3,7 @@ export { type GgufModel, type GgufOptions, isGguf, loadGguf, scaledContext } fro
 export { describeGguf, readHeaders, readModel } from './gguf-headers.ts';
 export type { LayerMemory } from './layer-memory.ts';
 export {
+  type AssistantFacts,
   CELLS_ROUNDED_TO,
   estimateMemory,
   isF32,

@@ -1,6 +1,7 @@
 /** The keys of a model's header -> the memory that each layer keeps of a sequence: keys and values of tokens, a state, or both. */
 
 import {
+  ASSISTANT,
   EXAONE4_LAYERS,
   GEMMA3N_CACHES,
   GLM_DSA_SPARSE_CONTEXT,
@@ -53,7 +54,7 @@ export function layerMemories(architecture: string, layers: number, keys: Keys):
   return memoriesOf(architecture, layers, keys, false);
 }
 
-/** Returns the memory of each layer. `ofHead` selects the context of the head alone, in which its layers are always present. */
+/** Returns the memory of each layer. `ofHead` selects the context of a head alone, in which its layers are always present. */
 function memoriesOf(architecture: string, layers: number, keys: Keys, ofHead: boolean): LayerMemory[] {
   const { number, list } = keys;
   const each = (name: string, otherwise: number): ((layer: number) => number) => {
@@ -71,15 +72,19 @@ function memoriesOf(architecture: string, layers: number, keys: Keys, ofHead: bo
   const keySizeOfWindows = number('attention.key_length_swa') ?? keySize;
   const valueSizeOfWindows = number('attention.value_length_swa') ?? valueSize;
   const isLatent = (number('attention.key_length_mla') ?? 0) > 0; // values are a part of the keys
-  const trunk = layers - (number('nextn_predict_layers') ?? 0);
+  const trunk = architecture === ASSISTANT ? layers : layers - (number('nextn_predict_layers') ?? 0);
   const isHeadApart = HEADS_APART.test(architecture) || isApartLater(architecture, keys);
   const stateBytes = 4 * stateNumbers(architecture, heads(0), keySize, number);
   const hasState = statesOf(architecture, keys);
   const passes = LOOPED.test(architecture) ? (number('num_loops') ?? 1) : 1;
   const index = indexNumbers(architecture, valueSize, keys);
   const shared = number('attention.shared_kv_layers') ?? 0;
-  const caches =
-    architecture === 'gemma3n' ? GEMMA3N_CACHES : layers - (architecture === 'gemma4' ? shared : 0);
+  const cachesOf: Readonly<Record<string, number>> = {
+    gemma3n: GEMMA3N_CACHES,
+    gemma4: layers - shared,
+    [ASSISTANT]: 0,
+  };
+  const caches = cachesOf[architecture] ?? layers;
   return Array.from({ length: layers }, (_, layer): LayerMemory => {
     const isAbsent = layer >= caches || (layer >= trunk && isHeadApart);
     const isBare = ONE_PART_EACH.test(architecture) && feedForward(layer) > 0;
@@ -107,6 +112,11 @@ export function headMemories(architecture: string, layers: number, keys: Keys): 
     if (!HEADS_ALONE.test(architecture)) return [];
   }
   return memoriesOf(architecture, layers, keys, true).slice(layers - count);
+}
+
+/** Returns what the layers of an assistant read of each token in the cache of its model. Empty for other models, which have their own. */
+export function borrowedMemories(architecture: string, layers: number, keys: Keys): LayerMemory[] {
+  return architecture === ASSISTANT ? memoriesOf(architecture, layers, keys, true) : [];
 }
 
 function isApartLater(architecture: string, { isEngineSince }: Keys): boolean {

@@ -3,6 +3,7 @@
 import type { ContextSettings } from '../../engine/backend/index.ts';
 import { PASS_TOKENS } from '../../engine/backend/index.ts';
 import {
+  ASSISTANT,
   BLOCKS,
   type EagleFacts,
   eagleFacts,
@@ -16,7 +17,13 @@ import {
 import { isEngineSince } from '../../engine/native/index.ts';
 import type { CacheType } from '../../protocol/index.ts';
 import { type BaseModel, deltaNetHeads } from '../lora/index.ts';
-import { headMemories, type LayerMemory, layerMemories, slidingWindow } from './layer-memory.ts';
+import {
+  borrowedMemories,
+  headMemories,
+  type LayerMemory,
+  layerMemories,
+  slidingWindow,
+} from './layer-memory.ts';
 import type { ExpertFacts, StateFacts } from './model.ts';
 import { numbersPerRow } from './step-memory.ts';
 
@@ -69,11 +76,20 @@ export type ModelShape = {
   readonly isCausal: boolean;
   /** For an EAGLE-3 file: the layers of the larger model that it reads. Else null. */
   readonly eagle: EagleFacts | null;
+  /** For an assistant of Gemma 4: what it reads of the larger model. Else null. */
+  readonly assistant: AssistantFacts | null;
   readonly blockBytes: readonly number[]; // (layers) of the weights
   readonly expertBytes: readonly number[]; // (layers) the part of these that tokens choose from
   readonly largestExpertBytes: number; // of one tensor
   readonly inputBytes: number; // of the token embeddings
   readonly otherBytes: number; // of all other weights
+};
+
+/** Properties that the model of an assistant must have. */
+export type AssistantFacts = {
+  readonly embeddingSize: number;
+  /** What each layer of the assistant reads of the model's cache. */
+  readonly borrowed: readonly LayerMemory[];
 };
 
 /** Bytes of a model in memory. */
@@ -144,6 +160,13 @@ export function toShape(parts: readonly GgufHeader[]): ModelShape {
     pooling: poolingOf(read('pooling_type'), tensors),
     isCausal: read('attention.causal') !== 0,
     eagle: architecture === 'eagle3' ? eagleFacts(parts[0]!) : null,
+    assistant:
+      architecture === ASSISTANT
+        ? {
+            embeddingSize: read('embedding_length_out') ?? 0,
+            borrowed: borrowedMemories(architecture, layers, keys),
+          }
+        : null,
     ...weightsOf(tensors, layers),
   };
 }
@@ -290,7 +313,8 @@ function estimateContext(shape: ModelShape, limits: ContextSettings, kind: Cache
   const outputs = Math.max(limits.maxOutputs, limits.slotCount);
   const hidden = 4 * rows * (shape.numbersPerRow + rows * shape.numbersPerPair);
   const mask = (fusedAttention ? 2 : 4) * rows * slotCells;
-  const masks = layers.some(({ keys }) => keys > 0) ? (slidingWindow > 0 ? 2 * mask : mask) : 0;
+  const attends = [...layers, ...(shape.assistant?.borrowed ?? [])].some(({ keys }) => keys > 0);
+  const masks = attends ? (slidingWindow > 0 ? 2 * mask : mask) : 0;
   const selection = layers.some(({ values, index }) => index > 0 && values === 0) ? 6 * rows * slotCells : 0; // a mask of 16 bits, and a score
   // Models that select blocks need the mask in 32 bits, and two of the blocks for each head and the rows of one sequence.
   const selectsBlocks = shape.blockHeads > 0 && fusedAttention && !limits.isKvUnified;

@@ -17,7 +17,7 @@ export const speculationDefinitions: s.Definitions = {
   },
   SpeculationSettings: s.object('One way to draft tokens.', ['method'], {
     method: s.oneOf(
-      "`ngram` drafts what followed the same tokens in prompt or answer; `suffix` also what followed them in other answers of this runtime with the same adapter and `cache_salt`; `draft` uses a smaller model or an EAGLE-3 file; `mtp` uses the model's own layers for multi-token prediction, if its file has them.",
+      "`ngram` drafts what followed the same tokens in prompt or answer; `suffix` also what followed them in other answers of this runtime with the same adapter and `cache_salt`; `draft` uses a smaller model, an EAGLE-3 file or an assistant of Gemma 4; `mtp` uses the model's own layers for multi-token prediction, if its file has them.",
       DRAFT_METHODS,
     ),
     maxTokens: s.integerOrNull('Maximum number of draft tokens per step; fewer where more would cost time.', {
@@ -26,7 +26,7 @@ export const speculationDefinitions: s.Definitions = {
       maximum: MAX_DRAFTS,
     }),
     model: s.stringOrNull(
-      'With `draft`, the smaller model or EAGLE-3 file: a path, a name or an `hf:` URI of a GGUF file with the same vocabulary.',
+      'With `draft`, the smaller model, EAGLE-3 file or assistant: a path, a name or an `hf:` URI of a GGUF file with the same vocabulary.',
       { minLength: 1 },
     ),
     minMatch: s.integerOrNull('With `ngram` and `suffix`: how many tokens before the draft must match.', {

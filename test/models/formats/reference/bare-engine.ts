@@ -57,6 +57,25 @@ export function promptLogits(
   return lines.map((line) => Float32Array.from(line.trim().split(' '), parseHexFloat));
 }
 
+/** A draft token, and how far its logit is above the next best. */
+export type BareDraft = { readonly id: number; readonly margin: number };
+
+/**
+ * What an assistant of Gemma 4 drafts behind tokens, the last of which was sampled. `lines`: how many of them are computed at once, the
+ * others one by one, and the tokens. With a KV cache of 32 bits.
+ */
+export function assistantDrafts(
+  model: string,
+  assistant: string,
+  lines: readonly (readonly number[])[],
+  count: number,
+): BareDraft[][] {
+  return linesOf('assistant', [model, assistant, String(count)], lines).map((line) => {
+    const numbers = line.trim().split(' ').map(Number);
+    return Array.from({ length: count }, (_, i) => ({ id: numbers[2 * i]!, margin: numbers[2 * i + 1]! }));
+  });
+}
+
 /** Writes the model again with its matrices in another type. */
 export function quantize(model: string, out: string, type: 'q8_0' | 'f32' = 'q8_0'): void {
   const { program, libraries } = build('quantize');
@@ -64,9 +83,13 @@ export function quantize(model: string, out: string, type: 'q8_0' | 'f32' = 'q8_
 }
 
 function run(model: string, prompts: readonly (readonly number[])[], args: string[]): string[] {
+  return linesOf('greedy', [model, ...args], prompts);
+}
+
+function linesOf(name: Name, args: string[], prompts: readonly (readonly number[])[]): string[] {
   const input = `${prompts.map((prompt) => prompt.join(' ')).join('\n')}\n`;
-  const { program, libraries } = build('greedy');
-  const output = execFileSync(program, [libraries, model, ...args], {
+  const { program, libraries } = build(name);
+  const output = execFileSync(program, [libraries, ...args], {
     input,
     encoding: 'utf8',
     maxBuffer: 2 ** 28,
@@ -74,11 +97,12 @@ function run(model: string, prompts: readonly (readonly number[])[], args: strin
   return output.trimEnd().split('\n');
 }
 
+type Name = 'greedy' | 'quantize' | 'assistant';
 type Built = { readonly program: string; readonly libraries: string };
 
 const built = new Map<string, Built>();
 
-function build(name: 'greedy' | 'quantize'): Built {
+function build(name: Name): Built {
   const known = built.get(name);
   if (known) return known;
   const from = createRequire(createRequire(import.meta.url).resolve('node-llama-cpp'));
