@@ -3,7 +3,8 @@ import * as s from './schema.ts';
 import { FLOAT_MAX } from './training-job.ts';
 
 const numbers = (description: string): s.Schema => s.ref('Tensor', description);
-const stateName = s.string('Its name.', {
+/** Name of a saved state. */
+export const stateName: s.Schema = s.string('Its name.', {
   pattern: '^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}$',
   expected: 'a name of letters, digits, ".", "_" and "-"',
   bounds: 'letters, digits, `.`, `_`, `-`',
@@ -95,8 +96,7 @@ export const trainingRunDefinitions: s.Definitions = {
         { default: 'cross_entropy' },
       ),
       weighted_only: s.boolean(
-        'Of `forward`: scores only targets whose weight is not 0, as `forward_backward` does; the others have 0.',
-        { default: false },
+        'Scores only targets that the loss counts; the others have 0. Default: true of `forward_backward`, false of `forward`.',
       ),
       loss_fn_config: s.jsonObject(
         'Settings of the loss: `clip_low_threshold` and `clip_high_threshold` of `ppo` and `cispo`, `beta` of `dro`, `experimental_config` of `policy`.',
@@ -123,10 +123,15 @@ export const trainingRunDefinitions: s.Definitions = {
   RunSaveRequest: s.object('Writes weights and optimizer to the store.', ['name'], {
     ...step,
     name: stateName,
+    overwrite: s.flag(true, 'Replaces a state with this name. False: it is an error if there is one.'),
   }),
   RunLoadRequest: s.object('Returns to a saved state.', ['name'], {
     ...step,
     name: stateName,
+    run: s.stringOrNull('Id of the run that has the state. Absent: this run.', {
+      minLength: 1,
+      bounds: 'a run of the same base model, rank and modules',
+    }),
     optimizer: s.boolean('Also its optimizer; otherwise that starts anew.', { default: true }),
   }),
   RunPublishRequest: s.object('Makes the weights the newest checkpoint of the model.', [], {

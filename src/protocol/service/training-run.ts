@@ -96,7 +96,10 @@ export class TrainingRun implements AsyncDisposable {
     return this.#call('forward', { data, ...loss }, options);
   }
 
-  /** Like {@link forward} for the targets that the loss counts. Also adds the gradient to those of the next optimizer step. */
+  /**
+   * Like {@link forward}, for the targets that the loss counts unless `weighted_only` is false. Also adds the gradient to those of the next
+   * optimizer step.
+   */
   forwardBackward(
     data: readonly Datum[],
     loss: RunLoss = {},
@@ -125,18 +128,24 @@ export class TrainingRun implements AsyncDisposable {
     return this.#call('optim_step', { adam_params }, options);
   }
 
-  /** Saves weights and optimizer. Gradients that no optimizer step has used are not saved. */
-  async saveState(name: string, options?: CallOptions): Promise<void> {
-    await this.#call('save_state', { name }, options);
+  /**
+   * Saves weights and optimizer. Gradients that no optimizer step has used are not saved. `overwrite: false`: a state of this name is an
+   * error.
+   */
+  async saveState(
+    name: string,
+    { overwrite = true, ...options }: CallOptions & { readonly overwrite?: boolean } = {},
+  ): Promise<void> {
+    await this.#call('save_state', { name, overwrite }, options);
   }
 
-  /** Restores a saved state. `optimizer: false` starts a new optimizer. */
+  /** Restores a saved state, of this run or of another one. `optimizer: false` starts a new optimizer. */
   async loadState(
     name: string,
-    { optimizer = true }: { readonly optimizer?: boolean } = {},
+    { optimizer = true, run = null }: { readonly optimizer?: boolean; readonly run?: string | null } = {},
     options?: CallOptions,
   ): Promise<void> {
-    await this.#call('load_state', { name, optimizer }, options);
+    await this.#call('load_state', { name, optimizer, run }, options);
   }
 
   /**

@@ -40,7 +40,13 @@ export type StepRunTools = {
     sequence: number,
     trainer: Trainer,
   ) => Promise<StepRunRecord>;
-  readonly load: (record: StepRunRecord, name: string, trainer: Trainer, isWhole: boolean) => Promise<void>;
+  /** `from`: id of the run that has the state; null for this run. */
+  readonly load: (
+    record: StepRunRecord,
+    state: { readonly name: string; readonly from: string | null },
+    trainer: Trainer,
+    isWhole: boolean,
+  ) => Promise<void>;
   /** Publishes the weights and returns their name. */
   readonly publish: (
     record: StepRunRecord,
@@ -201,6 +207,8 @@ export class StepRun implements ParkedState {
           case 'optim_step':
             return await this.#step(trainer, request.adam_params ?? {}, sequence);
           case 'save_state': {
+            if (request.overwrite === false && this.#record.states.some(({ name }) => name === request.name))
+              throw errorAt('name', 'CONFLICT', `the training run has a state ${request.name}`);
             this.#record = await this.#tools.save(
               this.#record,
               request.name!,
@@ -211,7 +219,8 @@ export class StepRun implements ParkedState {
             return { path: request.name! };
           }
           case 'load_state': {
-            await this.#tools.load(this.#record, request.name!, trainer, request.optimizer ?? true);
+            const state = { name: request.name!, from: request.run ?? null };
+            await this.#tools.load(this.#record, state, trainer, request.optimizer ?? true);
             this.#areGradientsFinite = true;
             this.#isSaved = false;
             this.#whole = sequence;
@@ -238,7 +247,7 @@ export class StepRun implements ParkedState {
     isForward: boolean,
   ): Promise<TrainingRunResult> {
     const { contextSize } = trainer.info;
-    const isWhole = isForward && request.weighted_only !== true;
+    const isWhole = !(request.weighted_only ?? !isForward);
     const plan = planData(request, { vocabSize, contextSize }, this.#tools.lossPool(), isWhole);
     for (const { row } of plan.rows) await trainer.checkMemory(row);
     let areFinite = this.#areGradientsFinite;

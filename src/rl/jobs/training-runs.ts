@@ -222,14 +222,17 @@ export class TrainingRuns implements TrainingRunsResource {
       },
       save: (record, name, sequence, trainer) =>
         store.saveStepRun(record, { name, sequence }, (folder) => trainer.save(folder)),
-      load: async (record, name, trainer, isWhole) => {
-        const state = record.states.find((one) => one.name === name);
+      load: async (record, { name, from }, trainer, isWhole) => {
+        const source = from === null || from === record.id ? record : await this.#find(from);
+        requireSameBase(source, record);
+        using _held = source === record ? null : await store.holdModel(source.model_id, () => {});
+        const state = source.states.find((one) => one.name === name);
         if (!state)
           throw noState(
-            record.states.map((one) => one.name),
+            source.states.map((one) => one.name),
             name,
           );
-        await trainer.load(store.stepRuns.stateFolder(record, state));
+        await trainer.load(store.stepRuns.stateFolder(source, state));
         if (isWhole) return;
         const { value } = await trainer.state();
         await trainer.reset();
@@ -353,6 +356,12 @@ function toClosedInfo({
     sequence: states.at(-1)?.sequence ?? 0,
     states: states.map(({ name }) => name),
   };
+}
+
+/** Throws if a run began with another model file. */
+function requireSameBase({ base: other, id }: StepRun['record'], { base }: StepRun['record']): void {
+  if (other.bytes !== base.bytes || other.modified !== base.modified)
+    throw errorAt('run', 'CONFLICT', `the training run ${id} began with another model file`);
 }
 
 function noState(known: readonly string[], name: string): OnpolicyError {

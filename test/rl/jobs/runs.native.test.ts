@@ -168,6 +168,41 @@ describe('a training run', () => {
     expect((await runtime.trainingRuns.retrieve(run.id)).states).toEqual(['start', 'again', 'end']);
   });
 
+  it('loads a state of another run, and replaces one only if it may', async () => {
+    await using run = await runtime.openTraining(target);
+    await using other = await runtime.openTraining({ ...target, seed: 8 });
+    await using smaller = await runtime.openTraining({ ...target, rank: 2 });
+    await run.forwardBackward([lesson()]);
+    await run.optimStep(adam);
+    await run.saveState('a');
+    const { loss_fn_outputs } = await run.forward([lesson()]);
+    expect((await other.forward([lesson()])).loss_fn_outputs).not.toEqual(loss_fn_outputs);
+    await other.loadState('a', { run: run.id });
+    expect((await other.forward([lesson()])).loss_fn_outputs).toEqual(loss_fn_outputs);
+    await other.saveState('same', { overwrite: false });
+    expect(adapterOf(other, 'same').equals(adapterOf(run, 'a'))).toBe(true);
+    await expect(other.loadState('b', { run: run.id })).rejects.toThrow('name: expected one of a, got "b"');
+    await expect(other.loadState('a', { run: 'nobody' })).rejects.toThrow(
+      'there is no training run "nobody"',
+    );
+    await expect(smaller.loadState('a', { run: run.id })).rejects.toThrow(/rank/);
+    await expect(run.saveState('a', { overwrite: false })).rejects.toMatchObject({ code: 'CONFLICT' });
+    await run.saveState('a');
+  });
+
+  it('scores the targets that the loss counts, or all of them', async () => {
+    await using run = await runtime.openTraining(target);
+    const data = [lesson([0, 0, 0, 1, 1, 1])];
+    const scores = async (result: ReturnType<TrainingRun['forward']>) =>
+      (await result).loss_fn_outputs![0]!.logprobs.data;
+    const all = await scores(run.forward(data));
+    const counted = all.map((value, i) => (i < 3 ? 0 : value));
+    expect(await scores(run.forward(data, { weighted_only: true }))).toEqual(counted);
+    expect(await scores(run.forwardBackward(data))).toEqual(counted);
+    expect(await scores(run.forwardBackward(data, { weighted_only: false }))).toEqual(all);
+    expect(all.every((value) => value < 0)).toBe(true);
+  });
+
   it('takes the gradient of a loss of the caller', async () => {
     await using plain = await runtime.openTraining(target);
     await using custom = await runtime.openTraining(target);
