@@ -24,6 +24,7 @@ import { speculationDefinitions } from './speculation.ts';
 import { storeDefinitions } from './store.ts';
 import { specificationDefinitions, structuredDefinitions } from './structured-outputs.ts';
 import { textCompletionDefinitions } from './text-completion.ts';
+import { tinkerDefinitions } from './tinker.ts';
 import { tokenizerDefinitions } from './tokenizer.ts';
 import { toolDefinitions } from './tool.ts';
 import { toolLoopDefinitions } from './tool-loop.ts';
@@ -52,6 +53,7 @@ export const definitions: Definitions = {
   ...otherServerDefinitions,
   ...messagesDefinitions,
   ...ollamaDefinitions,
+  ...tinkerDefinitions,
   ...responsesDefinitions,
   ...responseHistoryDefinitions,
   ...responseToolDefinitions,

@@ -226,12 +226,14 @@ export function flag(isOn: boolean, description: string): Schema {
 }
 
 /** Returns a field that a client of another API may send and that has no effect. */
-export function acceptedFrom(client: 'Anthropic' | 'Ollama' | 'OpenAI' | 'llama.cpp' | 'vLLM'): Schema {
+export function acceptedFrom(
+  client: 'Anthropic' | 'Ollama' | 'OpenAI' | 'Tinker' | 'llama.cpp' | 'vLLM',
+): Schema {
   return { description: `Accepted from ${client} clients; no effect.` };
 }
 
 /** Returns the schema of a field of another library that is refused by its name. */
-export function refused(reason: string, library: 'ART' | 'vLLM' = 'vLLM'): Schema {
+export function refused(reason: string, library: 'ART' | 'Tinker' | 'vLLM' = 'vLLM'): Schema {
   return {
     description: `Of ${library}; refused: ${reason}.`,
     type: ['null'],

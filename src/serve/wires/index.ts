@@ -23,4 +23,8 @@ export {
   responsesOf,
 } from './responses/create-response.ts';
 export { answerSystemOne, checkSystemOne, isSystemOne } from './systemone/answer.ts';
+export { readSamplerId, samplerId } from './tinker/paths.ts';
+export { openData, readData } from './tinker/read-data.ts';
+export { type Tinker, type TinkerCaller, tinkerOf } from './tinker/tinker.ts';
+export { toSamples } from './tinker/to-samples.ts';
 export { transcribe } from './transcription/transcribe.ts';

@@ -56,6 +56,9 @@ const PLACES: Readonly<Record<'complete' | 'train', readonly Place[]>> = {
   train: [
     ['/v1/preview/models', ['base_model'], {}],
     ['/v1/training/runs', ['model'], {}],
+    ['/api/v1/create_model', ['base_model'], { session_id: 'x', model_seq_id: 0 }],
+    ['/api/v1/create_sampling_session', ['base_model'], { session_id: 'x', sampling_session_seq_id: 0 }],
+    ['/api/v1/asample', ['base_model'], { prompt: { chunks: [{ tokens: [1] }] } }],
   ],
 };
 
@@ -67,6 +70,17 @@ const WITHOUT = [
   ...['/v1/load_lora_adapter', '/v1/unload_lora_adapter'], // for admin, from its folders
   ...['/v1/preview/models/{id}/log', '/v1/preview/training-jobs', '/v1/preview/sft-training-jobs'],
   '/v1/preview/training-jobs/{id}/cancel',
+  ...[
+    'client/config',
+    'client/dynamic_config',
+    'telemetry',
+    'create_session',
+    'session_heartbeat',
+    'get_info',
+  ]
+    .concat('unload_model', 'forward_backward', 'optim_step', 'save_weights', 'load_weights')
+    .concat('save_weights_for_sampler', 'weights_info', 'retrieve_future')
+    .map((name) => `/api/v1/${name}`), // of models in training, by their ids
 ];
 
 const root = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-access-'));

@@ -56,6 +56,7 @@ it('gives every request with a body its schema, and every path its parameters', 
     '/v1/preview/training-jobs/{id}/cancel',
     '/v1/training/runs/{id}/close',
     '/v1/responses/{id}/cancel',
+    '/api/v1/forward_backward', // a message of protocol buffers
     '/v1/batches/{id}/cancel',
   ]);
   const names = (path: string) =>

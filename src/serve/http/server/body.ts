@@ -50,6 +50,36 @@ export class Bodies {
     { headers, body }: Pick<ServedRequest, 'headers' | 'body'>,
     signal: AbortSignal,
   ): Promise<unknown> {
+    requireJson(headers);
+    return await this.#received({ headers, body }, async (sent, decompressor) => {
+      if (!decompressor && sent.length <= PIECE_BYTES) return parseAtOnce(sent);
+      return await this.#parse(decompressor ? inflated(sent, decompressor) : slicesOf(sent), signal);
+    });
+  }
+
+  /**
+   * Reads a body as it is, decompressed.
+   * @throws OnpolicyError `TOO_LARGE`, `TIMEOUT`, `ABORTED`, `OVERLOADED`, and `INVALID_REQUEST` for an unknown encoding
+   */
+  async readBytes(request: Pick<ServedRequest, 'headers' | 'body'>): Promise<Uint8Array> {
+    return await this.#received(request, async (sent, decompressor) => {
+      if (!decompressor) return sent;
+      const parts: Uint8Array[] = [];
+      let size = 0;
+      for await (const part of inflated(sent, decompressor)) {
+        size += part.length;
+        if (size > this.#limits.maxBodyBytes) throw tooLarge(this.#limits.maxBodyBytes);
+        parts.push(part);
+      }
+      return Buffer.concat(parts, size);
+    });
+  }
+
+  /** Receives a body and reads it. Its bytes count until it was read. */
+  async #received<Result>(
+    { headers, body }: Pick<ServedRequest, 'headers' | 'body'>,
+    read: (sent: Uint8Array, decompressor: (() => Transform) | null) => Promise<Result>,
+  ): Promise<Result> {
     const { maxBodyBytes, bodyTimeoutMs } = this.#limits;
     const decompressor = decompressorOf(headers);
     if (Number(headers.get('content-length')) > maxBodyBytes) throw tooLarge(maxBodyBytes);
@@ -61,9 +91,7 @@ export class Bodies {
       if (this.#bytes > MOST_BODIES * maxBodyBytes) throw busy();
     };
     try {
-      const sent = await readBytes(body, onBytes, bodyTimeoutMs);
-      if (!decompressor && sent.length <= PIECE_BYTES) return parseAtOnce(sent);
-      return await this.#parse(decompressor ? inflated(sent, decompressor) : slicesOf(sent), signal);
+      return await read(await readBytes(body, onBytes, bodyTimeoutMs), decompressor);
     } finally {
       this.#bytes -= held;
     }
@@ -117,14 +145,18 @@ class PlainText {
   }
 }
 
-/** Throws `INVALID_REQUEST` if the content type is not JSON or the encoding is unknown. Returns null if the body is not compressed. */
-function decompressorOf(headers: ServedRequest['headers']): (() => Transform) | null {
+/** Throws `INVALID_REQUEST` if the content type is not JSON. */
+function requireJson(headers: ServedRequest['headers']): void {
   const type = headers.get('content-type');
   if (type && type !== 'application/json' && !JSON_TYPE.test(type))
     throw new OnpolicyError(
       'INVALID_REQUEST',
       `Content-Type: expected application/json, got ${type.slice(0, 100)}`,
     );
+}
+
+/** Throws `INVALID_REQUEST` if the encoding is unknown. Returns null if the body is not compressed. */
+function decompressorOf(headers: ServedRequest['headers']): (() => Transform) | null {
   const encoding = headers.get('content-encoding')?.trim().toLowerCase() || 'identity';
   const decompressor = ENCODINGS.get(encoding) ?? null;
   if (!decompressor && encoding !== 'identity')

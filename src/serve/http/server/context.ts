@@ -15,6 +15,8 @@ export type RequestContext = {
   readonly url: URL;
   /** Reads the body as JSON. Throws `TOO_LARGE`, `TIMEOUT`, `ABORTED`, and `INVALID_REQUEST` if it is not JSON. */
   readonly body: () => Promise<unknown>;
+  /** Reads the body as it is, decompressed. Throws `TOO_LARGE`, `TIMEOUT`, `ABORTED`, and `INVALID_REQUEST` for an unknown encoding. */
+  readonly bytes: () => Promise<Uint8Array>;
   /** Options of the check of bodies. Unknown fields are deleted in place, because only the endpoint holds the body. */
   readonly validation: ValidationOptions;
   /** The segment at `{id}` in the path. */

@@ -98,6 +98,7 @@ export class HandlerBatches {
       request: ROW,
       url: ROW_URL,
       body: async () => structuredClone(body), // a copy, because the endpoint changes it
+      bytes: async () => new Uint8Array(),
       validation: validationOf(this.#settings, onIgnored),
       id: '',
       scopes,

@@ -104,6 +104,7 @@ export class RequestHandler {
       request,
       url,
       body: () => this.#bodies.readJson(request, signal),
+      bytes: () => this.#bodies.readBytes(request),
       validation,
       id,
       setRequestId: (id) => {
@@ -300,6 +301,7 @@ function closingError(): OnpolicyError {
 /** Returns an answer as a standard response, without its body for `HEAD`. */
 function toResponse({ status, headers, body }: ServedResponse, method: string): Response {
   if (method === 'HEAD') return new Response(null, { status, headers });
+  if (body instanceof Uint8Array) return new Response(body, { status, headers });
   const content = typeof body === 'string' ? body || null : toStream(body);
   return new Response(content, { status, headers });
 }

@@ -108,7 +108,7 @@ async function send(
   outgoing: ServerResponse,
   signs: Signs,
 ): Promise<void> {
-  if (typeof body !== 'string') {
+  if (typeof body !== 'string' && !(body instanceof Uint8Array)) {
     outgoing.writeHead(status, headers);
     signs.send = () => void outgoing.write(body.idle);
     return await sendEvents(body, outgoing);

@@ -20,6 +20,7 @@ import { toOpenApi } from './open-api.ts';
 import * as page from './page-endpoints.ts';
 import * as responses from './response-endpoints.ts';
 import * as texts from './text-endpoints.ts';
+import * as tinker from './tinker-endpoints.ts';
 import * as tokens from './token-endpoints.ts';
 import * as runs from './training-run-endpoints.ts';
 import { createTranscription } from './transcription-endpoints.ts';
@@ -111,6 +112,7 @@ const OTHER_PATHS = 'the same, for clients of other servers';
 const OLLAMA_CLIENTS = "for Ollama's clients";
 const SYSTEM_ONE = "decisions, for [TypeSafe's clients](decisions.md#over-http)";
 const PROMPT_TOKENS = 'tokens of a prompt';
+const TINKER = "[Tinker's API](training.md#tinkers-python-package), for its Python package";
 
 /** `GET /openapi.json`. The schemas are loaded by the first request for them. */
 const showOpenApi: EndpointHandler = async ({ settings }) => {
@@ -240,6 +242,7 @@ const ROWS: readonly Row[] = [
   ['GET', '/api/ps', ['complete', 'read'], ollamaModels.ollamaLoaded, OLLAMA_MODELS],
   ['POST', '/api/pull', ['complete'], ollamaModels.ollamaPull, OLLAMA_API, { schema: 'OllamaModelRequest' }],
   ['GET', '/api/version', null, ollamaModels.ollamaVersion, OLLAMA_CLIENTS],
+  ...tinkerRows(),
   ['POST', '/v1/files', ['complete'], batches.createFile, FILES, { upload: ['file', 'purpose'] }],
   ['GET', '/v1/files', ['complete'], batches.listFiles, FILES],
   ['GET', '/v1/files/{id}', ['complete'], batches.retrieveFile, FILES],
@@ -273,6 +276,38 @@ const ROWS: readonly Row[] = [
   ['GET', '/openapi.json', null, showOpenApi, 'these endpoints in the form of OpenAPI 3.1'],
   ['GET', '/version', null, async () => json({ version: packageVersion() }), 'the version of the package'],
 ];
+
+/** Returns the endpoints of Tinker's API. */
+function tinkerRows(): Row[] {
+  const post: readonly (readonly [string, EndpointHandler, NonNullable<Row[5]>])[] = [
+    ['client/config', tinker.showClientConfig, { schema: 'TinkerConfigBody' }],
+    ['client/dynamic_config', tinker.showClientChanges, { schema: 'TinkerConfigBody' }],
+    ['telemetry', tinker.dropTelemetry, { schema: 'TinkerTelemetryBody' }],
+    ['create_session', tinker.createSession, { schema: 'TinkerSessionBody' }],
+    ['session_heartbeat', tinker.keepSession, { schema: 'TinkerHeartbeatBody' }],
+    ['create_model', tinker.createModel, { schema: 'TinkerModelBody' }],
+    ['get_info', tinker.showModel, { schema: 'TinkerModelIdBody' }],
+    ['unload_model', tinker.unloadModel, { schema: 'TinkerModelIdBody' }],
+    ['forward_backward', tinker.learnData, {}],
+    ['optim_step', tinker.takeStep, { schema: 'TinkerStepBody' }],
+    ['save_weights', tinker.saveWeights, { schema: 'TinkerSaveBody' }],
+    ['load_weights', tinker.loadWeights, { schema: 'TinkerLoadBody' }],
+    ['save_weights_for_sampler', tinker.publishWeights, { schema: 'TinkerPublishBody' }],
+    ['weights_info', tinker.showWeights, { schema: 'TinkerWeightsBody' }],
+    ['create_sampling_session', tinker.createSamplingSession, { schema: 'TinkerSamplingSessionBody' }],
+    ['asample', tinker.sample, { schema: 'TinkerSampleBody' }],
+    ['retrieve_future', tinker.readResult, { schema: 'TinkerFutureBody' }],
+  ];
+  const get: readonly (readonly [string, EndpointHandler])[] = [
+    ['get_server_capabilities', tinker.showCapabilities],
+    ['samplers/{id}', tinker.showSampler],
+  ];
+  return [
+    ...post.map(([name, handle, more]): Row => ['POST', `/api/v1/${name}`, ['train'], handle, TINKER, more]),
+    ...get.map(([name, handle]): Row => ['GET', `/api/v1/${name}`, ['train'], handle, TINKER]),
+    ['GET', '/api/v1/healthz', null, async () => json({ status: 'ok' }), 'whether it runs'],
+  ];
+}
 
 export const endpoints: readonly Endpoint[] = ROWS.map(([method, path, scopes, handle, docs, more]) => ({
   ...{ method, path, scopes, handle, docs },

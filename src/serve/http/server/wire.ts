@@ -22,11 +22,15 @@ export type ServedRequest = Pick<Request, 'method' | 'url'> & {
 /** A response as endpoints return it, by the names of the standard `Response`. Names of headers are in lower case. */
 export type ServedResponse = Pick<Response, 'status'> & {
   readonly headers: Record<string, string>;
-  readonly body: string | EventStream;
+  readonly body: string | Uint8Array<ArrayBuffer> | EventStream;
 };
 
 export function json(body: unknown, status = 200, headers: Record<string, string> = {}): ServedResponse {
   return { status, headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) };
+}
+
+export function bytes(body: Uint8Array<ArrayBuffer>, type: string): ServedResponse {
+  return { status: 200, headers: { 'content-type': type }, body };
 }
 
 export function text(body: string): ServedResponse {
