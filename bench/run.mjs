@@ -3,10 +3,11 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import { parseArgs } from 'node:util';
+import { measureAtOnce } from './lib/measure.mjs';
 import { formatTable, toJson, writeJson, writeResults } from './lib/report.mjs';
 
 const USAGE = `npm run bench -- [SUITE ...] [--rounds N] [--sequences 1,8] [--only bare,onpolicy] [--threads N] [--model FILE]
-  [--requests N] [--lengths 512,2000] [--llama-server PROGRAM] [--json FILE] [--no-save]`;
+  [--requests N] [--lengths 512,2000] [--llama-server PROGRAM] [--json FILE] [--no-save] [--no-wait]`;
 const SUITES = [
   'decode',
   'decide',
@@ -50,6 +51,7 @@ const { values: flags, positionals } = parseArgs({
     lengths: { type: 'string' },
     'llama-server': { type: 'string' },
     'no-save': { type: 'boolean', default: false },
+    'no-wait': { type: 'boolean', default: false },
   },
 });
 
@@ -84,6 +86,7 @@ const options = {
   log: (line) => process.stderr.write(`${line}\n`),
 };
 
+if (flags['no-wait']) measureAtOnce();
 const all = [];
 let failed = false;
 for (const name of chosen) {

@@ -84,6 +84,11 @@ async function busyShare(seconds) {
 
 let patienceSeconds = 120; // for all waits of a run together
 
+/** Lets measurements begin at once, whatever else the machine does. */
+export function measureAtOnce() {
+  patienceSeconds = 0;
+}
+
 /** Waits until other programs leave the machine alone: threads that spin on each other suffer most from company. */
 export async function waitUntilQuiet({ mostBusy = 0.1, log = () => {} } = {}) {
   for (let isFirst = true; patienceSeconds > 0; isFirst = false) {

@@ -5,6 +5,7 @@ import path from 'node:path';
 import readline from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import vm from 'node:vm';
+import { readVocabularyHandle } from '../../dist/structured/constraint.js';
 
 const [addon, vocabularyFile] = process.argv.slice(2);
 const require = createRequire(import.meta.url);
@@ -53,7 +54,7 @@ async function walk(compiled, ids) {
   return [isAccepted ? 'accepted' : 'rejected', ...times].join(' ');
 }
 
-const vocabulary = await grammar.readVocabulary(vocabularyFile);
+const vocabulary = await readVocabularyHandle(vocabularyFile);
 const { size, eosTokenIds } = grammar.vocabularyInfo(vocabulary);
 const texts = byteLevelTexts(vocabulary, size);
 const info = await TokenizerInfo.createTokenizerInfo(texts, 'byte_level', false, size, [...eosTokenIds]);

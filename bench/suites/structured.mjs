@@ -7,6 +7,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gunzipSync } from 'node:zlib';
+import { readVocabularyHandle } from '../../dist/structured/constraint.js';
 import { median, result, runParts } from '../lib/measure.mjs';
 import { inTurns } from '../lib/turns.mjs';
 import { askPeer, peerCommands } from '../structured/peers.mjs';
@@ -116,7 +117,7 @@ async function maskRows({ grammar }) {
     ['Llama 3, 128,256', 'llama-bpe'],
     ['Gemma, 262,144', 'gemma-4'],
   ]) {
-    const vocabulary = await grammar.readVocabulary(vocabularyFile(name));
+    const vocabulary = await readVocabularyHandle(vocabularyFile(name));
     const { masks, compiles } = await measure(grammar, vocabulary, groups);
     results.push(row(`mask mean (${label})`, 'us', mean(masks)));
     for (const [title, share] of [
@@ -134,7 +135,7 @@ async function maskRows({ grammar }) {
     ])
       results.push(row(`compile ${title} (${label})`, 'ms', at(compiles, share)));
   }
-  const vocabulary = await grammar.readVocabulary(vocabularyFile('llama-bpe'));
+  const vocabulary = await readVocabularyHandle(vocabularyFile('llama-bpe'));
   const lengths = [];
   for (let i = 0; i < 20; i++) {
     const start = performance.now();
@@ -167,7 +168,7 @@ async function walkRows({ grammar }) {
   if (fs.existsSync(data)) suites.golden = goldenGroups();
   const results = [];
   for (const [suite, groups] of Object.entries(suites)) {
-    const readVocabulary = () => grammar.readVocabulary(vocabularyFile('llama-bpe'));
+    const readVocabulary = () => readVocabularyHandle(vocabularyFile('llama-bpe'));
     const times = await measureWalks({ grammar, readVocabulary, groups, native, passes: ROUNDS });
     for (const [kind, title] of Object.entries(WALKS)) {
       results.push(row(`${suite}: mask mean, ${title}`, 'us', mean(times[kind])));
@@ -197,7 +198,7 @@ async function peerRows({ grammar, log }) {
   });
   const results = [];
   for (const [suite, groups] of Object.entries(suites)) {
-    const vocabulary = await grammar.readVocabulary(vocabularyPath);
+    const vocabulary = await readVocabularyHandle(vocabularyPath);
     const tasks = groups.map((group, index) => ({
       index,
       schema: native(group).text.replaceAll('\n', ' '),
@@ -274,7 +275,7 @@ async function vocabularyRows({ grammar }) {
   let memory = 0;
   for (let i = 0; i < 5; i++) {
     const start = performance.now();
-    const made = await grammar.readVocabulary(vocabularyFile('qwen2'));
+    const made = await readVocabularyHandle(vocabularyFile('qwen2'));
     setups.push(performance.now() - start);
     memory = grammar.vocabularyInfo(made).memoryBytes / 1e6;
   }

@@ -4,6 +4,7 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gunzipSync } from 'node:zlib';
+import { readVocabularyHandle } from '../../dist/structured/constraint.js';
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 const grammar = createRequire(import.meta.url)(path.join(root, 'native/build/Release/testing.node'));
@@ -187,7 +188,7 @@ function makeSpec(random) {
 }
 
 const vocabularyFile = path.join(root, 'bench/models/llama.cpp/models/ggml-vocab-llama-bpe.gguf');
-const vocabulary = await grammar.readVocabulary(vocabularyFile);
+const vocabulary = await readVocabularyHandle(vocabularyFile, grammar);
 const { size, eosTokenIds } = grammar.vocabularyInfo(vocabulary);
 const single = Array.from(
   { length: 256 },
@@ -215,7 +216,7 @@ async function isSlowAgain(spec, tokens) {
   for (let round = 0; round < 3; round++) {
     const { constraint } = await grammar.compileConstraint(
       spec,
-      await grammar.readVocabulary(vocabularyFile),
+      await readVocabularyHandle(vocabularyFile, grammar),
     );
     const matcher = grammar.createMatcher(constraint);
     let last = 0;

@@ -59,11 +59,15 @@ export function createVocabulary(options: {
  * @throws OnpolicyError `MODEL_NOT_FOUND`, or `MODEL_INVALID` for a damaged file and one without tokens
  */
 export async function readVocabulary(ggufPath: string): Promise<Vocabulary> {
-  const grammar = grammarAddon();
+  return await whenRead(readVocabularyHandle(ggufPath));
+}
+
+/** @internal Reads the vocabulary of a GGUF file into an object of `grammar`, the addon that benches and fuzzers call directly. */
+export async function readVocabularyHandle(ggufPath: string, grammar = grammarAddon()): Promise<Handle> {
   const { bytes, offsets, ends, specials } = await tokenBytes(await readHeader(ggufPath));
   // A vocabulary can make masks without a tokenizer, which the engine may not know.
   const tokenizer = await openTokenizer(ggufPath).catch(() => undefined);
-  return await whenRead(grammar.loadVocabulary(bytes, offsets, ends, specials, tokenizer));
+  return await grammar.loadVocabulary(bytes, offsets, ends, specials, tokenizer);
 }
 
 async function openTokenizer(ggufPath: string): Promise<Handle> {
