@@ -39,10 +39,13 @@ export async function run(options) {
         'tokens',
         own.map(({ inputTokens }) => inputTokens),
       ),
-      result(
-        `${label}: tokens computed`,
-        'tokens',
-        own.map(({ computedTokens }) => computedTokens),
+      ...['tokens', 'steps'].map((count) =>
+        result(
+          `${label}: ${count === 'tokens' ? 'tokens computed' : 'steps of the engine'}`,
+          count,
+          own.map((one) => one.new[count]),
+          { 'chat completions': median(own.map((one) => one.new[count] / one.chats[count])) },
+        ),
       ),
     );
   }

@@ -1,5 +1,5 @@
-// Single fields of a request -> their cost: log-probabilities of a prompt, and a logits processor in JavaScript. Validation is measured by
-// the suite `protocol`. Each part runs in a separate process.
+// Single fields of a request -> their cost: log-probabilities of a prompt, a logits processor in JavaScript, and fields that watch or time
+// tokens. Validation is measured by the suite `protocol`. Each part runs in a separate process.
 import os from 'node:os';
 import { inProcess, median, result, runParts } from '../lib/measure.mjs';
 import { ensureModel } from '../model/make.mjs';
@@ -15,6 +15,28 @@ const PARTS = {
       result(`${label}: plain`, 'ms', plainMs),
       result(`${label}: prompt_logprobs 1`, 'ms', scoredMs, { plain: ratio }),
     ];
+  },
+  fields: async ({ model, threads, rounds }) => {
+    const settings = { model, threads, rounds: 8 * rounds };
+    const { streamed, computed, sequences, tokens } = await inProcess('request/fields.mjs', settings);
+    const perSecond = (ms) => (1000 * sequences * tokens) / ms;
+    return Object.keys(streamed).flatMap((name) => {
+      const { on, off } = streamed[name];
+      const ratioOf = (unit) => median(off.map((one, i) => one[unit] / on[i][unit]));
+      const { on: withField, off: without } = computed[name];
+      const label = `${sequences} streams, ${name}`;
+      return [
+        result(
+          label,
+          'tokens/s',
+          on.map(({ ms }) => perSecond(ms)),
+          { 'without it': ratioOf('ms'), 'without it, processor time': ratioOf('cpuMs') },
+        ),
+        result(`JavaScript a step, ${label}`, 'ms', withField, {
+          'without it, both at their fastest': Math.min(...withField) / Math.min(...without),
+        }),
+      ];
+    });
   },
   processor: async ({ rounds }) => {
     const { plainMs, hookedMs, vocabSize } = await inProcess('request/processor.mjs', { rounds: 8 * rounds });
