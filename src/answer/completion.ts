@@ -2,7 +2,13 @@
 import { onAbort, pending } from '../common/index.ts';
 import { Sequence, type SequenceExtras } from '../engine/index.ts';
 import { abortedBy, OnpolicyError } from '../errors.ts';
-import type { ChatCompletionChoice, PromptProgress, Usage } from '../protocol/index.ts';
+import type {
+  ChatCompletionChoice,
+  CompletionMetrics,
+  CompletionTimings,
+  PromptProgress,
+  Usage,
+} from '../protocol/index.ts';
 import { forkSampler } from '../sampling/index.ts';
 import { BeamRun, feedChoice, reportRules } from './beams.ts';
 import { Choice, type ChoiceOptions } from './choice.ts';
@@ -10,7 +16,7 @@ import { ChoiceRun } from './choice-run.ts';
 import type { ChoicePart, Feature, ResponseFields } from './feature.ts';
 import type { OpenedRequest } from './open-request.ts';
 import { PromptMeter } from './prompt-meter.ts';
-import { timingsOf } from './timings.ts';
+import { metricsOf, type TimedRequest, timingsOf } from './timings.ts';
 
 /** Runs the sequences of a request in the engine. */
 type Run = {
@@ -94,17 +100,27 @@ export class Completion {
     return this.#meter?.take() ?? null;
   }
 
-  /** Returns how long the parts of the request took so far. */
-  timings(): ReturnType<typeof timingsOf> {
+  /** Returns how long the parts of the request took so far, in the names of llama.cpp's server. */
+  timingsSoFar(): CompletionTimings {
+    return timingsOf(this.#timed());
+  }
+
+  /** Returns the same in these names and in those of vLLM's server. */
+  timings(): { metrics: CompletionMetrics; timings: CompletionTimings } {
+    const timed = this.#timed();
+    return { metrics: metricsOf(timed), timings: timingsOf(timed) };
+  }
+
+  #timed(): TimedRequest {
     const { accepted_prediction_tokens: accepted, rejected_prediction_tokens: rejected } = this.usage;
-    return timingsOf({
+    return {
       times: this.#run.times,
       promptTokens: this.#opened.prompt.ids.length,
       cachedTokens: this.cachedTokens,
       counts: this.choices.map(({ tokenIds }) => tokenIds.length),
       draftedTokens: accepted + rejected,
       acceptedTokens: accepted,
-    });
+    };
   }
 
   /** Lets the reasoning of all choices end now. Returns false if none is reasoning. */
@@ -114,8 +130,9 @@ export class Completion {
 
   /** Token counts that features add to the usage. Counts of features that are off are 0. */
   get usage(): NonNullable<Usage['completion_tokens_details']> {
-    const none = { accepted_prediction_tokens: 0, rejected_prediction_tokens: 0 };
-    return Object.assign(none, ...this.#features.map((feature) => feature.usage?.()));
+    const counts = { accepted_prediction_tokens: 0, rejected_prediction_tokens: 0 };
+    for (const feature of this.#features) Object.assign(counts, feature.usage?.());
+    return counts;
   }
 
   /** True if reasoning is separated from the answer. */

@@ -126,7 +126,7 @@ function counted(
 
 /** Returns the timings so far if every chunk has them. */
 function timed(header: AnswerHeader, completion: Completion): Pick<ChatCompletionChunk, 'timings'> {
-  return header.timesChunks ? { timings: completion.timings().timings } : {};
+  return header.timesChunks ? { timings: completion.timingsSoFar() } : {};
 }
 
 function openingChoice(index: number, delta: ChunkDelta): ChunkChoice {

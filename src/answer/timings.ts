@@ -14,41 +14,72 @@ export type TimedRequest = {
   readonly acceptedTokens: number;
 };
 
-/** Returns how long the parts of a request took, over all its choices. A part that has not begun takes 0 ms. */
-export function timingsOf(request: TimedRequest): { metrics: CompletionMetrics; timings: CompletionTimings } {
-  const { times, promptTokens, cachedTokens, counts, draftedTokens, acceptedTokens } = request;
-  const [first] = times;
-  const begun = times.filter(({ firstTokenMs }) => firstTokenMs > 0);
-  const firstMs = Math.min(...begun.map(({ firstTokenMs }) => firstTokenMs));
-  const lastMs = Math.max(...begun.map(({ lastTokenMs }) => lastTokenMs));
-  const hasBegun = begun.length > 0;
-  const promptMs = hasBegun ? firstMs - first!.startedMs : 0;
-  const answerMs = hasBegun ? lastMs - firstMs : 0;
-  const computed = promptTokens - cachedTokens;
-  const tokens = counts.reduce((sum, count) => sum + count, 0);
-  const gaps = counts.reduce((sum, count) => sum + Math.max(0, count - 1), 0);
-  const gapMs = begun.reduce((sum, { firstTokenMs, lastTokenMs }) => sum + lastTokenMs - firstTokenMs, 0);
+/** Milliseconds of the parts of a request over all its choices, and its tokens. A part that has not begun takes 0 ms. */
+type Parts = {
+  readonly promptMs: number;
+  readonly answerMs: number;
+  /** Between the first and the last token of each choice, summed. */
+  readonly gapMs: number;
+  readonly tokens: number;
+  /** Tokens behind the first one of their choice. */
+  readonly gaps: number;
+};
+
+/** Every chunk of a stream may have timings, so this makes no lists. */
+function partsOf({ times, counts }: TimedRequest): Parts {
+  let [firstMs, lastMs, gapMs, tokens, gaps] = [Number.POSITIVE_INFINITY, 0, 0, 0, 0];
+  for (const { firstTokenMs, lastTokenMs } of times) {
+    if (firstTokenMs <= 0) continue;
+    firstMs = Math.min(firstMs, firstTokenMs);
+    lastMs = Math.max(lastMs, lastTokenMs);
+    gapMs += lastTokenMs - firstTokenMs;
+  }
+  for (const count of counts) {
+    tokens += count;
+    gaps += Math.max(0, count - 1);
+  }
+  const hasBegun = lastMs > 0;
   return {
-    metrics: {
-      queue_time_ms: first!.startedMs > 0 ? first!.startedMs - first!.submittedMs : 0,
-      time_to_first_token_ms: promptMs,
-      generation_time_ms: answerMs,
-      mean_itl_ms: share(gapMs, gaps),
-      tokens_per_second: share(1000 * gaps, answerMs),
-    },
-    timings: {
-      cache_n: cachedTokens,
-      prompt_n: computed,
-      prompt_ms: promptMs,
-      prompt_per_token_ms: share(promptMs, computed),
-      prompt_per_second: share(1000 * computed, promptMs),
-      predicted_n: tokens,
-      predicted_ms: answerMs,
-      predicted_per_token_ms: share(answerMs, gaps),
-      predicted_per_second: share(1000 * gaps, answerMs),
-      ...(draftedTokens > 0 ? { draft_n: draftedTokens, draft_n_accepted: acceptedTokens } : {}),
-    },
+    promptMs: hasBegun ? firstMs - times[0]!.startedMs : 0,
+    answerMs: hasBegun ? lastMs - firstMs : 0,
+    gapMs,
+    tokens,
+    gaps,
   };
+}
+
+/** Returns how long the parts of a request took, in the names of vLLM's server. */
+export function metricsOf(request: TimedRequest): CompletionMetrics {
+  const { promptMs, answerMs, gapMs, gaps } = partsOf(request);
+  const { startedMs, submittedMs } = request.times[0]!;
+  return {
+    queue_time_ms: startedMs > 0 ? startedMs - submittedMs : 0,
+    time_to_first_token_ms: promptMs,
+    generation_time_ms: answerMs,
+    mean_itl_ms: share(gapMs, gaps),
+    tokens_per_second: share(1000 * gaps, answerMs),
+  };
+}
+
+/** Returns how long the parts of a request took, in the names of llama.cpp's server. */
+export function timingsOf(request: TimedRequest): CompletionTimings {
+  const { promptMs, answerMs, tokens, gaps } = partsOf(request);
+  const { cachedTokens, draftedTokens, acceptedTokens } = request;
+  const computed = request.promptTokens - cachedTokens;
+  const timings: CompletionTimings = {
+    cache_n: cachedTokens,
+    prompt_n: computed,
+    prompt_ms: promptMs,
+    prompt_per_token_ms: share(promptMs, computed),
+    prompt_per_second: share(1000 * computed, promptMs),
+    predicted_n: tokens,
+    predicted_ms: answerMs,
+    predicted_per_token_ms: share(answerMs, gaps),
+    predicted_per_second: share(1000 * gaps, answerMs),
+  };
+  return draftedTokens > 0
+    ? { ...timings, draft_n: draftedTokens, draft_n_accepted: acceptedTokens }
+    : timings;
 }
 
 /** Returns a quotient, or 0 if nothing was counted. */
