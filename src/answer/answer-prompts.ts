@@ -15,13 +15,12 @@ export async function answerAll(
   asks: readonly Ask[],
   context: AnswerContext,
 ): Promise<(ChatCompletion | ChatCompletionStream)[]> {
+  if (asks.length === 1) return [await answerOne(leased, asks[0]!, context)];
   const scopes = context.leases.share(asks.length);
   const end = new AbortController();
   const signal = context.signal ? AbortSignal.any([context.signal, end.signal]) : end.signal;
   setMaxListeners(0, signal); // every answer listens to it
-  const asked = asks.map(({ chat, prompt }, at) =>
-    answer(leased, chat, { ...context, signal, leases: scopes[at]!, ...(prompt ? { prompt } : {}) }),
-  );
+  const asked = asks.map((ask, at) => answerOne(leased, ask, { ...context, signal, leases: scopes[at]! }));
   try {
     return await Promise.all(asked);
   } catch (error) {
@@ -31,4 +30,12 @@ export async function answerAll(
     for (const scope of scopes) scope[Symbol.dispose]();
     throw error;
   }
+}
+
+function answerOne(
+  leased: Pick<ModelLease, 'model' | 'adapter'>,
+  { chat, prompt }: Ask,
+  context: AnswerContext,
+): Promise<ChatCompletion | ChatCompletionStream> {
+  return answer(leased, chat, prompt ? { ...context, prompt } : context);
 }

@@ -47,17 +47,6 @@ export type ValidDecisionRequest = {
   readonly paths: PathTranslation;
 };
 
-/** Fields that have the same meaning in chats. */
-const SHARED = [
-  'model',
-  'adapters',
-  'cache_salt',
-  'priority',
-  'timeout_ms',
-  'keep_alive',
-  'truncate_prompt_tokens',
-] as const;
-
 /** Checks a request. Throws `INVALID_REQUEST` with all faults. */
 export function checkDecisionRequest(
   input: unknown,
@@ -160,9 +149,9 @@ function toChat(request: DecisionRequest): {
   readonly paths: PathTranslation;
 } {
   const { messages, paths } = toDecisionMessages(request.input);
-  const shared = Object.fromEntries(SHARED.map((field) => [field, request[field]]));
+  const { model, adapters, cache_salt, priority, timeout_ms, keep_alive, truncate_prompt_tokens } = request;
   const chat = {
-    ...shared,
+    ...{ model, adapters, cache_salt, priority, timeout_ms, keep_alive, truncate_prompt_tokens },
     messages,
     reasoning_effort: 'none' as const,
     max_completion_tokens: 1,

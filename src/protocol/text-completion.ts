@@ -136,7 +136,8 @@ function ruleFaults(request: TextCompletionRequest): ErrorDetail[] {
 function toChat(request: TextCompletionRequest): ChatCompletionRequest {
   const { max_tokens, logprobs, best_of, n, add_special_tokens } = request;
   const isRanked = (best_of ?? 1) > (n ?? 1);
-  const own = Object.fromEntries(TEXT_FIELDS.map((field) => [field, request[field as 'seed']]));
+  const given = TEXT_FIELDS.filter((field) => request[field as 'seed'] !== undefined);
+  const own = Object.fromEntries(given.map((field) => [field, request[field as 'seed']]));
   return {
     ...own,
     messages: [],
