@@ -78,7 +78,7 @@ export async function planGguf(request: PlanRequest, mayDraft = false): Promise<
     kvBytesPerToken: kvBytesPerToken(shape, cacheType),
     supportsNonUnifiedKv: shape.slidingWindow === 0 && !shape.isRecurrent,
     supportsUnifiedKv: true,
-    selectsBlocks: shape.blockHeads > 0,
+    selectsBlocks: shape.selectsBlocks,
     prefersUnifiedKv: false, // known once it is loaded; a step's buffers then take some MiB more
     supportsSmallWindow: shape.slidingWindow > 0 && !shape.isRecurrent,
     isTiny: true,

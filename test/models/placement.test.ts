@@ -33,6 +33,8 @@ const SHAPE: ModelShape = {
   isCausal: true,
   fusesAttention: true,
   blockHeads: 0,
+  pooled: null,
+  selectsBlocks: false,
   isF32: false,
   experts: null,
   isQuantized: true,

@@ -16,6 +16,7 @@ const OPTIONS = { gpu: false, threads: 1, maxSequences: 8, contextSize: 1024 };
 const TOKENS = 20;
 /** Architectures whose attention would be another one without fusion, and in a pool. */
 const FUSED = /^minimax-m3$/;
+const OWN_CELLS = /^(minimax-m3|qwen4exp)$/;
 /** The token of `a` by vocabulary. */
 const FIRST_LETTERS = { bpe: 97, spm: 260 };
 let firstLetter = 0;
@@ -26,7 +27,7 @@ export async function measureArchitecture(name, { f32, q8_0 }) {
   firstLetter = FIRST_LETTERS[describe(name).vocabulary];
   const isFused = FUSED.test(name);
   const { turns, drafts } = await withRuntime({ model: f32 }, (runtime) => answersOf(runtime, checks));
-  const pool = isFused ? {} : { kvTokens: 512 }; // sequences with cells of their own are never preempted
+  const pool = OWN_CELLS.test(name) ? {} : { kvTokens: 512 }; // sequences with cells of their own are never preempted
   await withRuntime({ model: f32, ...pool, contextSize: 256 }, (runtime) => preempted(runtime, checks));
   return {
     differences: await compare(f32, checks, isFused),

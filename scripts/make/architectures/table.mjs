@@ -174,6 +174,18 @@ const ARCHITECTURES = {
       ...multipliers(head),
     },
   }),
+  /** Behind a token that chooses it, all tokens are multiplied with an adapter inside the model, too. */
+  graniteswitch: ({ plain, head }) => ({
+    keys: {
+      ...plain,
+      ...multipliers(head),
+      'adapters.count': 1,
+      'adapters.lora_rank': head,
+      'adapters.token_ids_activate': [105], // a letter of some prompts
+      'adapters.token_ids_substitute': [97],
+      'adapters.router_gain': float(15),
+    },
+  }),
   ernie4_5: ({ plain }) => ({ keys: plain }),
   'hunyuan-dense': ({ plain }) => ({
     keys: plain,
@@ -593,6 +605,24 @@ const ARCHITECTURES = {
       'rope.dimension_sections': [head / 8, head / 16, head / 16, 0],
     },
     optional: deltaNet,
+  }),
+  /** An indexer selects blocks of tokens; two residual streams. */
+  qwen4exp: ({ plain, moe, ssm, interval, head, expertHidden, eachLayer }) => ({
+    keys: {
+      ...plain,
+      ...moe,
+      ...ssm,
+      expert_shared_feed_forward_length: expertHidden,
+      full_attention_interval: interval,
+      'rope.dimension_count': head / 2,
+      'rope.dimension_sections': [head / 8, head / 16, head / 16, 0],
+      'hyper_connection.count': 2,
+      'hyper_connection.low_rank': head,
+      'attention.indexer.head_count': 16,
+      'attention.indexer.key_length': 2 * head,
+      'attention.indexer.top_k': 48,
+      'attention.compress_ratios': eachLayer(() => 4),
+    },
   }),
   qwen3next: ({ plain, moe, ssm, interval, head, expertHidden, deltaNet }) => ({
     keys: {

@@ -84,6 +84,8 @@ export const INDEXED = /^(deepseek32|dots3note|glm-dsa|hy_v4|minimax-m3|qwen4exp
 export const GLM_DSA_SPARSE_CONTEXT = 2 ** 20;
 /** Architectures that pass their layers several times, each time with cells of their own. */
 export const LOOPED = /^nanbeige$/;
+/** Architectures with a layer that has no weights, but one head's key and value, by which adapters inside the model are chosen. */
+export const ROUTED = /^graniteswitch$/;
 /** Architectures that multiply each row of a step by each other one in layers with a state. */
 export const ROWS_BY_ROWS = /^minimax-01$/;
 /** Number of the first layer of Gemma 3n that reuses the cache of earlier layers. */
@@ -140,6 +142,8 @@ export const UNFUSED = /^plm$/;
  * all tokens.
  */
 export const BLOCKS = /^minimax-m3$/;
+/** Architectures whose indexer takes blocks of tokens, which must belong to the same sequences: the engine leaves out other blocks. */
+export const POOLED = /^qwen4exp$/;
 /** Architectures that do not rotate heads by position. */
 export const UNTURNED =
   /^(arwkv7|bert|bloom|gpt2|gptj|jais|jamba|jina-bert-v2|kimi-k3|kimi-linear|mamba2?|mpt|nemotron_h|nemotron_h_moe|refact|rwkv6|rwkv6qwen2|rwkv7|t5|t5encoder)$/;

@@ -100,11 +100,20 @@ function ggufModel(native: NativeModel, shape: ModelShape, options: GgufOptions)
         'OUT_OF_MEMORY',
         `a cache of ${limits.kvTokens} tokens takes ${mib(bytes)}; this machine has ${mib(os.totalmem())}`,
       );
-    const { slotCount: maxSequences, ...others } = limits;
+    const { slotCount: maxSequences, hasDraftHead = false, ...others } = limits;
     const cacheBytes = caches.reduce((total, one) => total + one, 0);
     const keepsFusion = fusedAttention && shape.blockHeads > 0;
     const settings = { fusedAttention, keepsFusion, cacheOnGpu, cacheType, cacheBytes, rope };
-    return { isWindowCacheFull: true, ...others, maxSequences, ...settings };
+    // The engine also counts routers as layers that draft.
+    const drafts =
+      Number(native.metadata[`${native.metadata['general.architecture']}.nextn_predict_layers`] ?? 0) > 0;
+    return {
+      isWindowCacheFull: true,
+      ...others,
+      maxSequences,
+      hasDraftHead: hasDraftHead && drafts,
+      ...settings,
+    };
   }
 
   return {
@@ -136,7 +145,7 @@ function ggufModel(native: NativeModel, shape: ModelShape, options: GgufOptions)
     /** Threads wait for each other after every operation, which costs a tiny model more than they save. */
     isTiny: native.parameters < SINGLE_THREAD_PARAMETERS,
     supportsUnifiedKv: true,
-    selectsBlocks: shape.blockHeads > 0,
+    selectsBlocks: shape.selectsBlocks,
     supportsSmallWindow: !native.hasRecurrentState && hasSlidingWindow,
     /** Sliding windows and recurrent state have other caches, which must be unified. */
     supportsNonUnifiedKv: !native.hasRecurrentState && !hasSlidingWindow,

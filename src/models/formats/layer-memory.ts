@@ -12,6 +12,7 @@ import {
   INTERVALS,
   LOOPED,
   ONE_PART_EACH,
+  ROUTED,
   STATES_BESIDE,
   STATES_BY_HEADS,
   STATES_ONLY,
@@ -49,7 +50,7 @@ export function slidingWindow(architecture: string, layers: number, { number }: 
   return number('attention.sliding_window') ?? known.tokens ?? 0;
 }
 
-/** Returns the memory of each layer. */
+/** Returns the memory of each layer, and behind them that of a router if the model has one. */
 export function layerMemories(architecture: string, layers: number, keys: Keys): LayerMemory[] {
   return memoriesOf(architecture, layers, keys, false);
 }
@@ -85,7 +86,7 @@ function memoriesOf(architecture: string, layers: number, keys: Keys, ofHead: bo
     [ASSISTANT]: 0,
   };
   const caches = cachesOf[architecture] ?? layers;
-  return Array.from({ length: layers }, (_, layer): LayerMemory => {
+  const memories = Array.from({ length: layers }, (_, layer): LayerMemory => {
     const isAbsent = layer >= caches || (layer >= trunk && isHeadApart);
     const isBare = ONE_PART_EACH.test(architecture) && feedForward(layer) > 0;
     if (!ofHead && (isAbsent || isBare))
@@ -101,6 +102,8 @@ function memoriesOf(architecture: string, layers: number, keys: Keys, ofHead: bo
       stateBytes: isState ? stateBytes : 0,
     };
   });
+  const router = { keys: keySize, values: valueSize, index: 0, isWindow: false, stateBytes: 0 };
+  return ROUTED.test(architecture) ? [...memories, router] : memories;
 }
 
 /** Returns the memory of each layer with cells in the context of the model's own draft head. Empty if the model does not draft. */

@@ -9,6 +9,7 @@ import {
   eagleFacts,
   type GgufHeader,
   type GgufTensor,
+  POOLED,
   ROWS_BY_ROWS,
   shapesOf,
   TAKES_BACK_SINCE,
@@ -63,8 +64,12 @@ export type ModelShape = {
   readonly takesBack: boolean;
   /** False if the engine cannot compute its attention in one fused operation. */
   readonly fusesAttention: boolean;
-  /** Heads that select blocks of tokens, for which attention must be fused and each sequence needs cells of its own. 0: none does. */
+  /** Heads that select blocks of tokens, for which attention must be fused. 0: none does. */
   readonly blockHeads: number;
+  /** The heads of an indexer that takes blocks of tokens, and the tokens of a block. Null: it takes tokens, or there is none. */
+  readonly pooled: { readonly heads: number; readonly tokens: number } | null;
+  /** True if attention sees blocks of tokens, for which each sequence needs cells of its own. */
+  readonly selectsBlocks: boolean;
   readonly isF32: boolean;
   /** Null if the model has no experts. */
   readonly experts: ExpertFacts | null;
@@ -149,6 +154,13 @@ export function toShape(parts: readonly GgufHeader[]): ModelShape {
     takesBack:
       Object.hasOwn(TAKES_BACK_SINCE, architecture) && isEngineSince(TAKES_BACK_SINCE[architecture]!),
     fusesAttention: !UNFUSED.test(architecture),
+    pooled: POOLED.test(architecture)
+      ? {
+          heads: read('attention.indexer.head_count') ?? 0,
+          tokens: Math.max(read('attention.compress_ratios') ?? 1, 1),
+        }
+      : null,
+    selectsBlocks: BLOCKS.test(architecture) || POOLED.test(architecture),
     blockHeads: BLOCKS.test(architecture) ? (read('attention.indexer.head_count') ?? 0) : 0,
     isF32: parts.every(isF32),
     experts: expertsOf(
@@ -319,6 +331,7 @@ function estimateContext(shape: ModelShape, limits: ContextSettings, kind: Cache
   // Models that select blocks need the mask in 32 bits, and two of the blocks for each head and the rows of one sequence.
   const selectsBlocks = shape.blockHeads > 0 && fusedAttention && !limits.isKvUnified;
   const blocks = selectsBlocks ? slotCells * rows * (4 + (8 * shape.blockHeads) / limits.slotCount) : 0;
+  const pool = pooledBytes(shape, rows, slotCells, limits.isKvUnified ? 1 : limits.slotCount);
   const scores = 4 * rows * (heads * (slotCells + keySize) + 3 * embeddingSize);
   const latent = Math.max(0, ...layers.map(({ keys, values }) => (values === 0 ? keys : 0))); // copied for another order of numbers
   const unfused = fusedAttention
@@ -332,7 +345,23 @@ function estimateContext(shape: ModelShape, limits: ContextSettings, kind: Cache
     caches,
     checkpoints: limits.checkpointBytes ?? 0,
     compute:
-      Math.max(masks + selection + blocks + Math.max(hidden, unfused), Math.min(rows / outputs, 1) * logits) +
-      logits,
+      Math.max(
+        masks + selection + blocks + pool + (pool > 0 ? hidden + unfused : Math.max(hidden, unfused)),
+        Math.min(rows / outputs, 1) * logits,
+      ) + logits,
   };
+}
+
+/** Returns the bytes with which an indexer scores blocks: the means of their keys, then scores of each head and their sum, then of each token. */
+function pooledBytes(
+  { pooled, layers }: ModelShape,
+  rows: number,
+  slotCells: number,
+  streams: number,
+): number {
+  if (!pooled) return 0;
+  const { heads, tokens } = pooled;
+  const keys = 4 * slotCells * streams * Math.max(0, ...layers.map(({ index }) => index));
+  const scores = (rows * slotCells * (8 * heads + 4)) / tokens + keys / tokens;
+  return Math.max(scores, rows * slotCells * (8 + 4 / tokens), keys * (1 + 2 / tokens));
 }
