@@ -28,6 +28,7 @@
   "targets": [
     { "target_name": "base_part", "type": "static_library", "sources": ["<!@(node sources.cjs base)"] },
     { "target_name": "engine_part", "type": "static_library", "sources": ["<!@(node sources.cjs engine)"] },
+    { "target_name": "trainer_part", "type": "static_library", "sources": ["<!@(node sources.cjs trainer)"] },
     {
       "target_name": "kernel_part",
       "type": "static_library",
@@ -35,12 +36,17 @@
       "cflags_cc!": ["<!@(node flags.cjs kernels_without)"]
     },
     { "target_name": "grammar_part", "type": "static_library", "sources": ["<!@(node sources.cjs grammar)"] },
-    { "target_name": "onpolicy", "sources": ["addon/onpolicy-entry.cc"], "dependencies": ["engine_part", "kernel_part", "base_part"] },
+    { "target_name": "answers", "sources": ["addon/answers-entry.cc"], "dependencies": ["engine_part", "base_part"] },
+    {
+      "target_name": "onpolicy",
+      "sources": ["addon/onpolicy-entry.cc"],
+      "dependencies": ["trainer_part", "engine_part", "kernel_part", "base_part"]
+    },
     { "target_name": "grammar", "sources": ["addon/grammar-entry.cc"], "dependencies": ["grammar_part", "base_part"] },
     {
       "target_name": "testing",
       "sources": ["<!@(node sources.cjs testing)"],
-      "dependencies": ["engine_part", "kernel_part", "grammar_part", "base_part"]
+      "dependencies": ["trainer_part", "engine_part", "kernel_part", "grammar_part", "base_part"]
     }
   ]
 }

@@ -9,18 +9,23 @@ const MAX_SOURCES = Number(process.env.ONPOLICY_UNIT_SOURCES || 24);
 const ENTRY = /-entry\.cc$/;
 const GRAMMAR = /^(grammar\/|addon\/grammar\.cc$)/;
 const SHARED = /^base\//;
-/** The large kernels, one for each instruction set, which take half of the compiler's time. */
-const KERNEL = /^kernels\/\w+\/.*-(?:matmul|attention)\.cc$/;
+/** The large kernels, one for each instruction set, which take a quarter of the main addon's time, and the choice among them. */
+const KERNEL = /^kernels\/(?:best|\w+\/.*-(?:matmul|attention))\.cc$/;
+/** The trainer, and the kernels that only it has. */
+const TRAINER = /^(trainer\/|kernels\/(?!best)[\w-]+\.cc$|addon\/(?:full-)?trainer\.cc$)/;
 const HAS = {
   base: (source) => SHARED.test(source),
   kernel: (source) => KERNEL.test(source),
-  engine: (source) => !GRAMMAR.test(source) && !SHARED.test(source) && !KERNEL.test(source),
+  engine: (source) => ![SHARED, KERNEL, TRAINER, GRAMMAR].some((others) => others.test(source)),
+  trainer: (source) => TRAINER.test(source),
   grammar: (source) => GRAMMAR.test(source),
 };
 /** Output of the build, the engine's headers, and the decoder, which has a build of its own. */
 const NOT_OURS = new Set(['build', 'include', 'media/decoder']);
 /** The tests' own functions; a package has none. */
 const TESTS = '../test/addon';
+/** A folder that begins a unit: `addon`, which is before it, takes as long as all of its own. */
+const BEGINS = /^engine\/[\w-]+\.cc$/;
 /** Sources that are units of their own, as they take long or are per instruction set. */
 const isLarge = (source) => /\/kernels-|-(?:matmul|attention)\.cc$/.test(source);
 
@@ -66,7 +71,8 @@ function unitsOf(folders) {
     const others = folder.filter((source) => !isLarge(source));
     for (let i = 0; i < others.length; i += MAX_SOURCES) {
       const part = others.slice(i, i + MAX_SOURCES);
-      if (list.length > 0 && list.at(-1).length + part.length <= MAX_SOURCES) list.at(-1).push(...part);
+      const hasRoom = list.length > 0 && list.at(-1).length + part.length <= MAX_SOURCES;
+      if (hasRoom && !BEGINS.test(part[0])) list.at(-1).push(...part);
       else list.push(part);
     }
   }
@@ -81,6 +87,11 @@ function write(sources) {
   if (!fs.existsSync(file) || fs.readFileSync(file, 'utf8') !== text) fs.writeFileSync(file, text);
   return {
     name,
-    size: sources.reduce((size, source) => size + fs.statSync(path.join(__dirname, source)).size, 0),
+    size: sources.reduce((size, source) => size + timeOf(source), 0),
   };
+}
+
+/** About how long the compiler takes, in bytes of other sources. */
+function timeOf(source) {
+  return fs.statSync(path.join(__dirname, source)).size * (source.startsWith('addon/') ? 3 : 1);
 }

@@ -1,5 +1,6 @@
 // Builds the addons, the main one, the grammar engine and that of the tests: llama.cpp's public headers out of node-llama-cpp's own git bundle, then node-gyp.
-// --without-grammar: without the grammar engine.
+// --answers: only answers.node, what answers need, without the trainer, the grammar engine and kernels of our own. Programs load it until the
+//   main addon is built, of the same object files. With --if-missing the main addon, if there was one.
 // --testing: also builds the addon of the tests and benches, which no package has.
 // --if-missing: builds none that is already here (a prebuilt one, or an earlier build of the same sources).
 // --prebuild: also copies them to prebuilds/<platform>-<arch>/ for packing.
@@ -26,11 +27,12 @@ const require = createRequire(path.join(root, 'package.json'));
 const flags = new Set(process.argv.slice(2));
 /** Description of each addon, and about how long it takes to build on two cores. */
 const ADDONS = {
+  answers: 'what answers need, which takes about half a minute',
   onpolicy: 'the addon, which takes about two minutes',
   grammar: 'the grammar engine, which takes about a minute',
   testing: 'the addon of the tests',
 };
-const ALWAYS = ['onpolicy', ...(process.argv.includes('--without-grammar') ? [] : ['grammar'])];
+const ALWAYS = ['onpolicy', 'grammar'];
 /** Another process that builds is waited for: this often, and this long at most. */
 const WAIT = { retries: 1200, minTimeout: 500, maxTimeout: 500, factor: 1 };
 /** llama.cpp's folders of public headers, and ggml's own headers that `native/engine-assumptions` needs. */
@@ -48,7 +50,9 @@ const isInstalledPackage = !fs.existsSync(path.join(root, 'src', 'index.ts'));
 
 try {
   requireGlibc();
-  const wanted = [...ALWAYS, ...(flags.has('--testing') ? ['testing'] : [])];
+  const wanted = flags.has('--answers')
+    ? [flags.has('--if-missing') && fs.existsSync(builtFile('onpolicy')) ? 'onpolicy' : 'answers']
+    : [...ALWAYS, ...(flags.has('--testing') ? ['testing'] : [])];
   const missing = () => wanted.filter((addon) => !(flags.has('--if-missing') && isUsable(addon)));
   if (missing().length > 0) await alone(() => build(missing()));
   if (flags.has('--prebuild')) ALWAYS.forEach(copyToPrebuilds);

@@ -3,10 +3,9 @@
 //                      -> src/protocol/generated/argument-types.ts (those of arguments and settings)
 //                      -> src/protocol/generated/fills.ts (their defaults)
 import fs from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
-import ts from 'typescript';
+import { fileURLToPath } from 'node:url';
+import { rolldown } from 'rolldown';
 import { toFills } from './schema-fills.mjs';
 import { toArgumentTypes, toTypes } from './schema-types.mjs';
 
@@ -15,28 +14,12 @@ const protocol = path.join(root, 'src', 'protocol');
 /** Keywords for docs, types and defaults: they check nothing. */
 const NOT_CHECKED = ['bounds', 'default', 'description', 'keepsNull', 'tsType'];
 
-/** Imports the schemas, which are TypeScript: Node 20 cannot, so they are stripped of their types first. */
+/** Imports the schemas, which are TypeScript: Node 20 cannot, so they become one text of JavaScript first. */
 export async function loadSchemas() {
-  const folder = path.join(protocol, 'schemas');
-  const stripped = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-schemas-'));
-  try {
-    for (const file of fs.readdirSync(folder)) {
-      const source = fs
-        .readFileSync(path.join(folder, file), 'utf8')
-        .replaceAll(/(from '\.\/[\w-]+)\.ts'/g, "$1.mjs'");
-      const { outputText } = ts.transpileModule(source, {
-        compilerOptions: {
-          module: ts.ModuleKind.ESNext,
-          target: ts.ScriptTarget.ES2022,
-          verbatimModuleSyntax: true,
-        },
-      });
-      fs.writeFileSync(path.join(stripped, file.replace(/\.ts$/, '.mjs')), outputText);
-    }
-    return await import(pathToFileURL(path.join(stripped, 'index.mjs')).href);
-  } finally {
-    fs.rmSync(stripped, { recursive: true, force: true });
-  }
+  const bundle = await rolldown({ input: path.join(protocol, 'schemas', 'index.ts') });
+  const { output } = await bundle.generate();
+  await bundle.close();
+  return await import(`data:text/javascript,${encodeURIComponent(output[0].code)}`);
 }
 
 /** A schema without the keywords that check nothing. */

@@ -1,7 +1,7 @@
 // Makes a fresh clone ready, and does nothing when it is: packages, addon, compiled TypeScript, embedded model.
 // Nothing is downloaded but packages. Output goes to standard error, so that a piped program's own output stays clean.
 // --types: with the types of the package, which nothing that runs needs.
-// --without-grammar: without the grammar engine, which `npm start` builds beside the demo, and without the addon of the tests.
+// --answers: only what first answers need: the packages of this one and those that build it, and of the addons what answers.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
@@ -9,11 +9,15 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const withTypes = process.argv.includes('--types');
-const addons = process.argv.includes('--without-grammar') ? '--without-grammar' : '--testing';
+const isForAnswers = process.argv.includes('--answers');
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
+/** Packages for development that build what runs. Tests and checks need the others, too, which are most of them. */
+const BUILDING = ['highlight.js', 'lowlight', 'marked', 'node-gyp', 'node-llama-cpp', 'rolldown'];
+/** Options of npm. */
+const QUIET = ['--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund'];
 
 requireNode();
-if (!hasPackages()) await run('packages', ...npm(), 'ci', '--ignore-scripts', '--prefer-offline').catch(fail);
+await installPackages().catch(fail);
 // Both run to their end, so that a failure of one leaves no compiler behind.
 for (const { reason } of await Promise.allSettled([buildAddon(), compileTypeScript()]))
   if (reason) fail(reason);
@@ -25,7 +29,7 @@ if (!fs.existsSync(path.join(root, 'models', 'onpolicy-tiny.gguf')))
   );
 
 function buildAddon() {
-  return runScript('addon', 'build-addon.mjs', '--if-missing', addons);
+  return runScript('addon', 'build-addon.mjs', '--if-missing', isForAnswers ? '--answers' : '--testing');
 }
 
 async function compileTypeScript() {
@@ -61,13 +65,47 @@ function requireNode() {
     fail(new Error(`Node 20.19 or newer is needed; this is ${process.version}`));
 }
 
+/** Packages that are here stay where they can: their headers keep their times, so that the compiler does not run again. */
+async function installPackages() {
+  if (hasPackages(isForAnswers)) return;
+  if (isForAnswers && !fs.existsSync(path.join(root, 'node_modules'))) return await installForAnswers();
+  if (hasPackages(true))
+    await run('more packages', ...npm(), 'install', '--no-save', ...QUIET).catch(() => {});
+  if (!hasPackages(false)) await run('packages', ...npm(), 'ci', ...QUIET);
+}
+
+/** Installs a tenth of the packages, as package-lock.json has them, beside the place to which they then move. */
+async function installForAnswers() {
+  const folder = path.join(root, '.packages');
+  const { dependencies, optionalDependencies, devDependencies } = readJson('package.json');
+  const engines = Object.entries(optionalDependencies).filter(([name]) => name.includes(process.arch));
+  const lock = readJson('package-lock.json');
+  const engine = lock.packages['node_modules/node-llama-cpp'];
+  engine.dependencies = engine.optionalDependencies = {}; // only the engine's sources are taken from it
+  fs.rmSync(folder, { recursive: true, force: true });
+  fs.mkdirSync(folder);
+  const write = (name, content) => fs.writeFileSync(path.join(folder, name), JSON.stringify(content));
+  write('package.json', {
+    dependencies,
+    optionalDependencies: Object.fromEntries(engines),
+    devDependencies: Object.fromEntries(BUILDING.map((name) => [name, devDependencies[name]])),
+  });
+  write('package-lock.json', lock);
+  await run('packages', ...npm(), 'ci', '--prefix', folder, ...QUIET);
+  fs.renameSync(path.join(folder, 'node_modules'), path.join(root, 'node_modules'));
+  fs.rmSync(folder, { recursive: true });
+}
+
 /** Returns true if node_modules contains the packages of package-lock.json. Packages for other platforms may be absent. */
-function hasPackages() {
+function hasPackages(isOnlyForAnswers) {
   const wanted = readPackages('package-lock.json');
   const installed = readPackages('node_modules/.package-lock.json');
   if (!wanted || !installed) return false;
+  const few = [...Object.keys(readJson('package.json').dependencies), ...BUILDING].map(
+    (name) => `node_modules/${name}`,
+  );
   return Object.entries(wanted).every(([folder, { version, optional }]) => {
-    if (folder === '') return true; // this package itself
+    if (folder === '' || (isOnlyForAnswers && !few.includes(folder))) return true; // '': this package itself
     const found = installed[folder];
     return found ? found.version === version && fs.existsSync(path.join(root, folder)) : optional === true;
   });
@@ -75,10 +113,14 @@ function hasPackages() {
 
 function readPackages(file) {
   try {
-    return JSON.parse(fs.readFileSync(path.join(root, file), 'utf8')).packages;
+    return readJson(file).packages;
   } catch {
     return null;
   }
+}
+
+function readJson(file) {
+  return JSON.parse(fs.readFileSync(path.join(root, file), 'utf8'));
 }
 
 /** The npm that runs this script, or the one on the PATH. */

@@ -35,7 +35,7 @@ export const kernelParts = () =>
       .readdirSync(path.join(native, folder))
       .filter((name) => name.endsWith('.cc'))
       .map((name) => `${folder}/${name}`),
-  );
+  ).concat('kernels/best.cc');
 
 /** Path of the program of this name, and its libraries. `parts`: files of native/ that belong to it. */
 export async function buildBare({ name = 'bare', variant = '', parts = [] } = {}) {

@@ -2,15 +2,13 @@
 
 namespace onpolicy {
 
-Napi::Object RegisterEngineAddon(Napi::Env env, Napi::Object exports) {
+Napi::Object RegisterAnswers(Napi::Env env, Napi::Object exports) {
   RegisterEngine(env, exports);
   RegisterModel(env, exports);
   RegisterContext(env, exports);
   RegisterEmbedder(env, exports);
   RegisterSampler(env, exports);
   RegisterRows(env, exports);
-  RegisterTrainer(env, exports);
-  RegisterFullTrainer(env, exports);
   RegisterMedia(env, exports);
   RegisterDrafts(env, exports);
   return exports;

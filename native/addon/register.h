@@ -4,8 +4,8 @@
 
 namespace onpolicy {
 
-// Registers all parts of the main addon, and all parts of the grammar addon.
-Napi::Object RegisterEngineAddon(Napi::Env env, Napi::Object exports);
+// Registers all parts of the main addon but the trainers, and all parts of the grammar addon.
+Napi::Object RegisterAnswers(Napi::Env env, Napi::Object exports);
 Napi::Object RegisterGrammarAddon(Napi::Env env, Napi::Object exports);
 
 void RegisterEngine(Napi::Env env, Napi::Object exports);

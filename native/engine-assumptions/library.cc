@@ -11,7 +11,6 @@
 #include "engine-assumptions/cpu-buffers.h"
 #include "engine-assumptions/matmul/install.h"
 #include "engine-assumptions/pool/computation.h"
-#include "engine-assumptions/release.h"
 #include "engine-assumptions/shared-library.h"
 #include "engine-assumptions/table/assumptions.h"
 #include "engine-assumptions/table/backend-tables.h"
@@ -27,6 +26,20 @@ namespace fs = std::filesystem;
 std::string TextOf(const fs::path& path) {
   const auto text = path.u8string();
   return std::string(text.begin(), text.end());
+}
+
+// Returns the path and version of a loaded llama library of another version, such as "/.../libllama.so (0.5.0)". Returns an empty string if
+// there is none. Libraries of one process find each other by name: two releases would call each other's functions.
+std::string OtherRelease(const std::string& version) {
+  for (const std::string& path : LoadedLibraries("llama")) {
+    void* library = OpenSharedLibrary(path, Names::kOwn);  // one more reference to a loaded library
+    if (!library) continue;
+    const auto version_of = reinterpret_cast<const char* (*)()>(LibrarySymbol(library, "llama_version"));
+    const std::string other = version_of ? version_of() : "an old version";
+    CloseSharedLibrary(library);
+    if (other.substr(0, other.find('-')) != version.substr(0, version.find('-'))) return path + " (" + other + ")";
+  }
+  return "";
 }
 
 // Returns the one file in `folder` named [lib]<stem>[.<anything>].{so,dylib,dll}, or an empty string if there is none.

@@ -16,12 +16,14 @@ const NODE_FUNCTIONS = napi.symbols.v9.js_native_api_symbols
   .filter((name) => !REFUSED.test(name));
 
 export const PARTS = {
-  onpolicy: () => addon(['engine', 'kernel', 'base'], ['addon/onpolicy-entry.cc']),
+  onpolicy: () => addon(['engine', 'trainer', 'kernel', 'base'], ['addon/onpolicy-entry.cc']),
   grammar: () => addon(['grammar', 'base'], ['addon/grammar-entry.cc']),
   decoder: mediaDecoder,
 };
 /** Further files that the tests of another platform need. */
-export const TESTING = { testing: () => addon(['engine', 'kernel', 'grammar', 'base', 'testing'], []) };
+export const TESTING = {
+  testing: () => addon(['engine', 'trainer', 'kernel', 'grammar', 'base', 'testing'], []),
+};
 
 /** As in native/binding.gyp. */
 function addon(parts, entries) {

@@ -7,7 +7,9 @@ namespace onpolicy {
 namespace {
 
 Napi::Object Init(Napi::Env env, Napi::Object exports) {
-  RegisterEngineAddon(env, exports);
+  RegisterAnswers(env, exports);
+  RegisterTrainer(env, exports);
+  RegisterFullTrainer(env, exports);
   RegisterGrammarAddon(env, exports);
   RegisterAttentionTests(env, exports);
   RegisterGrammarTests(env, exports);

@@ -77,10 +77,6 @@ inline constexpr std::array<const Kernels*, 0> kAllKernels = {};
 #endif
 
 // Returns the fastest set of this processor, or null if there is none.
-inline const Kernels* BestKernels() {
-  for (const Kernels* kernels : kAllKernels)
-    if (kernels->is_supported()) return kernels;
-  return nullptr;
-}
+const Kernels* BestKernels();
 
 }  // namespace onpolicy::matmul

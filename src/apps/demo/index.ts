@@ -1,6 +1,6 @@
 /**
  * The program of `npm start`: the library's main features on the embedded model or the model named on the command line; with `--synthetic`
- * the speed of a full-size model.
+ * the speed of a full-size model. `scripts/start.mjs` runs it in two parts, `--answers` and `--rest`.
  * Writes plain text to a pipe, and colour to a terminal unless NO_COLOR is set, or with FORCE_COLOR.
  */
 import { spawnSync } from 'node:child_process';
@@ -57,19 +57,24 @@ const bold = style(1);
 const dim = style(2);
 const green = style(32);
 
-/** Resolves when the grammar engine is built. Null if nothing builds it. */
-const built = process.connected ? new Promise((resolve) => process.once('message', resolve)) : null;
-
 process.stdout.on('error', () => process.exit(0)); // the reader of the pipe has closed it
 
-const [, , named] = process.argv;
-if (named === '--synthetic') {
+const [, , word] = process.argv;
+if (word === '--synthetic') {
   const command = fileURLToPath(new URL('../cli/index.js', import.meta.url));
-  process.exitCode = spawnSync(process.execPath, [command, 'bench', named], { stdio: 'inherit' }).status ?? 1;
-} else await main(named);
+  process.exitCode = spawnSync(process.execPath, [command, 'bench', word], { stdio: 'inherit' }).status ?? 1;
+} else await main(word);
 
-async function main(model: string | undefined): Promise<void> {
+async function main(word: string | undefined): Promise<void> {
+  const isPart = word === '--answers' || word === '--rest';
+  const model = isPart ? undefined : word;
   await using runtime = await createRuntime(model === undefined ? {} : { model });
+  if (word !== '--rest') await answers(runtime, model);
+  if (word !== '--answers') await rest(runtime, model);
+}
+
+/** Shows what needs neither the trainer nor the grammar engine, which a fresh clone has later. */
+async function answers(runtime: Runtime, model: string | undefined): Promise<void> {
   const startMs = performance.now();
   await runtime.tokenize(''); // loads the model, which happens on first use
   print(bold('A language model inside this Node process'));
@@ -93,7 +98,9 @@ async function main(model: string | undefined): Promise<void> {
 
   heading('A conversation: what was read before is not computed again');
   await conversation(runtime);
+}
 
+async function rest(runtime: Runtime, model: string | undefined): Promise<void> {
   if (model === undefined) {
     heading('It sees: a second small model, trained on pictures like this one');
     await seeing();
@@ -198,10 +205,7 @@ async function conversation(runtime: Runtime): Promise<void> {
   }
 }
 
-/** Shows structured output. `scripts/start.mjs` builds the grammar engine meanwhile in a fresh clone, and sends a message at its end. */
 async function structured(runtime: Runtime): Promise<void> {
-  await built;
-  if (process.connected) process.disconnect();
   const question = STREAMED[1]!;
   printQuestion(question);
   const answer = await answerTo(runtime, question, {

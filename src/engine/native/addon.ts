@@ -8,6 +8,7 @@ import type { DraftsAddon } from './drafts.ts';
 import type { EngineAddon, NativeRowSampler } from './engine.ts';
 import { withKnownErrors } from './known-errors.ts';
 import type { MediaAddon } from './media.ts';
+import { missingPart } from './missing-part.ts';
 import { onDisk } from './on-disk.ts';
 import type { SamplerAddon } from './sampler.ts';
 import type { TrainerAddon } from './trainer.ts';
@@ -33,27 +34,34 @@ export function loadAddon(): Addon {
   return load().addon;
 }
 
-/** The folder of the loaded addon, and so of what was built with it. */
+/** The file of the loaded addon. */
+export function addonFile(): string {
+  return load().file;
+}
+
+/** Its folder, and so that of what was built with it. */
 export function addonFolder(): string {
-  return path.dirname(load().file);
+  return path.dirname(addonFile());
 }
 
 function load(): NonNullable<typeof loaded> {
   if (loaded) return loaded;
   requirePackage();
-  const candidates = [
-    `native/build/Release/onpolicy.node`,
+  const [built, answers, prebuilt] = [
+    'native/build/Release/onpolicy.node',
+    'native/build/Release/answers.node', // what `npm start` builds first
     `prebuilds/${process.platform}-${process.arch}/onpolicy.node`,
-  ].map(packageFile);
-  const file = candidates.map(onDisk).find((candidate) => fs.existsSync(candidate));
+  ].map(packageFile) as [string, string, string];
+  const file = [built, answers, prebuilt].map(onDisk).find((candidate) => fs.existsSync(candidate));
   if (file === undefined)
     throw new OnpolicyError(
       'NATIVE_UNAVAILABLE',
-      `no addon for ${process.platform}-${process.arch}: looked for ${candidates.join(' and ')}; ` +
+      `no addon for ${process.platform}-${process.arch}: looked for ${built} and ${prebuilt}; ` +
         'reinstall the package with a C++20 compiler, git and python3 on the PATH to build one',
     );
   try {
-    const addon = withKnownErrors(createRequire(import.meta.url)(file) as Addon);
+    const all = withKnownErrors(createRequire(import.meta.url)(file) as Addon);
+    const addon = file === onDisk(answers) ? withoutTrainer(all, built) : all;
     loaded = { addon, file };
     addon.onBrokenAssumption((line) =>
       process.emitWarning(line, { type: 'OnpolicyWarning', code: 'ONPOLICY_ENGINE_CHANGED' }),
@@ -65,4 +73,14 @@ function load(): NonNullable<typeof loaded> {
     });
   }
   return loaded;
+}
+
+/** Lets calls of the trainer's functions fail with the command that builds it. `built`: the file that has them. */
+function withoutTrainer(addon: Addon, built: string): Addon {
+  return new Proxy(addon, {
+    get(functions, name) {
+      if (name in functions || typeof name === 'symbol') return Reflect.get(functions, name);
+      throw missingPart('trainer', [built], 'build-addon.mjs');
+    },
+  });
 }

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { errorAt, OnpolicyError } from '../../errors.ts';
 import type { Gpu } from '../../protocol/index.ts';
-import { addonFolder, loadAddon } from './addon.ts';
+import { addonFile, loadAddon } from './addon.ts';
 import type { Device, EngineAddon } from './engine.ts';
 import { onDisk } from './on-disk.ts';
 import { refuseOtherReleases } from './other-release.ts';
@@ -73,7 +73,7 @@ export async function openLibraries(gpu: Gpu): Promise<void> {
 
 /** Returns an identity of the computing code: the version of the opened llama.cpp, and a hash of the addon. */
 export async function engineBuild(): Promise<string> {
-  const addon = await fs.promises.readFile(path.join(addonFolder(), 'onpolicy.node'));
+  const addon = await fs.promises.readFile(addonFile());
   return `${await opened} ${createHash('sha256').update(addon).digest('hex')}`;
 }
 
