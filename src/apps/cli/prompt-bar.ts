@@ -11,6 +11,9 @@ export class PromptBar {
   readonly #output: Writable;
   readonly #isTerminal: boolean;
   #isShown = false;
+  #newest: PromptProgress | null = null;
+  /** Draws the bar when a first step takes long. */
+  #timer: NodeJS.Timeout | undefined;
 
   constructor(output: Writable) {
     this.#output = output;
@@ -22,18 +25,28 @@ export class PromptBar {
     return this.#isTerminal ? { return_progress: true } : {};
   }
 
-  /** Draws the bar over the last one. */
-  show({ processed, total, time_ms }: PromptProgress): void {
-    if (!this.#isTerminal || (time_ms < WORTH_MS && !this.#isShown)) return;
-    this.#isShown = true;
-    const share = processed / total;
-    const counts = `${processed.toLocaleString('en')} of ${total.toLocaleString('en')} tokens read`;
-    this.#output.write(drawnLine([barOf(share), `${Math.floor(100 * share)} %`, counts], false));
+  /** Draws the bar over the last one, or later if it is too early for one. */
+  show(progress: PromptProgress): void {
+    if (!this.#isTerminal) return;
+    this.#newest = progress;
+    if (this.#isShown || progress.time_ms >= WORTH_MS) this.#draw();
+    else this.#timer ??= setTimeout(() => this.#draw(), WORTH_MS - progress.time_ms);
   }
 
   /** Removes the bar. */
   clear(): void {
-    if (this.#isShown) this.#output.write(drawnLine([''], false));
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (this.#isShown) this.#output.write(drawnLine([], false));
     this.#isShown = false;
+  }
+
+  #draw(): void {
+    clearTimeout(this.#timer);
+    this.#isShown = true;
+    const { processed, total } = this.#newest!;
+    const share = processed / total;
+    const counts = `${processed.toLocaleString('en')} of ${total.toLocaleString('en')} tokens read`;
+    this.#output.write(drawnLine([barOf(share), `${Math.floor(100 * share)} %`, counts], false));
   }
 }

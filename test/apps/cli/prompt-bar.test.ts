@@ -8,13 +8,14 @@ const progress = (processed: number, time_ms: number) => ({
   prompt_progress: { total: 8000, cache: 0, processed, time_ms },
 });
 
-/** Returns the output of an answer with these reports, and whether the request asked for them. */
-async function shown(isTTY: boolean, reports: readonly object[]) {
+/** Returns the output of an answer that begins so long after these reports, and whether the request asked for them. */
+async function shown(isTTY: boolean, reports: readonly object[], waitMs = 0) {
   const [output, errors] = [new PassThrough(), Object.assign(new PassThrough(), { isTTY })];
   let asked = false;
   async function* stream() {
     yield { choices: [{ delta: { role: 'assistant', content: '' } }] };
     yield* reports;
+    if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
     yield { choices: [{ delta: { content: 'Yes.' } }] };
   }
   const service = {
@@ -33,6 +34,8 @@ async function shown(isTTY: boolean, reports: readonly object[]) {
 }
 
 const LINE = '\r\x1b[2K';
+/** A line that a narrow terminal cuts. */
+const cut = (line: string): string => `\x1b[?7l${line}\x1b[?7h`;
 const REPORTS = [progress(0, 0), progress(512, 200), progress(2048, 900), progress(8000, 4000)];
 
 describe('the bar of a prompt', () => {
@@ -41,10 +44,15 @@ describe('the bar of a prompt', () => {
     expect([asked, text, output]).toEqual([true, 'Yes.', 'Yes.\n']);
     expect(errors.split(LINE)).toEqual([
       '',
-      `${'█'.repeat(7)}${'░'.repeat(23)}  25 %  2,048 of 8,000 tokens read`,
-      `${'█'.repeat(30)}  100 %  8,000 of 8,000 tokens read`,
+      cut(`${'█'.repeat(7)}${'░'.repeat(23)}  25 %  2,048 of 8,000 tokens read`),
+      cut(`${'█'.repeat(30)}  100 %  8,000 of 8,000 tokens read`),
       '',
     ]);
+  });
+
+  it('is drawn while the first step takes long', async () => {
+    const { errors } = await shown(true, REPORTS.slice(0, 1), 400);
+    expect(errors.split(LINE)).toEqual(['', cut(`${'░'.repeat(30)}  0 %  0 of 8,000 tokens read`), '']);
   });
 
   it('is not drawn for a short prompt, nor into a file', async () => {

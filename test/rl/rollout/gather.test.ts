@@ -177,7 +177,7 @@ describe('progress', () => {
     draw({ done: 1, total: 2, failed: 1, reward: null });
     draw({ done: 2, total: 2, failed: 1, reward: 0.5 });
     expect(lines).toEqual([
-      `\r\x1b[2Ktrain ${'█'.repeat(15)}${'░'.repeat(15)} 1/2  1 failed`,
+      `\r\x1b[2K\x1b[?7ltrain ${'█'.repeat(15)}${'░'.repeat(15)} 1/2  1 failed\x1b[?7h`,
       `\r\x1b[2Ktrain ${'█'.repeat(30)} 2/2  reward 0.500  1 failed\n`,
     ]);
     output.isTTY = false;
