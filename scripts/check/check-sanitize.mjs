@@ -85,6 +85,10 @@ if (process.platform !== 'linux' || spawnSync('g++', ['--version']).error) {
 }
 
 function check(kind, files, isWhole) {
+  const known = fs.readdirSync(path.join(root, 'test'), { recursive: true }).map((name) => `test/${name}`);
+  for (const name of files)
+    if (!known.some((file) => file.includes(name) && file.endsWith('.test.ts')))
+      throw new Error(`${name}: no test file has this in its name`);
   const tree = path.join(home, kind);
   const addons = isWhole ? ADDONS : ['grammar'];
   copy(tree, addons);
