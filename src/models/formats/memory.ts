@@ -93,7 +93,7 @@ export type ModelShape = {
 /** Properties that the model of an assistant must have. */
 export type AssistantFacts = {
   readonly embeddingSize: number;
-  /** What each layer of the assistant reads of the model's cache. */
+  /** Layers of the model whose cache the layers of the assistant read. */
   readonly borrowed: readonly LayerMemory[];
 };
 

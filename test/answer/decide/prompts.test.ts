@@ -18,7 +18,7 @@ function open(pattern: RegExp) {
   return { encoded, model: { tokenizer: { encode } } as unknown as RunningModel, encode };
 }
 
-/** Of letters, and of letters where line breaks and the letter behind them are one token. */
+/** Tokens of two tokenizers: letters, and letters where line breaks and the letter behind them are one token. */
 const APART = /./gs;
 const JOINED = /\n+\w?|[^\n]/g;
 

@@ -61,8 +61,8 @@ export function promptLogits(
 export type BareDraft = { readonly id: number; readonly margin: number };
 
 /**
- * What an assistant of Gemma 4 drafts behind tokens, the last of which was sampled. `lines`: how many of them are computed at once, the
- * others one by one, and the tokens. With a KV cache of 32 bits.
+ * Returns the drafts of an assistant of Gemma 4 behind tokens, the last of which was sampled, with a KV cache of 32 bits. `lines`: how many of
+ * them are computed at once, the others one by one, and the tokens.
  */
 export function assistantDrafts(
   model: string,
