@@ -71,8 +71,7 @@ namespace {
 ggml_abort_callback_t g_before = nullptr;  // set by another copy of this library, or by another user of the engine
 
 void OnFatal(const char* message) {
-  LeaveComputation(message);
-  if (IsInEngine()) LeaveEngine(message);
+  if (LeaveComputation(message) && IsInEngine()) LeaveEngine(message);
   if (g_before) return g_before(message);
   std::fprintf(stderr, "%s\n", message);
 }

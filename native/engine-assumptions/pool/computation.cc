@@ -168,11 +168,12 @@ void SeeNode(ggml_threadpool_t pool, int thread, int threads) {
   t_usable = {pool, lost};
 }
 
-void LeaveComputation(const char* message) {
+bool LeaveComputation(const char* message) {
   const bool is_other = t_member.thread > 0;  // threads of a pool only compute
-  if (!t_is_first && !is_other) return;
-  if (t_member.threads > 1 && g_barrier) Leave(message);
-  if (t_is_first && t_member.threads <= 1) LeaveEngine(message);  // computing alone, or before the first node
+  if (!t_is_first && !is_other) return true;
+  if (t_member.threads <= 1) LeaveEngine(message);  // computing alone, or before the first node
+  if (g_barrier) Leave(message);
+  return false;
 }
 
 bool IsLost(ggml_threadpool_t pool) {

@@ -15,9 +15,10 @@ void SetBarrier(void (*barrier)(ggml_threadpool_t));
 // ended.
 void SeeNode(ggml_threadpool_t pool, int thread, int threads);
 
-// Call it in a failed assert. Returns if the thread is outside a computation. Inside one, the threads leave it, and the call does not
-// return: the first thread goes to its guarded call, and the others sleep until the process ends.
-void LeaveComputation(const char* message);
+// Call it in a failed assert. Returns true if the thread is outside a computation. Inside one, the threads leave it, and the call does not
+// return: the first thread goes to its guarded call, and the others sleep until the process ends. Returns false if there is no barrier:
+// threads would wait forever for one that leaves.
+bool LeaveComputation(const char* message);
 
 // Returns true if threads of the pool have left a computation, so that it cannot be used again.
 bool IsLost(ggml_threadpool_t pool);
