@@ -105,7 +105,8 @@ function check(kind, files, isWhole) {
 /** Copies the package with times as they are, so that only what has changed is compiled again, and the ordinary addons beside those to build. */
 function copy(tree, addons) {
   for (const name of fs.readdirSync(root).filter((each) => !LEFT_OUT.has(each))) {
-    if (name !== 'native') fs.rmSync(path.join(tree, name), { recursive: true, force: true });
+    for (const file of name === 'native' ? copiedOf(tree, name) : [name])
+      fs.rmSync(path.join(tree, file), { recursive: true, force: true });
     fs.cpSync(path.join(root, name), path.join(tree, name), {
       recursive: true,
       preserveTimestamps: true,
@@ -121,6 +122,13 @@ function copy(tree, addons) {
     for (const file of [`${name}.sha256`, ...ordinary])
       fs.copyFileSync(path.join(root, built, file), path.join(tree, built, file));
   }
+}
+
+/** Returns what an earlier run has copied into a folder: all but its builds. */
+function copiedOf(tree, folder) {
+  const copied = path.join(tree, folder);
+  const names = fs.existsSync(copied) ? fs.readdirSync(copied) : [];
+  return names.map((name) => path.join(folder, name)).filter((file) => !LEFT_OUT.has(file));
 }
 
 function link(target, file) {
