@@ -69,6 +69,21 @@ it.each(DIFFUSION)('%s, which fills in a text in rounds, is refused', async (nam
   await expect(runtime.createCompletion(ask)).rejects.toMatchObject(error);
 });
 
+it('deepseek4, whose memory is not predicted, is refused', async () => {
+  const parts = decode(fs.readFileSync(files['qwen3']!));
+  setKey('general.architecture', 8, Buffer.from('deepseek4'))(parts);
+  for (const key of parts.keys) key.name = key.name.replace(/^qwen3\./, 'deepseek4.');
+  const file = path.join(folder, 'deepseek4.gguf');
+  fs.writeFileSync(file, encode(parts));
+  const error = {
+    code: 'UNSUPPORTED',
+    message: expect.stringContaining('got one of deepseek4, whose caches of several kinds'),
+  };
+  await expect(inspectModel(file, { gpu: false })).rejects.toMatchObject(error);
+  await using runtime = await createRuntime({ ...LIMITS, model: file });
+  await expect(runtime.createCompletion(ask)).rejects.toMatchObject(error);
+});
+
 it.each([
   ['plm', { fusedAttention: true }, /^model\.fusedAttention: the engine cannot fuse attention/],
   ['plm', { cacheType: 'q8_0' }, /^model\.cacheType: q8_0 needs fusedAttention: the engine cannot/],

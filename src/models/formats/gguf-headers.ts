@@ -16,8 +16,19 @@ const PARTS = new Map([
   [ASSISTANT, true],
 ]);
 
-/** Diffusion models: they fill in a text in rounds, and each token sees those after it. */
-const DIFFUSION = /^(dream|llada|llada-moe|rnd1)$/;
+/** Architectures that are not served, the models that are expected instead, and why. Tokens of diffusion models see those after them. */
+const REFUSED: readonly (readonly [architectures: RegExp, expected: string, reason: string])[] = [
+  [
+    /^(dream|llada|llada-moe|rnd1)$/,
+    'a model that writes one token after the other',
+    'which fills in a text in rounds (diffusion)',
+  ],
+  [
+    /^deepseek4$/,
+    'a model whose memory can be predicted',
+    'whose caches of several kinds this library does not predict',
+  ],
+];
 
 /**
  * Reads the headers of a model, for an engine that runs on this `gpu`. Fails with `MODEL_NOT_FOUND`, `MODEL_INVALID`, or `UNSUPPORTED` for
@@ -41,10 +52,11 @@ export async function describeGguf({
       'UNSUPPORTED',
       `${path}: expected a model that answers by itself, got one of ${architecture}, which reads the states of another model`,
     );
-  if (DIFFUSION.test(architecture))
+  const [, expected, reason] = REFUSED.find(([names]) => names.test(architecture)) ?? [];
+  if (expected !== undefined)
     throw new OnpolicyError(
       'UNSUPPORTED',
-      `${path}: expected a model that writes one token after the other, got one of ${architecture}, which fills in a text in rounds (diffusion)`,
+      `${path}: expected ${expected}, got one of ${architecture}, ${reason}`,
     );
   return toShape(parts);
 }
