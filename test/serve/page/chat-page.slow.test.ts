@@ -96,13 +96,13 @@ describe.skipIf(!CHROMIUM)('the chat page', () => {
     await chat.page.press(FIELD, 'ArrowUp');
     expect(await chat.page.locator('.chat-editing textarea').inputValue()).toBe('two');
     await chat.page.keyboard.press('Escape');
-    expect(await chat.page.locator('.chat-editing').count()).toBe(0);
+    await chat.page.locator('.chat-editing').waitFor({ state: 'detached' });
     await chat.page.getByRole('button', { name: 'Change the question' }).first().click();
     await chat.page.locator('.chat-editing textarea').fill('other');
     await chat.page.keyboard.press('Enter');
     await chat.page.getByText('C', { exact: true }).waitFor();
     expect(chat.scripted.requests[2]!.messages.map(({ content }) => content)).toEqual(['other']);
-    expect(await chat.page.locator('.chat-turn').count()).toBe(2);
+    await expect.poll(() => chat.page.locator('.chat-turn').count()).toBe(2);
   });
 
   it('says why an answer ended early', async () => {
