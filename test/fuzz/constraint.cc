@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "base/utf8.h"
 #include "grammar/mask/matcher.h"
 #include "grammar/notations/compile.h"
 #include "./require.h"
@@ -70,6 +71,26 @@ void Walk(const std::shared_ptr<Constraint>& constraint, uint32_t seed) {
   }
 }
 
+// Returns the text as Node-API hands it over, which is always valid UTF-8: each byte of an invalid sequence becomes U+FFFD.
+std::string AsUtf8(std::string_view bytes) {
+  std::string text;
+  for (size_t at = 0; at < bytes.size();) {
+    size_t end = at;
+    const uint32_t code_point = ReadCodePoint(bytes, &end);
+    std::string written;
+    AppendUtf8(code_point, &written);
+    const bool is_surrogate = code_point >= 0xd800 && code_point < 0xe000;
+    if (!is_surrogate && code_point < 0x110000 && written == bytes.substr(at, end - at)) {
+      text += written;
+      at = end;
+    } else {
+      AppendUtf8(0xfffd, &text);
+      at++;
+    }
+  }
+  return text;
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -81,7 +102,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   spec.schema.any_order = data[1] & 2;
   spec.schema.disable_additional_properties = data[1] & 4;
   spec.schema.refuse_unknown = data[1] & 8;
-  const std::string text(reinterpret_cast<const char*>(data + 4), size - 4);
+  const std::string text = AsUtf8(std::string_view(reinterpret_cast<const char*>(data + 4), size - 4));
   if (spec.kind == SpecKind::kChoice) {
     for (size_t from = 0; from <= text.size();) {
       const size_t end = std::min(text.find('\n', from), text.size());

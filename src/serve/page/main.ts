@@ -26,6 +26,7 @@ const chat = new Chat(byId('chat', HTMLElement), {
   greeting: 'What would you like to know?',
   limitHelp: 'Raise “Most tokens” in the settings.',
   async *answer(turns, signal) {
+    await listed; // a question may be asked before there is a model to choose
     const request = {
       model: models.value,
       messages: toMessages(turns, settings.system),
@@ -37,6 +38,7 @@ const chat = new Chat(byId('chat', HTMLElement), {
   tools: () => (settings.clock ? [CLOCK] : []),
 });
 
+const listed = listModels();
 showTheme(localStorage.getItem(THEME));
 chat.setTurns(kept());
 byId('new', HTMLButtonElement).onclick = () => {
@@ -56,7 +58,7 @@ models.onchange = () => {
 settingsForm.onsubmit = saveSettings;
 byId('cancel-settings', HTMLButtonElement).onclick = () => settingsDialog.close();
 chat.focus();
-await listModels();
+await listed;
 
 function byId<Kind extends HTMLElement>(id: string, kind: new () => Kind): Kind {
   const element = document.getElementById(id);

@@ -106,6 +106,25 @@ describe.skipIf(!CHROMIUM)('the chat page', () => {
     await expect.poll(() => chat.page.locator('.chat-turn').count()).toBe(2);
   });
 
+  it('answers a question that was asked before the models were listed', async () => {
+    chat.scripted.script([{ content: 'A' }, { finish: 'stop' }]);
+    let goOn = (): void => {};
+    const held = new Promise<void>((resolve) => {
+      goOn = resolve;
+    });
+    await chat.page.route('**/v1/models*', async (route) => {
+      await held;
+      await route.continue();
+    });
+    await chat.page.reload();
+    await chat.send('one');
+    await chat.page.locator('.chat-waiting').waitFor();
+    expect(chat.scripted.requests).toEqual([]);
+    goOn();
+    await chat.page.getByText('A', { exact: true }).waitFor();
+    expect(chat.scripted.requests).toMatchObject([{ model: 'scripted' }]);
+  });
+
   it('says why an answer ended early', async () => {
     const note = (text: string) =>
       chat.page.locator('.chat-turn').last().locator('.chat-note', { hasText: text }).waitFor();
