@@ -46,9 +46,12 @@ export class Files {
         yield part;
       }
     }
+    const out = createWriteStream(file, { flags: 'wx', flush: true });
+    const closed = new Promise<void>((resolve) => out.once('close', () => resolve()));
     try {
-      await writing(file, () => pipeline(limited(), createWriteStream(file, { flags: 'wx', flush: true })));
+      await writing(file, () => pipeline(limited(), out));
     } catch (error) {
+      await closed; // a file that is still being opened would be created after its deletion
       await fs.rm(file, { force: true });
       throw error;
     }
