@@ -1,6 +1,7 @@
 /** A format and arguments -> text of `format % arguments`, for str and Markup. */
 import { formatFloat, formatInt, padText, type Spec } from './format-spec.ts';
 import { intOf, isNumber, toDouble, truncate } from './numbers.ts';
+import { Range } from './objects.ts';
 import { typeError, valueError } from './py-error.ts';
 import type { RenderState } from './render-state.ts';
 import { escapeHtml, replaceEach, repr, toText } from './text.ts';
@@ -34,7 +35,7 @@ export function formatPercent(state: RenderState, format: string | Markup, argum
     };
     return convert(state, spec, key === undefined ? items[used++]! : lookUp(argument, key), isMarkup);
   });
-  const isMapping = argument instanceof Dict || isList(argument) || argument instanceof Undefined;
+  const isMapping = [Dict, Range, Undefined].some((kind) => argument instanceof kind) || isList(argument);
   if (used < items.length && !isMapping) typeError('not all arguments converted during string formatting');
   return isMarkup ? new Markup(result) : result;
 }
