@@ -4,12 +4,13 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { EMBEDDED_MODEL } from '../../../src/models/named-models.ts';
-import type { Datum, TrainingRunReply } from '../../../src/protocol/index.ts';
+import type { TrainingRunReply } from '../../../src/protocol/index.ts';
 import type { TrainingRun } from '../../../src/protocol/service/training-run.ts';
 import { openTrainer } from '../../../src/rl/trainer.ts';
 import { createRuntime, type Runtime } from '../../../src/runtime/runtime.ts';
 import { connect } from '../../../src/serve/http/client/connect.ts';
 import { createHandler } from '../../../src/serve/http/server/handler.ts';
+import { adam, adapterOf, attempt, inputs, lesson, target, target_tokens } from './run-data.ts';
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'onpolicy-runs-'));
 const home = path.join(folder, 'home');
@@ -23,32 +24,6 @@ afterAll(async () => {
   await runtime.close();
   fs.rmSync(folder, { recursive: true });
 });
-
-const tokens = [5, 9, 14, 3, 8, 21, 30];
-const inputs = tokens.slice(0, -1);
-const target_tokens = tokens.slice(1);
-const lesson = (weights = inputs.map(() => 1)): Datum => ({
-  model_input: { chunks: [{ tokens: inputs }] },
-  loss_fn_inputs: { target_tokens, weights },
-});
-const attempt = (sign: number, logprobs: readonly number[]): Datum => ({
-  model_input: { chunks: [{ tokens: inputs.slice(0, 2) }, { tokens: inputs.slice(2) }] },
-  loss_fn_inputs: {
-    target_tokens: { data: target_tokens },
-    logprobs,
-    advantages: inputs.map((_, i) => (i < 2 ? 0 : sign)),
-  },
-});
-const adam = { learning_rate: 1e-3 };
-const target = { model: EMBEDDED_MODEL, rank: 4, alpha: 8, seed: 7 };
-
-/** The bytes of the adapter of a saved state. */
-function adapterOf(run: TrainingRun, name: string, at = home): Buffer {
-  const at_run = path.join(at, 'models', run.modelId, 'training-runs', run.id);
-  const { states } = JSON.parse(fs.readFileSync(path.join(at_run, 'run.json'), 'utf8'));
-  const state = states.find((one: { name: string }) => one.name === name);
-  return fs.readFileSync(path.join(at_run, state.folder, 'adapter_model.safetensors'));
-}
 
 /** The gradient of PPO on two attempts. */
 async function prefer(run: TrainingRun): Promise<void> {
@@ -68,7 +43,7 @@ async function learn(run: TrainingRun): Promise<Buffer> {
   await run.optimStep(adam);
   await run.saveState('end');
   expect(first.metrics!['loss:sum']).toBeGreaterThan(0);
-  return adapterOf(run, 'end');
+  return adapterOf(run, 'end', home);
 }
 
 /** The same by the trainer's own calls. */
@@ -154,7 +129,7 @@ describe('a training run', () => {
     await job.done;
     await run.optimStep(adam);
     await run.saveState('end');
-    expect(adapterOf(run, 'end').equals(expected)).toBe(true);
+    expect(adapterOf(run, 'end', home).equals(expected)).toBe(true);
   });
 
   it('goes back to a saved state, and on from it', async () => {
@@ -163,7 +138,7 @@ describe('a training run', () => {
     await learn(run);
     await run.loadState('start');
     await run.saveState('again');
-    expect(adapterOf(run, 'again').equals(adapterOf(run, 'start'))).toBe(true);
+    expect(adapterOf(run, 'again', home).equals(adapterOf(run, 'start', home))).toBe(true);
     expect((await learn(run)).equals(expected)).toBe(true);
     expect((await runtime.trainingRuns.retrieve(run.id)).states).toEqual(['start', 'again', 'end']);
   });
@@ -180,7 +155,7 @@ describe('a training run', () => {
     await other.loadState('a', { run: run.id });
     expect((await other.forward([lesson()])).loss_fn_outputs).toEqual(loss_fn_outputs);
     await other.saveState('same', { overwrite: false });
-    expect(adapterOf(other, 'same').equals(adapterOf(run, 'a'))).toBe(true);
+    expect(adapterOf(other, 'same', home).equals(adapterOf(run, 'a', home))).toBe(true);
     await expect(other.loadState('b', { run: run.id })).rejects.toThrow('name: expected one of a, got "b"');
     await expect(other.loadState('a', { run: 'nobody' })).rejects.toThrow(
       'there is no training run "nobody"',
@@ -212,7 +187,7 @@ describe('a training run', () => {
       await run.optimStep(adam);
       await run.saveState('end');
     }
-    expect(adapterOf(custom, 'end').equals(adapterOf(plain, 'end'))).toBe(true);
+    expect(adapterOf(custom, 'end', home).equals(adapterOf(plain, 'end', home))).toBe(true);
   });
 
   it('takes several targets of a position', async () => {
@@ -277,74 +252,6 @@ describe('a training run', () => {
     expect(sum(prompt_logprobs!)).toBeGreaterThan(sum(before.prompt_logprobs!) + 1);
   });
 
-  it.each<[string, (run: TrainingRun) => Promise<unknown>, RegExp]>([
-    ['no data', (run) => run.forward([]), /^data: expected a non-empty list/],
-    [
-      'a loss without its columns',
-      (run) => run.forwardBackward([lesson()], { loss_fn: 'ppo' }),
-      /^data\.0\.loss_fn_inputs\.logprobs: expected numbers, which this loss needs, got nothing/,
-    ],
-    [
-      'columns of another length',
-      (run) => run.forwardBackward([lesson([1])]),
-      /^data\.0\.loss_fn_inputs\.weights: expected 6 entries, one per token, got 1/,
-    ],
-    [
-      'a shape that is not that of the numbers',
-      (run) => {
-        const { model_input, loss_fn_inputs } = lesson();
-        const weights = { data: inputs.map(() => 1), dtype: 'float32' as const, shape: [2, 2] };
-        return run.forwardBackward([{ model_input, loss_fn_inputs: { ...loss_fn_inputs, weights } }]);
-      },
-      /^data\.0\.loss_fn_inputs\.weights\.shape: expected sizes whose product is 6, the number of entries of data, got a list of 2/,
-    ],
-    [
-      'a log-probability above 0',
-      (run) => {
-        const { model_input, loss_fn_inputs } = lesson();
-        const advantages = inputs.map(() => 1);
-        const logprobs = inputs.map((_, i) => (i === 3 ? 0.5 : -1));
-        return run.forwardBackward(
-          [
-            {
-              model_input,
-              loss_fn_inputs: { target_tokens: loss_fn_inputs.target_tokens, logprobs, advantages },
-            },
-          ],
-          { loss_fn: 'ppo' },
-        );
-      },
-      /^data\.0\.loss_fn_inputs\.logprobs\.3: expected a log-probability, at most 0, got 0\.5/,
-    ],
-    [
-      'tokens outside the vocabulary',
-      (run) =>
-        run.forward([
-          { model_input: { chunks: [{ tokens: [1e6] }] }, loss_fn_inputs: { target_tokens: [1] } },
-        ]),
-      /^data\.0\.model_input\.tokens\.0: expected .*got 1000000/,
-    ],
-    [
-      'another setting',
-      (run) => run.forward([lesson()], { loss_fn: 'dro', loss_fn_config: { betta: 1 } }),
-      /^loss_fn_config\.betta: not a setting of dro/,
-    ],
-    ['an unknown state', (run) => run.loadState('never'), /^name: expected one of start, got "never"/],
-    ['a wrong name', (run) => run.saveState('../x'), /^name: expected a name of letters/],
-  ])('refuses %s, and is as before', async (_, call, message) => {
-    await using run = await runtime.openTraining(target);
-    await run.saveState('start');
-    await run.forwardBackward([lesson(), lesson([0, 0, 0, 1, 1, 0.5])]);
-    await expect(call(run)).rejects.toThrow(message);
-    await run.optimStep(adam);
-    await run.saveState('end');
-    await using other = await runtime.openTraining(target);
-    await other.forwardBackward([lesson(), lesson([0, 0, 0, 1, 1, 0.5])]);
-    await other.optimStep(adam);
-    await other.saveState('end');
-    expect(adapterOf(run, 'end').equals(adapterOf(other, 'end'))).toBe(true);
-  });
-
   it('runs steps in the order of their numbers, and each once', async () => {
     const runs = runtime.trainingRuns;
     const { id } = await runs.create(target);
@@ -399,7 +306,7 @@ describe('a training run', () => {
     );
     await next.optimStep(adam);
     await next.saveState('end');
-    expect(adapterOf(next, 'end').equals(expected)).toBe(true);
+    expect(adapterOf(next, 'end', home).equals(expected)).toBe(true);
   });
 
   it('is refused when its base file changed, and deleted with its model', async () => {
