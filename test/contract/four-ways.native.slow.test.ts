@@ -1,6 +1,6 @@
 /** Every request of the suites, in process, in another one and over a port, whole and streamed: the same message, finish reason and usage. */
 import { isDeepStrictEqual } from 'node:util';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { OnpolicyError } from '../../src/errors.ts';
 import type {
   ChatCompletion,
@@ -9,37 +9,10 @@ import type {
   Usage,
 } from '../../src/protocol/index.ts';
 import type { Completions } from '../../src/protocol/service/index.ts';
-import { createRuntime, type Runtime } from '../../src/runtime/runtime.ts';
-import { connect, type Server, serve } from '../../src/serve/http/index.ts';
-import { TOOL_FORMATS } from '../../src/template/tool-calls/index.ts';
-import { EXACT_MODEL } from '../answer/fields/model.ts';
-import { PLAIN, suiteRequests } from './suite-requests.ts';
+import { suiteRequests } from './suite-requests.ts';
+import { serveSuites } from './suite-services.ts';
 
-const LIMITS = { contextSize: 2560, maxSequences: 8, threads: 1 };
-
-let runtime: Runtime;
-let isolated: Runtime;
-let server: Server;
-let client: ReturnType<typeof connect>;
-beforeAll(async () => {
-  const model = { path: EXACT_MODEL, chatTemplate: PLAIN, ...LIMITS };
-  const options = {
-    model: { ...model, toolFormat: 'hermes' },
-    models: Object.fromEntries(TOOL_FORMATS.map((toolFormat) => [toolFormat, { ...model, toolFormat }])),
-    prefixCache: false, // what it saves is part of the usage
-    memory: { idleMs: 5000 }, // dozens of models in two processes took 20 GB
-  } as const;
-  runtime = await createRuntime(options);
-  isolated = await createRuntime({ ...options, isolate: true });
-  server = await serve(runtime, { maxLogprobs: null });
-  client = connect({ baseUrl: `${server.url}/v1` });
-});
-afterAll(async () => {
-  await client.close();
-  await server.close();
-  await isolated.close();
-  await runtime.close();
-});
+const served = serveSuites();
 
 /** The parts of an answer that must be equal: all that a client reads, except ids of calls, which are drawn. */
 type Answered = {
@@ -142,6 +115,7 @@ it('are the same', { timeout: 600_000 }, async () => {
   const requests = suiteRequests();
   const outcomes = { answered: 0, refused: 0 };
   const problems: string[] = [];
+  const { runtime, isolated, client } = served;
   const services = { 'in process': runtime, 'in another process': isolated, 'over HTTP': client };
   for (const [name, request] of requests) {
     const isStreamOnly = request.return_progress === true;

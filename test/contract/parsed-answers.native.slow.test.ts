@@ -1,40 +1,13 @@
 /** Every request of the suites: its answer is that of its rendered prompt, continued as tokens and read back, in process, in another one and over HTTP. */
 import { isDeepStrictEqual } from 'node:util';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { ChatCompletion, ChatCompletionRequest, GeneratedTokens } from '../../src/protocol/index.ts';
-import { createRuntime, type Runtime } from '../../src/runtime/runtime.ts';
-import { connect, type Server, serve } from '../../src/serve/http/index.ts';
 import { REASONING_FORMATS } from '../../src/template/reasoning/index.ts';
-import { TOOL_FORMATS } from '../../src/template/tool-calls/index.ts';
-import { EXACT_MODEL } from '../answer/fields/model.ts';
 import { samplingParams } from './sampling-params.ts';
 import { PLAIN, type SuiteRequest, suiteRequests } from './suite-requests.ts';
+import { serveSuites } from './suite-services.ts';
 
-const LIMITS = { contextSize: 2560, maxSequences: 8, threads: 1 };
-
-let runtime: Runtime;
-let isolated: Runtime;
-let server: Server;
-let client: ReturnType<typeof connect>;
-beforeAll(async () => {
-  const model = { path: EXACT_MODEL, chatTemplate: PLAIN, ...LIMITS };
-  const options = {
-    model: { ...model, toolFormat: 'hermes' },
-    models: Object.fromEntries(TOOL_FORMATS.map((toolFormat) => [toolFormat, { ...model, toolFormat }])),
-    prefixCache: false, // what it saves is part of the usage
-    memory: { idleMs: 5000 }, // dozens of models in two processes took 20 GB
-  } as const;
-  runtime = await createRuntime(options);
-  isolated = await createRuntime({ ...options, isolate: true });
-  server = await serve(runtime, { maxLogprobs: null });
-  client = connect({ baseUrl: `${server.url}/v1` });
-});
-afterAll(async () => {
-  await client.close();
-  await server.close();
-  await isolated.close();
-  await runtime.close();
-});
+const served = serveSuites();
 
 /** The answer without what is drawn or measured: its id, times, the ids of calls, and drafts, of which there are more if steps are slow. */
 function stable({ id: _, created: __, metrics: _m, timings: _t, usage, ...answer }: ChatCompletion): unknown {
@@ -73,7 +46,7 @@ async function generate(
   token_ids: readonly number[],
 ): Promise<GeneratedTokens | null> {
   const { model = null } = request;
-  const response = await fetch(`${server.url}/inference/v1/generate`, {
+  const response = await fetch(`${served.server.url}/inference/v1/generate`, {
     method: 'POST',
     body: JSON.stringify({ model, token_ids, sampling_params: samplingParams(request) }),
   });
@@ -110,6 +83,7 @@ it('are the same', { timeout: 1_200_000 }, async () => {
   const requests = [...suiteRequests(), ...reasoningRows()];
   const outcomes = { generated: 0, taken: 0, refused: 0 };
   const problems: string[] = [];
+  const { runtime, isolated, client } = served;
   const services = { 'in process': runtime, 'in another process': isolated, 'over HTTP': client };
   for (const [name, given] of requests) {
     const { return_progress: _, ...request } = { ...given, return_token_ids: true };
