@@ -4,7 +4,7 @@
 #include "kernels/attention/kernels.h"
 #include "kernels/matmul/kernels.h"
 
-// In place of those of kernels/best.cc, with which all sets would be linked.
+// These functions stand in place of those of kernels/best.cc, which would link all sets.
 const onpolicy::matmul::Kernels* onpolicy::matmul::BestKernels() { return nullptr; }
 const onpolicy::attention::Kernels* onpolicy::attention::BestKernels() { return nullptr; }
 

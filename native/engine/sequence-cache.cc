@@ -117,7 +117,7 @@ void SequenceCache::Load(int32_t sequence, const std::vector<uint8_t>& state) {
 
 void SequenceCache::Keep(const std::function<void()>& work) {
   const Library& api = Api();
-  // Not sequence by sequence: the engine would leave out cells behind a window, and copy cells that sequences share.
+  // The cache is saved as a whole, because a save of each sequence leaves out cells behind a window and copies cells that sequences share.
   std::vector<uint8_t> state(api.llama_state_get_size(context_));
   if (api.llama_state_get_data(context_, state.data(), state.size()) != state.size())
     throw Failure("UNSUPPORTED", "the engine cannot save the cache of this model");

@@ -1,4 +1,4 @@
-// The fastest sets of this processor. Apart from their users, so that an addon can be linked without the sets.
+// Chooses the fastest sets of this processor. The choice has a file of its own, so that an addon can be linked without the sets.
 #include "kernels/attention/kernels.h"
 #include "kernels/matmul/kernels.h"
 

@@ -18,7 +18,7 @@ export type TimedRequest = {
 type Parts = {
   readonly promptMs: number;
   readonly answerMs: number;
-  /** Between the first and the last token of each choice, summed. */
+  /** Milliseconds between the first and the last token of each choice, summed. */
   readonly gapMs: number;
   readonly tokens: number;
   /** Tokens behind the first one of their choice. */

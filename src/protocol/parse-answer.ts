@@ -17,7 +17,7 @@ import { checkRequest, readingInput } from './validate.ts';
 export type ValidParseAnswer = {
   /** The tokens. */
   readonly answer: GeneratedTokens;
-  /** How they are read, by which model. */
+  /** Chat request that says how the tokens are read, and by which model. */
   readonly chat: ValidChatRequest;
   /** False if no chat request was given, so that all text is content. */
   readonly hasChat: boolean;

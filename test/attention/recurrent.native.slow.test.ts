@@ -52,7 +52,7 @@ describe.skipIf(KERNELS.length === 0)('recurrent layers', () => {
     expect(difference(whole, [...expected, ...s])).toBeLessThan(1e-6);
     for (const kernels of KERNELS) {
       expect(run(kernels, 0, tokens, state), kernels).toEqual(whole);
-      // The same bits where the prompt is cut.
+      // The bits are the same where the prompt is cut.
       let rest = state;
       for (let t = 0; t < tokens; t++) {
         const one = run(kernels, t, t + 1, rest);

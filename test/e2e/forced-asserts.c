@@ -47,7 +47,7 @@ static void* stub_of(const char* name, void* real) {
 
 #ifdef _WIN32
 
-// In the process's executable if `library` is null.
+// Searches the process's executable if `library` is null.
 static void* find(const char* library, const char* name) { return (void*)GetProcAddress(GetModuleHandleA(library), name); }
 
 static FARPROC WINAPI find_with_stub(HMODULE library, LPCSTR name) {

@@ -89,7 +89,7 @@ export type DraftHead = {
 /** A loaded file that drafts for another model: EAGLE-3, or an assistant. */
 export type HeadFile = {
   readonly model: NativeModel;
-  /** Layers of the other model whose inputs the file reads. Empty: it reads the last states, and shares the cache. */
+  /** Layers of the other model whose inputs the file reads. If the list is empty, it reads the last states and shares the cache. */
   readonly layers: readonly number[];
 };
 

@@ -1,7 +1,7 @@
 /** The header of an assistant of Gemma 4, which drafts from the cache of its model -> nothing, or an error about it. */
 import type { GgufHeader } from './header.ts';
 
-/** Its architecture. */
+/** Architecture of the assistants of Gemma 4. */
 export const ASSISTANT = 'gemma4-assistant';
 /** The architecture of the models that it drafts for. */
 export const ASSISTED = 'gemma4';

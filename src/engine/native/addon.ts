@@ -39,7 +39,7 @@ export function addonFile(): string {
   return load().file;
 }
 
-/** Its folder, and so that of what was built with it. */
+/** The folder of the loaded addon, and of what was built with it. */
 export function addonFolder(): string {
   return path.dirname(addonFile());
 }

@@ -240,7 +240,7 @@ export type NativeContext = HookedRows & {
   loadAdapter(path: string): Promise<number>;
   mixAdapters(adapters: Uint32Array, scales: Float32Array): Promise<number>;
   freeAdapter(adapter: number): Promise<void>;
-  /** `layers`: whose inputs the file reads; empty: it reads the last states and the cache. It takes the place of a head of the model's own. */
+  /** Attaches a file that drafts, in place of the model's own head. It reads the inputs of `layers` or, without any, the last states and the cache. */
   attachHead(model: NativeModel, layers: Uint32Array): Promise<void>;
   detachHead(): Promise<void>;
   abort(): void;

@@ -64,9 +64,9 @@ export type ModelShape = {
   readonly takesBack: boolean;
   /** False if the engine cannot compute its attention in one fused operation. */
   readonly fusesAttention: boolean;
-  /** Heads that select blocks of tokens, for which attention must be fused. 0: none does. */
+  /** Heads that select blocks of tokens, for which attention must be fused, or 0. */
   readonly blockHeads: number;
-  /** The heads of an indexer that takes blocks of tokens, and the tokens of a block. Null: it takes tokens, or there is none. */
+  /** The heads of an indexer that takes blocks of tokens, and the tokens of a block. Null if there is none, or if it takes single tokens. */
   readonly pooled: { readonly heads: number; readonly tokens: number } | null;
   /** True if attention sees blocks of tokens, for which each sequence needs cells of its own. */
   readonly selectsBlocks: boolean;
@@ -81,7 +81,7 @@ export type ModelShape = {
   readonly isCausal: boolean;
   /** For an EAGLE-3 file: the layers of the larger model that it reads. Else null. */
   readonly eagle: EagleFacts | null;
-  /** For an assistant of Gemma 4: what it reads of the larger model. Else null. */
+  /** Facts of the larger model that an assistant of Gemma 4 reads, or null for other models. */
   readonly assistant: AssistantFacts | null;
   readonly blockBytes: readonly number[]; // (layers) of the weights
   readonly expertBytes: readonly number[]; // (layers) the part of these that tokens choose from

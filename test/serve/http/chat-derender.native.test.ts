@@ -36,7 +36,7 @@ const post = async (path: string, body: unknown): Promise<Json> =>
   (await ask(handler, 'POST', path, { body })).body;
 const DERENDER = '/v1/chat/completions/derender';
 
-/** Without what is drawn. */
+/** Returns an answer without what is drawn. */
 function stable({ id: _, created: __, ...answer }: ChatCompletion): unknown {
   const choices = answer.choices.map(({ message, ...choice }) => ({
     ...choice,

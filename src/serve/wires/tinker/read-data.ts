@@ -12,7 +12,7 @@ import { floatsIn, int32sIn, int64sIn, ProtobufMessage } from './protobuf.ts';
 /** Facts about the step of a body whose data were not read yet. */
 export type DataStep = {
   readonly model_id: string;
-  /** Its place among the steps of the model, from 1. */
+  /** Number of the step among those of the model, from 1. */
   readonly seq_id: number;
   /** True if no gradient is added. */
   readonly isForward: boolean;

@@ -136,7 +136,7 @@ describe('results', () => {
     await expect(futures.read('a', '', 0)).rejects.toThrow('there is no request');
   });
 
-  /** Which of these requests are known. */
+  /** Returns for each of these requests whether it is known. */
   const known = async (futures: Futures, ...ids: readonly string[]) =>
     await Promise.all(ids.map((id) => futures.read(id, '', 0).then(Boolean, () => false)));
 
