@@ -82,6 +82,7 @@ export class Chat {
     this.#turns = [...turns];
     this.#views = turns.map((turn) => this.#viewOf(turn));
     this.#list.replaceChildren(...this.#views.map(({ element }) => element));
+    this.refresh();
     this.#greeting.hidden = turns.length > 0;
     this.#follow(true);
   }
@@ -105,7 +106,7 @@ export class Chat {
     this.#composer.setImages(takesImages);
   }
 
-  /** Shows the buttons of all answers again. */
+  /** Shows all answers that have ended again. */
   refresh(): void {
     for (const view of this.#views)
       if (view instanceof AnswerView && view.element.ariaBusy !== 'true') view.show(null);
@@ -126,14 +127,12 @@ export class Chat {
 
   #viewOf(turn: Turn): UserView | AnswerView {
     if (turn.role === 'user') return new UserView(turn, { change: (text) => this.#change(turn, text) });
-    const view = new AnswerView(turn, {
+    return new AnswerView(turn, {
       retry: () => this.#retry(turn),
       answerCall: (call, result) => this.#answerCall(turn, call, result),
       buttons: (shown) => this.#options.buttons?.(shown) ?? [],
       limitHelp: this.#options.limitHelp ?? '',
     });
-    view.show(null);
-    return view;
   }
 
   /** Removes a turn and all later ones. */

@@ -41,6 +41,7 @@ const chat = new Chat(byId('chat', HTMLElement), {
 const listed = listModels();
 showTheme(localStorage.getItem(THEME));
 chat.setTurns(kept());
+addEventListener('beforeunload', () => chat.stop()); // keeps what has come of an answer
 byId('new', HTMLButtonElement).onclick = () => {
   chat.setTurns([]);
   keep([]);

@@ -270,6 +270,21 @@ describe.skipIf(!CHROMIUM)('the chat page', () => {
     expect(await chat.page.locator('.chat-turn').count()).toBe(0);
   });
 
+  it('keeps what has come of an answer over a reload', async () => {
+    chat.scripted.script([{ content: 'Half' }, 'wait'], [{ content: 'More' }, { finish: 'stop' }]);
+    await chat.send('Hi');
+    await chat.page.getByText('Half', { exact: true }).waitFor();
+    await chat.page.reload();
+    await chat.page.getByText('Half', { exact: true }).waitFor();
+    await chat.page.getByText('Stopped.', { exact: true }).waitFor();
+    await chat.ask('And?');
+    expect(chat.scripted.requests[1]!.messages).toEqual([
+      { role: 'user', content: 'Hi' },
+      { role: 'assistant', content: 'Half' },
+      { role: 'user', content: 'And?' },
+    ]);
+  });
+
   it('asks for the token, again if it is wrong, and keeps it for the tab', async () => {
     const guarded = await serve(chat.scripted.service, { page: true, tokens: ['secret'] });
     const other = await chat.open({}, guarded.url);
