@@ -179,14 +179,51 @@ function valueChecks(schema: Schema): (Check | null)[] {
   ];
 }
 
+const CONDITION: ReadonlySet<string> = new Set(['if', 'then', 'else']);
+
 /** Only the branch that is taken reports errors. */
 function branchCheck(schema: Schema): Check | null {
   if (schema.if === undefined) return null;
+  const field = testedField(schema.if);
+  if (field !== null) return fieldCheck(schema, field);
   const condition = toCheck(schema.if);
   const yes = toCheck(schema.then ?? {});
   const no = toCheck(schema.else ?? {});
   return (value, found) => {
     const branch = condition === null || found.meets(condition, value) ? yes : no;
+    branch?.(value, found);
+  };
+}
+
+/** Returns the field if a condition is that a required field has a certain value, else null. */
+function testedField({ required, properties, ...more }: Schema): string | null {
+  const [field, isLast] = [required?.[0], required?.length === 1];
+  const isOnly = field !== undefined && isLast && Object.keys(more).length === 0;
+  const { const: value, ...others } = (isOnly && properties?.[field]) || {};
+  const isTest = value !== undefined && Object.keys(others).length === 0;
+  return isTest && Object.keys(properties!).length === 1 ? field! : null;
+}
+
+/** Returns true if a schema is a condition and nothing else. */
+function isCondition(schema: Schema): boolean {
+  return schema.if !== undefined && Object.keys(schema).every((key) => CONDITION.has(key));
+}
+
+/** Looks up the branch of nested conditions on one field by its value, instead of trying one condition after the other. */
+function fieldCheck(schema: Schema, field: string): Check {
+  const branches = new Map<unknown, Check | null>();
+  const first = toCheck(schema.then ?? {});
+  let rest: Schema = schema;
+  do {
+    const value = rest.if!.properties![field]!.const;
+    if (!branches.has(value)) branches.set(value, toCheck(rest.then ?? {}));
+    rest = rest.else ?? {};
+  } while (isCondition(rest) && testedField(rest.if!) === field);
+  const no = toCheck(rest);
+  return (value, found) => {
+    if (!isObject(value)) return first?.(value, found); // meets each condition, because it has no fields
+    const key = value[field];
+    const branch = branches.has(key) ? branches.get(key)! : no;
     branch?.(value, found);
   };
 }
