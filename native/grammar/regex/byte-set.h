@@ -26,6 +26,12 @@ struct ByteSet {
   unsigned Count() const {
     return std::popcount(words[0]) + std::popcount(words[1]) + std::popcount(words[2]) + std::popcount(words[3]);
   }
+  // Returns the lowest member. The set must not be empty.
+  uint8_t Lowest() const {
+    unsigned word = 0;
+    while (!words[word]) word++;
+    return static_cast<uint8_t>(word * 64 + static_cast<unsigned>(std::countr_zero(words[word])));
+  }
   // Returns the number of members lower than `byte`.
   unsigned CountBelow(unsigned byte) const {
     unsigned count = static_cast<unsigned>(std::popcount(words[byte >> 6] & ((1ull << (byte & 63)) - 1)));

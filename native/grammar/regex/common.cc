@@ -56,7 +56,7 @@ const RegexPool& RegexPool::Common() {
 RegexPool::RegexPool() {
   const RegexPool& common = Common();
   CopyFrom(common);
-  edges_.CopyFrom(common.edges_);
+  derivatives_.CopyFrom(common.derivatives_);
 }
 
 }  // namespace onpolicy::grammar

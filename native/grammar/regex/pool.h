@@ -5,7 +5,6 @@
 #include <string_view>
 #include <vector>
 
-#include "grammar/regex/derivatives.h"
 #include "grammar/regex/search.h"
 
 namespace onpolicy::grammar {
@@ -68,9 +67,8 @@ class RegexPool : public Expressions {
   bool CanBegin(NodeId id);
   void Unstick(NodeId state, StateRow* row);
 
-  EdgeTable edges_{*this};
-  LanguageSearch search_{*this, edges_};
-  Derivatives derivatives_{*this, edges_};
+  Derivatives derivatives_{*this};
+  LanguageSearch search_{*this, derivatives_};
   PagedList<std::unique_ptr<std::vector<uint32_t>>> tags_;  // by node
   static constexpr size_t kRowsPerBlock = 16;
   std::vector<std::unique_ptr<StateRow[]>> rows_;  // allocated in blocks

@@ -121,7 +121,7 @@ bool LanguageSearch::TakesAnew(NodeId id, std::string_view text, Taken* known) {
   pool_.budget().Spend(text.size());
   if (!node.searches) return pool_.Matches(id, text);
   for (char c : text) {
-    const std::vector<Edge>& edges = edges_.Of(id);
+    const std::vector<Edge>& edges = derivatives_.AllOf(id);
     const auto edge = std::find_if(edges.begin(), edges.end(), [&](const Edge& one) { return one.bytes.Has(static_cast<uint8_t>(c)); });
     if (edge == edges.end()) return false;
     id = edge->target;
@@ -208,7 +208,7 @@ LanguageSearch::Finding LanguageSearch::Explore(NodeId start, bool is_deep, size
     if (live_.Reach(node) == kDead) continue;
     if (++states > limit || pool_.budget().spent() > end) return Finding::kUnknown;
     CountState();
-    for (const Edge& edge : edges_.Of(node)) {
+    for (const Edge& edge : derivatives_.AllOf(node)) {
       if (!seen.insert(edge.target).second) continue;
       open.push_back(steps.size());
       steps.push_back({edge.target, at});
@@ -259,7 +259,7 @@ uint64_t LanguageSearch::CountTexts(NodeId start, uint64_t cap, bool is_sure) {
       if (count >= cap) return cap;
       if (pool_.budget().spent() > end) return is_sure ? count : cap;
       CountState();
-      for (const Edge& edge : std::vector<Edge>(edges_.Of(node)))
+      for (const Edge& edge : std::vector<Edge>(derivatives_.AllOf(node)))
         if (IsLive(edge.target)) {
           uint64_t& sum = next_level[edge.target];
           sum = std::min<uint64_t>(cap, sum + ways * edge.bytes.Count());

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "grammar/regex/edges.h"
+#include "grammar/regex/derivatives.h"
 
 namespace onpolicy::grammar {
 
@@ -14,7 +14,7 @@ class RegexPool;
 
 class LanguageSearch {
  public:
-  LanguageSearch(RegexPool& pool, EdgeTable& edges) : pool_(pool), edges_(edges) {}
+  LanguageSearch(RegexPool& pool, Derivatives& derivatives) : pool_(pool), derivatives_(derivatives) {}
   // Returns false if the language is empty. Searches only below And, Not and leaves.
   bool IsLive(NodeId id);
   // Does the same in a step, and repeats searches without an answer: with kStuckSearchWork each, while all work is below `end`.
@@ -47,7 +47,7 @@ class LanguageSearch {
   NodeId Relaxed(NodeId id);
 
   RegexPool& pool_;
-  EdgeTable& edges_;
+  Derivatives& derivatives_;
   PagedList<uint8_t> live_;  // by node
   std::unordered_map<NodeId, std::optional<std::string>> short_texts_;
   std::unordered_map<NodeId, NodeId> relaxed_;
