@@ -41,12 +41,12 @@ export function toChunks(
   let hasBegun = false;
   let hasEnded = false;
   let areScoresTaken = false;
-  /** Returns the prompt's log-probabilities with the first token of the first choice, which is when they are known; else no field. */
-  const takeScores = (choice: Choice): Pick<ScoredChunk, 'prompt_logprobs'> => {
-    if (areScoresTaken || choice.index !== 0) return {};
+  /** Returns the prompt's log-probabilities with the first token of the first choice, which is when they are known; else null. */
+  const takeScores = (choice: Choice): Pick<ScoredChunk, 'prompt_logprobs'> | null => {
+    if (areScoresTaken || choice.index !== 0) return null;
     areScoresTaken = true;
     const { prompt_logprobs } = completion.fields();
-    return prompt_logprobs ? { prompt_logprobs } : {};
+    return prompt_logprobs ? { prompt_logprobs } : null;
   };
   return bufferedIterator({
     next: async () => {
@@ -71,10 +71,12 @@ export function toChunks(
       const chunks = progress ? [toChunk(header, [], { prompt_progress: progress })] : [];
       const timings = timed(header, completion);
       for (const choice of changed) {
-        const counts = { ...counted(header, usage, choice.tokenIds.length), ...timings };
-        const scores = takeScores(choice);
-        for (const [i, delta] of deltaChoices(header, completion, choice).entries())
-          chunks.push(toChunk(header, [delta], i === 0 ? { ...counts, ...scores } : counts));
+        const counts = counted(header, usage, choice.tokenIds.length);
+        let scores = takeScores(choice);
+        for (const delta of deltaChoices(header, completion, choice)) {
+          chunks.push(Object.assign(toChunk(header, [delta]), counts, timings, scores));
+          scores = null;
+        }
       }
       if (completion.isEnded && !usage.atEnd && header.returnTimings && chunks.length > 0)
         Object.assign(chunks.at(-1)!, completion.timings());
@@ -87,9 +89,10 @@ export function toChunks(
 function toChunk(
   { id, created, model }: AnswerHeader,
   choices: ChunkChoice[],
-  more: Partial<ScoredChunk>,
+  more: Partial<ScoredChunk> | null = null,
 ): ChatCompletionChunk {
-  return { id, object: 'chat.completion.chunk', created, model, choices, ...more };
+  const chunk: ChatCompletionChunk = { id, object: 'chat.completion.chunk', created, model, choices };
+  return more === null ? chunk : Object.assign(chunk, more);
 }
 
 /** Returns a chunk with the role of each choice, then one with the text of `echo`. */
@@ -98,7 +101,7 @@ function openingChunks(
   { choices, cachedTokens }: Completion,
   report: UsageReport,
 ): ChatCompletionChunk[] {
-  const { usage } = counted(header, report, 0);
+  const usage = counted(header, report, 0)?.usage;
   const none = usage ? { usage: { ...usage, prompt_tokens_details: { cached_tokens: cachedTokens } } } : {};
   const chunks = choices.map(({ index }) =>
     toChunk(header, [openingChoice(index, { role: header.role, content: '' })], {
@@ -119,14 +122,14 @@ function counted(
   { promptTokens: prompt_tokens }: AnswerHeader,
   { inEveryChunk }: UsageReport,
   completion_tokens: number,
-): { usage?: Usage } {
-  if (!inEveryChunk) return {};
+): { usage: Usage } | null {
+  if (!inEveryChunk) return null;
   return { usage: { prompt_tokens, total_tokens: prompt_tokens + completion_tokens, completion_tokens } };
 }
 
-/** Returns the timings so far if every chunk has them. */
-function timed(header: AnswerHeader, completion: Completion): Pick<ChatCompletionChunk, 'timings'> {
-  return header.timesChunks ? { timings: completion.timingsSoFar() } : {};
+/** Returns the timings so far if every chunk has them, else null. */
+function timed(header: AnswerHeader, completion: Completion): Pick<ChatCompletionChunk, 'timings'> | null {
+  return header.timesChunks ? { timings: completion.timingsSoFar() } : null;
 }
 
 function openingChoice(index: number, delta: ChunkDelta): ChunkChoice {
@@ -143,14 +146,13 @@ function deltaChoices(header: AnswerHeader, completion: Completion, choice: Choi
   const isEmpty = content === '' && reasoning === '' && toolCalls.length === 0;
   const isHidden = choice.message.isParsed && isEmpty;
   if (isHidden && !finish && !header.returnTokenIds && !header.wantsLogprobs) return [];
+  const parts: ChunkDelta = choice.message.isParsed && content === '' ? {} : { content };
+  if (reasoning !== '') parts.reasoning = reasoning;
+  parts.reasoning_content = reasoning === '' ? null : reasoning;
+  if (toolCalls.length > 0) Object.assign(parts, callDeltas(header, toolCalls));
   const delta = {
     index: choice.index,
-    delta: {
-      ...(choice.message.isParsed && content === '' ? {} : { content }),
-      ...(reasoning === '' ? {} : { reasoning }),
-      reasoning_content: reasoning === '' ? null : reasoning,
-      ...callDeltas(header, toolCalls),
-    },
+    delta: parts,
     logprobs: header.wantsLogprobs ? { content: [...logprobs], refusal: null } : null,
     finish_reason: null,
     token_ids: header.returnTokenIds ? [...tokenIds] : null,
@@ -175,7 +177,6 @@ function callDeltas(
   { usesFunctions }: AnswerHeader,
   calls: ToolCallDelta[],
 ): Pick<ChunkDelta, 'tool_calls' | 'function_call'> {
-  if (calls.length === 0) return {};
   if (!usesFunctions) return { tool_calls: calls };
   const { name, arguments: text = '' } = calls[0]!.function ?? {}; // there is one call, and its new parts are one delta
   return { function_call: { ...(name === undefined ? {} : { name }), arguments: text } };

@@ -125,7 +125,9 @@ export class Delivery {
 
 /** The tokens of a row in a column of lists. */
 function tokensOf(lists: SampledRows['forced'], row: number): Int32Array {
-  return lists ? lists.ids.subarray(lists.offsets[row], lists.offsets[row + 1]) : NO_TOKENS;
+  if (!lists) return NO_TOKENS;
+  const [start, end] = [lists.offsets[row]!, lists.offsets[row + 1]!];
+  return start === end ? NO_TOKENS : lists.ids.subarray(start, end);
 }
 
 /** Returns the error of a row from which no token was sampled. */

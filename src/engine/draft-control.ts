@@ -14,6 +14,8 @@ const UNKNOWN_DRAFT = 0.2;
 /** A draft model that computes more tokens than this per draft is processing prompts. */
 const DRAFT_TOKENS = 4;
 
+const OUTCOMES = Object.values(LAST_DRAFT);
+
 /** One more draft for a sequence, and the probability that it is accepted. */
 type Gain = { readonly sequence: Sequence; readonly depth: number; readonly gain: number };
 
@@ -54,19 +56,20 @@ export class DraftControl {
       for (const sequence of samples) {
         const { speculation } = sequence;
         if (!speculation) continue;
-        speculation.limits.fill(0);
+        speculation.limits[0] = speculation.limits[1] = speculation.limits[2] = 0;
         const waits = speculation.usesModel && sequence.outputCount === 0; // the first token does not wait for another model
         if (!speculation.isPaused && !waits) drafting.push(sequence);
       }
     }
-    for (const last of Object.values(LAST_DRAFT)) this.#share(drafting, rows, last);
+    if (drafting.length === 0) return;
+    for (const last of OUTCOMES) this.#share(drafting, rows, last);
     let left = this.#mostRows - rows;
     for (const { speculation, outputsLeft } of drafting) {
       const { limits, limit, usesModel } = speculation!;
       if (usesModel && outputsLeft > 2 && speculation!.isDue(limit > 0)) limits.fill(1);
       // The outcome of the last draft may differ from sequence to sequence.
-      for (const [last, limit] of limits.entries()) limits[last] = Math.min(limit, left);
-      left -= Math.max(...limits);
+      for (const last of OUTCOMES) limits[last] = Math.min(limits[last], left);
+      left -= Math.max(limits[0], limits[1], limits[2]);
     }
   }
 
@@ -74,26 +77,29 @@ export class DraftControl {
   #share(drafting: readonly Sequence[], rows: number, last: 0 | 1 | 2): void {
     const gains: Gain[] = [];
     for (const sequence of drafting) {
-      const { maxTokens, rates, isKnown } = sequence.speculation!;
+      const speculation = sequence.speculation!;
+      const { maxTokens, isKnown } = speculation;
       const most = Math.min(isKnown ? maxTokens : 1, sequence.outputsLeft - 2, this.#mostDrafts);
+      const next = speculation.rateAfter(LAST_DRAFT.RIGHT);
       for (
-        let depth = 1, gain = rates[last];
+        let depth = 1, gain = speculation.rateAfter(last);
         depth <= most && gain >= LEAST_RATE;
-        depth++, gain *= rates[LAST_DRAFT.RIGHT]
+        depth++, gain *= next
       )
         gains.push({ sequence, depth, gain });
     }
     gains.sort((a, b) => b.gain - a.gain);
     const count = this.#bestCount(rows, gains);
-    for (const { sequence } of gains.slice(0, count)) sequence.speculation!.limits[last] += 1;
+    for (let i = 0; i < count; i++) gains[i]!.sequence.speculation!.limits[last] += 1;
   }
 
   /** Returns the number of these drafts with the highest expected tokens per second. */
   #bestCount(rows: number, gains: readonly Gain[]): number {
     const most = Math.min(gains.length, this.#mostRows - rows);
     const drafting = new Set<Sequence>();
+    const cost = this.#costOf(rows);
     let best = 0;
-    let bestSpeed = (LEAST_GAIN * rows) / this.#costOf(rows);
+    let bestSpeed = (LEAST_GAIN * rows) / cost;
     let tokens = rows;
     let passes = 0;
     for (let count = 1; count <= most; count++) {
@@ -103,7 +109,7 @@ export class DraftControl {
         drafting.add(sequence);
         passes = Math.max(passes, depth);
       }
-      const draft = passes === 0 ? 0 : (this.#drafts.of(drafting.size) ?? UNKNOWN_DRAFT * this.#costOf(rows));
+      const draft = passes === 0 ? 0 : (this.#drafts.of(drafting.size) ?? UNKNOWN_DRAFT * cost);
       const speed = tokens / (this.#costOf(rows + count) + passes * draft);
       if (speed <= bestSpeed) continue;
       best = count;

@@ -4,7 +4,7 @@
  */
 import type { BackendLimits } from './backend/index.ts';
 import { Cells, type PrefixPolicy, type SlotLimits } from './cells.ts';
-import type { Plan } from './plan.ts';
+import type { Entry, Plan } from './plan.ts';
 import { isBackground, Queues, type Scheduling } from './queues.ts';
 import type { Group, Sequence } from './sequence.ts';
 import { Slots } from './slots.ts';
@@ -227,10 +227,7 @@ export class Scheduler {
   /** Rule 5: drafts fill what is left of the step, because rows that nothing else needs cost little. Then the plan is complete. */
   #finish(step: StepBuilder): Plan {
     const { adapter, tokens, scoreRows } = step;
-    const whole = step.entries.map((entry) => ({
-      ...entry,
-      samples: entry.samples.filter(({ place }) => place.slot >= 0), // others were preempted after they had started
-    }));
+    const whole = step.entries.map(withoutPreempted);
     const entries = addDrafts(whole, Math.min(tokens, scoreRows), this.slots, this.#limits);
     const isSteady = this.#isSteady(step, entries);
     const edits = this.cells.takeEdits();
@@ -330,4 +327,10 @@ export class Scheduler {
   #preempt(sequence: Sequence, isBroken = false): void {
     if (this.#queues.preempt(sequence)) this.slots.preempt(sequence, isBroken);
   }
+}
+
+/** Leaves out sequences that were preempted after they had started. */
+function withoutPreempted(entry: Entry): Entry {
+  const isRunning = ({ place }: Sequence): boolean => place.slot >= 0;
+  return entry.samples.every(isRunning) ? entry : { ...entry, samples: entry.samples.filter(isRunning) };
 }

@@ -213,6 +213,13 @@ export class Sequence {
     return this.#tokens.subarray(start, end);
   }
 
+  /** Writes `count` tokens from `start` on to `target`, from `at` on. */
+  copyTokens(start: number, count: number, target: Int32Array, at: number): void {
+    const tokens = this.#tokens;
+    if (count < 64) for (let i = 0; i < count; i++) target[at + i] = tokens[start + i]!;
+    else target.set(tokens.subarray(start, start + count), at);
+  }
+
   /** Sampled tokens; a view, valid until the next append. */
   outputs(): Int32Array {
     return this.#tokens.subarray(this.group.prompt.length, this.#length);

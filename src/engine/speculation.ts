@@ -104,10 +104,9 @@ export class Speculation {
       usesModel && !usesText ? [all, all, all] : [all, new Share(behindWrong * trust), new Share(trust)];
   }
 
-  /** The probability that a draft is right, by {@link LAST_DRAFT}. */
-  get rates(): readonly [number, number, number] {
-    const [right, wrong, none] = this.#shares;
-    return [right.value, wrong.value, none.value];
+  /** Returns the probability that the draft is right behind one with this outcome. */
+  rateAfter(last: 0 | 1 | 2): number {
+    return this.#shares[last].value;
   }
 
   /** True if value and cost of its drafts are known, for a model only after the first draft. */
@@ -134,7 +133,7 @@ export class Speculation {
 
   /** The drafts that a step should check: `most` of them at most. */
   wanted(most: number): Int32Array {
-    if (this.isPaused) return NOTHING;
+    if (this.isPaused || this.#at >= this.#proposed.length) return NOTHING;
     return this.#proposed.subarray(this.#at, this.#at + Math.max(0, Math.min(most, this.limit)));
   }
 

@@ -23,6 +23,7 @@ export function addDrafts(
 ): Entry[] {
   const hasState = rollbackTokens !== Infinity;
   const wanted = entries.map((entry) => wantedBy(entry, most));
+  if (!hasState && wanted.every(({ length }) => length === 0)) return [...entries].sort(bySlot);
   let left = most;
   const withDrafts = (entry: Entry, drafts: Int32Array, least: number): Entry => {
     const count = Math.min(drafts.length, left);
@@ -32,10 +33,7 @@ export function addDrafts(
     left -= room;
     return { ...entry, drafts: drafts.subarray(0, room) };
   };
-  if (!hasState)
-    return entries
-      .map((entry, i) => withDrafts(entry, wanted[i]!, 1))
-      .sort((a, b) => a.sequence.place.slot - b.sequence.place.slot);
+  if (!hasState) return entries.map((entry, i) => withDrafts(entry, wanted[i]!, 1)).sort(bySlot);
 
   const canDraft = isKvUnified || entries.every(({ count }) => count === 1);
   const lengths = new Map<number, number>(); // by slot
@@ -52,10 +50,11 @@ export function addDrafts(
         ? withDrafts(entry, wanted[i]!.subarray(0, pass.length), pass.length)
         : entry,
     )
-    .sort(
-      (a, b) =>
-        place(a) - place(b) || tokensIn(a) - tokensIn(b) || a.sequence.place.slot - b.sequence.place.slot,
-    );
+    .sort((a, b) => place(a) - place(b) || tokensIn(a) - tokensIn(b) || bySlot(a, b));
+}
+
+function bySlot(a: Entry, b: Entry): number {
+  return a.sequence.place.slot - b.sequence.place.slot;
 }
 
 function wantedBy({ sequence, samples }: Entry, most: number): Int32Array {

@@ -1,68 +1,90 @@
 /** A plan of the scheduler -> the arrays of one step, in the layout of the backend. */
 import type { RowEdit, Step } from './backend/index.ts';
 import type { DraftColumns, StepMedia, TakenExperts } from './native/index.ts';
-import type { Entry, Plan } from './plan.ts';
+import { type Entry, type Plan, tokensIn } from './plan.ts';
 import type { GroupMedia, LogitsEditor, Sequence } from './sequence.ts';
 
-/** Lays a plan out in the arrays that the backend takes. */
+/** The arrays of a step while they are filled. */
+type GrowingStep = { -readonly [Field in keyof Step]: Step[Field] };
+
+/** Lays a plan out in the arrays that the backend takes. Runs in every step, so it makes few objects. */
 export function toStep({ adapter, entries, edits, isSteady }: Plan): Step {
-  let total = 0;
-  const followed = entries
-    .filter(({ sequence }) => sequence.speculation?.isFollowed)
-    .map(({ sequence }) => sequence.place.slot);
   const sampled: Sequence[] = [];
-  for (const { count, samples, drafts } of entries) {
-    total += count + drafts.length;
-    sampled.push(...samples);
+  const followed: number[] = [];
+  const rowEdits: RowEdit[] = [];
+  const media: StepMedia[] = [];
+  let total = 0;
+  let scored = 0;
+  let isPredicted = isSteady;
+  let recordsExperts = false;
+  for (const entry of entries) {
+    const { sequence, samples, drafts } = entry;
+    total += tokensIn(entry);
+    scored += scoredRows(entry);
+    for (const sample of samples) sampled.push(sample);
     for (let i = 0; i < drafts.length; i++) sampled.push(samples[0]!);
+    if (sequence.speculation?.isFollowed) followed.push(sequence.place.slot);
+    isPredicted &&= isPredictable(entry);
+    recordsExperts ||= sequence.experts !== null;
   }
-  const step = {
+  const step: GrowingStep = {
     adapter,
-    memoryEdits: Int32Array.from(edits),
+    memoryEdits: new Int32Array(edits),
     tokens: new Int32Array(total),
     positions: new Int32Array(total),
     sequences: new Int32Array(total),
-    ...(followed.length > 0 ? { followed: Int32Array.from(followed) } : {}),
     sampleRows: new Int32Array(sampled.length),
-    rowEdits: [] as RowEdit[],
-    samplers: sampled.map((sequence) => sequence.sampler),
-    ...(sampled.some(({ matcher }) => matcher) ? { matchers: sampled.map(({ matcher }) => matcher) } : {}),
-    ...(sampled.some(({ speculation }) => speculation) ? { drafts: toDraftColumns(sampled) } : {}),
-    scoreRows: new Int32Array(3 * entries.reduce((rows, entry) => rows + scoredRows(entry), 0)),
-    media: [] as StepMedia[],
-    mayRunAhead: isSteady && entries.every(isPredictable),
-    ...(entries.some(({ sequence }) => sequence.experts) ? { recordsExperts: true } : {}),
+    rowEdits,
+    samplers: sampled.map(({ sampler }) => sampler),
+    scoreRows: new Int32Array(3 * scored),
+    mayRunAhead: isPredicted,
   };
+  if (followed.length > 0) step.followed = new Int32Array(followed);
+  if (sampled.some(({ matcher }) => matcher)) step.matchers = sampled.map(({ matcher }) => matcher);
+  if (sampled.some(({ speculation }) => speculation)) step.drafts = toDraftColumns(sampled);
+  if (recordsExperts) step.recordsExperts = true;
+  fill(step, entries, rowEdits, media);
+  if (media.length > 0) Object.assign(step, { media, mayRunAhead: false });
+  return step;
+}
+
+/** Writes the tokens and rows of each entry to the arrays of a step. */
+function fill(
+  { tokens, positions, sequences, sampleRows, scoreRows, drafts: columns }: GrowingStep,
+  entries: readonly Entry[],
+  rowEdits: RowEdit[],
+  media: StepMedia[],
+): void {
   let at = 0;
   let row = 0;
   let scored = 0;
   for (const entry of entries) {
-    const { sequence, start, count, samples: samplers, drafts } = entry;
+    const { sequence, start, count, samples, drafts } = entry;
     if (scoredRows(entry) > 0) {
       const rows = sequence.promptScores!.layOut(start, start + count, at);
-      step.scoreRows.set(rows, scored);
+      scoreRows.set(rows, scored);
       scored += rows.length;
     }
-    step.tokens.set(sequence.tokens(start, start + count), at);
-    step.tokens.set(drafts, at + count);
-    const end = at + count + drafts.length;
-    step.sequences.fill(sequence.place.slot, at, end);
-    const { media } = sequence.group;
-    const first = media ? media.layout.positionOf(start) : start;
-    for (let i = 0; at + i < end; i++) step.positions[at + i] = first + i;
-    if (media && start < sequence.group.prompt.length) step.media.push(...toMedia(media, entry, at));
+    const { slot } = sequence.place;
+    const { media: groupMedia, prompt } = sequence.group;
+    const first = groupMedia ? groupMedia.layout.positionOf(start) : start;
+    if (groupMedia && start < prompt.length) media.push(...toMedia(groupMedia, entry, at));
+    sequence.copyTokens(start, count, tokens, at);
+    for (let i = 0; i < count + drafts.length; i++) {
+      if (i >= count) tokens[at + i] = drafts[i - count]!;
+      positions[at + i] = first + i;
+      sequences[at + i] = slot;
+    }
     at += count;
-    for (const sequence of samplers) {
-      if (sequence.hook) step.rowEdits.push(toRowEdit(sequence, sequence.hook, row));
-      step.sampleRows[row++] = at - 1;
+    for (const sample of samples) {
+      if (sample.hook) rowEdits.push(toRowEdit(sample, sample.hook, row));
+      sampleRows[row++] = at - 1;
     }
     for (const draft of drafts) {
-      step.drafts!.drafted[row] = draft;
-      step.sampleRows[row++] = at++;
+      columns!.drafted[row] = draft;
+      sampleRows[row++] = at++;
     }
   }
-  const { media, ...text } = step;
-  return media.length === 0 ? text : { ...step, mayRunAhead: false };
 }
 
 /** The rows of an entry that lies in a medium; `at` is its place in the step. */
@@ -85,15 +107,15 @@ function isPredictable({ sequence: { hook, outputsLeft, savedPrompt }, drafts }:
   return hook === null && outputsLeft > drafts.length + 1 && (!savedPrompt || savedPrompt.state !== null);
 }
 
-const NO_LIMITS: readonly number[] = [0, 0, 0];
-
 /** Returns the columns of samples without drafts. */
 function toDraftColumns(sampled: readonly Sequence[]): DraftColumns {
-  return {
-    drafted: new Int32Array(sampled.length).fill(-1),
-    drafters: sampled.map(({ speculation }) => speculation?.drafter ?? null),
-    limits: Int32Array.from(sampled.flatMap(({ speculation }) => speculation?.limits ?? NO_LIMITS)),
-  };
+  const limits = new Int32Array(3 * sampled.length);
+  const drafters = sampled.map(({ speculation }, row) => {
+    if (!speculation) return null;
+    for (let last = 0; last < 3; last++) limits[3 * row + last] = speculation.limits[last]!;
+    return speculation.drafter;
+  });
+  return { drafted: new Int32Array(sampled.length).fill(-1), drafters, limits };
 }
 
 function toRowEdit(sequence: Sequence, hook: LogitsEditor, sample: number): RowEdit {

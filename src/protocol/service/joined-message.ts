@@ -8,11 +8,12 @@ export class JoinedMessage {
   readonly #calls: ResponseToolCall[] = [];
   #functionCall: ResponseFunctionCall | null = null;
 
-  add({ content, reasoning, reasoning_content, tool_calls, function_call: called }: ChunkDelta): void {
-    this.#content += content ?? '';
-    this.#reasoning += reasoning ?? reasoning_content ?? '';
-    for (const delta of tool_calls ?? [])
-      this.#calls[delta.index] = grownCall(this.#calls[delta.index], delta);
+  add({ content, reasoning, reasoning_content, tool_calls: calls, function_call: called }: ChunkDelta): void {
+    if (content) this.#content += content;
+    const thought = reasoning ?? reasoning_content;
+    if (thought) this.#reasoning += thought;
+    if (calls)
+      for (const delta of calls) this.#calls[delta.index] = grownCall(this.#calls[delta.index], delta);
     if (!called) return;
     const { name, arguments: text } = this.#functionCall ?? { name: '', arguments: '' };
     this.#functionCall = { name: name + (called.name ?? ''), arguments: text + (called.arguments ?? '') };

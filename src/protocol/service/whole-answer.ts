@@ -24,7 +24,7 @@ type Growing = {
 /** Joins the chunks of one answer. */
 export class WholeAnswer {
   readonly #choices: Growing[] = [];
-  /** The fields of the chunks, without their choices. */
+  /** The fields of the chunks. Its choices are not used. */
   readonly #fields: Partial<ChatCompletionChunk> = {};
 
   /** The id in the chunks. Null before the first one. */
@@ -32,9 +32,9 @@ export class WholeAnswer {
     return this.#fields.id ?? null;
   }
 
-  add({ choices, ...fields }: ChatCompletionChunk): void {
-    Object.assign(this.#fields, fields);
-    for (const choice of choices) this.#grow(choice);
+  add(chunk: ChatCompletionChunk): void {
+    if (this.id === null || hasReport(chunk)) Object.assign(this.#fields, chunk);
+    for (const choice of chunk.choices) this.#grow(choice);
   }
 
   /** @throws OnpolicyError `ABORTED` if chunks are missing, because the stream was left */
@@ -73,6 +73,14 @@ export class WholeAnswer {
     }
     if (part.finish_reason !== null) choice.end = part;
   }
+}
+
+/** Returns true if a chunk has more than its choices and the fields that all chunks repeat. */
+function hasReport(chunk: ChatCompletionChunk): boolean {
+  const { system_fingerprint, usage, timings, metrics, warnings, prompt_token_ids, seed } = chunk;
+  return Boolean(
+    system_fingerprint || usage || timings || metrics || warnings || prompt_token_ids || seed != null,
+  );
 }
 
 function toChoice(choice: Growing | undefined, index: number): ChatCompletionChoice {
