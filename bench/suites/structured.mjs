@@ -10,6 +10,7 @@ import { gunzipSync } from 'node:zlib';
 import { readVocabularyHandle } from '../../dist/structured/constraint.js';
 import { median, result, runParts } from '../lib/measure.mjs';
 import { inTurns } from '../lib/turns.mjs';
+import { measureCounts } from '../structured/counts.mjs';
 import { askPeer, peerCommands } from '../structured/peers.mjs';
 import { documentsOf, firstWalks, measureWalks } from '../structured/walks.mjs';
 
@@ -183,6 +184,16 @@ async function walkRows({ grammar }) {
   return results;
 }
 
+/** Texts inside of large counts. */
+async function countRows({ grammar }) {
+  const readVocabulary = () => readVocabularyHandle(vocabularyFile('llama-bpe'));
+  const times = await measureCounts({ grammar, readVocabulary, native });
+  return Object.entries(times).flatMap(([name, steps]) => [
+    row(`${name}: mask mean`, 'us', mean(steps)),
+    row(`${name}: mask p99`, 'us', at(steps, 0.99)),
+  ]);
+}
+
 /** Seconds that a peer is asked for each suite, and that it may take for one schema. */
 const PEER_LIMITS = { seconds: 45, patience: 20 };
 
@@ -314,6 +325,7 @@ async function throughputRows({ model = throughputModel, threads, rounds = 3, lo
 const PARTS = {
   masks: maskRows,
   walks: walkRows,
+  counts: countRows,
   peers: peerRows,
   vocabulary: vocabularyRows,
   throughput: throughputRows,

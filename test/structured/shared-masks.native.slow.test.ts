@@ -79,8 +79,30 @@ it.for([
   ['apart behind a blank', ' ?[a-z]+[ -][A-M]+[0-9]*', 'ab B0'],
   ['some digits', '[a-z]*(0|[1-9][0-9]{0,2})', 'a10'],
   ['an end among letters', '(ab|[a-z]{5}|[A-Z]+)', 'ab'],
+  ['counted to any end', '[a-z ]{0,9}', 'a bcd'],
+  ['counted in groups', '([a-z]{2}[0-9]?){1,4}', 'ab1cd'],
+  ['counted before a part', '[a-z]{1,6}(-[0-9]{2,3})?', 'abc-1'],
 ] as const)('letters and digits that are %s', async ([, regex, text], { skip }) => {
   const vocabulary = await realVocabulary('llama-bpe');
   if (typeof vocabulary === 'string') return skip(vocabulary);
   await compareWithBytes({ regex }, vocabulary, text, 0);
+});
+
+it.for([
+  ['a regex', { regex: '[a-z ]{1,5000}' }, ''],
+  ['a string', { json: { type: 'string', pattern: '^[a-z ]{1,5000}$' } }, '"'],
+] as const)('masks inside of a large count are not made again: %s', async ([, spec, begin], { skip }) => {
+  const vocabulary = await realVocabulary('llama-bpe');
+  if (typeof vocabulary === 'string') return skip(vocabulary);
+  const mask = new Int32Array(Math.ceil(vocabulary.size / 32));
+  const matcher = (await compileConstraint(spec, vocabulary)).createMatcher();
+  const times: number[] = [];
+  for (const id of vocabulary.tokenize(Buffer.from(begin + 'some words of a text '.repeat(60)))) {
+    const start = performance.now();
+    matcher.fillMask(mask);
+    times.push(performance.now() - start);
+    expect(matcher.accept(id)).toBe(true);
+  }
+  times.sort((a, b) => a - b);
+  expect(times[times.length >> 1]).toBeLessThan(0.1); // 0.002 ms; a mask that is made takes 0.7
 });

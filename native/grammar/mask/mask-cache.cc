@@ -15,7 +15,7 @@ void MaskCache::Compute(StateId state, MatchedText& text, CachedMask* mask) {
   configs_ = states_.Configs(state);
   for (const Config& config : configs_) {
     if ((config.node & kTokenSetBit) || config.node == kEpsilon) continue;
-    const Terminals& terminals = TerminalsOf(config.node);
+    const Terminals& terminals = TerminalsOf(config.node, grammar_.stacks().EndsAll(config.stack));
     const auto& masks = terminals.masks;
     mask->is_cut = mask->is_cut || terminals.is_cut;
     if (!std::all_of(masks.begin(), masks.end(), [](const auto& terminal) { return terminal->is_worth; })) {
@@ -33,13 +33,14 @@ void MaskCache::Compute(StateId state, MatchedText& text, CachedMask* mask) {
   mask->is_cut = mask->is_cut || SearchCuts() != cuts;
 }
 
-const MaskCache::Terminals& MaskCache::TerminalsOf(NodeId node) {
-  if (const Terminals& known = terminals_.Reach(node); !known.masks.empty()) return known;
+const MaskCache::Terminals& MaskCache::TerminalsOf(NodeId node, bool completes) {
+  Terminals& known = (completes ? last_terminals_ : terminals_).Reach(node);
+  if (!known.masks.empty()) return known;
   const uint64_t cuts = SearchCuts();
-  fresh_terminals_.masks = walk_.WalkTerminal(node);
+  fresh_terminals_.masks = walk_.WalkTerminal(node, completes);
   fresh_terminals_.is_cut = SearchCuts() != cuts;
   if (walk_.IsSpent()) return fresh_terminals_;
-  return terminals_[node] = std::move(fresh_terminals_);
+  return known = std::move(fresh_terminals_);
 }
 
 void MaskCache::WalkSlices(StateId state, MatchedText& text, CachedMask* mask) {

@@ -42,8 +42,8 @@ class MaskCache {
 
   // Returns the number of searches that have found no answer.
   uint64_t SearchCuts() const { return grammar_.regex().budget().cuts(Phase::kSearch); }
-  // Returns the parts of an automaton state's mask. Valid until the next call.
-  const Terminals& TerminalsOf(NodeId node);
+  // Returns the parts of an automaton state's mask. `completes`: its terminal can only end with the whole text. Valid until the next call.
+  const Terminals& TerminalsOf(NodeId node, bool completes);
   void WriteBits(const CachedMask& found, uint32_t* mask) const;
   void CacheBits(const uint32_t* bits, CachedMask* mask);
 
@@ -56,6 +56,7 @@ class MaskCache {
   std::vector<std::unique_ptr<CachedMask>> masks_;  // by state, null until computed
   CachedMask fresh_;                                // the latest mask that was not cached
   PagedList<Terminals> terminals_;                  // by automaton state, empty until needed
+  PagedList<Terminals> last_terminals_;             // the same of terminals that end with the whole text
   Terminals fresh_terminals_;                       // the latest parts that were not cached
   size_t cached_words_ = 0;
   std::vector<uint32_t> tokens_, uncertain_;  // reused for each mask

@@ -39,8 +39,8 @@ class MaskWalk {
   // Does the same for such a subtree, with the current text.
   void WalkSubtree(const TriePlace& place, StateId state, MatchedText& text, std::vector<uint32_t>* tokens);
   // Returns the tokens inside the terminal of `node`, independent of what follows it: in one mask, or for large counts in one for short
-  // tokens and one for long ones.
-  std::vector<std::shared_ptr<const TerminalMask>> WalkTerminal(NodeId node);
+  // tokens and one for long ones. `completes`: the terminal can only end with the whole text, so that no token leaves it.
+  std::vector<std::shared_ptr<const TerminalMask>> WalkTerminal(NodeId node, bool completes);
   // Adds the tokens that continue behind the exits of a terminal.
   void WalkExits(const TerminalMask& mask, NodeId node, StackId stack, MatchedText& text, std::vector<uint32_t>* tokens,
                  std::vector<TriePlace>* uncertain);
@@ -70,10 +70,10 @@ class MaskWalk {
     levels_[depth].row = grammar_.regex().Row(node);
     levels_[depth].node = node;
   }
-  // Returns that state's entry for a byte.
+  // Returns that state's entry for a byte, without kAcceptBit where no token leaves the terminal.
   NodeId EntryInside(size_t depth, uint8_t byte) {
     const NodeId known = levels_[depth].row[byte];
-    return known == kUnasked ? grammar_.regex().Entry(levels_[depth].node, byte) : known;
+    return (known == kUnasked ? grammar_.regex().Entry(levels_[depth].node, byte) : known) & entry_bits_;
   }
   Level LevelOf(StateId state);
   Level LevelOf(const Config& parse);
@@ -132,6 +132,7 @@ class MaskWalk {
   std::vector<uint32_t> key_tokens_;
   bool took_open_key_ = false;
   std::vector<ItemToken> item_tokens_;
+  NodeId entry_bits_ = ~NodeId{0};         // of entries inside a terminal
   std::vector<NodeId> exit_nodes_;         // exits of the terminal mask being computed
   std::vector<uint32_t> uncertain_nodes_;  // reused for each walk
 };

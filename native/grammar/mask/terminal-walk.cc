@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/scoped-value.h"
 #include "grammar/mask/mask-walk.h"
 
 namespace onpolicy::grammar {
@@ -106,7 +107,7 @@ bool MaskWalk::RunEach(std::span<const uint32_t> tokens, size_t depth, NodeId no
     NodeId state = node;
     for (char byte : vocabulary_.Bytes(token).substr(depth)) {
       budget_.Spend(1);
-      state = grammar_.regex().Entry(state, static_cast<uint8_t>(byte));
+      state = grammar_.regex().Entry(state, static_cast<uint8_t>(byte)) & entry_bits_;
       if (state & kAcceptBit) return false;
       if (state == kNothing) break;
     }
@@ -137,7 +138,8 @@ std::shared_ptr<const TerminalMask> MaskWalk::Cached(const Form& form, Fill fill
   return mask;
 }
 
-std::vector<std::shared_ptr<const TerminalMask>> MaskWalk::WalkTerminal(NodeId node) {
+std::vector<std::shared_ptr<const TerminalMask>> MaskWalk::WalkTerminal(NodeId node, bool completes) {
+  const ScopedValue<NodeId> bits(entry_bits_, completes ? ~kAcceptBit : ~NodeId{0});
   const NodeId for_short = short_.Of(node);
   if (for_short == node) return {WalkPart(node, Length::kAny)};
   const NodeId for_long = long_.Of(node);
@@ -169,7 +171,7 @@ bool MaskWalk::TakeUpToLimit(NodeId node, TerminalMask* mask) {
 }
 
 std::shared_ptr<const TerminalMask> MaskWalk::WalkPart(NodeId node, Length length) {
-  const Form form = grammar_.regex().FormOf(node).With(static_cast<uint64_t>(length));
+  const Form form = grammar_.regex().FormOf(node).With(static_cast<uint64_t>(length)).With(entry_bits_);
   return Cached(form, [&](TerminalMask* mask) {
     const ByteSet first = grammar_.regex().FirstBytes(node);
     const std::vector<Slice>& slices = vocabulary_.slices();
