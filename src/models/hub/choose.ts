@@ -13,15 +13,18 @@ export type Candidate = {
 const SPLIT = /-(\d{5})-of-(\d{5})\.gguf$/i;
 /** Files that are no complete models. */
 const BESIDE = /(^|[-_.])(mmproj|imatrix|mtp|eagle3|dflash)([-_.]|$)/i;
+/** Names of files that draft for a model, as those of Gemma 4, or of whole models that are called so. */
+const ASSISTANT = /(^|[-_.])assistant([-_.]|$)/i;
 
-/** Returns every model whose files all exist, largest first. */
+/** Returns every model whose files all exist, largest first. Files called "assistant" count only if there are no others. */
 export function candidatesOf(files: readonly ListedFile[]): Candidate[] {
   const known = new Map(files.map((file) => [file.path, file]));
-  const models = files.filter(
+  const named = files.filter(
     ({ path: name }) =>
       /\.gguf$/i.test(name) && !BESIDE.test(path.posix.basename(name)) && partsOf(name)[0] === name,
   );
-  return models
+  const others = named.filter(({ path: name }) => !ASSISTANT.test(path.posix.basename(name)));
+  return (others.length > 0 ? others : named)
     .flatMap(({ path: name }) => {
       const parts = partsOf(name).map((part) => known.get(part));
       if (parts.includes(undefined)) return [];

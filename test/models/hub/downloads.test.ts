@@ -30,6 +30,8 @@ beforeAll(async () => {
       'F16/Model-F16-00002-of-00002.gguf': PARTS[1],
       'Other-Q8_0-00001-of-00003.gguf': SMALL, // its other parts are missing
     },
+    'o/assisted': { 'Big-Q8_0.gguf': LARGE, 'Big-assistant-Q8_0.gguf': SMALL },
+    'o/assistant': { 'My-Assistant-Q8_0.gguf': SMALL },
     'o/plain': { 'Plain-Q8_0.gguf': LARGE },
     'o/none': { 'README.md': Buffer.from('#') },
   });
@@ -68,6 +70,9 @@ describe('a download', () => {
     ['hf:o/n/Model-Q8_0.gguf', 'o/n/Model-Q8_0.gguf', LARGE],
     ['hf:o/n', 'o/n/Model-Q4_K_M.gguf', SMALL],
     ['hf:o/n:auto', 'o/n/Model-Q4_K_M.gguf', SMALL],
+    ['hf:o/assisted', 'o/assisted/Big-Q8_0.gguf', LARGE],
+    ['hf:o/assisted/Big-assistant-Q8_0.gguf', 'o/assisted/Big-assistant-Q8_0.gguf', SMALL],
+    ['hf:o/assistant', 'o/assistant/My-Assistant-Q8_0.gguf', SMALL],
     ['hf:o/n/Model-Q8_0.gguf#v1', 'o/n@v1/Model-Q8_0.gguf', LARGE],
   ])('of %s is %s, and is not made twice', async (uri, name, bytes) => {
     const file = await get(uri);
