@@ -196,12 +196,12 @@ function branchCheck(schema: Schema): Check | null {
 }
 
 /** Returns the field if a condition is that a required field has a certain value, else null. */
-function testedField({ required, properties, ...more }: Schema): string | null {
-  const [field, isLast] = [required?.[0], required?.length === 1];
-  const isOnly = field !== undefined && isLast && Object.keys(more).length === 0;
-  const { const: value, ...others } = (isOnly && properties?.[field]) || {};
-  const isTest = value !== undefined && Object.keys(others).length === 0;
-  return isTest && Object.keys(properties!).length === 1 ? field! : null;
+function testedField({ required = [], properties = {}, ...more }: Schema): string | null {
+  const [name, ...others] = Object.keys(properties);
+  if (name === undefined || others.length > 0 || Object.keys(more).length > 0) return null;
+  const isTest = required.length === 1 && required[0] === name;
+  const { const: value, ...rules } = properties[name]!;
+  return isTest && value !== undefined && Object.keys(rules).length === 0 ? name : null;
 }
 
 /** Returns true if a schema is a condition and nothing else. */
@@ -212,7 +212,6 @@ function isCondition(schema: Schema): boolean {
 /** Looks up the branch of nested conditions on one field by its value, instead of trying one condition after the other. */
 function fieldCheck(schema: Schema, field: string): Check {
   const branches = new Map<unknown, Check | null>();
-  const first = toCheck(schema.then ?? {});
   let rest: Schema = schema;
   do {
     const value = rest.if!.properties![field]!.const;
@@ -220,6 +219,7 @@ function fieldCheck(schema: Schema, field: string): Check {
     rest = rest.else ?? {};
   } while (isCondition(rest) && testedField(rest.if!) === field);
   const no = toCheck(rest);
+  const [first = null] = branches.values();
   return (value, found) => {
     if (!isObject(value)) return first?.(value, found); // meets each condition, because it has no fields
     const key = value[field];
