@@ -52,7 +52,9 @@ function nudge(bytes, random) {
   return changed;
 }
 
+/** A value of a type. A type that does not exist has four bytes. */
 function item(type, random, texts = TEXTS) {
+  if (type !== STRING && !(type in SIZES)) return random.bytes(4);
   return type === STRING ? Buffer.from(random.pick(texts)) : number(type, random);
 }
 
@@ -79,7 +81,7 @@ const KEY_EDITS = {
   type: (key, _, random) => {
     key.type = random.pick(VALUE_TYPES.filter((type) => type !== ARRAY));
     delete key.of;
-    key.items = [key.type in SIZES || key.type === STRING ? item(key.type, random) : random.bytes(4)];
+    key.items = [item(key.type, random)];
   },
   sameValueOtherType: (key, _, random) => {
     if (key.type === ARRAY || key.type === STRING || key.items[0].length !== 4) return;
