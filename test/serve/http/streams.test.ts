@@ -71,6 +71,26 @@ describe('a stream', () => {
     expect(service.made()).toBeLessThan(1000);
   });
 
+  it('is forgotten when its reader leaves between two parts', async () => {
+    const { server, service } = await open({ pieces: Array(20_000).fill('x'.repeat(1000)) });
+    const response = await begin(server.url);
+    const [part] = (await once(response.resume(), 'data')) as [Buffer];
+    response.pause();
+    const { id } = JSON.parse(part.toString().slice('data: '.length).split('\n')[0]!);
+    await sleep(300); // real time: the buffers of two sockets fill, and the next part waits
+    response.destroy();
+    await expect.poll(service.active, { interval: 5 }).toBe(0);
+    const control = await fetch(`${server.url}/v1/chat/completions/control`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ id, action: 'reasoning_end' }),
+    });
+    expect(await control.json()).toEqual({
+      success: false,
+      message: 'no stream with this id is running',
+    });
+  });
+
   it('that nobody reads is cut off when time is up', async () => {
     const { server, service } = await open(
       { pieces: Array(20_000).fill('x'.repeat(1000)) },

@@ -142,11 +142,16 @@ export function toEventStream(
     signal.removeEventListener('abort', onAbort);
     onEnd(outcome);
   };
+  /** Ends the request. A generator between two parts does what it does at its end only if it is left. */
+  const stop = (): void => {
+    chunks.abort();
+    void (async () => await iterator.return?.())().catch(() => {});
+  };
   const onAbort = (): void => {
     if (give || isOver) return; // the chunks end with the error themselves
     isCut = true;
     finish(outcomeOf(signal.reason));
-    chunks.abort();
+    stop();
     cut(signal.reason);
   };
   signal.addEventListener('abort', onAbort);
@@ -203,7 +208,7 @@ export function toEventStream(
     async return() {
       if (!isOver) {
         finish('left');
-        chunks.abort();
+        stop();
       }
       return DONE;
     },
