@@ -106,3 +106,28 @@ it.for([
   times.sort((a, b) => a - b);
   expect(times[times.length >> 1]).toBeLessThan(0.1); // 0.002 ms; a mask that is made takes 0.7
 });
+
+/** Regular expressions, what their texts may begin with, and a text. JavaScript's own expressions are the oracle. */
+it.for([
+  ['[a-z ]{0,9}', /^[a-z ]{0,9}$/, 'a bcd efg'],
+  ['[a-z ]{1,5000}', /^[a-z ]{0,5000}$/, 'some words'],
+  ['([A-Za-z0-9+/]{4}){0,5}', /^[A-Za-z0-9+/]{0,20}$/, 'QUJDREVGR0hJSktM'],
+  ['[a-z]{1,6}(-[0-9]{2,3})?', /^([a-z]{0,6}|[a-z]{1,6}-[0-9]{0,3})$/, 'abc-123'],
+] as const)('masks are those of JavaScript: %s', async ([regex, begin, text], { skip }) => {
+  const vocabulary = await realVocabulary('llama-bpe');
+  if (typeof vocabulary === 'string') return skip(vocabulary);
+  const tokens = Array.from({ length: 128_000 }, (_, id) =>
+    Buffer.from(vocabulary.bytes(id)).toString('latin1'),
+  );
+  const single = new Map(tokens.flatMap((token, id) => (token.length === 1 ? [[token, id]] : [])));
+  const mask = new Int32Array(Math.ceil(vocabulary.size / 32));
+  const matcher = (await compileConstraint({ regex }, vocabulary)).createMatcher();
+  for (let at = 0; at <= text.length; at++) {
+    matcher.fillMask(mask);
+    const wrong = tokens.filter(
+      (token, id) => (((mask[id >> 5]! >>> (id & 31)) & 1) === 1) !== begin.test(text.slice(0, at) + token),
+    );
+    expect(wrong, `behind ${text.slice(0, at)}`).toEqual([]);
+    if (at < text.length) expect(matcher.accept(single.get(text[at]!)!)).toBe(true);
+  }
+});
